@@ -1,0 +1,19 @@
+//! End-to-end tests against real RabbitMQ, PostgreSQL and an S3 server, and the harness that starts them.
+//!
+//! [`Services`] is what most tests want. Each service has a file of its own; [`supervisor`](self) keeps the promise that
+//! nothing is left running or lying about, however the test process ends.
+
+mod error;
+mod names;
+mod postgres;
+mod rabbitmq;
+mod s3;
+mod services;
+mod supervisor;
+
+pub use error::HarnessError;
+pub use names::unique_name;
+pub use postgres::{Postgres, create_database};
+pub use rabbitmq::RabbitMq;
+pub use s3::{S3Config, S3Server, create_bucket};
+pub use services::Services;

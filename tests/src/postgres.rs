@@ -1,0 +1,224 @@
+//! A private PostgreSQL: a cluster of its own in a temporary folder, on 127.0.0.1 only.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tokio_postgres::NoTls;
+
+use crate::HarnessError;
+use crate::names::{free_ports, unique_name};
+use crate::supervisor::{Supervisor, new_folder};
+
+/// A port found free may be taken before the service has it.
+const START_ATTEMPTS: u32 = 3;
+
+/// Where Debian keeps the programs of each major version; the newest wins over what is on the `PATH`.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
+/// A crash of the machine may lose everything, so nothing waits for the disk. Shared memory lies in the folder and not in
+/// `/dev/shm`, where it would stay when the server is killed.
+const SETTINGS: [&str; 9] = [
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "max_connections=200",
+    "shared_buffers=32MB",
+    "dynamic_shared_memory_type=mmap",
+    "timezone=UTC",
+];
+
+/// A running server; dropping it stops it and removes all it wrote.
+#[derive(Debug)]
+pub struct Postgres {
+    _server: Supervisor,
+    port: u16,
+}
+
+impl Postgres {
+    /// Starts a server of its own for the caller, and returns when it answers queries.
+    ///
+    /// # Errors
+    /// When PostgreSQL is not installed, or does not come up.
+    pub async fn start() -> Result<Self, HarnessError> {
+        let programs = find_programs()
+            .ok_or(HarnessError::NotInstalled { service: "PostgreSQL", variable: "REGATTA_TEST_POSTGRES_URL" })?;
+        let mut attempt = 1;
+        loop {
+            match Self::try_start(&programs).await {
+                Err(HarnessError::NotReady { .. }) if attempt < START_ATTEMPTS => attempt += 1,
+                result => return result,
+            }
+        }
+    }
+
+    async fn try_start(programs: &Path) -> Result<Self, HarnessError> {
+        let [port] = free_ports()?;
+        let folder = new_folder("postgres")?;
+        let data = folder.join("data");
+        let user = ServerUser::for_folder(&folder)?;
+
+        let mut command = user.command(&programs.join("postgres"));
+        command.arg("-D").arg(&data).arg("-p").arg(port.to_string());
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        // From here on the folder is looked after. SIGQUIT is the server's way to stop at once with all its processes.
+        let server = Supervisor::new("PostgreSQL", folder, "QUIT", command)?;
+        initialise(programs, &user, server.folder(), &data).await?;
+        server.start().await?;
+        let started = Self { _server: server, port };
+        let url = started.url();
+        started._server.ready(async || tokio_postgres::connect(&url, NoTls).await.is_ok()).await?;
+        Ok(started)
+    }
+
+    /// `postgres://user:password@127.0.0.1:port/postgres`: a superuser, on the database that is always there.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://regatta:regatta@127.0.0.1:{}/postgres", self.port)
+    }
+}
+
+/// Makes an empty database on the server that `url` names, and returns its URL.
+///
+/// # Errors
+/// When the server refuses.
+pub async fn create_database(url: &str) -> Result<String, HarnessError> {
+    let name = unique_name("regatta");
+    let action = format!("create the database {name}");
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.map_err(HarnessError::refused(&action))?;
+    let connection = tokio::spawn(connection);
+    let created = client.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE template0")).await;
+    created.map_err(HarnessError::refused(&action))?;
+    drop(client);
+    // The connection ends by itself with its client; what it returns adds nothing to what the query said.
+    let _ = connection.await;
+    Ok(with_database(url, &name))
+}
+
+/// The same URL with another database; what follows a `?` stays.
+fn with_database(url: &str, name: &str) -> String {
+    let (address, options) = url.split_once('?').map_or((url, ""), |(address, _)| (address, &url[address.len()..]));
+    let authority = address.find("://").map_or(0, |at| at + 3);
+    let end = address[authority..].find('/').map_or(address.len(), |at| authority + at);
+    format!("{}/{name}{options}", &address[..end])
+}
+
+/// Whom the server runs as: ourselves or, since it refuses to run as root, a user without rights.
+enum ServerUser {
+    Ourselves,
+    Other { name: &'static str, uid: u32, gid: u32 },
+}
+
+impl ServerUser {
+    fn for_folder(folder: &Path) -> Result<Self, HarnessError> {
+        // Who owns a folder that we just made, is who we are.
+        let metadata = std::fs::metadata(folder).map_err(HarnessError::io(format!("look at {}", folder.display())))?;
+        if metadata.uid() != 0 {
+            return Ok(Self::Ourselves);
+        }
+        let users = std::fs::read_to_string("/etc/passwd").map_err(HarnessError::io("read /etc/passwd"))?;
+        let found = ["postgres", "nobody"].into_iter().find_map(|name| {
+            let mut fields =
+                users.lines().map(|line| line.split(':')).find(|line| line.clone().next() == Some(name))?;
+            let uid = fields.nth(2)?.parse().ok()?;
+            Some(Self::Other { name, uid, gid: fields.next()?.parse().ok()? })
+        });
+        let missing = || std::io::Error::other("neither `postgres` nor `nobody` is in /etc/passwd");
+        found.ok_or_else(|| HarnessError::io("find a user to run PostgreSQL as, which refuses root")(missing()))
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = match self {
+            Self::Ourselves => Command::new(program),
+            Self::Other { uid, gid, .. } => {
+                let mut command = Command::new("setpriv");
+                command.args([format!("--reuid={uid}"), format!("--regid={gid}"), "--clear-groups".to_owned()]);
+                command.arg("--").arg(program);
+                command
+            }
+        };
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PG") {
+                command.env_remove(&name);
+            }
+        }
+        command.env("LC_ALL", "C");
+        command
+    }
+
+    fn give(&self, path: &Path) -> Result<(), HarnessError> {
+        let Self::Other { name, uid, gid } = self else { return Ok(()) };
+        let given = std::os::unix::fs::chown(path, Some(*uid), Some(*gid));
+        given.map_err(HarnessError::io(format!("give {} to the user {name}", path.display())))
+    }
+}
+
+async fn initialise(programs: &Path, user: &ServerUser, folder: &Path, data: &Path) -> Result<(), HarnessError> {
+    let password = folder.join("password");
+    let prepare = || -> std::io::Result<()> {
+        std::fs::create_dir(data)?;
+        std::fs::set_permissions(data, std::fs::Permissions::from_mode(0o700))?;
+        std::fs::write(&password, "regatta\n")
+    };
+    prepare().map_err(HarnessError::io(format!("prepare {}", data.display())))?;
+    user.give(data)?;
+    user.give(&password)?;
+
+    let mut initdb = user.command(&programs.join("initdb"));
+    initdb.arg("-D").arg(data).arg("--pwfile").arg(&password).args([
+        "--username=regatta",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        "--locale=C",
+        "--no-sync",
+    ]);
+    let mut initdb = tokio::process::Command::from(initdb);
+    let run = initdb.current_dir(folder).stdin(Stdio::null()).kill_on_drop(true).output().await;
+    let output = run.map_err(HarnessError::io(format!("run {}", programs.join("initdb").display())))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = [output.stdout, output.stderr].concat();
+    Err(HarnessError::NotReady {
+        service: "PostgreSQL",
+        reason: format!("initdb ended with {}", output.status),
+        output: String::from_utf8_lossy(&text).into_owned(),
+    })
+}
+
+/// The folder with `initdb` and `postgres`: of the newest version that Debian installed, or on the `PATH`.
+fn find_programs() -> Option<PathBuf> {
+    let mut versions: Vec<(u32, PathBuf)> = std::fs::read_dir(VERSIONS)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .collect();
+    versions.sort();
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path: Vec<PathBuf> = std::env::split_paths(&on_path).collect();
+    let newest_first = versions.into_iter().rev().map(|(_, folder)| folder);
+    newest_first.chain(on_path).find(|folder| folder.join("initdb").exists() && folder.join("postgres").exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_database_of_a_url_changes() {
+        let cases = [
+            ("postgres://u:p@h:1/a", "postgres://u:p@h:1/new"),
+            ("postgres://u:p@h:1/a?sslmode=disable", "postgres://u:p@h:1/new?sslmode=disable"),
+            ("postgres://h", "postgres://h/new"),
+            ("postgresql://h?connect_timeout=1", "postgresql://h/new?connect_timeout=1"),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(with_database(url, "new"), expected);
+        }
+    }
+}
