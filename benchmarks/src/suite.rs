@@ -1,0 +1,203 @@
+//! The one interface of every benchmark: four pure functions, and the fifth that simulates a model.
+//!
+//! No I/O, no clock, no async, no randomness that is not a seed. A session is a function of its transcript: to continue it elsewhere
+//! is to call [`Suite::next`] with the transcript so far, to score it again is to call [`Suite::score`] again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use regatta_proto::{
+    BenchmarkName, ChatRequest, Evaluator, FileSet, ItemId, ItemIndex, Question, Role, SessionSeed, Setting, Transcript,
+    Verdict,
+};
+use serde::{Deserialize, Serialize};
+
+/// A benchmark that can be loaded: its name and its four functions' first one.
+pub trait Benchmark: Send + Sync {
+    /// Its short name.
+    fn name(&self) -> BenchmarkName;
+
+    /// Whether the file at `path` (relative to the data directory) belongs to the data set. Nothing else is read or stored.
+    fn wants(&self, path: &str) -> bool;
+
+    /// The settings it can run in, the default first.
+    fn settings(&self) -> Vec<Setting>;
+
+    /// The evaluators it has, the default first.
+    fn evaluators(&self) -> Vec<Evaluator>;
+
+    /// Reads the data set.
+    ///
+    /// # Errors
+    /// With file, record and field for everything that is malformed; a record is never skipped.
+    fn load(&self, files: &FileSet) -> Result<Arc<dyn Suite>, DataError>;
+
+    /// Scores one golden case: reads `case.json` and its inputs, never the expected files.
+    ///
+    /// # Errors
+    /// When the case or an input cannot be read.
+    fn score_case(&self, case: &FileSet, data: &FileSet) -> Result<BTreeMap<String, serde_json::Value>, DataError>;
+}
+
+/// A loaded data set.
+pub trait Suite: Send + Sync {
+    /// Its items, in the order of the data set; the position is the [`ItemIndex`].
+    fn items(&self) -> &[Item];
+
+    /// Items of `setting`, ascending, restricted to `tasks` (all when empty) and to the first `limit` of each task.
+    ///
+    /// # Errors
+    /// When a task or the setting is unknown, or a task cannot be run in that setting.
+    fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError>;
+
+    /// What the session of `item` does next, given what has happened so far.
+    fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step;
+
+    /// Scores a finished session with `evaluators`, or says which verdicts are missing.
+    fn score(
+        &self,
+        item: ItemIndex,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        verdicts: &dyn Verdicts,
+    ) -> Scoring;
+
+    /// The scores of a session that the model itself made impossible: everything wrong.
+    fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores;
+
+    /// The aggregate of one cell in the shape of the golden files (`aggregate`), and the flat metrics that tables show.
+    fn tabulate(&self, evaluator: Evaluator, scores: &[(ItemIndex, &Score)]) -> Table;
+
+    /// Turns anybody's predictions (formats as in the benchmark's SPEC) into transcripts by item.
+    ///
+    /// # Errors
+    /// With file and line of a prediction that cannot be read, or names no item.
+    fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError>;
+
+    /// What a simulated model answers in the session of `item` to the request that follows `transcript`.
+    fn simulate(&self, item: ItemIndex, setting: &Setting, persona: Persona, seed: SessionSeed, request: &ChatRequest) -> String;
+
+    /// The item whose session `request` belongs to, for callers that do not name it; the first one when several fit.
+    fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex>;
+}
+
+/// One item, as far as the pipeline needs to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The benchmark's own id.
+    pub id: ItemId,
+    /// The task it belongs to.
+    pub task: Arc<str>,
+}
+
+/// What a session does next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Ask `role` this.
+    Ask(Role, ChatRequest),
+    /// Nothing; the session is over.
+    Done,
+}
+
+/// Where answers to questions come from.
+pub trait Verdicts {
+    /// The answer to `question`, if it is known.
+    fn answer(&self, question: &Question) -> Option<Verdict>;
+}
+
+/// The scores of one session, by evaluator.
+pub type Scores = BTreeMap<Evaluator, Score>;
+
+/// What one evaluator says of one session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Flat values that are averaged over items, as `f1_chain`; each in 0..=1.
+    pub values: BTreeMap<String, f64>,
+    /// The item's entry in the shape of the golden files (`items[id]`).
+    pub detail: serde_json::Value,
+}
+
+/// Whether a session could be scored.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scoring {
+    /// It could.
+    Scored(Scores),
+    /// These answers are missing.
+    Needs(Vec<Question>),
+}
+
+/// The aggregate of one cell and evaluator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// `aggregate` of the golden files, with the SPEC's names.
+    pub aggregate: serde_json::Value,
+    /// The columns of the paper's main table that this cell fills, in its order: label and value in 0..=1 (`None`: no items).
+    pub columns: Vec<(String, Option<f64>)>,
+}
+
+/// How a simulated model behaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Persona {
+    /// Answers with the gold.
+    Oracle,
+    /// Answers with the gold, perturbed with this probability (0..=1), deterministically from the session's seed.
+    Noisy(f64),
+}
+
+/// What is wrong with a benchmark's files.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DataError {
+    /// A file that must be there is not.
+    #[error("{origin}: {path} is missing: {hint}")]
+    MissingFile {
+        /// Where the files came from.
+        origin: String,
+        /// The file.
+        path: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A record that cannot be read.
+    #[error("{origin}: {path}, {place}: {problem}")]
+    Malformed {
+        /// Where the files came from.
+        origin: String,
+        /// The file.
+        path: String,
+        /// Record, line or field.
+        place: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+}
+
+/// Why a selection of items cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    /// No such setting.
+    #[error("unknown setting {setting:?}; known: {known}")]
+    UnknownSetting {
+        /// As given.
+        setting: String,
+        /// What there is.
+        known: String,
+    },
+    /// No such task in the data.
+    #[error("unknown task {task:?}; the data has: {known}")]
+    UnknownTask {
+        /// As given.
+        task: String,
+        /// What there is.
+        known: String,
+    },
+    /// The task has no such setting.
+    #[error("task {task:?} cannot be run {setting}: {reason}")]
+    NotInSetting {
+        /// The task.
+        task: String,
+        /// The setting.
+        setting: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+}

@@ -1,0 +1,1 @@
+//! Turns a sweep spec into cells, shards and jobs; dispatches, watches, finishes.

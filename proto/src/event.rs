@@ -1,0 +1,24 @@
+//! What the coordinator tells all workers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{EndpointSpec, SweepId};
+
+/// An endpoint that has work, and the queue its jobs come on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EndpointRoute {
+    /// Queue name; equal for two sweeps that use the same provider with the same credentials.
+    pub queue: String,
+    /// How to reach the endpoint. Names of secrets, never secrets.
+    pub endpoint: EndpointSpec,
+}
+
+/// Broadcast at every change and repeated every few seconds, so that a worker that starts late hears it too.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Control {
+    /// Endpoints with work: consume these queues.
+    pub routes: Vec<EndpointRoute>,
+    /// Sweeps whose jobs are to be dropped unrun.
+    pub cancelled: Vec<SweepId>,
+}

@@ -1,0 +1,216 @@
+//! Newtypes for ids: parsed once at the edge, trusted afterwards.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Longest id accepted anywhere, in bytes; keeps keys, queue names and log lines bounded.
+pub const MAX_ID_LENGTH: usize = 200;
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// The text is empty.
+    #[error("{kind} is empty")]
+    Empty {
+        /// Which id was expected.
+        kind: &'static str,
+    },
+    /// The text is longer than [`MAX_ID_LENGTH`].
+    #[error("{kind} is {length} bytes long, at most {MAX_ID_LENGTH} are allowed")]
+    TooLong {
+        /// Which id was expected.
+        kind: &'static str,
+        /// Length found, in bytes.
+        length: usize,
+    },
+    /// A character that has a meaning in paths, queue names or SQL keys.
+    #[error("{kind} {text:?} contains {found:?}; allowed are {allowed}")]
+    BadCharacter {
+        /// Which id was expected.
+        kind: &'static str,
+        /// The text as given.
+        text: String,
+        /// The first character that is not allowed.
+        found: char,
+        /// What is allowed instead.
+        allowed: &'static str,
+    },
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $allowed:literal, $ok:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(try_from = "String", into = "String")]
+        #[schemars(with = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks `text` and wraps it.
+            ///
+            /// # Errors
+            /// When it is empty, too long, or holds a character that is not allowed.
+            pub fn new(text: impl AsRef<str>) -> Result<Self, IdError> {
+                let text = text.as_ref();
+                if text.is_empty() {
+                    return Err(IdError::Empty { kind: $kind });
+                }
+                if text.len() > MAX_ID_LENGTH {
+                    return Err(IdError::TooLong { kind: $kind, length: text.len() });
+                }
+                let allowed: fn(char) -> bool = $ok;
+                match text.chars().find(|c| !allowed(*c)) {
+                    Some(found) => {
+                        Err(IdError::BadCharacter { kind: $kind, text: text.to_owned(), found, allowed: $allowed })
+                    }
+                    None => Ok(Self(Arc::from(text))),
+                }
+            }
+
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+            fn try_from(text: String) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0.as_ref().to_owned()
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({:?})", stringify!($name), &*self.0)
+            }
+        }
+    };
+}
+
+const fn slug(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+text_id!(
+    /// A submitted sweep: its name and the beginning of its lock's digest.
+    SweepId, "sweep id", "letters, digits, '.', '_' and '-'", slug
+);
+text_id!(
+    /// Short name of a benchmark, as `worfbench`.
+    BenchmarkName, "benchmark name", "letters, digits, '.', '_' and '-'", slug
+);
+text_id!(
+    /// A named choice of a benchmark's own axes, as `two-shot` or `turn/single/flowchart`.
+    Setting, "setting", "letters, digits, '.', '_', '-' and '/'", |c| slug(c) || c == '/'
+);
+text_id!(
+    /// Name of an endpoint within a spec; the part of `endpoint/model` before the first slash.
+    EndpointName, "endpoint name", "letters, digits, '.', '_' and '-'", slug
+);
+text_id!(
+    /// One benchmark item, by the benchmark's own id.
+    ItemId, "item id", "any printable characters", |c| !c.is_control()
+);
+text_id!(
+    /// One worker process; drawn anew at each start.
+    WorkerId, "worker id", "letters, digits, '.', '_' and '-'", slug
+);
+text_id!(
+    /// One try at a session by one worker: the worker's id and a number it never reuses.
+    AttemptId, "attempt id", "letters, digits, '.', '_' and '-'", slug
+);
+
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident, $inner:ty) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+index!(
+    /// Position of a cell in its sweep's grid.
+    CellIndex, u32
+);
+index!(
+    /// Position of an item in its benchmark's loaded data set (before any selection).
+    ItemIndex, u32
+);
+index!(
+    /// Position of a shard in its sweep.
+    ShardIndex, u32
+);
+index!(
+    /// Repetition of the same cell with another seed, counted from 0.
+    Trial, u16
+);
+
+/// A session: one item executed in one cell of one sweep. At most one result per key is ever recorded.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct SessionKey {
+    /// The sweep.
+    pub sweep: SweepId,
+    /// The cell within the sweep.
+    pub cell: CellIndex,
+    /// The item within the cell's data set.
+    pub item: ItemIndex,
+}
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/c{}/i{}", self.sweep, self.cell, self.item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_with_a_path_separator_is_refused_and_the_character_named() {
+        let error = SweepId::new("a/b").unwrap_err();
+        assert_eq!(error.to_string(), "sweep id \"a/b\" contains '/'; allowed are letters, digits, '.', '_' and '-'");
+    }
+
+    #[test]
+    fn an_id_is_checked_when_a_message_is_read() {
+        assert!(serde_json::from_str::<WorkerId>("\"w 1\"").is_err());
+        assert!(serde_json::from_str::<WorkerId>("\"w-1\"").is_ok());
+    }
+
+    #[test]
+    fn an_id_has_a_longest_length() {
+        assert!(ItemId::new("x".repeat(MAX_ID_LENGTH)).is_ok());
+        assert!(matches!(ItemId::new("x".repeat(MAX_ID_LENGTH + 1)), Err(IdError::TooLong { .. })));
+    }
+}

@@ -1,0 +1,54 @@
+//! The vocabulary of Regatta: ids, the sweep spec, jobs, transcripts, outcomes, usage, money.
+//!
+//! Everything that crosses a process boundary is defined here and nowhere else. No I/O, no clock of its own. JSON Schemas and
+//! sample messages of each version live in `proto/schemas` and `proto/samples`, so that a worker can be written in any language.
+
+mod chat;
+mod clock;
+mod dataset;
+mod digest;
+mod endpoint;
+mod event;
+mod ids;
+mod job;
+mod lock;
+mod model;
+mod money;
+mod outcome;
+mod price;
+mod question;
+mod report;
+mod seed;
+mod simulation;
+mod spec;
+mod spec_file;
+mod stage;
+mod transcript;
+mod usage;
+pub mod wire;
+
+pub use chat::{ChatMessage, ChatRequest, ChatRole, Finish, Reply, Sampling};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use dataset::{FileEntry, FileSet, Snapshot};
+pub use digest::{Digest, ParseDigestError};
+pub use endpoint::{EndpointKind, EndpointSpec, Limits, Retries, Timeouts};
+pub use event::{Control, EndpointRoute};
+pub use ids::{
+    AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH, SessionKey, Setting,
+    ShardIndex, SweepId, Trial, WorkerId,
+};
+pub use job::{Job, JudgeJob, SessionJob};
+pub use lock::{BenchmarkLock, Cell, SweepLock};
+pub use model::{ModelRef, ModelSpec};
+pub use money::{CostSum, Money};
+pub use outcome::{Cause, Outcome};
+pub use price::{Price, PriceSource};
+pub use question::{AskedQuestion, Evaluator, Question, Verdict};
+pub use report::{Attempt, JudgeOutcome, OpenAttempt, Progress, Report, SessionOutcome};
+pub use seed::{SessionSeed, rng};
+pub use simulation::{Faults, Latency, Simulation};
+pub use spec::{BenchmarkSpec, SweepSpec};
+pub use spec_file::{SpecError, parse_spec, substitute};
+pub use stage::SweepState;
+pub use transcript::{Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
+pub use usage::Usage;

@@ -1,0 +1,129 @@
+//! The lock: a spec with everything resolved that a result depends on.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BenchmarkName, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, PriceSource,
+    SessionSeed, Setting, SweepId, Trial,
+};
+
+/// One benchmark as it will be run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchmarkLock {
+    /// Digest of the data set's snapshot.
+    pub dataset: Digest,
+    /// Settings to run.
+    pub settings: Vec<Setting>,
+    /// Tasks to run; all when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
+    /// At most this many items of each task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Scoring rules.
+    pub evaluators: Vec<Evaluator>,
+    /// Who answers questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<ModelRef>,
+    /// Selected items of each setting, a count for people and a check for workers.
+    pub items: BTreeMap<Setting, u32>,
+}
+
+/// What really runs: the resolved spec with data set digests, prices, versions and seeds. Its digest identifies the sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepLock {
+    /// Version of this document.
+    pub v: u32,
+    /// Version of Regatta that planned the sweep.
+    pub regatta: String,
+    /// Name of the sweep.
+    pub name: SweepId,
+    /// Seed that all others derive from.
+    pub seed: u64,
+    /// Repetitions of every cell.
+    pub trials: u16,
+    /// Most money to spend, in dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+    /// Benchmarks.
+    pub benchmarks: BTreeMap<BenchmarkName, BenchmarkLock>,
+    /// Endpoints. Names of secrets, never secrets.
+    pub endpoints: BTreeMap<EndpointName, EndpointSpec>,
+    /// Models, with the price that will be charged.
+    pub models: Vec<ModelSpec>,
+    /// Where each model's price came from, in the order of `models`.
+    pub price_sources: Vec<PriceSource>,
+}
+
+/// One point of the grid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// Position in the grid.
+    pub index: CellIndex,
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Setting of the benchmark.
+    pub setting: Setting,
+    /// Model under test.
+    pub model: ModelRef,
+    /// Repetition.
+    pub trial: Trial,
+}
+
+impl SweepLock {
+    /// Version this build writes.
+    pub const VERSION: u32 = 1;
+
+    /// The grid: benchmarks × settings × models × trials, in the order of the spec (benchmarks by name).
+    #[must_use]
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for (benchmark, locked) in &self.benchmarks {
+            for setting in &locked.settings {
+                for model in &self.models {
+                    for trial in 0..self.trials {
+                        cells.push(Cell {
+                            index: CellIndex(cells.len() as u32),
+                            benchmark: benchmark.clone(),
+                            setting: setting.clone(),
+                            model: model.id.clone(),
+                            trial: Trial(trial),
+                        });
+                    }
+                }
+            }
+        }
+        cells
+    }
+
+    /// The model entry of `id`.
+    #[must_use]
+    pub fn model(&self, id: &ModelRef) -> Option<&ModelSpec> {
+        self.models.iter().find(|model| model.id == *id)
+    }
+
+    /// Seed of the session of `item` in `cell`.
+    #[must_use]
+    pub fn session_seed(&self, cell: &Cell, item: &crate::ItemId) -> SessionSeed {
+        SessionSeed::derive(self.seed, &cell.benchmark, &cell.setting, &cell.model, cell.trial, item)
+    }
+
+    /// Canonical bytes: what is stored in Blobs and what the digest is taken of.
+    ///
+    /// # Errors
+    /// When a number in it is not finite.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    /// The sweep's id: its name and the first digits of the lock's digest.
+    ///
+    /// # Errors
+    /// When the name is too long to carry them.
+    pub fn sweep_id(&self, digest: &Digest) -> Result<SweepId, crate::IdError> {
+        SweepId::new(format!("{}-{}", self.name, digest.short()))
+    }
+}

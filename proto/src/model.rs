@@ -1,0 +1,112 @@
+//! Models: an endpoint plus a model name and parameters.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::{EndpointName, IdError, Price};
+
+/// `endpoint/model`: the part before the first slash names the endpoint, the rest is the provider's own model name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct ModelRef {
+    /// The endpoint that serves it.
+    pub endpoint: EndpointName,
+    /// The name the provider knows it by; may hold slashes itself.
+    pub model: String,
+}
+
+impl FromStr for ModelRef {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let (endpoint, model) = text.split_once('/').unwrap_or((text, ""));
+        if model.is_empty() {
+            return Err(IdError::Empty { kind: "the model name of `endpoint/model`" });
+        }
+        if model.len() > crate::MAX_ID_LENGTH {
+            return Err(IdError::TooLong { kind: "model name", length: model.len() });
+        }
+        Ok(Self { endpoint: endpoint.parse()?, model: model.to_owned() })
+    }
+}
+impl TryFrom<String> for ModelRef {
+    type Error = IdError;
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+impl From<ModelRef> for String {
+    fn from(model: ModelRef) -> Self {
+        model.to_string()
+    }
+}
+impl fmt::Display for ModelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.endpoint, self.model)
+    }
+}
+
+/// A model under test. In a spec either just `endpoint/model` or a mapping with these fields.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ModelSpec {
+    /// `endpoint/model`.
+    pub id: ModelRef,
+    /// Overrides the benchmark's temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Overrides the benchmark's top_p.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Overrides the benchmark's limit of generated tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+    /// Price, when the price table does not know the model or knows it wrongly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+}
+
+impl From<ModelRef> for ModelSpec {
+    fn from(id: ModelRef) -> Self {
+        Self { id, temperature: None, top_p: None, max_tokens: None, price: None }
+    }
+}
+
+// Written by hand because an untagged enum would lose the line of an error inside it.
+impl<'de> Deserialize<'de> for ModelSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Fields {
+            id: ModelRef,
+            temperature: Option<f64>,
+            top_p: Option<f64>,
+            max_tokens: Option<u32>,
+            price: Option<Price>,
+        }
+        struct TextOrFields;
+        impl<'de> Visitor<'de> for TextOrFields {
+            type Value = ModelSpec;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`endpoint/model`, or a mapping with the field `id`")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ModelSpec, E> {
+                text.parse::<ModelRef>().map(ModelSpec::from).map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelSpec, A::Error> {
+                let fields = Fields::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(ModelSpec {
+                    id: fields.id,
+                    temperature: fields.temperature,
+                    top_p: fields.top_p,
+                    max_tokens: fields.max_tokens,
+                    price: fields.price,
+                })
+            }
+        }
+        deserializer.deserialize_any(TextOrFields)
+    }
+}

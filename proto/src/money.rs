@@ -1,0 +1,126 @@
+//! Money as integers.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An amount in nano-dollars (10⁻⁹ USD). Integers, so that sums do not depend on their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Money(pub u64);
+
+impl Money {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// From dollars, rounded to the nearest nano-dollar; `None` if negative, not finite or beyond the range.
+    #[must_use]
+    pub fn from_dollars(dollars: f64) -> Option<Self> {
+        let nanos = (dollars * 1e9).round();
+        // 2^63 keeps every amount storable in a signed 64-bit database column.
+        (nanos >= 0.0 && nanos < 9.2e18).then_some(Self(nanos as u64))
+    }
+
+    /// As dollars, for display and for ratios only.
+    #[must_use]
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl Add for Money {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+impl AddAssign for Money {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+impl fmt::Display for Money {
+    /// Dollars with as many decimals as keep four significant digits below one dollar.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dollars = self.dollars();
+        if self.0 == 0 {
+            f.write_str("$0")
+        } else if dollars >= 1.0 {
+            write!(f, "${dollars:.2}")
+        } else {
+            let decimals = (3 - dollars.log10().floor() as i32).clamp(2, 9) as usize;
+            write!(f, "${dollars:.decimals$}")
+        }
+    }
+}
+
+/// A total that never hides calls whose price is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CostSum {
+    /// Sum over the calls whose price is known.
+    pub known: Money,
+    /// Calls whose price is unknown; their cost is not in `known`.
+    pub unknown_calls: u64,
+}
+
+impl CostSum {
+    /// Adds one call's cost; `None` is an unknown price.
+    pub fn add_call(&mut self, cost: Option<Money>) {
+        match cost {
+            Some(amount) => self.known += amount,
+            None => self.unknown_calls += 1,
+        }
+    }
+}
+impl AddAssign for CostSum {
+    fn add_assign(&mut self, other: Self) {
+        self.known += other.known;
+        self.unknown_calls += other.unknown_calls;
+    }
+}
+impl fmt::Display for CostSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.known, self.unknown_calls) {
+            (known, 0) => known.fmt(f),
+            (Money::ZERO, calls) => write!(f, "unknown ({calls} calls)"),
+            (known, calls) => write!(f, "{known} + unknown ({calls} calls)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_shown_with_four_significant_digits_below_a_dollar() {
+        let shown: Vec<String> =
+            [0, 1_500_000_000, 12_340_000, 150, 999_999_999].map(|n| Money(n).to_string()).to_vec();
+        assert_eq!(shown, ["$0", "$1.50", "$0.01234", "$0.000000150", "$1.0000"]);
+    }
+
+    #[test]
+    fn an_unknown_price_is_never_shown_as_zero() {
+        let mut sum = CostSum::default();
+        sum.add_call(None);
+        assert_eq!(sum.to_string(), "unknown (1 calls)");
+        sum.add_call(Some(Money(2_000_000_000)));
+        assert_eq!(sum.to_string(), "$2.00 + unknown (1 calls)");
+    }
+
+    #[test]
+    fn negative_and_infinite_dollars_are_not_money() {
+        assert_eq!(Money::from_dollars(-0.1), None);
+        assert_eq!(Money::from_dollars(f64::INFINITY), None);
+        assert_eq!(Money::from_dollars(f64::NAN), None);
+        assert_eq!(Money::from_dollars(0.000_000_001), Some(Money(1)));
+    }
+}

@@ -1,0 +1,95 @@
+//! What evaluators ask of judges, and the answers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Digest;
+
+/// A versioned scoring rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Evaluator {
+    /// Bit for bit what the benchmark's official code computes.
+    Official,
+    /// What the benchmark's paper defines.
+    Paper,
+}
+
+impl Evaluator {
+    /// The word used everywhere.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Official => "official",
+            Self::Paper => "paper",
+        }
+    }
+}
+impl fmt::Display for Evaluator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+impl FromStr for Evaluator {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "official" => Ok(Self::Official),
+            "paper" => Ok(Self::Paper),
+            _ => Err(format!("unknown evaluator {text:?}; known: official, paper")),
+        }
+    }
+}
+
+/// One question that an evaluator asks before it can score.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    /// Cosine similarity of every text of `left` with every text of `right`, by a sentence-embedding model.
+    Similarity {
+        /// Row texts, distinct.
+        left: Vec<String>,
+        /// Column texts, distinct.
+        right: Vec<String>,
+    },
+}
+
+impl Question {
+    /// Content address: equal questions are asked once.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::Similarity { left, right } => {
+                let rows = (left.len() as u64).to_le_bytes();
+                Digest::of_parts(
+                    [b"similarity/1".as_slice(), &rows]
+                        .into_iter()
+                        .chain(left.iter().chain(right).map(String::as_bytes)),
+                )
+            }
+        }
+    }
+}
+
+/// A question with its content address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedQuestion {
+    /// [`Question::digest`] of `question`.
+    pub digest: Digest,
+    /// What is asked.
+    pub question: Question,
+}
+
+/// The answer to one question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// `micro[row][column]`: cosine similarity in millionths (six decimals), in −1,000,000 ..= 1,000,000.
+    Similarity {
+        /// One row per left text.
+        micro: Vec<Vec<i32>>,
+    },
+}

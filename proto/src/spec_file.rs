@@ -1,0 +1,254 @@
+//! Reading a spec: `${VAR}` substitution, YAML, and the checks that need no data.
+
+use std::collections::BTreeSet;
+
+use crate::{EndpointKind, EndpointSpec, ModelRef, SweepSpec};
+
+/// Largest spec accepted, in bytes.
+const SPEC_BYTES_MAX: usize = 1 << 20;
+/// Most repetitions of a cell.
+const TRIALS_MAX: u16 = 1000;
+
+/// What is wrong with a spec, where, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Not YAML, or a field that does not fit; the text names line and column.
+    #[error("{0}")]
+    Yaml(String),
+    /// A `${…}` that is not closed or not a name.
+    #[error("line {line}: {problem}; write ${{NAME}}, ${{NAME:-default}}, or $$ for a dollar sign")]
+    Substitution {
+        /// Line in the file.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A variable that is not set.
+    #[error("line {line}: the environment variable {name} is not set; set it, or write ${{{name}:-default}}")]
+    UnsetVariable {
+        /// Line in the file.
+        line: usize,
+        /// The variable.
+        name: String,
+    },
+    /// A value that cannot be.
+    #[error("{field}: {problem}")]
+    Field {
+        /// Path of the field, as `endpoints.sim.limits.concurrency`.
+        field: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+}
+
+/// Reads a spec. `variable` looks up environment variables.
+///
+/// # Errors
+/// With line or field for everything that is wrong.
+pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<SweepSpec, SpecError> {
+    if text.len() > SPEC_BYTES_MAX {
+        return Err(SpecError::Yaml(format!("the spec is larger than {SPEC_BYTES_MAX} bytes")));
+    }
+    let text = substitute(text, variable)?;
+    let mut spec: SweepSpec = serde_yaml_ng::from_str(&text).map_err(|error| SpecError::Yaml(error.to_string()))?;
+    add_implied_endpoints(&mut spec);
+    check(&spec)?;
+    Ok(spec)
+}
+
+/// Replaces `${NAME}` and `${NAME:-default}`; `$$` is a dollar sign. Comments are left alone.
+///
+/// # Errors
+/// When a variable is not set, or a reference is malformed.
+pub fn substitute(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, SpecError> {
+    let mut out = String::with_capacity(text.len());
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let line_number = number + 1;
+        let code_length = if line.trim_start().starts_with('#') { 0 } else { line.find(" #").unwrap_or(line.len()) };
+        let (mut rest, comment) = line.split_at(code_length);
+        while let Some(dollar) = rest.find('$') {
+            out.push_str(&rest[..dollar]);
+            rest = &rest[dollar + 1..];
+            if let Some(after) = rest.strip_prefix('$') {
+                out.push('$');
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix('{') {
+                let problem =
+                    |problem: &str| SpecError::Substitution { line: line_number, problem: problem.to_owned() };
+                let (inside, after) = after.split_once('}').ok_or_else(|| problem("a ${ without its }"))?;
+                let (name, default) = inside.split_once(":-").map_or((inside, None), |(n, d)| (n, Some(d)));
+                if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+                    return Err(problem(&format!("{name:?} is not a variable name")));
+                }
+                let value = variable(name)
+                    .or_else(|| default.map(str::to_owned))
+                    .ok_or_else(|| SpecError::UnsetVariable { line: line_number, name: name.to_owned() })?;
+                if value.contains(['\n', '\r']) {
+                    return Err(problem(&format!("the value of {name} spans several lines")));
+                }
+                out.push_str(&value);
+                rest = after;
+            } else {
+                out.push('$');
+            }
+        }
+        out.push_str(rest);
+        out.push_str(comment);
+    }
+    Ok(out)
+}
+
+/// `openai/…` models work without an `endpoints` entry, as people expect.
+fn add_implied_endpoints(spec: &mut SweepSpec) {
+    let used = all_models(spec).any(|model| model.endpoint.as_str() == "openai");
+    if let (true, Ok(name)) = (used, "openai".parse()) {
+        spec.endpoints.entry(name).or_insert_with(|| EndpointSpec::of_kind(EndpointKind::Openai));
+    }
+    for endpoint in spec.endpoints.values_mut().filter(|endpoint| endpoint.kind == EndpointKind::Simulated) {
+        endpoint.identify_sessions = true;
+    }
+}
+
+fn all_models(spec: &SweepSpec) -> impl Iterator<Item = &ModelRef> {
+    let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
+    spec.models.iter().map(|model| &model.id).chain(judges)
+}
+
+fn check(spec: &SweepSpec) -> Result<(), SpecError> {
+    let field = |field: String, problem: String| Err(SpecError::Field { field, problem });
+    if spec.trials == 0 || spec.trials > TRIALS_MAX {
+        return field("trials".into(), format!("must be 1 to {TRIALS_MAX}, is {}", spec.trials));
+    }
+    if spec.benchmarks.is_empty() {
+        return field("benchmarks".into(), "is empty; name at least one benchmark".into());
+    }
+    if spec.models.is_empty() {
+        return field("models".into(), "is empty; name at least one model as endpoint/model".into());
+    }
+    if let Some(budget) = spec.budget_usd
+        && crate::Money::from_dollars(budget).is_none_or(|money| money == crate::Money::ZERO)
+    {
+        return field("budget_usd".into(), format!("must be a positive number of dollars, is {budget}"));
+    }
+    let known = || spec.endpoints.keys().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut seen = BTreeSet::new();
+    for (position, model) in spec.models.iter().enumerate() {
+        let place = format!("models[{position}]");
+        if !spec.endpoints.contains_key(&model.id.endpoint) {
+            return field(
+                place,
+                format!(
+                    "{} names the endpoint {:?}, which `endpoints` does not list; listed: {}",
+                    model.id,
+                    model.id.endpoint.as_str(),
+                    known()
+                ),
+            );
+        }
+        if !seen.insert(&model.id) {
+            return field(place, format!("{} is listed twice; use `trials` to repeat a model", model.id));
+        }
+        if matches!(spec.endpoints[&model.id.endpoint].kind, EndpointKind::Encoder | EndpointKind::Recorded) {
+            return field(
+                place,
+                format!("{} is served by an endpoint that only answers evaluators' questions", model.id),
+            );
+        }
+        if let Some(price) = &model.price
+            && !price.is_sane()
+        {
+            return field(format!("{place}.price"), "must be non-negative dollars per million tokens".into());
+        }
+        if model.temperature.is_some_and(|t| !(0.0..=10.0).contains(&t)) {
+            return field(format!("{place}.temperature"), "must be between 0 and 10".into());
+        }
+        if model.top_p.is_some_and(|p| !(0.0..=1.0).contains(&p)) {
+            return field(format!("{place}.top_p"), "must be between 0 and 1".into());
+        }
+    }
+    for (name, benchmark) in &spec.benchmarks {
+        if let Some(judge) = &benchmark.judge
+            && !spec.endpoints.contains_key(&judge.endpoint)
+        {
+            return field(
+                format!("benchmarks.{name}.judge"),
+                format!(
+                    "{judge} names the endpoint {:?}, which `endpoints` does not list; listed: {}",
+                    judge.endpoint.as_str(),
+                    known()
+                ),
+            );
+        }
+        if benchmark.limit == Some(0) {
+            return field(
+                format!("benchmarks.{name}.limit"),
+                "must be at least 1; leave it out to run all items".into(),
+            );
+        }
+    }
+    for (name, endpoint) in &spec.endpoints {
+        check_endpoint(&format!("endpoints.{name}"), endpoint)?;
+    }
+    Ok(())
+}
+
+fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError> {
+    let field = |name: &str, problem: String| Err(SpecError::Field { field: format!("{place}.{name}"), problem });
+    if !(1..=100_000).contains(&endpoint.limits.concurrency) {
+        return field("limits.concurrency", format!("must be 1 to 100000, is {}", endpoint.limits.concurrency));
+    }
+    if endpoint.limits.requests_per_minute == Some(0) {
+        return field("limits.requests_per_minute", "must be at least 1; leave it out for no limit".into());
+    }
+    if !(1..=100).contains(&endpoint.retries.attempts) {
+        return field("retries.attempts", format!("must be 1 to 100, is {}", endpoint.retries.attempts));
+    }
+    if endpoint.timeouts.total_ms == 0 || endpoint.timeouts.connect_ms == 0 || endpoint.timeouts.first_byte_ms == 0 {
+        return field("timeouts", "must all be at least 1 millisecond".into());
+    }
+    let needs_path = matches!(endpoint.kind, EndpointKind::Encoder | EndpointKind::Recorded);
+    match (&endpoint.path, needs_path) {
+        (None, true) => {
+            return field("path", "is missing: the directory of the encoder, or the file of the verdicts".into());
+        }
+        (Some(_), false) => return field("path", "only belongs to endpoints of kind encoder or recorded".into()),
+        _ => {}
+    }
+    if let Some(url) = &endpoint.base_url {
+        if endpoint.kind != EndpointKind::Openai {
+            return field("base_url", "only belongs to endpoints of kind openai".into());
+        }
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            return field("base_url", format!("must begin with http:// or https://, is {url:?}"));
+        }
+        if url.split_once("://").is_some_and(|(_, rest)| rest.split('/').next().unwrap_or(rest).contains('@')) {
+            return field(
+                "base_url",
+                "holds credentials; put the key into a variable and name it in api_key_env".into(),
+            );
+        }
+    }
+    if let Some(simulation) = &endpoint.simulation {
+        if endpoint.kind != EndpointKind::Simulated {
+            return field("simulation", "only belongs to endpoints of kind simulated".into());
+        }
+        let probabilities = simulation.faults.probabilities();
+        if let Some((name, p)) = probabilities.iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
+            return field(
+                &format!("simulation.faults.{name}"),
+                format!("must be a probability between 0 and 1, is {p}"),
+            );
+        }
+        if probabilities.iter().map(|(_, p)| p).sum::<f64>() > 1.0 + 1e-9 {
+            return field("simulation.faults", "the probabilities add up to more than 1".into());
+        }
+        let latency = simulation.latency;
+        if [latency.median_ms, latency.spread, latency.per_token_ms].iter().any(|v| !(0.0..1e9).contains(v)) {
+            return field("simulation.latency", "must be non-negative numbers".into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+use super::*;
+
+const MINIMAL: &str = "\
+name: demo
+benchmarks:
+  worfbench: { data: data, judge: sim/lexical }
+endpoints:
+  sim: { kind: simulated }
+models: [sim/oracle]
+";
+
+fn parse(text: &str) -> Result<SweepSpec, SpecError> {
+    parse_spec(text, &|name| (name == "PORT").then(|| "8080".to_owned()))
+}
+
+fn error(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn a_minimal_spec_gets_the_documented_defaults() {
+    insta::assert_yaml_snapshot!(parse(MINIMAL).unwrap());
+}
+
+#[test]
+fn an_unknown_key_is_an_error_that_names_line_and_known_keys() {
+    insta::assert_snapshot!(error(&format!("{MINIMAL}trails: 3\n")));
+    insta::assert_snapshot!(error(&MINIMAL.replace("{ kind: simulated }", "{ kind: simulated, limts: {} }")));
+    insta::assert_snapshot!(error(&MINIMAL.replace("[sim/oracle]", "[{id: sim/oracle, temprature: 1}]")));
+}
+
+#[test]
+fn wrong_values_are_errors_that_name_the_field() {
+    insta::assert_snapshot!(
+        [
+            ("[sim/oracle]", "[]"),
+            ("[sim/oracle]", "[oracle]"),
+            ("[sim/oracle]", "[other/oracle]"),
+            ("[sim/oracle]", "[sim/oracle, sim/oracle]"),
+            ("sim/lexical", "nobody/lexical"),
+            ("{ kind: simulated }", "{ kind: openai, base_url: 'localhost:80' }"),
+            ("{ kind: simulated }", "{ kind: openai, base_url: 'https://user:key@host/v1' }"),
+            ("{ kind: simulated }", "{ kind: simulated, simulation: { faults: { dropped: 1.5 } } }"),
+            ("{ kind: simulated }", "{ kind: encoder }"),
+            ("name: demo", "name: demo\ntrials: 0"),
+            ("name: demo", "name: demo\nbudget_usd: -1"),
+            ("name: demo", "name: de/mo"),
+        ]
+        .map(|(from, to)| error(&MINIMAL.replace(from, to)))
+        .join("\n")
+    );
+}
+
+#[test]
+fn variables_are_substituted_outside_comments() {
+    let text = "a: ${PORT} # ${NOT_LOOKED_AT}\n# ${NOR_THIS}\nb: ${HOST:-local}$$\n";
+    assert_eq!(
+        substitute(text, &|name| (name == "PORT").then(|| "8080".to_owned())).unwrap(),
+        "a: 8080 # ${NOT_LOOKED_AT}\n# ${NOR_THIS}\nb: local$\n"
+    );
+}
+
+#[test]
+fn an_unset_variable_is_an_error_that_names_line_and_variable() {
+    insta::assert_snapshot!(error("name: x\nseed: ${SEED}\n"));
+    insta::assert_snapshot!(error("name: ${\n"));
+}
+
+#[test]
+fn openai_models_need_no_endpoint_entry() {
+    let spec = parse(&MINIMAL.replace("[sim/oracle]", "[openai/gpt-4o-mini]")).unwrap();
+    assert_eq!(spec.endpoints[&"openai".parse().unwrap()].kind, EndpointKind::Openai);
+}
+
+#[test]
+fn a_model_name_may_hold_slashes() {
+    let spec = parse(&MINIMAL.replace("[sim/oracle]", "[sim/org/model]")).unwrap();
+    assert_eq!(spec.models[0].id.model, "org/model");
+}

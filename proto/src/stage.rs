@@ -1,0 +1,75 @@
+//! States of a sweep.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a sweep stands. `running` → `tabulating` → one of the four ends; `resume` leads from an end back to `running`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SweepState {
+    /// Jobs are dispatched and outcomes come in.
+    Running,
+    /// Every session is settled; tables and reports are being written.
+    Tabulating,
+    /// Every session was measured.
+    Complete,
+    /// The budget was reached first.
+    StoppedByBudget,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// Some sessions were not measured; `resume` tries them again.
+    Incomplete,
+}
+
+impl SweepState {
+    /// All states, in the order of a sweep's life.
+    pub const ALL: [Self; 6] =
+        [Self::Running, Self::Tabulating, Self::Complete, Self::StoppedByBudget, Self::Cancelled, Self::Incomplete];
+
+    /// The word used in SQL, files and messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Tabulating => "tabulating",
+            Self::Complete => "complete",
+            Self::StoppedByBudget => "stopped_by_budget",
+            Self::Cancelled => "cancelled",
+            Self::Incomplete => "incomplete",
+        }
+    }
+
+    /// Whether nothing happens any more unless somebody resumes it.
+    #[must_use]
+    pub const fn is_end(self) -> bool {
+        !matches!(self, Self::Running | Self::Tabulating)
+    }
+
+    /// The process exit code that tells this end: 0 complete, 3 stopped by budget, 4 incomplete or cancelled (both resumable).
+    #[must_use]
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Complete => 0,
+            Self::StoppedByBudget => 3,
+            Self::Running | Self::Tabulating | Self::Cancelled | Self::Incomplete => 4,
+        }
+    }
+}
+
+impl fmt::Display for SweepState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+impl FromStr for SweepState {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| format!("unknown sweep state {text:?}"))
+    }
+}

@@ -1,0 +1,213 @@
+//! The wire format is a promise: schemas are published, and old samples must be read for ever.
+//!
+//! `REGATTA_UPDATE=1 cargo test -p regatta-proto` writes schemas and missing samples anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use regatta_proto::*;
+use schemars::{JsonSchema, schema_for};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn updating() -> bool {
+    std::env::var_os("REGATTA_UPDATE").is_some()
+}
+
+fn schema_is_published<T: JsonSchema>(name: &str) {
+    let path = folder("schemas").join(format!("{name}.schema.json"));
+    let schema = serde_json::to_string_pretty(&schema_for!(T)).unwrap() + "\n";
+    if updating() {
+        fs::write(&path, &schema).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap_or_default(), schema, "{} is out of date", path.display());
+}
+
+#[test]
+fn every_message_and_document_has_a_published_schema() {
+    schema_is_published::<SweepSpec>("sweep-spec");
+    schema_is_published::<SweepLock>("sweep-lock");
+    schema_is_published::<Job>("job");
+    schema_is_published::<Report>("report");
+    schema_is_published::<Control>("control");
+    schema_is_published::<Transcript>("transcript");
+    schema_is_published::<Snapshot>("snapshot");
+}
+
+/// Reads every sample of `kind`, whichever build wrote it, and checks that nothing in it was dropped.
+fn samples_are_read<T: Serialize + DeserializeOwned>(kind: &str, todays: &[(&str, T)]) {
+    let directory = folder("samples/v1");
+    for (name, message) in todays {
+        let path = directory.join(format!("{kind}.{name}.json"));
+        if updating() && !path.exists() {
+            let wrapped = serde_json::json!({ "v": wire::VERSION, "message": message });
+            fs::write(path, serde_json::to_string_pretty(&wrapped).unwrap() + "\n").unwrap();
+        }
+    }
+    let mut read = 0;
+    for entry in fs::read_dir(&directory).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.file_name().unwrap().to_str().unwrap().starts_with(&format!("{kind}.")) {
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        let message: T = wire::decode(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let sample: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let again: serde_json::Value = serde_json::to_value(&message).unwrap();
+        assert_eq!(sample["message"], again, "{} lost something when read", path.display());
+        read += 1;
+    }
+    assert!(read >= todays.len(), "{kind}: {read} samples in {}", directory.display());
+}
+
+fn key() -> SessionKey {
+    SessionKey { sweep: "nightly-0a1b2c3d".parse().unwrap(), cell: CellIndex(3), item: ItemIndex(41) }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).unwrap()
+}
+
+fn transcript() -> Transcript {
+    let failed = Try {
+        class: ErrorClass::RateLimited,
+        status: Some(429),
+        detail: "slow down".into(),
+        latency_us: 1200,
+        usage: None,
+    };
+    let call = Call {
+        role: Role::Agent,
+        attempt: 1,
+        model: "openai/gpt-4o-mini".parse().unwrap(),
+        request: ChatRequest {
+            messages: vec![ChatMessage::new(ChatRole::System, "Plan."), ChatMessage::new(ChatRole::User, "Make tea.")],
+            sampling: Sampling { temperature: Some(0.5), top_p: Some(1.0), max_tokens: Some(1024), seed: None },
+        },
+        reply: Reply { text: Some("Node:\n1: boil water\nEdges: (START,1) (1,END)".into()), finish: Finish::Stop },
+        tries: vec![failed.clone()],
+        usage: Usage { input: 20, cached_input: 8, output: 15, reasoning: 0 },
+        raw_usage: Some(serde_json::json!({ "prompt_tokens": 20, "completion_tokens": 15 })),
+        cost: Some(Money(12_300)),
+        served: Served {
+            model: Some("gpt-4o-mini-2024-07-18".into()),
+            fingerprint: Some("fp_1".into()),
+            request_id: Some("req_1".into()),
+            simulated: false,
+        },
+        latency_us: 450_000,
+    };
+    let gave_up =
+        FailedCall { role: Role::Agent, attempt: 2, model: "sim/oracle".parse().unwrap(), tries: vec![failed] };
+    Transcript {
+        events: vec![
+            Event::Call(Box::new(call)),
+            Event::Failed(gave_up),
+            Event::Recorded(Reply { text: None, finish: Finish::Other }),
+        ],
+    }
+}
+
+fn attempt() -> Attempt {
+    Attempt {
+        id: "w1-77".parse().unwrap(),
+        number: 2,
+        worker: "w1".parse().unwrap(),
+        started_at: at(0),
+        ended_at: at(2),
+    }
+}
+
+fn question() -> AskedQuestion {
+    let question = Question::Similarity { left: vec!["boil water".into()], right: vec!["heat water".into()] };
+    AskedQuestion { digest: question.digest(), question }
+}
+
+#[test]
+fn jobs_of_every_build_are_read() {
+    let session = SessionJob { key: key(), lock: Digest::of(b"lock"), attempt: 1, transcript: transcript() };
+    let judge = JudgeJob {
+        sweep: key().sweep,
+        lock: Digest::of(b"lock"),
+        judge: "minilm/all-MiniLM-L6-v2".parse().unwrap(),
+        questions: vec![question()],
+    };
+    samples_are_read("job", &[("session", Job::Session(Box::new(session))), ("judge", Job::Judge(judge))]);
+}
+
+#[test]
+fn reports_of_every_build_are_read() {
+    let outcome = |outcome| {
+        Report::Session(Box::new(SessionOutcome {
+            key: key(),
+            lock: Digest::of(b"lock"),
+            attempt: attempt(),
+            outcome,
+            transcript: transcript(),
+        }))
+    };
+    let open = OpenAttempt {
+        key: key(),
+        id: "w1-78".parse().unwrap(),
+        number: 1,
+        started_at: at(1),
+        usage: Usage::default(),
+        cost: CostSum::default(),
+        in_flight_at_most: Some(Money(900_000)),
+    };
+    let judged = JudgeOutcome {
+        sweep: key().sweep,
+        lock: Digest::of(b"lock"),
+        judge: "minilm/all-MiniLM-L6-v2".parse().unwrap(),
+        served: "all-MiniLM-L6-v2".into(),
+        verdicts: vec![(question().digest, Verdict::Similarity { micro: vec![vec![812_345]] })],
+        unanswered: vec![(question(), "the endpoint did not answer".into())],
+        attempt: "w1-79".parse().unwrap(),
+        usage: Usage::default(),
+        cost: CostSum { known: Money(5), unknown_calls: 1 },
+    };
+    samples_are_read(
+        "report",
+        &[
+            ("measured", outcome(Outcome::Measured)),
+            ("model_failure", outcome(Outcome::ModelFailure { cause: Cause::ContextLength })),
+            ("not_measured", outcome(Outcome::NotMeasured { cause: Cause::RateLimited })),
+            (
+                "handed_over",
+                Report::HandedOver {
+                    key: key(),
+                    attempt: attempt(),
+                    usage: Usage::default(),
+                    cost: CostSum::default(),
+                },
+            ),
+            ("judge", Report::Judge(judged)),
+            ("progress", Report::Progress(Progress { worker: "w1".parse().unwrap(), open: vec![open] })),
+            ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock") }),
+        ],
+    );
+}
+
+#[test]
+fn control_messages_of_every_build_are_read() {
+    let control = Control {
+        routes: vec![EndpointRoute {
+            queue: "jobs.openai-0a1b2c3d".into(),
+            endpoint: EndpointSpec::of_kind(EndpointKind::Openai),
+        }],
+        cancelled: vec![key().sweep],
+    };
+    samples_are_read("control", &[("routes", control)]);
+}
+
+#[test]
+fn what_an_attempt_spent_is_only_its_own_calls() {
+    let (usage, cost) = transcript().spent_by(1);
+    assert_eq!((usage.input, usage.output, cost.known), (20, 15, Money(12_300)));
+    assert_eq!(transcript().spent_by(2), (Usage::default(), CostSum::default()));
+}

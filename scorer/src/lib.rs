@@ -1,0 +1,1 @@
+//! Consumes outcomes, scores them, aggregates, writes ledger, blobs and reports.

@@ -1,0 +1,1 @@
+//! Simulated endpoints that answer every benchmark without a network.

@@ -1,0 +1,1 @@
+//! Consumes jobs, drives sessions, reports outcomes and usage.
