@@ -1,0 +1,55 @@
+//! Reading the files of a model directory, and the digest over all that was read.
+
+use crate::EncoderError;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Reads files below one directory and digests each: its name, its length and its bytes, in the order of reading.
+/// That order is fixed by the code, so equal directories have equal digests wherever they lie.
+pub(crate) struct ModelFiles {
+    directory: PathBuf,
+    digest: Sha256,
+}
+
+impl ModelFiles {
+    pub(crate) fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), digest: Sha256::new() }
+    }
+
+    /// Where a file of this directory is.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// A file that must be there; `advice` tells what to do when it is not.
+    pub(crate) fn bytes(&mut self, name: &str, advice: &'static str) -> Result<Vec<u8>, EncoderError> {
+        let path = self.path(name);
+        let bytes = std::fs::read(&path).map_err(|source| EncoderError::Unreadable { path, source, advice })?;
+        self.digest.update(name.as_bytes());
+        self.digest.update([0]);
+        self.digest.update((bytes.len() as u64).to_le_bytes());
+        self.digest.update(&bytes);
+        Ok(bytes)
+    }
+
+    /// A JSON file that must be there.
+    pub(crate) fn json<T: DeserializeOwned>(&mut self, name: &str, advice: &'static str) -> Result<T, EncoderError> {
+        let bytes = self.bytes(name, advice)?;
+        serde_json::from_slice(&bytes).map_err(|source| EncoderError::Malformed { path: self.path(name), source })
+    }
+
+    /// A JSON file that may be absent, but not unreadable.
+    pub(crate) fn optional_json<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, EncoderError> {
+        match self.json(name, "make it readable") {
+            Err(EncoderError::Unreadable { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
+    /// SHA-256 over everything read, in lower-case hex.
+    pub(crate) fn digest(self) -> String {
+        hex::encode(self.digest.finalize())
+    }
+}
