@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Simulation;
+use crate::{Digest, EndpointName, Simulation};
 
 /// What an endpoint speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +37,9 @@ pub struct EndpointSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub path: Option<PathBuf>,
+    /// Digest of the recorded verdicts in Blobs; filled in by the plan, not written by people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Digest>,
     /// Send headers that name the session (`x-regatta-item` and its like), for gateways that trace and for simulated endpoints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identify_sessions: bool,
@@ -63,12 +66,26 @@ impl EndpointSpec {
             base_url: None,
             api_key_env: None,
             path: None,
+            content: None,
             identify_sessions: kind == EndpointKind::Simulated,
             simulation: None,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             retries: Retries::default(),
         }
+    }
+}
+
+impl EndpointSpec {
+    /// Name of the queue its jobs come on. Equal for two sweeps that use the same provider with the same credentials, so that they
+    /// share its limits; limits, time-outs and retries themselves are not part of the name.
+    #[must_use]
+    pub fn queue(&self, name: &EndpointName) -> String {
+        let identity =
+            (self.kind, &self.base_url, &self.api_key_env, &self.path, &self.content, &self.simulation, self.identify_sessions);
+        // Serialising plain data into memory cannot fail; an empty text would only make two queues share a name.
+        let text = serde_json::to_string(&identity).unwrap_or_default();
+        format!("jobs.{name}-{}", Digest::of(text.as_bytes()).short())
     }
 }
 

@@ -206,6 +206,9 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
     if endpoint.timeouts.total_ms == 0 || endpoint.timeouts.connect_ms == 0 || endpoint.timeouts.first_byte_ms == 0 {
         return field("timeouts", "must all be at least 1 millisecond".into());
     }
+    if endpoint.content.is_some() {
+        return field("content", "is filled in by the plan; write `path` instead".into());
+    }
     let needs_path = matches!(endpoint.kind, EndpointKind::Encoder | EndpointKind::Recorded);
     match (&endpoint.path, needs_path) {
         (None, true) => {

@@ -1,0 +1,166 @@
+//! Reading sweeps once.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use lru::LruCache;
+use regatta_backends::{BlobError, Blobs};
+use regatta_benchmarks::{DataError, SelectError, Suite};
+use regatta_proto::{BenchmarkName, Digest, Setting, SweepLock};
+use tokio::sync::OnceCell;
+
+use crate::{Sweep, load_dataset};
+
+/// Sweeps and data sets kept in memory at once; an evicted one is simply read again.
+const KEPT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+
+/// Why a sweep cannot be read or stored.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// Blobs failed.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+    /// Not in Blobs.
+    #[error("{key} is not in the blob store; is this process pointed at the same store as the coordinator?")]
+    Missing {
+        /// What was looked for.
+        key: String,
+    },
+    /// Content and name do not agree.
+    #[error("{key} does not match its digest; the blob store is damaged")]
+    Damaged {
+        /// What was read.
+        key: String,
+    },
+    /// Not the document that was expected.
+    #[error("failed to read a stored document: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Written by another version.
+    #[error("the sweep's lock has version {found}, this build reads {}: upgrade the older side", SweepLock::VERSION)]
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// This build does not know the benchmark.
+    #[error("unknown benchmark {:?}; known: {}", name.as_str(), known_benchmarks())]
+    UnknownBenchmark {
+        /// As written.
+        name: BenchmarkName,
+    },
+    /// The data set is malformed.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// No such selection of items.
+    #[error(transparent)]
+    Select(#[from] SelectError),
+    /// The id does not fit.
+    #[error(transparent)]
+    Id(#[from] regatta_proto::IdError),
+    /// This build selects other items than the one that planned the sweep.
+    #[error("{benchmark} {setting}: the lock counts {locked} items, this build selects {found}; run it with the version that planned it")]
+    SelectionChanged {
+        /// The benchmark.
+        benchmark: BenchmarkName,
+        /// The setting.
+        setting: Setting,
+        /// Items in the lock.
+        locked: u32,
+        /// Items selected now.
+        found: usize,
+    },
+}
+
+fn known_benchmarks() -> String {
+    regatta_benchmarks::all().iter().map(|benchmark| benchmark.name().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+type Once<T> = Arc<OnceCell<Arc<T>>>;
+
+/// Sweeps by the digest of their lock, read from Blobs at first use. Cheap to clone.
+#[derive(Clone)]
+pub struct Catalog {
+    blobs: Blobs,
+    sweeps: Arc<Mutex<LruCache<Digest, Once<Sweep>>>>,
+    suites: Arc<Mutex<LruCache<(BenchmarkName, Digest), Once<dyn Suite>>>>,
+}
+
+impl Catalog {
+    /// A catalog over `blobs`.
+    #[must_use]
+    pub fn new(blobs: Blobs) -> Self {
+        Self {
+            blobs,
+            sweeps: Arc::new(Mutex::new(LruCache::new(KEPT))),
+            suites: Arc::new(Mutex::new(LruCache::new(KEPT))),
+        }
+    }
+
+    /// The sweep whose lock has `digest`.
+    ///
+    /// # Errors
+    /// When its documents are missing, damaged, or of another version.
+    pub async fn sweep(&self, digest: &Digest) -> Result<Arc<Sweep>, CatalogError> {
+        let once = slot(&self.sweeps, *digest);
+        once.get_or_try_init(|| self.read_sweep(digest)).await.cloned()
+    }
+
+    async fn read_sweep(&self, digest: &Digest) -> Result<Arc<Sweep>, CatalogError> {
+        let key = lock_key(digest);
+        let bytes = self.blobs.get(&key).await?.ok_or_else(|| CatalogError::Missing { key: key.clone() })?;
+        if Digest::of(&bytes) != *digest {
+            return Err(CatalogError::Damaged { key });
+        }
+        let lock: SweepLock = serde_json::from_slice(&bytes)?;
+        if lock.v != SweepLock::VERSION {
+            return Err(CatalogError::Version { found: lock.v });
+        }
+        let mut suites = BTreeMap::new();
+        for (name, benchmark) in &lock.benchmarks {
+            suites.insert(name.clone(), self.suite(name, &benchmark.dataset).await?);
+        }
+        Ok(Arc::new(Sweep::new(lock, suites)?))
+    }
+
+    /// The loaded data set of benchmark `name` whose manifest has `digest`.
+    ///
+    /// # Errors
+    /// When the benchmark is unknown or its files are missing or malformed.
+    pub async fn suite(&self, name: &BenchmarkName, digest: &Digest) -> Result<Arc<dyn Suite>, CatalogError> {
+        let once = slot(&self.suites, (name.clone(), *digest));
+        once.get_or_try_init(|| async {
+            let benchmark = regatta_benchmarks::find(name)
+                .ok_or_else(|| CatalogError::UnknownBenchmark { name: name.clone() })?;
+            Ok(benchmark.load(&load_dataset(&self.blobs, digest).await?)?)
+        })
+        .await
+        .cloned()
+    }
+
+    /// Stores `lock`, so that every process can read the sweep, and returns it.
+    ///
+    /// # Errors
+    /// When Blobs fail, or the lock does not fit its data.
+    pub async fn store(&self, lock: &SweepLock) -> Result<Arc<Sweep>, CatalogError> {
+        let bytes = lock.to_bytes()?;
+        let digest = Digest::of(&bytes);
+        self.blobs.put(&lock_key(&digest), Bytes::from(bytes)).await?;
+        self.sweep(&digest).await
+    }
+
+    /// The store behind the catalog.
+    #[must_use]
+    pub const fn blobs(&self) -> &Blobs {
+        &self.blobs
+    }
+}
+
+/// The cell that all callers interested in `key` share, so that each document is read once however many ask at the same time.
+fn slot<K: std::hash::Hash + Eq, T: ?Sized>(cache: &Mutex<LruCache<K, Once<T>>>, key: K) -> Once<T> {
+    cache.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(key, Arc::default).clone()
+}
+
+fn lock_key(digest: &Digest) -> String {
+    format!("locks/{digest}.json")
+}

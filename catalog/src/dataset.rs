@@ -1,0 +1,47 @@
+//! Data sets in Blobs: a manifest that names every file by content, and the files.
+
+use bytes::Bytes;
+use regatta_backends::Blobs;
+use regatta_proto::{Digest, FileSet, Snapshot};
+
+use crate::CatalogError;
+
+/// Stores `files` content-addressed and returns the digest of their manifest. Files already stored are not sent again.
+///
+/// # Errors
+/// When Blobs cannot be written.
+pub async fn store_dataset(blobs: &Blobs, files: &FileSet) -> Result<Digest, CatalogError> {
+    for (_, content) in files.iter() {
+        blobs.put_content(content.clone()).await?;
+    }
+    store_manifest(blobs, &files.snapshot()).await
+}
+
+/// Stores the manifest of files that are stored already.
+async fn store_manifest(blobs: &Blobs, snapshot: &Snapshot) -> Result<Digest, CatalogError> {
+    let digest = snapshot.digest();
+    blobs.put(&manifest_key(&digest), Bytes::from(serde_json::to_vec(snapshot)?)).await?;
+    Ok(digest)
+}
+
+/// Reads a stored data set; every file is checked against its digest.
+///
+/// # Errors
+/// When the manifest or a file is missing or damaged.
+pub async fn load_dataset(blobs: &Blobs, digest: &Digest) -> Result<FileSet, CatalogError> {
+    let key = manifest_key(digest);
+    let manifest = blobs.get(&key).await?.ok_or(CatalogError::Missing { key: key.clone() })?;
+    let snapshot: Snapshot = serde_json::from_slice(&manifest)?;
+    if snapshot.digest() != *digest {
+        return Err(CatalogError::Damaged { key });
+    }
+    let mut files = FileSet::from_origin(format!("data set {}", digest.short()));
+    for file in snapshot.files {
+        files.insert(file.path, blobs.get_content(&file.digest).await?);
+    }
+    Ok(files)
+}
+
+fn manifest_key(digest: &Digest) -> String {
+    format!("datasets/{digest}.json")
+}

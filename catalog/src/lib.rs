@@ -1,0 +1,9 @@
+//! The sweeps a process knows: locks and data sets, written once to Blobs when a sweep is planned and read once by every process.
+
+mod catalog;
+mod dataset;
+mod sweep;
+
+pub use catalog::{Catalog, CatalogError};
+pub use dataset::{load_dataset, store_dataset};
+pub use sweep::Sweep;

@@ -1,0 +1,96 @@
+//! One sweep with everything that is needed to run or score its sessions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use regatta_benchmarks::{Item, Suite};
+use regatta_proto::{
+    BenchmarkLock, BenchmarkName, Cell, CellIndex, Digest, ItemIndex, SessionSeed, Setting, SweepId, SweepLock,
+};
+
+use crate::CatalogError;
+
+/// A planned sweep: its lock, its grid, its loaded data sets and the items of each cell.
+pub struct Sweep {
+    /// Its id.
+    pub id: SweepId,
+    /// Digest of `lock`.
+    pub digest: Digest,
+    /// The resolved spec.
+    pub lock: SweepLock,
+    cells: Vec<Cell>,
+    suites: BTreeMap<BenchmarkName, Arc<dyn Suite>>,
+    selected: BTreeMap<(BenchmarkName, Setting), Arc<[ItemIndex]>>,
+}
+
+impl Sweep {
+    /// Puts a sweep together from its lock and its loaded data sets.
+    ///
+    /// # Errors
+    /// When a selection of items cannot be made, or differs from the lock's count.
+    pub fn new(lock: SweepLock, suites: BTreeMap<BenchmarkName, Arc<dyn Suite>>) -> Result<Self, CatalogError> {
+        let digest = Digest::of(&lock.to_bytes()?);
+        let id = lock.sweep_id(&digest)?;
+        let mut selected = BTreeMap::new();
+        for (name, benchmark) in &lock.benchmarks {
+            let suite = suites.get(name).ok_or_else(|| CatalogError::UnknownBenchmark { name: name.clone() })?;
+            for setting in &benchmark.settings {
+                let items = suite.select(setting, &benchmark.tasks, benchmark.limit)?;
+                let locked = benchmark.items.get(setting).copied().unwrap_or(0);
+                if items.len() != locked as usize {
+                    return Err(CatalogError::SelectionChanged {
+                        benchmark: name.clone(),
+                        setting: setting.clone(),
+                        locked,
+                        found: items.len(),
+                    });
+                }
+                selected.insert((name.clone(), setting.clone()), Arc::from(items));
+            }
+        }
+        let cells = lock.cells();
+        Ok(Self { id, digest, lock, cells, suites, selected })
+    }
+
+    /// The grid.
+    #[must_use]
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// The cell at `index`, if the grid has it.
+    #[must_use]
+    pub fn cell(&self, index: CellIndex) -> Option<&Cell> {
+        self.cells.get(index.0 as usize)
+    }
+
+    /// The data set of `cell`. `None` only for a cell of another sweep.
+    #[must_use]
+    pub fn suite(&self, cell: &Cell) -> Option<&Arc<dyn Suite>> {
+        self.suites.get(&cell.benchmark)
+    }
+
+    /// How `cell`'s benchmark is run. `None` only for a cell of another sweep.
+    #[must_use]
+    pub fn benchmark(&self, cell: &Cell) -> Option<&BenchmarkLock> {
+        self.lock.benchmarks.get(&cell.benchmark)
+    }
+
+    /// Items of `cell`, ascending.
+    #[must_use]
+    pub fn selected(&self, cell: &Cell) -> &[ItemIndex] {
+        self.selected.get(&(cell.benchmark.clone(), cell.setting.clone())).map_or(&[], |items| items)
+    }
+
+    /// The item at `index` of `cell`'s data set.
+    #[must_use]
+    pub fn item(&self, cell: &Cell, index: ItemIndex) -> Option<&Item> {
+        self.suite(cell)?.items().get(index.0 as usize)
+    }
+
+    /// Seed of the session of `item` in `cell`.
+    #[must_use]
+    pub fn seed(&self, cell: &Cell, item: &Item) -> SessionSeed {
+        self.lock.session_seed(cell, &item.id)
+    }
+}
