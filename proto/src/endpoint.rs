@@ -81,8 +81,15 @@ impl EndpointSpec {
     /// share its limits; limits, time-outs and retries themselves are not part of the name.
     #[must_use]
     pub fn queue(&self, name: &EndpointName) -> String {
-        let identity =
-            (self.kind, &self.base_url, &self.api_key_env, &self.path, &self.content, &self.simulation, self.identify_sessions);
+        let identity = (
+            self.kind,
+            &self.base_url,
+            &self.api_key_env,
+            &self.path,
+            &self.content,
+            &self.simulation,
+            self.identify_sessions,
+        );
         // Serialising plain data into memory cannot fail; an empty text would only make two queues share a name.
         let text = serde_json::to_string(&identity).unwrap_or_default();
         format!("jobs.{name}-{}", Digest::of(text.as_bytes()).short())

@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EndpointSpec, SweepId};
+use crate::{EndpointName, EndpointSpec, SweepId};
 
 /// An endpoint that has work, and the queue its jobs come on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointRoute {
+    /// Name of the endpoint in the spec.
+    pub name: EndpointName,
     /// Queue name; equal for two sweeps that use the same provider with the same credentials.
     pub queue: String,
     /// How to reach the endpoint. Names of secrets, never secrets.

@@ -197,6 +197,7 @@ fn reports_of_every_build_are_read() {
 fn control_messages_of_every_build_are_read() {
     let control = Control {
         routes: vec![EndpointRoute {
+            name: "openai".parse().unwrap(),
             queue: "jobs.openai-0a1b2c3d".into(),
             endpoint: EndpointSpec::of_kind(EndpointKind::Openai),
         }],

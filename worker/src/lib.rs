@@ -1,1 +1,17 @@
 //! Consumes jobs, drives sessions, reports outcomes and usage.
+//!
+//! A worker holds no database connection and keeps nothing: everything it knows comes from the job, from Blobs and from the
+//! coordinator's broadcasts, and everything it learns leaves as a report. That is why it may be killed at any moment.
+
+mod attempts;
+mod config;
+mod judging;
+mod metrics;
+mod outbox;
+mod route;
+mod session;
+mod worker;
+
+pub use config::{Environment, WorkerConfig};
+pub use metrics::WorkerMetrics;
+pub use worker::{Lifecycle, Worker, WorkerError};

@@ -1,0 +1,153 @@
+//! Attempts that are running, so that the money of one that dies is still known.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use regatta_proto::{Attempt, AttemptId, CostSum, IdError, Money, OpenAttempt, Progress, SessionKey, Usage, WorkerId};
+
+/// The attempts of this process.
+pub(crate) struct Attempts {
+    worker: WorkerId,
+    numbered: AtomicU64,
+    open: Mutex<HashMap<AttemptId, Entry>>,
+}
+
+struct Entry {
+    attempt: OpenAttempt,
+    /// Whether the present state has been reported.
+    reported: bool,
+    /// Whether it was there at the previous report; attempts that come and go between two reports need none.
+    seen: bool,
+}
+
+impl Attempts {
+    pub(crate) fn of(worker: WorkerId) -> Self {
+        Self { worker, numbered: AtomicU64::new(0), open: Mutex::default() }
+    }
+
+    pub(crate) const fn worker(&self) -> &WorkerId {
+        &self.worker
+    }
+
+    /// An id that no other attempt has.
+    pub(crate) fn next_id(&self) -> Result<AttemptId, IdError> {
+        AttemptId::new(format!("{}-{}", self.worker, self.numbered.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// An attempt at `key` begins. It ends when the guard is turned into an [`Attempt`], or dropped.
+    pub(crate) fn open(&self, key: &SessionKey, number: u32, started_at: Timestamp) -> Result<OpenGuard<'_>, IdError> {
+        let id = self.next_id()?;
+        let attempt = OpenAttempt {
+            key: key.clone(),
+            id: id.clone(),
+            number,
+            started_at,
+            usage: Usage::default(),
+            cost: CostSum::default(),
+            in_flight_at_most: Some(Money::ZERO),
+        };
+        self.locked().insert(id.clone(), Entry { attempt, reported: false, seen: false });
+        Ok(OpenGuard { attempts: self, id, number, started_at })
+    }
+
+    /// What has changed since the last report, or `None`.
+    pub(crate) fn progress(&self) -> Option<Progress> {
+        let mut changed = Vec::new();
+        for entry in self.locked().values_mut() {
+            if entry.seen && !entry.reported {
+                entry.reported = true;
+                changed.push(entry.attempt.clone());
+            }
+            entry.seen = true;
+        }
+        (!changed.is_empty()).then(|| Progress { worker: self.worker.clone(), open: changed })
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, HashMap<AttemptId, Entry>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A running attempt.
+pub(crate) struct OpenGuard<'a> {
+    attempts: &'a Attempts,
+    id: AttemptId,
+    number: u32,
+    started_at: Timestamp,
+}
+
+impl OpenGuard<'_> {
+    pub(crate) const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The attempt has spent this much, and its call in flight will cost at most `in_flight_at_most`.
+    pub(crate) fn spent(&self, usage: Usage, cost: CostSum, in_flight_at_most: Option<Money>) {
+        if let Some(entry) = self.attempts.locked().get_mut(&self.id) {
+            entry.attempt.usage = usage;
+            entry.attempt.cost = cost;
+            entry.attempt.in_flight_at_most = in_flight_at_most;
+            entry.reported = false;
+        }
+    }
+
+    /// The attempt is over.
+    pub(crate) fn close(self, ended_at: Timestamp) -> Attempt {
+        Attempt {
+            id: self.id.clone(),
+            number: self.number,
+            worker: self.attempts.worker.clone(),
+            started_at: self.started_at,
+            ended_at,
+        }
+    }
+}
+
+impl Drop for OpenGuard<'_> {
+    fn drop(&mut self) {
+        self.attempts.locked().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regatta_proto::{CellIndex, ItemIndex};
+
+    fn key() -> SessionKey {
+        SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) }
+    }
+
+    fn attempts() -> Attempts {
+        Attempts::of("w1".parse().unwrap())
+    }
+
+    #[test]
+    fn an_attempt_that_outlives_a_report_is_reported_once_until_its_spending_changes() {
+        let attempts = attempts();
+        let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(attempts.progress(), None, "it has only just begun");
+        assert_eq!(attempts.progress().unwrap().open.len(), 1);
+        assert_eq!(attempts.progress(), None);
+        open.spent(Usage { output: 5, ..Usage::default() }, CostSum::default(), None);
+        assert_eq!(attempts.progress().unwrap().open[0].usage.output, 5);
+    }
+
+    #[test]
+    fn an_attempt_that_is_over_is_not_reported_any_more() {
+        let attempts = attempts();
+        let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
+        attempts.progress();
+        let closed = open.close(Timestamp::UNIX_EPOCH);
+        assert_eq!((closed.number, closed.id.as_str()), (1, "w1-0"));
+        assert_eq!(attempts.progress(), None);
+    }
+
+    #[test]
+    fn no_two_attempts_of_a_process_share_an_id() {
+        let attempts = attempts();
+        assert_ne!(attempts.next_id().unwrap(), attempts.next_id().unwrap());
+    }
+}

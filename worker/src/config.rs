@@ -1,0 +1,46 @@
+//! What a worker must be told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use regatta_proto::{Clock, WorkerId};
+
+/// How this process works.
+#[derive(Debug, Clone)]
+pub struct WorkerConfig {
+    /// Unique per process start; attempt ids derive from it.
+    pub id: WorkerId,
+    /// How long sessions may go on after the first signal, before they are handed over.
+    pub drain: Duration,
+    /// A session older than this is handed over as a continuation job. Must stay below the broker's acknowledgement time-out
+    /// (RabbitMQ: 30 minutes by default) less the longest single call, or the broker gives the session to a second worker.
+    pub hand_over_after: Duration,
+    /// How often the money of running attempts is reported.
+    pub progress_every: Duration,
+    /// Seed of retry jitter.
+    pub seed: u64,
+}
+
+impl WorkerConfig {
+    /// The documented defaults for a worker called `id`.
+    #[must_use]
+    pub const fn new(id: WorkerId, seed: u64) -> Self {
+        Self {
+            id,
+            drain: Duration::from_secs(25),
+            hand_over_after: Duration::from_secs(20 * 60),
+            progress_every: Duration::from_millis(250),
+            seed,
+        }
+    }
+}
+
+/// What a worker takes from the machine it runs on.
+#[derive(Clone)]
+pub struct Environment {
+    /// Timestamps.
+    pub clock: Arc<dyn Clock>,
+    /// Variables that hold keys, by name. A map and not the process environment, so that tests and the embedded run need not set it.
+    pub variables: Arc<BTreeMap<String, String>>,
+}

@@ -1,0 +1,49 @@
+//! What a worker measures of itself.
+
+use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
+
+/// Sessions of this process. The calls they make are measured by the `llm` crate.
+#[derive(Clone)]
+pub struct WorkerMetrics {
+    /// Sessions ended, by outcome (`measured`, `model_failure`, `not_measured`, `handed_over`, `dropped`).
+    pub sessions: IntCounterVec,
+    /// Sessions running.
+    pub in_flight: IntGauge,
+    /// Jobs that had been delivered before, to a worker that did not finish them.
+    pub redeliveries: IntCounter,
+    /// Batches of reports that could not be published and were left to redelivery.
+    pub reports_lost: IntCounter,
+}
+
+impl WorkerMetrics {
+    /// Registers the metrics with `registry`, every series at zero.
+    ///
+    /// # Errors
+    /// When they are registered there already.
+    pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let sessions = IntCounterVec::new(
+            Opts::new("regatta_worker_sessions_total", "Sessions ended in this process, by outcome."),
+            &["outcome"],
+        )?;
+        for outcome in ["measured", "model_failure", "not_measured", "handed_over", "dropped"] {
+            sessions.with_label_values(&[outcome]);
+        }
+        let metrics = Self {
+            sessions,
+            in_flight: IntGauge::new("regatta_worker_sessions_in_flight", "Sessions running in this process.")?,
+            redeliveries: IntCounter::new(
+                "regatta_worker_redeliveries_total",
+                "Jobs received that an earlier worker had not finished.",
+            )?,
+            reports_lost: IntCounter::new(
+                "regatta_worker_report_batches_lost_total",
+                "Batches of reports that could not be published; their jobs are delivered again.",
+            )?,
+        };
+        registry.register(Box::new(metrics.sessions.clone()))?;
+        registry.register(Box::new(metrics.in_flight.clone()))?;
+        registry.register(Box::new(metrics.redeliveries.clone()))?;
+        registry.register(Box::new(metrics.reports_lost.clone()))?;
+        Ok(metrics)
+    }
+}

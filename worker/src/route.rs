@@ -1,0 +1,189 @@
+//! One endpoint's queue: takes what can be started now, runs it, leaves the results in the outbox.
+
+use std::sync::Arc;
+
+use regatta_backends::{Consumer, Delivery, Queue, QueueError, Receipt};
+use regatta_catalog::Sweep;
+use regatta_llm::{Endpoint, SessionTag};
+use regatta_proto::{
+    Cause, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome, Transcript,
+};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::judging::answer;
+use crate::outbox::{Outbox, Parcel};
+use crate::session::{Ended, Session};
+use crate::worker::Shared;
+
+/// Jobs taken per concurrent call: those that wait for a retry hold a delivery but no permit, and must not starve the others.
+const TAKEN_PER_PERMIT: u32 = 2;
+
+/// A queue that is being consumed.
+pub(crate) struct Route {
+    pub(crate) spec: EndpointRoute,
+    stop: CancellationToken,
+}
+
+impl Route {
+    /// Begins to consume. Sessions are tracked by `sessions`.
+    pub(crate) async fn start(
+        spec: EndpointRoute,
+        endpoint: Endpoint,
+        queue: &Queue,
+        shared: Arc<Shared>,
+        outbox: Outbox,
+        sessions: TaskTracker,
+    ) -> Result<Self, QueueError> {
+        queue.declare_jobs(&spec.queue).await?;
+        let prefetch = spec.endpoint.limits.concurrency.saturating_mul(TAKEN_PER_PERMIT);
+        let consumer = queue.consume_jobs(&spec.queue, prefetch).await?;
+        let stop = CancellationToken::new();
+        let line = Arc::new(Line { queue: spec.queue.clone(), endpoint, shared, outbox });
+        sessions.spawn(consume(consumer, line, stop.clone(), sessions.clone()));
+        Ok(Self { spec, stop })
+    }
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// What all jobs of one queue share.
+struct Line {
+    queue: String,
+    endpoint: Endpoint,
+    shared: Arc<Shared>,
+    outbox: Outbox,
+}
+
+async fn consume(mut consumer: Consumer<Job>, line: Arc<Line>, stop: CancellationToken, sessions: TaskTracker) {
+    loop {
+        let delivery = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            delivery = consumer.next() => delivery,
+        };
+        let Some(delivery) = delivery else { break };
+        let line = line.clone();
+        sessions.spawn(async move { line.handle(delivery).await });
+    }
+    consumer.stop().await;
+}
+
+impl Line {
+    async fn handle(&self, delivery: Delivery<Job>) {
+        let Delivery { message, redeliveries, receipt } = delivery;
+        if redeliveries > 0 {
+            self.shared.metrics.redeliveries.inc();
+        }
+        if self.shared.is_cancelled(message.sweep()) {
+            self.shared.metrics.sessions.with_label_values(&["dropped"]).inc();
+            receipt.ack().await;
+            return;
+        }
+        self.shared.metrics.in_flight.inc();
+        match message {
+            Job::Session(job) => self.run(*job, redeliveries, receipt).await,
+            Job::Judge(job) => self.judge(job, receipt).await,
+        }
+        self.shared.metrics.in_flight.dec();
+    }
+
+    async fn run(&self, job: SessionJob, redeliveries: u32, receipt: Receipt) {
+        let shared = &self.shared;
+        let SessionJob { key, lock, attempt: first, mut transcript } = job;
+        let number = first.saturating_add(redeliveries);
+        let open = match shared.attempts.open(&key, number, shared.clock.now()) {
+            Ok(open) => open,
+            Err(error) => {
+                tracing::error!(%error, session = %key, "failed to name an attempt");
+                receipt.hand_back().await;
+                return;
+            }
+        };
+        let ended = match shared.sweep(&lock).await {
+            Some(sweep) => self.drive(&sweep, &key, &open, &mut transcript).await,
+            None => internal(),
+        };
+        let (usage, cost) = transcript.spent_by(number);
+        let attempt = open.close(shared.clock.now());
+        let (label, report, job) = match ended {
+            Ended::Over(outcome) => {
+                let label = outcome.as_str();
+                (label, Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript })), None)
+            }
+            Ended::Interrupted => {
+                let attempt_next = number.saturating_add(1);
+                let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, transcript };
+                let report = Report::HandedOver { key, attempt, usage, cost };
+                ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))
+            }
+        };
+        shared.metrics.sessions.with_label_values(&[label]).inc();
+        self.outbox.leave(Parcel { reports: vec![report], job, receipt: Some(receipt) }).await;
+    }
+
+    async fn drive(
+        &self,
+        sweep: &Sweep,
+        key: &regatta_proto::SessionKey,
+        open: &crate::attempts::OpenGuard<'_>,
+        transcript: &mut Transcript,
+    ) -> Ended {
+        let found = sweep.cell(key.cell).and_then(|cell| Some((cell, sweep.suite(cell)?, sweep.item(cell, key.item)?)));
+        let Some((cell, suite, item)) = found else {
+            tracing::error!(session = %key, "the job names a cell or an item that the sweep does not have");
+            return internal();
+        };
+        let interrupt = self.shared.interrupt.child_token();
+        let session = Session {
+            sweep,
+            cell,
+            suite: suite.as_ref(),
+            item: key.item,
+            endpoint: &self.endpoint,
+            tag: SessionTag {
+                benchmark: cell.benchmark.clone(),
+                setting: cell.setting.clone(),
+                item: item.id.clone(),
+                trial: cell.trial,
+                seed: sweep.seed(cell, item),
+            },
+            attempt: open,
+            interrupt: &interrupt,
+        };
+        let driving = session.drive(transcript);
+        tokio::pin!(driving);
+        tokio::select! {
+            biased;
+            ended = &mut driving => return ended,
+            () = tokio::time::sleep(self.shared.hand_over_after) => interrupt.cancel(),
+        }
+        driving.await
+    }
+
+    async fn judge(&self, job: JudgeJob, receipt: Receipt) {
+        let Ok(id) = self.shared.attempts.next_id() else {
+            receipt.hand_back().await;
+            return;
+        };
+        let Some(sweep) = self.shared.sweep(&job.lock).await else {
+            receipt.hand_back().await;
+            return;
+        };
+        match answer(&self.endpoint, &sweep, job, id, &self.shared.interrupt).await {
+            Some(outcome) => {
+                let parcel = Parcel { reports: vec![Report::Judge(outcome)], job: None, receipt: Some(receipt) };
+                self.outbox.leave(parcel).await;
+            }
+            None => receipt.hand_back().await,
+        }
+    }
+}
+
+const fn internal() -> Ended {
+    Ended::Over(Outcome::NotMeasured { cause: Cause::Internal })
+}

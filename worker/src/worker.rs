@@ -1,0 +1,233 @@
+//! The worker: follows the coordinator's broadcasts, consumes the queues they name, and leaves in two steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use regatta_backends::{Queue, QueueError};
+use regatta_catalog::{Catalog, Sweep};
+use regatta_llm::{CallMetrics, Endpoint, OpenContext, OpenError};
+use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointRoute, Report, SweepId};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::attempts::Attempts;
+use crate::outbox::{Outbox, Parcel};
+use crate::route::Route;
+use crate::{Environment, WorkerConfig, WorkerMetrics};
+
+/// Longest wait between two looks into a blob store that does not answer.
+const CATALOG_RETRY_MAX: Duration = Duration::from_secs(30);
+/// Looks into a blob store that does not answer, before the session is given up as not measured.
+const CATALOG_TRIES: u32 = 12;
+/// Time that interrupted sessions get to finish the call that is in flight, and the outbox to be confirmed.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(20);
+
+/// When to leave.
+#[derive(Debug, Clone, Default)]
+pub struct Lifecycle {
+    /// First signal: fetch nothing more, finish what runs.
+    pub drain: CancellationToken,
+    /// Second signal: hand over at once.
+    pub stop: CancellationToken,
+}
+
+/// Why a worker could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The queue failed for good.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+}
+
+/// Consumes jobs, drives sessions, reports outcomes and usage.
+pub struct Worker {
+    config: WorkerConfig,
+    queue: Queue,
+    catalog: Catalog,
+    environment: Environment,
+    metrics: WorkerMetrics,
+    call_metrics: Arc<CallMetrics>,
+}
+
+/// What all sessions of the process share.
+pub(crate) struct Shared {
+    pub(crate) attempts: Attempts,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) metrics: WorkerMetrics,
+    pub(crate) hand_over_after: Duration,
+    /// Fires when no session may begin another call.
+    pub(crate) interrupt: CancellationToken,
+    catalog: Catalog,
+    cancelled: RwLock<BTreeSet<SweepId>>,
+}
+
+impl Shared {
+    pub(crate) fn is_cancelled(&self, sweep: &SweepId) -> bool {
+        self.cancelled.read().unwrap_or_else(PoisonError::into_inner).contains(sweep)
+    }
+
+    /// The sweep of a job. Waits out a blob store that is away for a while; `None` when it stays away or the sweep is damaged.
+    pub(crate) async fn sweep(&self, lock: &Digest) -> Option<Arc<Sweep>> {
+        let mut delay = Duration::from_millis(200);
+        for tried in 1..=CATALOG_TRIES {
+            match self.catalog.sweep(lock).await {
+                Ok(sweep) => return Some(sweep),
+                Err(error) if tried == CATALOG_TRIES || self.interrupt.is_cancelled() => {
+                    tracing::error!(%error, %lock, "failed to read a sweep");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, %lock, tried, "failed to read a sweep, trying again");
+                    tokio::select! {
+                        () = tokio::time::sleep(delay) => delay = (delay * 2).min(CATALOG_RETRY_MAX),
+                        () = self.interrupt.cancelled() => {}
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Worker {
+    /// A worker over the two seams it uses.
+    #[must_use]
+    pub const fn new(
+        config: WorkerConfig,
+        queue: Queue,
+        catalog: Catalog,
+        environment: Environment,
+        metrics: WorkerMetrics,
+        call_metrics: Arc<CallMetrics>,
+    ) -> Self {
+        Self { config, queue, catalog, environment, metrics, call_metrics }
+    }
+
+    /// Works until `lifecycle` says to leave; returns when nothing of it is left running.
+    ///
+    /// # Errors
+    /// When the broadcasts cannot be followed.
+    pub async fn run(self, lifecycle: Lifecycle) -> Result<(), WorkerError> {
+        let mut controls = self.queue.listen().await?;
+        let (outbox, publisher) = Outbox::start(self.queue.clone(), self.metrics.clone());
+        let shared = Arc::new(Shared {
+            attempts: Attempts::of(self.config.id.clone()),
+            clock: self.environment.clock.clone(),
+            metrics: self.metrics.clone(),
+            hand_over_after: self.config.hand_over_after,
+            interrupt: CancellationToken::new(),
+            catalog: self.catalog.clone(),
+            cancelled: RwLock::default(),
+        });
+        let sessions = TaskTracker::new();
+        let mut routes = BTreeMap::new();
+        let mut progress = tokio::time::interval(self.config.progress_every);
+        progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = lifecycle.drain.cancelled() => break,
+                control = controls.next() => match control {
+                    Some(control) => self.follow(control, &mut routes, &shared, &outbox, &sessions).await,
+                    None => break,
+                },
+                _ = progress.tick() => report_progress(&shared, &outbox).await,
+            }
+        }
+        drop(routes);
+        sessions.close();
+        self.leave(&lifecycle, &shared, &outbox, &sessions, &mut progress).await;
+        drop((outbox, shared));
+        // Sessions abandoned at the very end still hold the outbox; their jobs are delivered again.
+        if tokio::time::timeout(INTERRUPT_GRACE, publisher).await.is_err() {
+            tracing::warn!("left before every report was confirmed; the jobs concerned will be delivered again");
+        }
+        Ok(())
+    }
+
+    async fn follow(
+        &self,
+        control: Control,
+        routes: &mut BTreeMap<String, Route>,
+        shared: &Arc<Shared>,
+        outbox: &Outbox,
+        sessions: &TaskTracker,
+    ) {
+        *shared.cancelled.write().unwrap_or_else(PoisonError::into_inner) = control.cancelled.into_iter().collect();
+        routes.retain(|queue, running| control.routes.iter().any(|r| r.queue == *queue && *r == running.spec));
+        for route in control.routes {
+            if routes.contains_key(&route.queue) {
+                continue;
+            }
+            let queue = route.queue.clone();
+            match self.start(route, shared, outbox, sessions).await {
+                Ok(route) => {
+                    tracing::info!(queue, "consuming");
+                    routes.insert(queue, route);
+                }
+                Err(error) => tracing::error!(error = format!("{error:#}"), queue, "cannot serve this endpoint"),
+            }
+        }
+    }
+
+    async fn start(
+        &self,
+        route: EndpointRoute,
+        shared: &Arc<Shared>,
+        outbox: &Outbox,
+        sessions: &TaskTracker,
+    ) -> anyhow::Result<Route> {
+        let endpoint = self.open(&route).await?;
+        Ok(Route::start(route, endpoint, &self.queue, shared.clone(), outbox.clone(), sessions.clone()).await?)
+    }
+
+    async fn open(&self, route: &EndpointRoute) -> anyhow::Result<Endpoint> {
+        let recorded = match (route.endpoint.kind, &route.endpoint.content) {
+            (EndpointKind::Recorded, Some(digest)) => Some(self.catalog.blobs().get_content(digest).await?),
+            _ => None,
+        };
+        let variables = self.environment.variables.clone();
+        let context = OpenContext {
+            variable: &|name| variables.get(name).cloned(),
+            recorded,
+            metrics: self.call_metrics.clone(),
+            seed: self.config.seed,
+        };
+        let (name, spec) = (route.name.clone(), route.endpoint.clone());
+        // Opening an encoder reads its weights; it must not hold up the sessions of other endpoints.
+        let opened: Result<Endpoint, OpenError> = tokio::task::block_in_place(|| Endpoint::open(&name, &spec, context));
+        Ok(opened?)
+    }
+
+    /// Two steps: sessions may finish until the drain time is over or a second signal comes; then they are handed over.
+    async fn leave(
+        &self,
+        lifecycle: &Lifecycle,
+        shared: &Arc<Shared>,
+        outbox: &Outbox,
+        sessions: &TaskTracker,
+        progress: &mut tokio::time::Interval,
+    ) {
+        let deadline = tokio::time::sleep(self.config.drain);
+        tokio::pin!(deadline);
+        loop {
+            tokio::select! {
+                biased;
+                () = sessions.wait() => return,
+                () = lifecycle.stop.cancelled() => break,
+                () = &mut deadline => break,
+                _ = progress.tick() => report_progress(shared, outbox).await,
+            }
+        }
+        shared.interrupt.cancel();
+        if tokio::time::timeout(INTERRUPT_GRACE, sessions.wait()).await.is_err() {
+            tracing::warn!(sessions = sessions.len(), "left with calls in flight; their jobs will be delivered again");
+        }
+    }
+}
+
+async fn report_progress(shared: &Shared, outbox: &Outbox) {
+    if let Some(progress) = shared.attempts.progress() {
+        outbox.leave(Parcel { reports: vec![Report::Progress(progress)], job: None, receipt: None }).await;
+    }
+}
