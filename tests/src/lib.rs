@@ -5,6 +5,7 @@
 
 mod error;
 mod names;
+mod port;
 mod postgres;
 mod rabbitmq;
 mod s3;

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use tokio_postgres::NoTls;
 
 use crate::HarnessError;
-use crate::names::{free_ports, unique_name};
+use crate::names::unique_name;
+use crate::port::Port;
 use crate::supervisor::{Supervisor, new_folder};
 
 /// A port found free may be taken before the service has it.
@@ -34,7 +35,7 @@ const SETTINGS: [&str; 9] = [
 #[derive(Debug)]
 pub struct Postgres {
     _server: Supervisor,
-    port: u16,
+    port: Port,
 }
 
 impl Postgres {
@@ -55,13 +56,13 @@ impl Postgres {
     }
 
     async fn try_start(programs: &Path) -> Result<Self, HarnessError> {
-        let [port] = free_ports()?;
+        let port = Port::reserve()?;
         let folder = new_folder("postgres")?;
         let data = folder.join("data");
         let user = ServerUser::for_folder(&folder)?;
 
         let mut command = user.command(&programs.join("postgres"));
-        command.arg("-D").arg(&data).arg("-p").arg(port.to_string());
+        command.arg("-D").arg(&data).arg("-p").arg(port.number().to_string());
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
@@ -78,7 +79,7 @@ impl Postgres {
     /// `postgres://user:password@127.0.0.1:port/postgres`: a superuser, on the database that is always there.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("postgres://regatta:regatta@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://regatta:regatta@127.0.0.1:{}/postgres", self.port.number())
     }
 }
 

@@ -7,7 +7,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::HarnessError;
-use crate::names::{free_ports, unique_name};
+use crate::names::unique_name;
+use crate::port::Port;
 use crate::supervisor::{Supervisor, new_folder};
 
 /// A port found free may be taken before the service has it.
@@ -26,7 +27,17 @@ pub struct RabbitMq {
     broker: Supervisor,
     /// Erlang's port mapper. Left alone, the broker would start one for the whole machine that outlives it.
     _port_mapper: Supervisor,
-    amqp_port: u16,
+    ports: Ports,
+}
+
+#[derive(Debug)]
+struct Ports {
+    /// Where clients connect.
+    amqp: Port,
+    /// Where other nodes and the command line tools would connect.
+    node: Port,
+    /// Where the port mapper listens.
+    mapper: Port,
 }
 
 impl RabbitMq {
@@ -47,7 +58,8 @@ impl RabbitMq {
     }
 
     async fn try_start(server: &Path) -> Result<Self, HarnessError> {
-        let [amqp_port, node_port, mapper_port] = free_ports()?;
+        let ports = Ports { amqp: Port::reserve()?, node: Port::reserve()?, mapper: Port::reserve()? };
+        let mapper_port = ports.mapper.number();
 
         let mut epmd = Command::new("epmd");
         epmd.args(["-address", "127.0.0.1", "-port", &mapper_port.to_string()]);
@@ -57,9 +69,9 @@ impl RabbitMq {
         port_mapper.ready(async || TcpStream::connect(("127.0.0.1", mapper_port)).await.is_ok()).await?;
 
         let folder = new_folder("rabbitmq")?;
-        let command = server_command(server, &folder, amqp_port, node_port, mapper_port)?;
+        let command = server_command(server, &folder, &ports)?;
         let broker = Supervisor::new("RabbitMQ", folder, "KILL", command)?;
-        let started = Self { broker, _port_mapper: port_mapper, amqp_port };
+        let started = Self { broker, _port_mapper: port_mapper, ports };
         started.restart().await?;
         Ok(started)
     }
@@ -67,7 +79,7 @@ impl RabbitMq {
     /// `amqp://user:password@127.0.0.1:port/%2f`: all rights on the default virtual host.
     #[must_use]
     pub fn amqp_url(&self) -> String {
-        format!("amqp://regatta:regatta@127.0.0.1:{}/%2f", self.amqp_port)
+        format!("amqp://regatta:regatta@127.0.0.1:{}/%2f", self.ports.amqp.number())
     }
 
     /// Shuts the broker down in order. Durable queues and the URL stay the same for [`RabbitMq::restart`].
@@ -92,7 +104,7 @@ impl RabbitMq {
     /// When it does not come up.
     pub async fn restart(&self) -> Result<(), HarnessError> {
         self.broker.start().await?;
-        self.broker.ready(|| answers_amqp(self.amqp_port)).await
+        self.broker.ready(|| answers_amqp(self.ports.amqp.number())).await
     }
 }
 
@@ -124,13 +136,7 @@ fn find_server() -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-fn server_command(
-    server: &Path,
-    folder: &Path,
-    amqp_port: u16,
-    node_port: u16,
-    mapper_port: u16,
-) -> Result<Command, HarnessError> {
+fn server_command(server: &Path, folder: &Path, ports: &Ports) -> Result<Command, HarnessError> {
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(HarnessError::io(format!("write {}", path.display()))).map(|()| path)
@@ -140,7 +146,7 @@ fn server_command(
     let config = write(
         "rabbitmq.conf",
         &format!(
-            "listeners.tcp.local = 127.0.0.1:{amqp_port}\n\
+            "listeners.tcp.local = 127.0.0.1:{}\n\
              default_user = regatta\n\
              default_pass = regatta\n\
              vm_memory_high_watermark.absolute = 1GB\n\
@@ -148,7 +154,8 @@ fn server_command(
              raft.wal_max_size_bytes = 16777216\n\
              log.file = false\n\
              log.console = true\n\
-             log.console.level = info\n"
+             log.console.level = info\n",
+            ports.amqp.number()
         ),
     )?;
     let plugins = write("enabled_plugins", "[].\n")?;
@@ -158,10 +165,10 @@ fn server_command(
     clear_environment(&mut command);
     command
         .env("HOME", folder) // The Erlang cookie lies there.
-        .env("ERL_EPMD_PORT", mapper_port.to_string())
+        .env("ERL_EPMD_PORT", ports.mapper.number().to_string())
         .env("ERL_EPMD_ADDRESS", "127.0.0.1")
         .env("RABBITMQ_NODENAME", format!("{}@localhost", unique_name("regatta")))
-        .env("RABBITMQ_DIST_PORT", node_port.to_string())
+        .env("RABBITMQ_DIST_PORT", ports.node.number().to_string())
         .env("RABBITMQ_CONF_ENV_FILE", no_environment)
         .env("RABBITMQ_CONFIG_FILE", config)
         .env("RABBITMQ_CONFIG_FILES", folder.join("conf.d"))

@@ -1,4 +1,5 @@
 //! The harness keeps its word: each service answers a real client, and nothing is left when it ends.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's own steps fail the test")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -154,11 +155,8 @@ async fn command_gets_the_services_and_its_exit_code_is_passed_on() {
 
     let stdout = String::from_utf8(output.stdout).unwrap();
     let urls: Vec<&str> = stdout.split_whitespace().collect();
-    assert!(
-        matches!(urls[..], [amqp, postgres, s3] if amqp.starts_with("amqp://127.0.0.1")
-            || amqp.starts_with("amqp://regatta") && postgres.starts_with("postgres://") && s3.starts_with("http://")),
-        "{stdout}"
-    );
+    let schemes: Vec<&str> = urls.iter().filter_map(|url| Some(url.split_once("://")?.0)).collect();
+    assert_eq!(schemes, ["amqp", "postgres", "http"], "{stdout}");
     assert_eq!(output.status.code(), Some(3));
     nothing_is_left(folder.path()).await;
 }

@@ -11,7 +11,11 @@ const EXIT_NOT_STARTED: u8 = 127;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let command: Vec<_> = std::env::args_os().skip(1).collect();
+    let mut command: Vec<_> = std::env::args_os().skip(1).collect();
+    // `cargo run -- COMMAND` swallows its own, called directly the habit of writing one leaves it here.
+    if command.first().is_some_and(|first| first == "--") {
+        command.remove(0);
+    }
     match run(command).await {
         Ok(code) => code,
         Err(error) => {
