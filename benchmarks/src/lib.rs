@@ -1,0 +1,39 @@
+//! The benchmarks as pure functions: load, next, score, tabulate.
+//!
+//! A new benchmark is a folder here that implements [`Benchmark`] and [`Suite`], and one line in [`all`].
+
+mod case;
+mod cosine;
+mod matching;
+mod place;
+mod predictions;
+mod recorded;
+mod suite;
+pub mod worfbench;
+
+pub use case::score_case;
+pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
+pub use recorded::RecordedVerdicts;
+pub use suite::{
+    Benchmark, DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+};
+
+use regatta_proto::BenchmarkName;
+
+/// Every benchmark.
+#[must_use]
+pub fn all() -> &'static [&'static dyn Benchmark] {
+    &[&worfbench::WorfBench]
+}
+
+/// The benchmark of this name.
+#[must_use]
+pub fn find(name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
+    all().iter().copied().find(|benchmark| benchmark.name() == *name)
+}
+
+/// The names of all benchmarks, for messages.
+#[must_use]
+pub fn names_of_all() -> String {
+    all().iter().map(|benchmark| benchmark.name().to_string()).collect::<Vec<_>>().join(", ")
+}
