@@ -9,7 +9,7 @@ mod place;
 mod predictions;
 mod recorded;
 mod suite;
-pub mod worfbench;
+mod worfbench;
 
 pub use case::score_case;
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};

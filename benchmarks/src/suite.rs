@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_proto::{
-    BenchmarkName, ChatRequest, Evaluator, FileSet, ItemId, ItemIndex, Question, Role, SessionSeed, Setting, Transcript,
-    Verdict,
+    BenchmarkName, ChatRequest, Evaluator, FileSet, ItemId, ItemIndex, Question, Role, SessionSeed, Setting,
+    Transcript, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,14 @@ pub trait Suite: Send + Sync {
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError>;
 
     /// What a simulated model answers in the session of `item` to the request that follows `transcript`.
-    fn simulate(&self, item: ItemIndex, setting: &Setting, persona: Persona, seed: SessionSeed, request: &ChatRequest) -> String;
+    fn simulate(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        persona: Persona,
+        seed: SessionSeed,
+        request: &ChatRequest,
+    ) -> String;
 
     /// The item whose session `request` belongs to, for callers that do not name it; the first one when several fit.
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex>;

@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 
 use super::error::ScoreError;
+use crate::cosine::SAME_MICRO;
 use crate::matching::Weights;
-
-/// Similarity of equal texts.
-const SAME_MICRO: i32 = 1_000_000;
 
 /// Pairs must be more alike than this to be matched. Fixed by the published code.
 const THRESHOLD_MICRO: i32 = 600_000;

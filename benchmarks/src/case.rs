@@ -1,0 +1,98 @@
+//! Golden cases: a folder with `case.json`, inputs, and expected files that are never read here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_proto::{BenchmarkName, Evaluator, FileSet};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::place::Place;
+use crate::{DataError, RecordedVerdicts, Suite, find, names_of_all, score_predictions};
+
+const CASE_FILE: &str = "case.json";
+const PREDICTIONS_FILE: &str = "predictions.jsonl";
+const VERDICTS_FILE: &str = "judge.jsonl";
+
+/// What `case.json` says.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Case {
+    /// Whose case it is.
+    pub(crate) benchmark: BenchmarkName,
+    /// How it is scored; the benchmark knows its kinds.
+    pub(crate) kind: String,
+    /// Expected files, with the evaluator of each.
+    pub(crate) outputs: BTreeMap<String, Evaluator>,
+    /// Files that must be there.
+    #[serde(default)]
+    pub(crate) inputs: Vec<String>,
+}
+
+impl Case {
+    /// Reads `case.json` and looks whether the inputs are there.
+    pub(crate) fn read(files: &FileSet) -> Result<Self, DataError> {
+        let content = required(files, CASE_FILE, "a case is a folder with this file")?;
+        let case: Self = serde_json::from_slice(content).map_err(|error| case_place(files).json(&error))?;
+        for input in &case.inputs {
+            required(files, input, "case.json lists it under inputs")?;
+        }
+        Ok(case)
+    }
+
+    /// The evaluators whose scores are wanted.
+    pub(crate) fn evaluators(&self) -> BTreeSet<Evaluator> {
+        self.outputs.values().copied().collect()
+    }
+}
+
+/// Scores a golden case: its outputs by file name, each `{"evaluator", "aggregate", "items"}`. A case without outputs (as
+/// vectors for single functions) gives none.
+///
+/// # Errors
+/// When the benchmark is unknown, or the case, an input or the data cannot be read.
+pub fn score_case(case: &FileSet, data: &FileSet) -> Result<BTreeMap<String, Value>, DataError> {
+    let read = Case::read(case)?;
+    let Some(benchmark) = find(&read.benchmark) else {
+        let problem = format!("{:?} is unknown; known: {}", read.benchmark.as_str(), names_of_all());
+        return Err(case_place(case).error("benchmark", problem));
+    };
+    benchmark.score_case(case, data)
+}
+
+/// Scores a case of kind `predictions`: `predictions.jsonl` with the verdicts of `judge.jsonl`.
+pub(crate) fn score_predictions_case(
+    case: &Case,
+    files: &FileSet,
+    suite: &dyn Suite,
+) -> Result<BTreeMap<String, Value>, DataError> {
+    let predictions = required(files, PREDICTIONS_FILE, "a case of kind predictions has it")?;
+    let predictions = suite.read_predictions(PREDICTIONS_FILE, predictions)?;
+    let verdicts = match files.get(VERDICTS_FILE) {
+        Some(content) => RecordedVerdicts::read(VERDICTS_FILE, content)?,
+        None => RecordedVerdicts::default(),
+    };
+    let mut scored = BTreeMap::new();
+    for evaluator in case.evaluators() {
+        let result = score_predictions(suite, evaluator, &predictions, &verdicts)
+            .map_err(|error| Place::file(files.origin(), VERDICTS_FILE).problem(error))?;
+        let value = serde_json::json!({
+            "evaluator": result.evaluator,
+            "aggregate": result.aggregate,
+            "items": result.items,
+        });
+        scored.insert(evaluator, value);
+    }
+    Ok(case.outputs.iter().filter_map(|(file, e)| Some((file.clone(), scored.get(e)?.clone()))).collect())
+}
+
+/// `case.json`, for errors.
+pub(crate) fn case_place(files: &FileSet) -> Place<'_> {
+    Place::file(files.origin(), CASE_FILE)
+}
+
+fn required<'f>(files: &'f FileSet, path: &str, hint: &str) -> Result<&'f [u8], DataError> {
+    files.get(path).map(|content| &content[..]).ok_or_else(|| DataError::MissingFile {
+        origin: files.origin().to_owned(),
+        path: path.to_owned(),
+        hint: hint.to_owned(),
+    })
+}

@@ -1,0 +1,117 @@
+//! Where in a file something was found, for errors that say what is wrong and where.
+
+use std::fmt::Display;
+
+use serde_json::Value;
+
+use crate::DataError;
+
+/// A file, or a record in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Place<'a> {
+    origin: &'a str,
+    path: &'a str,
+    record: Option<String>,
+}
+
+impl<'a> Place<'a> {
+    /// The whole file.
+    pub(crate) fn file(origin: &'a str, path: &'a str) -> Self {
+        Self { origin, path, record: None }
+    }
+
+    /// A record of an array, by position (counted from 0, shown from 1) and id.
+    pub(crate) fn record(&self, position: usize, id: &str) -> Self {
+        Self { record: Some(format!("record {} ({id})", position + 1)), ..*self }
+    }
+
+    /// A line, counted from 0 and shown from 1.
+    pub(crate) fn line(&self, position: usize) -> Self {
+        Self { record: Some(format!("line {}", position + 1)), ..*self }
+    }
+
+    /// The record, line or file, for messages.
+    pub(crate) fn name(&self) -> String {
+        self.record.clone().unwrap_or_else(|| self.path.to_owned())
+    }
+
+    /// Something is wrong with a field.
+    pub(crate) fn error(&self, field: &str, problem: impl Display) -> DataError {
+        let place = match &self.record {
+            Some(record) => format!("{record}, field {field}"),
+            None => format!("field {field}"),
+        };
+        self.malformed(place, problem.to_string())
+    }
+
+    /// Something is wrong with the file or record as a whole.
+    pub(crate) fn problem(&self, problem: impl Display) -> DataError {
+        self.malformed(self.record.clone().unwrap_or_else(|| "whole file".to_owned()), problem.to_string())
+    }
+
+    /// The text is not JSON. In a file the error's own line is meant, in a line only its column.
+    pub(crate) fn json(&self, error: &serde_json::Error) -> DataError {
+        let place = match &self.record {
+            Some(record) => format!("{record}, column {}", error.column()),
+            None => format!("line {}, column {}", error.line(), error.column()),
+        };
+        let said = error.to_string();
+        let problem = said.split(" at line ").next().unwrap_or(&said);
+        self.malformed(place, format!("not valid JSON: {problem}"))
+    }
+
+    /// The text in a field of an object.
+    pub(crate) fn text<'v>(&self, object: &'v Value, field: &str) -> Result<&'v str, DataError> {
+        self.text_at(object.get(field), field)
+    }
+
+    /// The text in a value that is called `field` in messages.
+    pub(crate) fn text_at<'v>(&self, value: Option<&'v Value>, field: &str) -> Result<&'v str, DataError> {
+        match value {
+            Some(Value::String(text)) => Ok(text),
+            Some(other) => Err(self.error(field, format!("must be a text, is {}", kind_of(other)))),
+            None => Err(self.error(field, "is missing; it must be a text")),
+        }
+    }
+
+    /// The array in a field of an object.
+    pub(crate) fn array<'v>(&self, object: &'v Value, field: &str) -> Result<&'v [Value], DataError> {
+        match object.get(field) {
+            Some(Value::Array(values)) => Ok(values),
+            Some(other) => Err(self.error(field, format!("must be an array, is {}", kind_of(other)))),
+            None => Err(self.error(field, "is missing; it must be an array")),
+        }
+    }
+
+    fn malformed(&self, place: String, problem: String) -> DataError {
+        DataError::Malformed { origin: self.origin.to_owned(), path: self.path.to_owned(), place, problem }
+    }
+}
+
+/// Lines of a JSONL file that hold something, with their places. Not UTF-8 is an error of its line.
+pub(crate) fn lines<'c>(
+    file: &Place<'c>,
+    content: &'c [u8],
+) -> impl Iterator<Item = Result<(Place<'c>, Value), DataError>> {
+    content.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty()).map(
+        |(number, line)| {
+            let place = file.line(number);
+            match serde_json::from_slice::<Value>(line) {
+                Ok(value) => Ok((place, value)),
+                Err(error) => Err(place.json(&error)),
+            }
+        },
+    )
+}
+
+/// What a JSON value is, for messages.
+pub(crate) const fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,109 @@
+//! Scores predictions that were made elsewhere, without any model.
+
+use std::collections::BTreeSet;
+
+use regatta_proto::{Evaluator, ItemId, ItemIndex, Transcript};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{RecordedVerdicts, Score, Scoring, Suite};
+
+/// Why predictions could not be scored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PredictionsError {
+    /// The judge's answer for two texts is not recorded.
+    #[error(
+        "failed to score item {item}: no verdict is recorded for {left:?} and {right:?}; \
+         add their similarity, or the embeddings of both, to the verdicts file"
+    )]
+    MissingVerdict {
+        /// The item.
+        item: String,
+        /// Text of the prediction.
+        left: String,
+        /// Text of the gold.
+        right: String,
+    },
+    /// The suite has no scores for an item: it is not part of the data set, or lacks the evaluator.
+    #[error("failed to score item number {item} with the evaluator {evaluator}: the benchmark gives no score")]
+    NoScore {
+        /// Position in the data set.
+        item: ItemIndex,
+        /// The evaluator asked for.
+        evaluator: Evaluator,
+    },
+}
+
+/// Scores of predictions under one evaluator.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScoredPredictions {
+    /// The scoring rule.
+    pub evaluator: Evaluator,
+    /// `aggregate` in the shape of the golden files, over the predicted items alone.
+    pub aggregate: Value,
+    /// Columns of the paper's main table: label and value in 0..=1.
+    pub columns: Vec<(String, Option<f64>)>,
+    /// Each item's entry in the shape of the golden files, in the order of the data set.
+    pub items: Map<String, Value>,
+    /// Items of the data set without a prediction. They are not scored.
+    pub not_predicted: NotPredicted,
+}
+
+/// Items without a prediction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotPredicted {
+    /// How many.
+    pub count: usize,
+    /// Which, in the order of the data set.
+    pub ids: Vec<ItemId>,
+}
+
+/// Scores `predictions` with `evaluator`, the judge's answers coming from `verdicts`.
+///
+/// # Errors
+/// When a verdict is missing: nothing is scored by guess.
+pub fn score_predictions(
+    suite: &dyn Suite,
+    evaluator: Evaluator,
+    predictions: &[(ItemIndex, Transcript)],
+    verdicts: &RecordedVerdicts,
+) -> Result<ScoredPredictions, PredictionsError> {
+    let mut scored: Vec<(ItemIndex, Score)> = Vec::with_capacity(predictions.len());
+    for (item, transcript) in predictions {
+        let score = match suite.score(*item, &[evaluator], transcript, verdicts) {
+            Scoring::Scored(mut scores) => scores.remove(&evaluator),
+            Scoring::Needs(questions) => {
+                let missing = questions.iter().find_map(|question| verdicts.missing(question));
+                if let Some((left, right)) = missing {
+                    let item = name(suite, *item).map_or_else(|| item.to_string(), |id| id.to_string());
+                    return Err(PredictionsError::MissingVerdict { item, left, right });
+                }
+                None
+            }
+        };
+        scored.push((*item, score.ok_or(PredictionsError::NoScore { item: *item, evaluator })?));
+    }
+    scored.sort_by_key(|(item, _)| *item);
+    let borrowed: Vec<(ItemIndex, &Score)> = scored.iter().map(|(item, score)| (*item, score)).collect();
+    let table = suite.tabulate(evaluator, &borrowed);
+    let predicted: BTreeSet<ItemIndex> = scored.iter().map(|(item, _)| *item).collect();
+    let ids: Vec<ItemId> = (0_u32..)
+        .map(ItemIndex)
+        .zip(suite.items())
+        .filter(|(item, _)| !predicted.contains(item))
+        .map(|(_, item)| item.id.clone())
+        .collect();
+    let items =
+        scored.into_iter().filter_map(|(item, score)| Some((name(suite, item)?.to_string(), score.detail))).collect();
+    Ok(ScoredPredictions {
+        evaluator,
+        aggregate: table.aggregate,
+        columns: table.columns,
+        items,
+        not_predicted: NotPredicted { count: ids.len(), ids },
+    })
+}
+
+fn name(suite: &dyn Suite, item: ItemIndex) -> Option<&ItemId> {
+    suite.items().get(usize::try_from(item.0).ok()?).map(|item| &item.id)
+}

@@ -1,0 +1,154 @@
+//! Verdicts that were recorded in a file: similarities of text pairs, or embeddings of texts.
+
+use std::collections::HashMap;
+
+use regatta_proto::{Question, Verdict};
+use serde_json::Value;
+
+use crate::cosine::{SAME_MICRO, cosine, to_micro};
+use crate::place::{Place, kind_of, lines};
+use crate::{DataError, Verdicts};
+
+/// Where such files come from, in messages.
+const ORIGIN: &str = "verdicts";
+
+/// Similarities by pair of texts, whoever asks. Equal texts are alike without a record, and a pair may be asked for in
+/// either order.
+#[derive(Debug, Clone, Default)]
+pub struct RecordedVerdicts {
+    /// Number of every text that occurs in `micro`.
+    texts: HashMap<Box<str>, u32>,
+    /// Recorded similarity of two texts, the smaller number first.
+    micro: HashMap<(u32, u32), i32>,
+    embeddings: HashMap<Box<str>, Box<[f64]>>,
+}
+
+impl RecordedVerdicts {
+    /// Reads a JSONL file. A line is `{"item", "pred_texts", "gold_texts", "sim"}`, where `sim[a][b]` belongs to
+    /// `pred_texts[a]` and `gold_texts[b]`, or `{"text", "embedding"}`. Similarities are rounded to six decimals; that of
+    /// two embeddings is their cosine in double precision.
+    ///
+    /// # Errors
+    /// With the line of what is malformed, or contradicts an earlier line.
+    pub fn read(file: &str, bytes: &[u8]) -> Result<Self, DataError> {
+        let mut verdicts = Self::default();
+        for line in lines(&Place::file(ORIGIN, file), bytes) {
+            let (place, line) = line?;
+            if line.get("sim").is_some() {
+                verdicts.add_similarities(&place, &line)?;
+            } else if line.get("embedding").is_some() {
+                verdicts.add_embedding(&place, &line)?;
+            } else {
+                return Err(
+                    place.problem("has neither `sim` (with pred_texts and gold_texts) nor `embedding` (with text)")
+                );
+            }
+        }
+        Ok(verdicts)
+    }
+
+    /// A pair of texts in `question` that nothing is recorded for.
+    #[must_use]
+    pub fn missing(&self, question: &Question) -> Option<(String, String)> {
+        let Question::Similarity { left, right } = question;
+        left.iter().find_map(|a| {
+            let b = right.iter().find(|b| self.similarity(a, b).is_none())?;
+            Some((a.clone(), b.clone()))
+        })
+    }
+
+    fn similarity(&self, a: &str, b: &str) -> Option<i32> {
+        if a == b {
+            return Some(SAME_MICRO);
+        }
+        self.recorded(a, b).or_else(|| to_micro(cosine(self.embeddings.get(a)?, self.embeddings.get(b)?)))
+    }
+
+    fn recorded(&self, a: &str, b: &str) -> Option<i32> {
+        let (a, b) = (*self.texts.get(a)?, *self.texts.get(b)?);
+        self.micro.get(&(a.min(b), a.max(b))).copied()
+    }
+
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.texts.get(text) {
+            return *number;
+        }
+        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.texts.insert(text.into(), number);
+        number
+    }
+
+    fn add_similarities(&mut self, place: &Place<'_>, line: &Value) -> Result<(), DataError> {
+        let left = self.numbers_of(place, line, "pred_texts")?;
+        let right = self.numbers_of(place, line, "gold_texts")?;
+        let rows = place.array(line, "sim")?;
+        if rows.len() != left.len() {
+            let problem = format!("must hold {} rows, one for each of pred_texts; holds {}", left.len(), rows.len());
+            return Err(place.error("sim", problem));
+        }
+        for (at, (row, a)) in rows.iter().zip(&left).enumerate() {
+            let values = row.as_array().filter(|values| values.len() == right.len()).ok_or_else(|| {
+                place.error(
+                    &format!("sim[{at}]"),
+                    format!("must be an array of {} numbers, one for each of gold_texts", right.len()),
+                )
+            })?;
+            for (column, (value, b)) in values.iter().zip(&right).enumerate() {
+                let field = || format!("sim[{at}][{column}]");
+                let micro = value
+                    .as_f64()
+                    .and_then(to_micro)
+                    .ok_or_else(|| place.error(&field(), format!("must be a number between -1 and 1, is {value}")))?;
+                if a != b && self.micro.insert((*a.min(b), *a.max(b)), micro).is_some_and(|earlier| earlier != micro) {
+                    let problem = "differs from what an earlier line says of the same two texts; do not mix encoders";
+                    return Err(place.error(&field(), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers_of(&mut self, place: &Place<'_>, line: &Value, field: &str) -> Result<Vec<u32>, DataError> {
+        let mut numbers = Vec::new();
+        for (at, value) in place.array(line, field)?.iter().enumerate() {
+            let text = place.text_at(Some(value), &format!("{field}[{at}]"))?;
+            numbers.push(self.number(text));
+        }
+        Ok(numbers)
+    }
+
+    fn add_embedding(&mut self, place: &Place<'_>, line: &Value) -> Result<(), DataError> {
+        let text = place.text(line, "text")?;
+        let mut vector = Vec::new();
+        for (at, value) in place.array(line, "embedding")?.iter().enumerate() {
+            let number = value.as_f64().ok_or_else(|| {
+                place.error(&format!("embedding[{at}]"), format!("must be a number, is {}", kind_of(value)))
+            })?;
+            vector.push(number);
+        }
+        if vector.iter().all(|number| *number == 0.0) {
+            return Err(place.error("embedding", "has no direction: it is empty or all zeros"));
+        }
+        if let Some(other) = self.embeddings.values().next()
+            && other.len() != vector.len()
+        {
+            let problem = format!("has {} numbers, earlier ones {}; do not mix encoders", vector.len(), other.len());
+            return Err(place.error("embedding", problem));
+        }
+        let vector = vector.into_boxed_slice();
+        match self.embeddings.insert(text.into(), vector.clone()) {
+            Some(earlier) if earlier != vector => {
+                Err(place.error("embedding", "differs from an earlier line's of the same text; do not mix encoders"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Verdicts for RecordedVerdicts {
+    fn answer(&self, question: &Question) -> Option<Verdict> {
+        let Question::Similarity { left, right } = question;
+        let row = |a: &String| right.iter().map(|b| self.similarity(a, b)).collect::<Option<Vec<_>>>();
+        Some(Verdict::Similarity { micro: left.iter().map(row).collect::<Option<_>>()? })
+    }
+}

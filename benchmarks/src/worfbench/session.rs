@@ -1,0 +1,58 @@
+//! The one call of a session.
+
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Setting, Transcript};
+
+use super::data::{Data, Record};
+use crate::Step;
+
+/// Begins every user message, with and without examples.
+pub(crate) const TURN: &str = "Now it's your turn.\n";
+
+/// The published generation parameters.
+const SAMPLING: Sampling = Sampling { temperature: Some(0.5), top_p: Some(1.0), max_tokens: Some(1024), seed: None };
+
+/// How many examples a request carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shots {
+    /// None.
+    Zero,
+    /// The two of the task.
+    Two,
+}
+
+impl Shots {
+    /// All, the default first.
+    pub(crate) const ALL: [Self; 2] = [Self::Zero, Self::Two];
+
+    /// Its setting's name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Zero => "zero-shot",
+            Self::Two => "two-shot",
+        }
+    }
+
+    pub(crate) fn of(setting: &Setting) -> Option<Self> {
+        Self::ALL.into_iter().find(|shots| shots.name() == setting.as_str())
+    }
+}
+
+/// Asks once; the session is over when there is an answer.
+pub(crate) fn next(data: &Data, record: &Record, shots: Shots, transcript: &Transcript) -> Step {
+    if transcript.replies(Role::Agent).next().is_some() {
+        return Step::Done;
+    }
+    Step::Ask(Role::Agent, request(data, record, shots))
+}
+
+fn request(data: &Data, record: &Record, shots: Shots) -> ChatRequest {
+    let system = ChatMessage { role: ChatRole::System, content: record.system.clone() };
+    let user = ChatMessage { role: ChatRole::User, content: record.prompt.clone() };
+    // The held-out tasks have no examples and run without, also in the two-shot setting.
+    let examples = match shots {
+        Shots::Zero => None,
+        Shots::Two => data.shots.get(&record.task),
+    };
+    let messages = std::iter::once(system).chain(examples.into_iter().flatten().cloned()).chain([user]).collect();
+    ChatRequest { messages, sampling: SAMPLING }
+}
