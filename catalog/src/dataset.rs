@@ -18,7 +18,10 @@ pub async fn store_dataset(blobs: &Blobs, files: &FileSet) -> Result<Digest, Cat
 }
 
 /// Stores the manifest of files that are stored already.
-async fn store_manifest(blobs: &Blobs, snapshot: &Snapshot) -> Result<Digest, CatalogError> {
+///
+/// # Errors
+/// When Blobs cannot be written.
+pub async fn store_manifest(blobs: &Blobs, snapshot: &Snapshot) -> Result<Digest, CatalogError> {
     let digest = snapshot.digest();
     blobs.put(&manifest_key(&digest), Bytes::from(serde_json::to_vec(snapshot)?)).await?;
     Ok(digest)

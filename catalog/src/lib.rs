@@ -5,5 +5,5 @@ mod dataset;
 mod sweep;
 
 pub use catalog::{Catalog, CatalogError};
-pub use dataset::{load_dataset, store_dataset};
+pub use dataset::{load_dataset, store_dataset, store_manifest};
 pub use sweep::Sweep;

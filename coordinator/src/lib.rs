@@ -1,1 +1,22 @@
-//! Turns a sweep spec into cells, shards and jobs; dispatches, watches, finishes.
+//! Turns a sweep spec into cells, shards and jobs; dispatches them in a bounded window; notices the end.
+//!
+//! The coordinator keeps nothing in memory that the ledger does not have: it may be killed and started again at any moment.
+
+mod api;
+mod budget;
+mod control;
+mod coordinator;
+mod dispatch;
+mod metrics;
+mod plan;
+mod reconcile;
+mod shards;
+mod status;
+mod submission;
+
+pub use api::{ApiConfig, router};
+pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
+pub use metrics::CoordinatorMetrics;
+pub use plan::{PlanError, PriceBook, plan};
+pub use status::{CellStatus, SweepStatus};
+pub use submission::{Submission, Submitted};

@@ -1,0 +1,124 @@
+//! The coordinator over HTTP: hand sweeps in, look, cancel, resume.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use regatta_backends::SweepRow;
+use regatta_proto::{Digest, SweepId};
+use serde::Serialize;
+
+use crate::{Coordinator, CoordinatorError, Submission, Submitted, SweepStatus};
+
+/// Largest upload of one file, and largest request, in bytes.
+const BODY_BYTES_MAX: usize = 256 << 20;
+
+/// What the API needs besides the coordinator.
+#[derive(Clone, Default)]
+pub struct ApiConfig {
+    /// Token that requests must carry as `Authorization: Bearer …`; without one everybody who reaches the port may do everything.
+    pub token: Option<Arc<str>>,
+}
+
+/// The routes below `/v1`.
+pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router {
+    axum::Router::new()
+        .route("/v1/content/{digest}", put(upload).head(is_stored))
+        .route("/v1/sweeps", post(submit).get(list))
+        .route("/v1/sweeps/{id}", get(status))
+        .route("/v1/sweeps/{id}/cancel", post(cancel))
+        .route("/v1/sweeps/{id}/resume", post(resume))
+        .route("/v1/sweeps/{id}/files/{*path}", get(file))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(config, authorise))
+        .with_state(coordinator)
+}
+
+async fn authorise(State(config): State<ApiConfig>, request: Request, next: Next) -> Response {
+    let Some(token) = &config.token else { return next.run(request).await };
+    let given = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.strip_prefix("Bearer "));
+    // Digests are compared, so that the time taken tells nothing about the token.
+    if given.is_some_and(|given| Digest::of(given.as_bytes()) == Digest::of(token.as_bytes())) {
+        return next.run(request).await;
+    }
+    let problem = "this coordinator asks for a token; set REGATTA_TOKEN to it";
+    (StatusCode::UNAUTHORIZED, Json(Problem { error: problem.to_owned() })).into_response()
+}
+
+#[derive(Serialize)]
+struct Problem {
+    error: String,
+}
+
+impl IntoResponse for CoordinatorError {
+    fn into_response(self) -> Response {
+        let status = match &self {
+            Self::Plan(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::UnknownSweep(_) => StatusCode::NOT_FOUND,
+            Self::WrongState { .. } => StatusCode::CONFLICT,
+            Self::Ledger(_) | Self::Queue(_) | Self::Blobs(_) | Self::Catalog(_) | Self::Json(_) => {
+                tracing::error!(error = %self, "failed to serve a request");
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+        };
+        (status, Json(Problem { error: format!("{:#}", anyhow::Error::from(self)) })).into_response()
+    }
+}
+
+type Api = State<Arc<Coordinator>>;
+
+async fn upload(State(coordinator): Api, Path(digest): Path<Digest>, body: Bytes) -> Result<StatusCode, Response> {
+    if Digest::of(&body) != digest {
+        let problem = Problem { error: format!("the content does not have the digest {digest}") };
+        return Err((StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response());
+    }
+    let stored = coordinator.catalog().blobs().put_content(body).await;
+    stored.map_err(|error| CoordinatorError::from(error).into_response())?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn is_stored(State(coordinator): Api, Path(digest): Path<Digest>) -> StatusCode {
+    match coordinator.catalog().blobs().get_content(&digest).await {
+        Ok(_) => StatusCode::NO_CONTENT,
+        Err(_) => StatusCode::NOT_FOUND,
+    }
+}
+
+async fn submit(State(coordinator): Api, Json(submission): Json<Submission>) -> Result<Json<Submitted>, CoordinatorError> {
+    coordinator.submit(submission).await.map(Json)
+}
+
+async fn list(State(coordinator): Api) -> Result<Json<Vec<SweepRow>>, CoordinatorError> {
+    coordinator.sweeps().await.map(Json)
+}
+
+async fn status(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<SweepStatus>, CoordinatorError> {
+    coordinator.status(&id).await.map(Json)
+}
+
+async fn cancel(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<StatusCode, CoordinatorError> {
+    coordinator.cancel(&id).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn resume(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<StatusCode, CoordinatorError> {
+    coordinator.resume(&id).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// A file that the sweep has left behind, as `results.jsonl`.
+async fn file(State(coordinator): Api, Path((id, path)): Path<(SweepId, String)>) -> Response {
+    let key = format!("sweeps/{id}/{path}");
+    match coordinator.catalog().blobs().get(&key).await {
+        Ok(Some(bytes)) => bytes.into_response(),
+        Ok(None) => (StatusCode::NOT_FOUND, Json(Problem { error: format!("there is no {key} yet") })).into_response(),
+        Err(error) => CoordinatorError::from(error).into_response(),
+    }
+}

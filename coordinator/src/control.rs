@@ -1,0 +1,29 @@
+//! What workers must know: endpoints with work, and sweeps whose jobs are void.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_catalog::Sweep;
+use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, SweepId};
+
+/// The routes of every endpoint that `sweeps` use, for models and for judges. `addresses` are those of simulated endpoints, which
+/// have none in the lock because they get a new port at every start.
+pub(crate) fn routes<'a>(
+    sweeps: impl IntoIterator<Item = &'a Sweep>,
+    addresses: &BTreeMap<EndpointName, String>,
+    cancelled: &BTreeSet<SweepId>,
+) -> Control {
+    let mut routes = BTreeMap::new();
+    for sweep in sweeps {
+        let judges = sweep.lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
+        for model in sweep.lock.models.iter().map(|model| &model.id).chain(judges) {
+            let Some(spec) = sweep.lock.endpoints.get(&model.endpoint) else { continue };
+            let mut endpoint: EndpointSpec = spec.clone();
+            if let Some(address) = addresses.get(&model.endpoint) {
+                endpoint.base_url = Some(address.clone());
+            }
+            let queue = spec.queue(&model.endpoint);
+            routes.entry(queue.clone()).or_insert(EndpointRoute { name: model.endpoint.clone(), queue, endpoint });
+        }
+    }
+    Control { routes: routes.into_values().collect(), cancelled: cancelled.iter().cloned().collect() }
+}

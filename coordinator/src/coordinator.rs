@@ -1,0 +1,357 @@
+//! The coordinator: takes sweeps in, keeps their queues filled, notices their end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use regatta_backends::{BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Queue, QueueError};
+use regatta_catalog::{Catalog, CatalogError, Sweep};
+use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointName, Money, Report, SweepId, SweepState};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::worst_session;
+use crate::control::routes;
+use crate::reconcile::Quiet;
+use crate::{CoordinatorMetrics, PlanError, PriceBook, Submission, Submitted, SweepStatus, plan, shards};
+
+/// How the coordinator works.
+#[derive(Debug, Clone)]
+pub struct CoordinatorConfig {
+    /// Most sessions outstanding per queue, over all sweeps that use it.
+    pub window: u32,
+    /// Pause between two looks at the ledger.
+    pub tick: Duration,
+    /// Pause between two broadcasts of the same control message.
+    pub rebroadcast: Duration,
+    /// Quiet time after which jobs in doubt after a crash are dispatched again.
+    pub doubtful_after: Duration,
+    /// Quiet time after which dispatched jobs count as lost. Longer than the broker's acknowledgement time-out.
+    pub lost_after: Duration,
+    /// Whether jobs survive this process (RabbitMQ) or not (memory).
+    pub queue_survives: bool,
+    /// Addresses of simulated endpoints.
+    pub addresses: BTreeMap<EndpointName, String>,
+}
+
+impl Default for CoordinatorConfig {
+    fn default() -> Self {
+        Self {
+            window: 4096,
+            tick: Duration::from_millis(200),
+            rebroadcast: Duration::from_secs(2),
+            doubtful_after: Duration::from_secs(60),
+            lost_after: Duration::from_secs(45 * 60),
+            queue_survives: true,
+            addresses: BTreeMap::new(),
+        }
+    }
+}
+
+/// Why something asked of the coordinator was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum CoordinatorError {
+    /// The spec does not fit.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// No such sweep.
+    #[error("there is no sweep {0}; `regatta status` lists them")]
+    UnknownSweep(SweepId),
+    /// The sweep is in a state that does not allow it.
+    #[error("sweep {id} is {state}, so it cannot be {wish}")]
+    WrongState {
+        /// Which sweep.
+        id: SweepId,
+        /// Its state.
+        state: SweepState,
+        /// What was asked.
+        wish: &'static str,
+    },
+    /// The ledger failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The queue failed.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// Blobs failed.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+    /// A stored sweep cannot be read.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// A document could not be written.
+    #[error("failed to write a document: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Takes sweeps in, keeps their queues filled, notices their end.
+pub struct Coordinator {
+    pub(crate) config: CoordinatorConfig,
+    pub(crate) ledger: Ledger,
+    pub(crate) queue: Queue,
+    pub(crate) metrics: CoordinatorMetrics,
+    catalog: Catalog,
+    clock: Arc<dyn Clock>,
+    prices: fn(&regatta_proto::ModelRef) -> Option<(regatta_proto::Price, String)>,
+}
+
+/// A running sweep with what is only worth computing once.
+pub(crate) struct Watched {
+    pub(crate) sweep: Arc<Sweep>,
+    pub(crate) worst_session: Money,
+    pub(crate) quiet: Quiet,
+}
+
+impl Coordinator {
+    /// A coordinator over the three seams.
+    #[must_use]
+    pub fn new(
+        config: CoordinatorConfig,
+        ledger: Ledger,
+        queue: Queue,
+        catalog: Catalog,
+        clock: Arc<dyn Clock>,
+        metrics: CoordinatorMetrics,
+        prices: fn(&regatta_proto::ModelRef) -> Option<(regatta_proto::Price, String)>,
+    ) -> Self {
+        Self { config, ledger, queue, metrics, catalog, clock, prices }
+    }
+
+    /// The blob store, for uploads.
+    #[must_use]
+    pub const fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Plans a sweep and writes it to the ledger; it is dispatched from the next tick on.
+    ///
+    /// # Errors
+    /// When the spec does not fit its data, or a store fails.
+    pub async fn submit(&self, submission: Submission) -> Result<Submitted, CoordinatorError> {
+        let mut datasets = BTreeMap::new();
+        for (benchmark, snapshot) in &submission.data {
+            datasets.insert(benchmark.clone(), self.store_manifest(snapshot).await?);
+        }
+        if self.config.queue_survives {
+            refuse_simulated(&submission)?;
+        }
+        let prices: PriceBook<'_> = &self.prices;
+        let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, prices).await?;
+        let sweep = self.catalog.store(&lock).await?;
+        let yaml = serde_json::to_vec_pretty(&lock)?;
+        self.catalog.blobs().put(&format!("sweeps/{}/sweep.lock.json", sweep.id), Bytes::from(yaml)).await?;
+        let cells = sweep
+            .cells()
+            .iter()
+            .map(|cell| NewCell {
+                cell: cell.clone(),
+                items: sweep.selected(cell).len() as u32,
+                queue: lock
+                    .endpoints
+                    .get(&cell.model.endpoint)
+                    .map_or_else(String::new, |endpoint| endpoint.queue(&cell.model.endpoint)),
+            })
+            .collect();
+        let created = self
+            .ledger
+            .create_sweep(NewSweep {
+                id: sweep.id.clone(),
+                name: lock.name.to_string(),
+                lock: sweep.digest,
+                budget: lock.budget_usd.and_then(Money::from_dollars),
+                created_at: self.clock.now(),
+                cells,
+                shards: shards::cut(&sweep),
+            })
+            .await?;
+        let sessions = sweep.cells().iter().map(|cell| sweep.selected(cell).len() as u64).sum();
+        tracing::info!(sweep = %sweep.id, sessions, cells = sweep.cells().len(), "planned");
+        Ok(Submitted { id: sweep.id.clone(), created: matches!(created, Created::New), sessions })
+    }
+
+    async fn store_manifest(&self, snapshot: &regatta_proto::Snapshot) -> Result<Digest, CoordinatorError> {
+        Ok(regatta_catalog::store_manifest(self.catalog.blobs(), snapshot).await?)
+    }
+
+    /// Stops a sweep: nothing more is dispatched, jobs in queues become void, sessions that run are finished and recorded.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or it has ended.
+    pub async fn cancel(&self, id: &SweepId) -> Result<(), CoordinatorError> {
+        let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+        if !self.ledger.transition(id, &[SweepState::Running], SweepState::Cancelled, self.clock.now()).await? {
+            return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "cancelled" });
+        }
+        self.queue.publish_reports(vec![Report::Tabulate { sweep: id.clone(), lock: row.lock }]).await?;
+        Ok(())
+    }
+
+    /// Runs the sessions of an ended sweep that were not measured, as further attempts.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or it is complete, or has not ended.
+    pub async fn resume(&self, id: &SweepId) -> Result<(), CoordinatorError> {
+        let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+        if !row.state.is_end() || row.state == SweepState::Complete {
+            return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "resumed" });
+        }
+        let reopened = self.ledger.reopen_unmeasured(id).await?;
+        tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");
+        self.ledger.transition(id, &[row.state], SweepState::Running, self.clock.now()).await?;
+        if reopened.to_judge > 0 {
+            self.queue.publish_reports(vec![Report::Rejudge { sweep: id.clone(), lock: row.lock }]).await?;
+        }
+        Ok(())
+    }
+
+    /// How a sweep stands.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or a store fails.
+    pub async fn status(&self, id: &SweepId) -> Result<SweepStatus, CoordinatorError> {
+        let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+        let sweep = self.catalog.sweep(&row.lock).await?;
+        let progress = self.ledger.cell_progress(id).await?;
+        Ok(SweepStatus::new(row, sweep.cells(), progress))
+    }
+
+    /// All sweeps, newest first, without their cells.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn sweeps(&self) -> Result<Vec<regatta_backends::SweepRow>, CoordinatorError> {
+        Ok(self.ledger.sweeps().await?)
+    }
+
+    /// Works until `stop` fires. A tick that fails is logged and repeated: stores may be away for a while.
+    pub async fn run(&self, stop: CancellationToken) {
+        let mut watched: BTreeMap<SweepId, Watched> = BTreeMap::new();
+        let mut told: Option<(Control, Instant)> = None;
+        let mut ticks = tokio::time::interval(self.config.tick);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut recovered = self.config.queue_survives;
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                _ = ticks.tick() => {}
+            }
+            if let Err(error) = self.tick(&mut watched, &mut told, &mut recovered).await {
+                self.metrics.failed_ticks.inc();
+                tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "failed to look after the sweeps, trying again");
+            }
+        }
+    }
+
+    async fn tick(
+        &self,
+        watched: &mut BTreeMap<SweepId, Watched>,
+        told: &mut Option<(Control, Instant)>,
+        recovered: &mut bool,
+    ) -> Result<(), CoordinatorError> {
+        let rows = self.ledger.sweeps().await?;
+        let live: BTreeSet<SweepId> =
+            rows.iter().filter(|row| !row.state.is_end()).map(|row| row.id.clone()).collect();
+        watched.retain(|id, _| live.contains(id));
+        let mut cancelled = BTreeSet::new();
+        for row in rows {
+            match row.state {
+                SweepState::Cancelled => {
+                    cancelled.insert(row.id);
+                }
+                SweepState::Running | SweepState::Tabulating if !watched.contains_key(&row.id) => {
+                    if !*recovered {
+                        self.ledger.reset_dispatch(&row.id).await?;
+                    }
+                    if row.state == SweepState::Tabulating {
+                        // A coordinator died between noticing the end and saying so; saying it twice is harmless.
+                        self.tabulate(&row.id, row.lock).await?;
+                    }
+                    let sweep = self.catalog.sweep(&row.lock).await?;
+                    for (name, endpoint) in &sweep.lock.endpoints {
+                        self.queue.declare_jobs(&endpoint.queue(name)).await?;
+                    }
+                    let worst_session = worst_session(&sweep);
+                    watched.insert(row.id, Watched { sweep, worst_session, quiet: Quiet::new() });
+                }
+                _ => {}
+            }
+        }
+        *recovered = true;
+        self.metrics.sweeps_running.set(watched.len() as i64);
+        self.tell(watched, &cancelled, told).await?;
+        let sharing = watched.len().max(1) as u64;
+        for one in watched.values_mut() {
+            let id = one.sweep.id.clone();
+            let progress = self.ledger.cell_progress(&id).await?;
+            if progress.iter().all(|cell| cell.settled == cell.items) {
+                if self.ledger.transition(&id, &[SweepState::Running], SweepState::Tabulating, self.clock.now()).await? {
+                    self.tabulate(&id, one.sweep.digest).await?;
+                }
+                continue;
+            }
+            self.dispatch(one, &progress, u64::from(self.config.window) / sharing).await?;
+            if self.out_of_budget(one, &progress).await? {
+                continue;
+            }
+            self.reconcile(one, &progress).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a sweep that may dispatch nothing more once everything it did dispatch is settled.
+    async fn out_of_budget(
+        &self,
+        watched: &Watched,
+        progress: &[regatta_backends::CellProgress],
+    ) -> Result<bool, CoordinatorError> {
+        let sweep = &watched.sweep;
+        let settled = progress.iter().all(|cell| cell.settled == cell.recorded && cell.dispatched <= cell.recorded);
+        if crate::budget::affordable_sessions(sweep, progress, watched.worst_session) > 0 || !settled {
+            return Ok(false);
+        }
+        if self.ledger.transition(&sweep.id, &[SweepState::Running], SweepState::Tabulating, self.clock.now()).await? {
+            self.tabulate(&sweep.id, sweep.digest).await?;
+        }
+        Ok(true)
+    }
+
+    async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
+        tracing::info!(%sweep, "every session is settled");
+        Ok(self.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.clone(), lock }]).await?)
+    }
+
+    /// Broadcasts the control message when it has changed, and again every few seconds.
+    async fn tell(
+        &self,
+        watched: &BTreeMap<SweepId, Watched>,
+        cancelled: &BTreeSet<SweepId>,
+        told: &mut Option<(Control, Instant)>,
+    ) -> Result<(), CoordinatorError> {
+        let control = routes(watched.values().map(|one| &*one.sweep), &self.config.addresses, cancelled);
+        let fresh = told
+            .as_ref()
+            .is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);
+        if !fresh {
+            self.queue.broadcast(control.clone()).await?;
+            *told = Some((control, Instant::now()));
+        }
+        Ok(())
+    }
+}
+
+/// Only `regatta run` starts simulated endpoints; a deployment's workers need an address they can all reach.
+fn refuse_simulated(submission: &Submission) -> Result<(), PlanError> {
+    for (name, endpoint) in &submission.spec.endpoints {
+        if endpoint.kind == EndpointKind::Simulated {
+            return Err(PlanError::Field {
+                field: format!("endpoints.{name}.kind"),
+                problem: "simulated endpoints are started by `regatta run` only; start `regatta simulate llm` where the workers can \
+                          reach it, and write kind: openai with its base_url and identify_sessions: true"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
+}

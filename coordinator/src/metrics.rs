@@ -1,0 +1,49 @@
+//! What the coordinator measures.
+
+use prometheus::{IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
+
+/// The whole system, as the coordinator sees it in the ledger.
+#[derive(Clone)]
+pub struct CoordinatorMetrics {
+    /// Sweeps running.
+    pub sweeps_running: IntGauge,
+    /// Sessions dispatched and not yet recorded, by queue.
+    pub window: IntGaugeVec,
+    /// Sessions dispatched by this process.
+    pub dispatched: IntCounter,
+    /// Times that lost or doubtful jobs were dispatched again.
+    pub reconciled: IntCounter,
+    /// Ticks that failed, for instance because the ledger was away; they are repeated.
+    pub failed_ticks: IntCounter,
+}
+
+impl CoordinatorMetrics {
+    /// Registers the metrics with `registry`.
+    ///
+    /// # Errors
+    /// When they are registered there already.
+    pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let metrics = Self {
+            sweeps_running: IntGauge::new("regatta_coordinator_sweeps_running", "Sweeps that are running.")?,
+            window: IntGaugeVec::new(
+                Opts::new("regatta_coordinator_window_sessions", "Sessions dispatched and not yet recorded, by queue."),
+                &["queue"],
+            )?,
+            dispatched: IntCounter::new("regatta_coordinator_dispatched_total", "Sessions dispatched by this process.")?,
+            reconciled: IntCounter::new(
+                "regatta_coordinator_reconciled_total",
+                "Times that lost or doubtful jobs were dispatched again.",
+            )?,
+            failed_ticks: IntCounter::new(
+                "regatta_coordinator_failed_ticks_total",
+                "Ticks that failed, for instance because the ledger was away; they are repeated.",
+            )?,
+        };
+        registry.register(Box::new(metrics.sweeps_running.clone()))?;
+        registry.register(Box::new(metrics.window.clone()))?;
+        registry.register(Box::new(metrics.dispatched.clone()))?;
+        registry.register(Box::new(metrics.reconciled.clone()))?;
+        registry.register(Box::new(metrics.failed_ticks.clone()))?;
+        Ok(metrics)
+    }
+}

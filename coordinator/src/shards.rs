@@ -1,0 +1,29 @@
+//! Shards: ranges of a cell's items, the unit of the coordinator's book-keeping.
+
+use regatta_backends::NewShard;
+use regatta_catalog::Sweep;
+use regatta_proto::ShardIndex;
+
+/// Items of a shard. Large enough that a sweep of a million sessions has a few thousand rows, small enough that what is in doubt after
+/// a crash in the middle of publishing one is little.
+pub(crate) const SHARD_ITEMS: u32 = 128;
+/// Items of a shard when a budget limits the sweep: a shard is dispatched whole or not at all, so small ones use the budget up.
+const SHARD_ITEMS_BUDGETED: u32 = 4;
+
+/// Cuts every cell of `sweep` into shards, in the order in which they are dispatched.
+pub(crate) fn cut(sweep: &Sweep) -> Vec<NewShard> {
+    let most = if sweep.lock.budget_usd.is_some() { SHARD_ITEMS_BUDGETED } else { SHARD_ITEMS };
+    let mut shards = Vec::new();
+    for cell in sweep.cells() {
+        let items = sweep.selected(cell).len() as u32;
+        for first in (0..items).step_by(most as usize) {
+            shards.push(NewShard {
+                index: ShardIndex(shards.len() as u32),
+                cell: cell.index,
+                first,
+                count: most.min(items - first),
+            });
+        }
+    }
+    shards
+}

@@ -1,0 +1,95 @@
+//! How a sweep stands, for people and programs.
+
+use jiff::Timestamp;
+use regatta_backends::{CellProgress, SweepRow};
+use regatta_proto::{Cell, CostSum, SweepId, SweepState, Usage};
+use serde::{Deserialize, Serialize};
+
+/// A sweep and its cells.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SweepStatus {
+    /// Its id.
+    pub id: SweepId,
+    /// Where it stands.
+    pub state: SweepState,
+    /// When it was submitted.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Its cells, in the order of the grid.
+    pub cells: Vec<CellStatus>,
+}
+
+/// One cell and its counts of sessions.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CellStatus {
+    /// Which cell.
+    pub cell: Cell,
+    /// Sessions it has.
+    pub items: u64,
+    /// Sessions given to workers.
+    pub dispatched: u64,
+    /// Sessions that have ended.
+    pub recorded: u64,
+    /// Sessions that are scored, or never will be.
+    pub settled: u64,
+    /// Sessions measured.
+    pub measured: u64,
+    /// Sessions the model made impossible.
+    pub model_failures: u64,
+    /// Sessions that say nothing about the model.
+    pub not_measured: u64,
+    /// Tokens.
+    pub usage: Usage,
+    /// Money of the attempts that count.
+    pub cost: CostSum,
+    /// Money of the attempts that do not.
+    pub wasted: CostSum,
+}
+
+impl SweepStatus {
+    pub(crate) fn new(row: SweepRow, cells: &[Cell], progress: Vec<CellProgress>) -> Self {
+        let cells = cells
+            .iter()
+            .zip(progress)
+            .map(|(cell, progress)| CellStatus {
+                cell: cell.clone(),
+                items: progress.items,
+                dispatched: progress.dispatched,
+                recorded: progress.recorded,
+                settled: progress.settled,
+                measured: progress.measured,
+                model_failures: progress.model_failures,
+                not_measured: progress.not_measured,
+                usage: progress.usage,
+                cost: progress.cost,
+                wasted: progress.wasted,
+            })
+            .collect();
+        Self { id: row.id, state: row.state, created_at: row.created_at, ended_at: row.ended_at, cells }
+    }
+
+    /// Sum of a count over all cells.
+    pub fn total(&self, count: impl Fn(&CellStatus) -> u64) -> u64 {
+        self.cells.iter().map(count).sum()
+    }
+
+    /// Tokens over all cells.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.cells.iter().fold(Usage::default(), |mut sum, cell| {
+            sum += cell.usage;
+            sum
+        })
+    }
+
+    /// Money over all cells, that of wasted attempts included.
+    #[must_use]
+    pub fn cost(&self) -> CostSum {
+        self.cells.iter().fold(CostSum::default(), |mut sum, cell| {
+            sum += cell.cost;
+            sum += cell.wasted;
+            sum
+        })
+    }
+}
