@@ -1,0 +1,81 @@
+//! The body of an answer: whole, or broken off in the middle.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+
+/// Ends a body before its declared length, which makes the server close the connection.
+#[derive(Debug, thiserror::Error)]
+#[error("the simulation broke the body off")]
+pub(crate) struct BrokenOff;
+
+/// What follows the head of an answer.
+#[derive(Debug)]
+pub(crate) enum AnswerBody {
+    /// Everything that was declared.
+    Whole(Bytes),
+    /// The beginning of a body whose declared length is `declared` bytes.
+    Part {
+        /// What is sent.
+        sent: Bytes,
+        /// The content length.
+        declared: u64,
+    },
+    /// The beginning was handed to the connection, which still has to flush it.
+    Flushing {
+        /// Bytes that will never come.
+        missing: u64,
+    },
+    /// The next poll breaks the body off.
+    Breaking {
+        /// Bytes that will never come.
+        missing: u64,
+    },
+}
+
+impl AnswerBody {
+    /// The first half of `body`, declared as all of it.
+    pub(crate) fn first_half_of(body: &Bytes) -> Self {
+        Self::Part { sent: body.slice(..body.len() / 2), declared: body.len() as u64 }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        match &mut *self {
+            Self::Whole(body) if body.is_empty() => Poll::Ready(None),
+            Self::Whole(body) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(body))))),
+            Self::Part { sent, declared } => {
+                let sent = std::mem::take(sent);
+                let missing = *declared - sent.len() as u64;
+                *self = Self::Flushing { missing };
+                Poll::Ready(Some(Ok(Frame::data(sent))))
+            }
+            // An error discards what is still buffered; one turn of waiting lets the connection write it out first.
+            Self::Flushing { missing } => {
+                let missing = *missing;
+                *self = Self::Breaking { missing };
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Self::Breaking { .. } => Poll::Ready(Some(Err(BrokenOff))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(body) if body.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(match self {
+            Self::Whole(body) => body.len() as u64,
+            Self::Part { declared, .. } => *declared,
+            Self::Flushing { missing } | Self::Breaking { missing } => *missing,
+        })
+    }
+}

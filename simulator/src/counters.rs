@@ -1,0 +1,184 @@
+//! What an endpoint itself counted: the other side of a client's books.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use regatta_proto::{BenchmarkName, ItemId, ItemIndex, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::faults::Fault;
+use crate::session::ServedSuite;
+
+/// Most model names counted one by one; further ones are counted as `(others)`. Any `noisy-P` is a name.
+const MAX_MODELS: usize = 256;
+const OTHERS: &str = "(others)";
+/// The fault of the sliding window, beside those of [`Fault`].
+const OVER_LIMIT: &str = "requests_per_minute";
+
+/// What the endpoint counted since it started. A request is counted exactly once as refused, faulty, abandoned or answered,
+/// except that a slow one is both faulty and then answered or abandoned.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Counters {
+    /// Requests that a model could answer, by model.
+    pub requests: BTreeMap<String, u64>,
+    /// Requests refused with a 4xx because they were at fault themselves.
+    pub refused: u64,
+    /// Requests whose client went away before the answer.
+    pub abandoned: u64,
+    /// Faults, by name of the spec, and `requests_per_minute` for requests over that limit; zero-initialised.
+    pub faults: BTreeMap<String, u64>,
+    /// Whole answers sent, by model.
+    pub answered: BTreeMap<String, u64>,
+    /// Tokens of whole answers.
+    pub delivered: Usage,
+    /// Tokens of answers that were generated but broke off or had nobody left to read them. A real provider bills them too.
+    pub lost: Usage,
+    /// Whole answers of simulated models, by benchmark and item.
+    pub answers: BTreeMap<BenchmarkName, BTreeMap<ItemId, u64>>,
+}
+
+impl Counters {
+    /// Requests that a model could answer.
+    #[must_use]
+    pub fn total_requests(&self) -> u64 {
+        self.requests.values().sum()
+    }
+
+    /// Whole answers sent.
+    #[must_use]
+    pub fn total_answered(&self) -> u64 {
+        self.answered.values().sum()
+    }
+
+    /// Everything a real provider would bill: delivered and lost tokens.
+    #[must_use]
+    pub fn billed(&self) -> Usage {
+        let mut sum = self.delivered;
+        sum += self.lost;
+        sum
+    }
+}
+
+/// The item of an answer: positions of suite and item.
+pub(crate) type AnsweredItem = (usize, ItemIndex);
+
+/// Counts while requests are served.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(Mutex<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    models: BTreeMap<String, ModelCounts>,
+    refused: u64,
+    abandoned: u64,
+    faults: [u64; Fault::ALL.len()],
+    over_limit: u64,
+    delivered: Usage,
+    lost: Usage,
+    answers: HashMap<AnsweredItem, u64>,
+}
+
+#[derive(Debug, Default)]
+struct ModelCounts {
+    requests: u64,
+    answered: u64,
+}
+
+impl Counts {
+    fn model(&mut self, name: &str) -> &mut ModelCounts {
+        let is_counted = self.models.contains_key(name) || self.models.len() < MAX_MODELS;
+        let key = if is_counted { name } else { OTHERS };
+        self.models.entry(key.to_owned()).or_default()
+    }
+}
+
+impl Tally {
+    pub(crate) fn refused(&self) {
+        self.counts().refused += 1;
+    }
+
+    pub(crate) fn requested(&self, model: &str) {
+        self.counts().model(model).requests += 1;
+    }
+
+    pub(crate) fn over_limit(&self) {
+        self.counts().over_limit += 1;
+    }
+
+    pub(crate) fn faulty(&self, fault: Fault) {
+        self.counts().faults[fault as usize] += 1;
+    }
+
+    pub(crate) fn lost(&self, usage: Usage) {
+        self.counts().lost += usage;
+    }
+
+    pub(crate) fn abandoned(&self, usage: Usage) {
+        let mut counts = self.counts();
+        counts.abandoned += 1;
+        counts.lost += usage;
+    }
+
+    pub(crate) fn answered(&self, model: &str, usage: Usage, item: Option<AnsweredItem>) {
+        let mut counts = self.counts();
+        counts.model(model).answered += 1;
+        counts.delivered += usage;
+        if let Some(item) = item {
+            *counts.answers.entry(item).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn snapshot(&self, suites: &[ServedSuite]) -> Counters {
+        let counts = self.counts();
+        let mut answers: BTreeMap<BenchmarkName, BTreeMap<ItemId, u64>> = BTreeMap::new();
+        for ((position, item), count) in &counts.answers {
+            let served = &suites[*position];
+            let id = served.suite.items()[item.0 as usize].id.clone();
+            *answers.entry(served.benchmark.clone()).or_default().entry(id).or_default() += count;
+        }
+        let by_model = |count: fn(&ModelCounts) -> u64| {
+            counts.models.iter().map(|(model, counts)| (model.clone(), count(counts))).collect()
+        };
+        let mut faults: BTreeMap<String, u64> =
+            Fault::ALL.iter().zip(counts.faults).map(|(fault, count)| (fault.name().to_owned(), count)).collect();
+        faults.insert(OVER_LIMIT.to_owned(), counts.over_limit);
+        Counters {
+            requests: by_model(|model| model.requests),
+            refused: counts.refused,
+            abandoned: counts.abandoned,
+            faults,
+            answered: by_model(|model| model.answered),
+            delivered: counts.delivered,
+            lost: counts.lost,
+            answers,
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_models_counted_one_by_one_is_bounded() {
+        let tally = Tally::default();
+        for n in 0..MAX_MODELS + 3 {
+            tally.requested(&format!("noisy-0.{n}"));
+        }
+        tally.requested("noisy-0.0");
+        let requests = tally.snapshot(&[]).requests;
+        assert_eq!(requests.len(), MAX_MODELS + 1);
+        assert_eq!((requests["noisy-0.0"], requests[OTHERS]), (2, 3));
+    }
+
+    #[test]
+    fn a_fault_that_never_happened_is_counted_as_zero() {
+        let counters = Tally::default().snapshot(&[]);
+        assert_eq!(counters.faults.len(), Fault::ALL.len() + 1);
+        assert!(counters.faults.values().all(|count| *count == 0));
+    }
+}

@@ -1,0 +1,160 @@
+//! Answers of the embedding model.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bytes::Bytes;
+use hyper::{HeaderMap, Response};
+use regatta_proto::Usage;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::answer_body::AnswerBody;
+use crate::api_error::{ApiError, json_bytes};
+use crate::base64;
+use crate::delivery::{Answer, Dropped};
+use crate::lexical::{LEXICAL_DIMENSIONS, embed};
+use crate::model::check_embedding_model;
+use crate::routes::Endpoint;
+use crate::session::request_digest;
+use crate::tokens::count_tokens;
+
+/// Route of this module.
+pub(crate) const ROUTE: &str = "/v1/embeddings";
+/// OpenAI's own limit.
+const MAX_TEXTS: usize = 2048;
+
+#[derive(Deserialize)]
+struct WireCall<'a> {
+    #[serde(borrow)]
+    model: Cow<'a, str>,
+    input: Texts,
+    #[serde(default)]
+    encoding_format: Encoding,
+    dimensions: Option<usize>,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Encoding {
+    #[default]
+    Float,
+    Base64,
+}
+
+/// One text or several.
+struct Texts(Vec<String>);
+
+#[derive(Serialize)]
+struct EmbeddingList<'a> {
+    object: &'a str,
+    data: Vec<Entry>,
+    model: &'a str,
+    usage: WireUsage,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    object: &'static str,
+    index: usize,
+    embedding: Vector,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Vector {
+    Numbers(Vec<f32>),
+    Base64(String),
+}
+
+#[derive(Serialize)]
+struct WireUsage {
+    prompt_tokens: u64,
+    total_tokens: u64,
+}
+
+impl Endpoint {
+    /// Answers one request for embeddings.
+    pub(crate) async fn embeddings(&self, headers: &HeaderMap, body: &Bytes) -> Result<Response<AnswerBody>, Dropped> {
+        let call = match WireCall::parse(body) {
+            Ok(call) => call,
+            Err(refusal) => return Ok(self.refuse(refusal)),
+        };
+        let digest = request_digest(ROUTE, headers, body);
+        self.deliver(&call.model, &digest, |_| call.answer()).await
+    }
+}
+
+impl<'a> WireCall<'a> {
+    fn parse(body: &'a [u8]) -> Result<Self, ApiError> {
+        let call: Self = serde_json::from_slice(body)
+            .map_err(|error| ApiError::bad_request(None, format!("failed to read the embeddings request: {error}")))?;
+        check_embedding_model(&call.model)?;
+        if call.dimensions.is_some_and(|dimensions| dimensions != LEXICAL_DIMENSIONS) {
+            let message = format!("`lexical` has {LEXICAL_DIMENSIONS} dimensions; leave `dimensions` out");
+            return Err(ApiError::bad_request(Some("dimensions"), message));
+        }
+        let texts = &call.input.0;
+        if texts.is_empty() || texts.len() > MAX_TEXTS || texts.iter().any(String::is_empty) {
+            let message = format!("`input` is one text or 1 to {MAX_TEXTS} of them, none of them empty");
+            return Err(ApiError::bad_request(Some("input"), message));
+        }
+        Ok(call)
+    }
+
+    fn answer(&self) -> Answer {
+        let texts = &self.input.0;
+        let input = texts.iter().map(|text| count_tokens(text)).sum();
+        let entry = |(index, text): (usize, &String)| Entry {
+            object: "embedding",
+            index,
+            embedding: Vector::new(&embed(text), self.encoding_format),
+        };
+        let body = json_bytes(&EmbeddingList {
+            object: "list",
+            data: texts.iter().enumerate().map(entry).collect(),
+            model: &self.model,
+            usage: WireUsage { prompt_tokens: input, total_tokens: input },
+        });
+        Answer { body, usage: Usage { input, ..Usage::default() }, item: None }
+    }
+}
+
+impl Vector {
+    fn new(vector: &[f32], encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::Float => Self::Numbers(vector.to_vec()),
+            Encoding::Base64 => {
+                Self::Base64(base64::encode(&vector.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>()))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextsVisitor;
+
+        impl<'de> Visitor<'de> for TextsVisitor {
+            type Value = Texts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of texts (token numbers are not simulated)")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Texts, E> {
+                Ok(Texts(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = list.next_element()? {
+                    texts.push(text);
+                }
+                Ok(Texts(texts))
+            }
+        }
+
+        deserializer.deserialize_any(TextsVisitor)
+    }
+}

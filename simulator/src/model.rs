@@ -1,0 +1,112 @@
+//! The models that a simulated endpoint serves.
+
+use regatta_benchmarks::Persona;
+use serde::Serialize;
+
+use crate::api_error::ApiError;
+
+/// Embedding model.
+pub(crate) const LEXICAL: &str = "lexical";
+/// Chat model that answers from a script.
+pub(crate) const SCRIPTED: &str = "scripted";
+const ORACLE: &str = "oracle";
+const NOISY_PREFIX: &str = "noisy-";
+
+/// Who answers a chat request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum ChatModel {
+    /// The benchmark itself.
+    Simulated(Persona),
+    /// The script.
+    Scripted,
+}
+
+impl ChatModel {
+    /// The chat model called `name`.
+    pub(crate) fn named(name: &str) -> Result<Self, ApiError> {
+        match name {
+            ORACLE => return Ok(Self::Simulated(Persona::Oracle)),
+            SCRIPTED => return Ok(Self::Scripted),
+            LEXICAL => {
+                return Err(ApiError::unknown_model("the model `lexical` makes embeddings; post to /v1/embeddings"));
+            }
+            _ => {}
+        }
+        let Some(probability) = name.strip_prefix(NOISY_PREFIX) else {
+            return Err(unknown(name));
+        };
+        match probability.parse::<f64>() {
+            Ok(p) if (0.0..=1.0).contains(&p) => Ok(Self::Simulated(Persona::Noisy(p))),
+            _ => Err(ApiError::unknown_model(format!(
+                "the model `{name}` does not exist: the P of `noisy-P` is a probability from 0 to 1, as in `noisy-0.2`"
+            ))),
+        }
+    }
+}
+
+/// Refuses every embedding model but ours.
+pub(crate) fn check_embedding_model(name: &str) -> Result<(), ApiError> {
+    if name == LEXICAL {
+        return Ok(());
+    }
+    match ChatModel::named(name) {
+        Ok(_) => Err(ApiError::unknown_model(format!("the model `{name}` makes no embeddings; `lexical` does"))),
+        Err(error) => Err(error),
+    }
+}
+
+fn unknown(name: &str) -> ApiError {
+    let shown: String = name.chars().take(80).collect();
+    ApiError::unknown_model(format!(
+        "the model `{shown}` does not exist; a simulated endpoint has `oracle`, `noisy-P` (P from 0 to 1), `scripted` and, for \
+         embeddings, `lexical`"
+    ))
+}
+
+/// `GET /v1/models`. Of the continuum of noisy models some examples are listed.
+#[derive(Debug, Serialize)]
+pub(crate) struct ModelList {
+    object: &'static str,
+    data: Vec<ModelEntry>,
+}
+
+#[derive(Debug, Serialize)]
+struct ModelEntry {
+    id: &'static str,
+    object: &'static str,
+    created: i64,
+    owned_by: &'static str,
+}
+
+impl ModelList {
+    /// The list, with the second since 1970 that every answer carries.
+    pub(crate) fn new(has_script: bool, created: i64) -> Self {
+        let names = [ORACLE, "noisy-0.1", "noisy-0.2", "noisy-0.5"]
+            .into_iter()
+            .chain(has_script.then_some(SCRIPTED))
+            .chain([LEXICAL]);
+        let entry = |id| ModelEntry { id, object: "model", created, owned_by: "regatta-simulated" };
+        Self { object: "list", data: names.map(entry).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_noise_of_a_noisy_model_is_a_probability() {
+        assert_eq!(ChatModel::named("noisy-0"), Ok(ChatModel::Simulated(Persona::Noisy(0.0))));
+        assert_eq!(ChatModel::named("noisy-0.25"), Ok(ChatModel::Simulated(Persona::Noisy(0.25))));
+        for name in ["noisy-", "noisy-1.01", "noisy--0.1", "noisy-NaN", "noisy-much", "noisy"] {
+            assert!(ChatModel::named(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_listed_model_can_be_asked() {
+        for entry in ModelList::new(true, 0).data {
+            assert!(ChatModel::named(entry.id).is_ok() || check_embedding_model(entry.id).is_ok(), "{}", entry.id);
+        }
+    }
+}

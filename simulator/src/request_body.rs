@@ -1,0 +1,59 @@
+//! Reading a request's body, up to a limit.
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body, Incoming};
+
+use crate::api_error::ApiError;
+
+/// Longest body that is accepted: far above any benchmark's longest conversation.
+pub(crate) const MAX_BODY_BYTES: usize = 16 << 20;
+/// A body that is too long is still read (and thrown away) up to here, because a client that is cut off while it sends does not get
+/// to see the refusal.
+const MAX_DISCARDED_BYTES: u64 = 64 << 20;
+
+/// Why there is no body.
+#[derive(Debug)]
+pub(crate) enum NoBody {
+    /// The client is told.
+    Refused(ApiError),
+    /// The client went away.
+    Disconnected(hyper::Error),
+}
+
+/// The whole body.
+pub(crate) async fn read(body: Incoming) -> Result<Bytes, NoBody> {
+    let mut body = pin!(body);
+    let declared = body.size_hint().lower();
+    let mut length = 0u64;
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let Ok(data) = frame.map_err(NoBody::Disconnected)?.into_data() else {
+            continue;
+        };
+        length += data.len() as u64;
+        if length.max(declared) > MAX_BODY_BYTES as u64 {
+            if length > MAX_DISCARDED_BYTES {
+                break;
+            }
+            rest.clear();
+        } else if first.is_empty() {
+            // Most requests arrive in one piece, which needs no copy.
+            first = data;
+        } else {
+            if rest.is_empty() {
+                rest.reserve(usize::try_from(declared).unwrap_or(MAX_BODY_BYTES).min(MAX_BODY_BYTES));
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&data);
+        }
+    }
+    if length.max(declared) > MAX_BODY_BYTES as u64 {
+        let message = format!("the body is longer than {MAX_BODY_BYTES} bytes; send less");
+        return Err(NoBody::Refused(ApiError::too_large(message)));
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}

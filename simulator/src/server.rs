@@ -1,0 +1,230 @@
+//! Listening, connections, stopping.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use regatta_benchmarks::Suite;
+use regatta_proto::{BenchmarkName, Clock, Simulation, SystemClock};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use crate::counters::Counters;
+use crate::faults::find_mistake;
+use crate::routes::Endpoint;
+use crate::script::Script;
+use crate::session::ServedSuite;
+
+/// Connections served at once; more wait to be accepted. A client opens one per call in flight.
+const MAX_CONNECTIONS: usize = 4096;
+/// Time that requests get to finish once the endpoint is shut down.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// Pause after a failed accept, which is mostly a lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What a simulated endpoint serves, and how.
+#[derive(Clone)]
+pub struct Config {
+    /// Where to listen; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// Latency, limits and faults.
+    pub simulation: Simulation,
+    /// Benchmarks whose items `oracle` and `noisy-P` answer, in the order in which unnamed requests are offered to them.
+    pub suites: Vec<(BenchmarkName, Arc<dyn Suite>)>,
+    /// Answers of the model `scripted`, which exists only with a script.
+    pub script: Option<Script>,
+    /// Read once at the start, for the `created` of every answer.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Config {
+    /// A flawless endpoint on a free port of the loopback interface.
+    #[must_use]
+    pub fn on_loopback(suites: Vec<(BenchmarkName, Arc<dyn Suite>)>) -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            simulation: Simulation::default(),
+            suites,
+            script: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+/// Why a simulated endpoint cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Somebody else listens there.
+    #[error("failed to listen on {address}: the address is in use; stop whoever uses it, or choose another port (0 picks a free one)")]
+    AddressInUse {
+        /// As configured.
+        address: SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error("failed to listen on {address}: {source}")]
+    Listen {
+        /// As configured.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The simulation's numbers are impossible.
+    #[error("failed to simulate: {problem}")]
+    Simulation {
+        /// Field, value and what to do.
+        problem: String,
+    },
+}
+
+/// A running server. Dropping it closes every connection at once; [`Self::shutdown`] lets requests finish.
+pub struct SimulatedEndpoint {
+    address: SocketAddr,
+    endpoint: Arc<Endpoint>,
+    tasks: TaskTracker,
+    /// No new connections, no new requests.
+    stopping: CancellationToken,
+    /// No connections at all.
+    stopped: DropGuard,
+}
+
+impl SimulatedEndpoint {
+    /// Starts serving on the current runtime.
+    ///
+    /// # Errors
+    /// When the address cannot be listened on, or the simulation's numbers are impossible.
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        let Config { listen, simulation, suites, script, clock } = config;
+        if let Some(problem) = find_mistake(&simulation) {
+            return Err(StartError::Simulation { problem });
+        }
+        let suites = suites.into_iter().map(serve_suite).collect();
+        let cannot_listen = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => StartError::AddressInUse { address: listen },
+            _ => StartError::Listen { address: listen, source },
+        };
+        let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
+        let address = listener.local_addr().map_err(cannot_listen)?;
+        let endpoint = Arc::new(Endpoint::new(simulation, suites, script, clock.now().as_second()));
+        let tasks = TaskTracker::new();
+        let stopped = CancellationToken::new();
+        let stopping = stopped.child_token();
+        tasks.spawn(accept(listener, Arc::clone(&endpoint), tasks.clone(), stopping.clone(), stopped.clone()));
+        Ok(Self { address, endpoint, tasks, stopping, stopped: stopped.drop_guard() })
+    }
+
+    /// Base address for clients, up to and including the version: `http://127.0.0.1:PORT/v1`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        format!("http://{address}/v1")
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it counted so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.endpoint.counters()
+    }
+
+    /// Stops listening, lets requests finish for at most five seconds, and closes every connection.
+    pub async fn shutdown(self) {
+        self.stopping.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(SHUTDOWN_GRACE, self.tasks.wait()).await.is_err() {
+            self.stopped.disarm().cancel();
+            self.tasks.wait().await;
+        }
+    }
+}
+
+impl fmt::Debug for SimulatedEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimulatedEndpoint").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Requests that name no setting get the benchmark's default one.
+fn serve_suite((benchmark, suite): (BenchmarkName, Arc<dyn Suite>)) -> ServedSuite {
+    let setting = regatta_benchmarks::find(&benchmark).and_then(|found| found.settings().into_iter().next());
+    ServedSuite::new(benchmark, setting, suite)
+}
+
+async fn accept(
+    listener: TcpListener,
+    endpoint: Arc<Endpoint>,
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+    stopped: CancellationToken,
+) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await.ok()?;
+            Some((place, listener.accept().await))
+        };
+        let Some(Some((place, accepted))) = stopping.run_until_cancelled(next).await else {
+            return;
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let connection = converse(stream, Arc::clone(&endpoint), stopping.clone(), stopped.clone());
+                tasks.spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "failed to accept a connection to the simulated endpoint; trying again");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection until either side has had enough.
+async fn converse(
+    stream: TcpStream,
+    endpoint: Arc<Endpoint>,
+    stopping: CancellationToken,
+    stopped: CancellationToken,
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "failed to turn off Nagle's algorithm");
+    }
+    let service = service_fn(move |request| {
+        let endpoint = Arc::clone(&endpoint);
+        async move { endpoint.serve(request).await }
+    });
+    // Without a date, the same request gets the same bytes; without a timeout, an idle connection stays open for its client's pool.
+    let connection = http1::Builder::new()
+        .auto_date_header(false)
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let finished = tokio::select! {
+        finished = connection.as_mut() => finished,
+        () = stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            stopped.run_until_cancelled(connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = finished {
+        tracing::debug!(%error, "a connection to the simulated endpoint ended early");
+    }
+}
