@@ -162,6 +162,19 @@ impl Transcript {
         })
     }
 
+    /// The same replies without what was asked: all that scoring may look at.
+    #[must_use]
+    pub fn without_requests(&self) -> Self {
+        let mut events = self.events.clone();
+        for event in &mut events {
+            if let Event::Call(call) = event {
+                call.request.messages.clear();
+                call.raw_usage = None;
+            }
+        }
+        Self { events }
+    }
+
     /// Failed tries, those of calls that were answered in the end included, with the attempt that made them.
     pub fn failed_tries(&self) -> impl Iterator<Item = (u32, &Try)> {
         self.events.iter().flat_map(|event| {

@@ -1,0 +1,232 @@
+//! The scorer: takes reports in batches, makes them durable, then acknowledges.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use regatta_backends::{BlobError, Consumer, Delivery, Ledger, LedgerError, Queue, QueueError, Receipt};
+use regatta_catalog::{Catalog, CatalogError};
+use regatta_proto::{Clock, CostSum, Digest, ModelRef, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::ScorerMetrics;
+use crate::finish::{FinishError, finish};
+use crate::transcripts::SegmentError;
+
+/// Longest pause before a failed batch is tried again.
+const RETRY_MAX: Duration = Duration::from_secs(10);
+/// Tries at a batch before its reports are handed back, so that a poisoned one ends as a dead letter instead of blocking for ever.
+const TRIES: u32 = 8;
+
+/// How the scorer works.
+#[derive(Debug, Clone, Copy)]
+pub struct ScorerConfig {
+    /// Most reports in a batch.
+    pub batch: usize,
+    /// How long a batch may wait for more reports after its first.
+    pub linger: Duration,
+}
+
+impl Default for ScorerConfig {
+    fn default() -> Self {
+        Self { batch: 512, linger: Duration::from_millis(50) }
+    }
+}
+
+/// Why a batch failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ScorerError {
+    /// The ledger failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The queue failed.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// Blobs failed.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+    /// A sweep could not be read.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// Transcripts could not be written.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// The reports of a sweep could not be written.
+    #[error(transparent)]
+    Finish(#[from] FinishError),
+    /// A kept transcript could not be read or written.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// Scores could not be written as JSON.
+    #[error("failed to write scores: {0}")]
+    Json(#[from] serde_json::Error),
+    /// An outcome names a session that its sweep does not have.
+    #[error("session {0} is not part of its sweep; do all processes run the same version?")]
+    UnknownSession(SessionKey),
+    /// A sweep names a judge at an endpoint it does not list.
+    #[error("sweep {sweep} has no endpoint for its judge {judge}")]
+    UnknownJudge {
+        /// Which sweep.
+        sweep: SweepId,
+        /// Which judge.
+        judge: ModelRef,
+    },
+}
+
+/// Consumes outcomes, scores them, makes them durable.
+pub struct Scorer {
+    pub(crate) config: ScorerConfig,
+    pub(crate) ledger: Ledger,
+    pub(crate) queue: Queue,
+    pub(crate) catalog: Catalog,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) metrics: ScorerMetrics,
+}
+
+impl Scorer {
+    /// A scorer over the three seams.
+    #[must_use]
+    pub const fn new(
+        config: ScorerConfig,
+        ledger: Ledger,
+        queue: Queue,
+        catalog: Catalog,
+        clock: Arc<dyn Clock>,
+        metrics: ScorerMetrics,
+    ) -> Self {
+        Self { config, ledger, queue, catalog, clock, metrics }
+    }
+
+    /// Works until `stop` fires; the batch in hand is finished first.
+    ///
+    /// # Errors
+    /// When the reports cannot be consumed at all.
+    pub async fn run(&self, stop: CancellationToken) -> Result<(), ScorerError> {
+        // Two batches: one in hand, one on its way.
+        let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
+        let mut consumer = self.queue.consume_reports(prefetch).await?;
+        while let Some(batch) = self.gather(&mut consumer, &stop).await {
+            self.metrics.batch_reports.observe(batch.len() as f64);
+            let (reports, receipts): (Vec<Report>, Vec<Receipt>) =
+                batch.into_iter().map(|delivery| (delivery.message, delivery.receipt)).unzip();
+            if self.handle_until_done(&Batch::sort(reports), &stop).await {
+                Receipt::ack_all(receipts).await;
+            } else {
+                for receipt in receipts {
+                    receipt.hand_back().await;
+                }
+            }
+        }
+        consumer.stop().await;
+        Ok(())
+    }
+
+    /// The next batch: complete, or as large as it got within the linger time. `None` at the end.
+    async fn gather(&self, consumer: &mut Consumer<Report>, stop: &CancellationToken) -> Option<Vec<Delivery<Report>>> {
+        let first = tokio::select! {
+            biased;
+            () = stop.cancelled() => return None,
+            first = consumer.next() => first?,
+        };
+        let mut batch = vec![first];
+        let deadline = Instant::now() + self.config.linger;
+        while batch.len() < self.config.batch {
+            match tokio::time::timeout_at(deadline, consumer.next()).await {
+                Ok(Some(delivery)) => batch.push(delivery),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        Some(batch)
+    }
+
+    /// Handles `batch` until it is durable. `false` when it never will be.
+    async fn handle_until_done(&self, batch: &Batch, stop: &CancellationToken) -> bool {
+        let mut pause = Duration::from_millis(100);
+        for tried in 1..=TRIES {
+            match self.handle(batch).await {
+                Ok(()) => return true,
+                Err(error) => {
+                    self.metrics.failed_batches.inc();
+                    let error = format!("{:#}", anyhow::Error::from(error));
+                    tracing::error!(error, tried, "failed to record a batch of reports");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(RETRY_MAX),
+                () = stop.cancelled() => return false,
+            }
+        }
+        false
+    }
+
+    /// Makes `batch` durable. May be repeated at any point.
+    async fn handle(&self, batch: &Batch) -> Result<(), ScorerError> {
+        if !batch.open.is_empty() {
+            self.ledger.record_progress(batch.open.clone()).await?;
+        }
+        for (lock, outcomes) in &batch.sessions {
+            let sweep = self.catalog.sweep(lock).await?;
+            self.record(&sweep, outcomes).await?;
+        }
+        for report in &batch.others {
+            match report {
+                Report::HandedOver { key, attempt, usage, cost } => {
+                    self.metrics.surplus.with_label_values(&["handed_over"]).inc();
+                    self.count_usage(usage, cost);
+                    self.ledger.record_handover(key, attempt.clone(), *usage, *cost).await?;
+                }
+                Report::Judge(outcome) => {
+                    let sweep = self.catalog.sweep(&outcome.lock).await?;
+                    self.judged(&sweep, outcome.clone()).await?;
+                }
+                Report::Rejudge { lock, .. } => {
+                    let sweep = self.catalog.sweep(lock).await?;
+                    self.rejudge(&sweep).await?;
+                }
+                Report::Tabulate { lock, .. } => {
+                    let sweep = self.catalog.sweep(lock).await?;
+                    let state = finish(&self.ledger, &self.catalog, &sweep, &*self.clock).await?;
+                    tracing::info!(sweep = %sweep.id, %state, "reports written");
+                }
+                Report::Session(_) | Report::Progress(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn count_usage(&self, usage: &Usage, cost: &CostSum) {
+        let tokens = &self.metrics.tokens;
+        tokens.with_label_values(&["input"]).inc_by(usage.input);
+        tokens.with_label_values(&["cached_input"]).inc_by(usage.cached_input);
+        tokens.with_label_values(&["output"]).inc_by(usage.output);
+        tokens.with_label_values(&["reasoning"]).inc_by(usage.reasoning);
+        self.metrics.cost_nanodollars.inc_by(cost.known.0);
+        self.metrics.unpriced_calls.inc_by(cost.unknown_calls);
+    }
+}
+
+/// Reports by what is done with them.
+#[derive(Default)]
+struct Batch {
+    sessions: BTreeMap<Digest, Vec<SessionOutcome>>,
+    open: Vec<(regatta_proto::OpenAttempt, regatta_proto::WorkerId)>,
+    /// In the order they came; `Tabulate` follows the outcomes it is about.
+    others: Vec<Report>,
+}
+
+impl Batch {
+    fn sort(reports: Vec<Report>) -> Self {
+        let mut batch = Self::default();
+        for report in reports {
+            match report {
+                Report::Session(outcome) => batch.sessions.entry(outcome.lock).or_default().push(*outcome),
+                Report::Progress(progress) => {
+                    batch.open.extend(progress.open.into_iter().map(|open| (open, progress.worker.clone())));
+                }
+                other => batch.others.push(other),
+            }
+        }
+        batch
+    }
+}
