@@ -1,6 +1,6 @@
 //! End-to-end tests against real RabbitMQ, PostgreSQL and an S3 server, and the harness that starts them.
 //!
-//! [`Services`] is what most tests want. Each service has a file of its own; [`supervisor`](self) keeps the promise that
+//! [`Services`] is what most tests want. Each service has a file of its own; `supervisor` keeps the promise that
 //! nothing is left running or lying about, however the test process ends.
 
 mod error;
@@ -8,9 +8,11 @@ mod names;
 mod port;
 mod postgres;
 mod rabbitmq;
+mod rabbitmq_node;
 mod s3;
 mod services;
 mod supervisor;
+mod vhost;
 
 pub use error::HarnessError;
 pub use names::unique_name;

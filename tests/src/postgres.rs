@@ -34,7 +34,7 @@ const SETTINGS: [&str; 9] = [
 /// A running server; dropping it stops it and removes all it wrote.
 #[derive(Debug)]
 pub struct Postgres {
-    _server: Supervisor,
+    server: Supervisor,
     port: Port,
 }
 
@@ -70,9 +70,9 @@ impl Postgres {
         let server = Supervisor::new("PostgreSQL", folder, "QUIT", command)?;
         initialise(programs, &user, server.folder(), &data).await?;
         server.start().await?;
-        let started = Self { _server: server, port };
+        let started = Self { server, port };
         let url = started.url();
-        started._server.ready(async || tokio_postgres::connect(&url, NoTls).await.is_ok()).await?;
+        started.server.ready(async || tokio_postgres::connect(&url, NoTls).await.is_ok()).await?;
         Ok(started)
     }
 

@@ -4,7 +4,7 @@ use std::env;
 
 use tokio::sync::OnceCell;
 
-use crate::names::unique_name;
+use crate::vhost::VirtualHost;
 use crate::{HarnessError, Postgres, RabbitMq, S3Config, S3Server, create_bucket, create_database};
 
 static SHARED: OnceCell<Services> = OnceCell::const_new();
@@ -16,7 +16,7 @@ static SHARED: OnceCell<Services> = OnceCell::const_new();
 /// when the process is killed.
 #[derive(Debug)]
 pub struct Services {
-    /// A broker with all rights on its default virtual host. Shared brokers want a [`Services::unique_name`] before queues.
+    /// A broker with all rights on its default virtual host. Tests that share it take [`Services::create_vhost`].
     pub amqp_url: String,
     /// A server on which databases may be created; see [`Services::create_database`].
     pub postgres_url: String,
@@ -58,6 +58,18 @@ impl Services {
         self.rabbitmq.as_ref()
     }
 
+    /// The AMQP URL of a new, empty virtual host. A broker that the environment names must have the management plugin on
+    /// port 15672, and `curl` makes the virtual host.
+    ///
+    /// # Errors
+    /// When the broker refuses.
+    pub async fn create_vhost(&self) -> Result<String, HarnessError> {
+        match &self.rabbitmq {
+            Some(rabbitmq) => rabbitmq.create_vhost().await,
+            None => VirtualHost::new(&self.amqp_url).create_by_management().await,
+        }
+    }
+
     /// The URL of a new, empty database.
     ///
     /// # Errors
@@ -74,13 +86,7 @@ impl Services {
         create_bucket(&self.s3).await
     }
 
-    /// A name nobody else has, as a prefix of a test's queues: `{prefix}_{16 hex digits}`.
-    #[must_use]
-    pub fn unique_name(&self, prefix: &str) -> String {
-        unique_name(prefix)
-    }
-
-    /// Environment variables that point the programs under test, and this harness in other processes, to these services.
+    /// Environment variables that point the programs under test to these services.
     #[must_use]
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         vec![
@@ -91,9 +97,6 @@ impl Services {
             ("AWS_REGION", self.s3.region.clone()),
             ("AWS_ACCESS_KEY_ID", self.s3.access_key.clone()),
             ("AWS_SECRET_ACCESS_KEY", self.s3.secret_key.clone()),
-            ("REGATTA_TEST_AMQP_URL", self.amqp_url.clone()),
-            ("REGATTA_TEST_POSTGRES_URL", self.postgres_url.clone()),
-            ("REGATTA_TEST_S3_ENDPOINT", self.s3.endpoint_url.clone()),
         ]
     }
 }

@@ -11,7 +11,7 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
-use regatta_tests::{S3Config, Services};
+use regatta_tests::{S3Config, Services, unique_name};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio_postgres::NoTls;
 
@@ -22,12 +22,26 @@ const PATIENCE: Duration = Duration::from_secs(120);
 async fn quorum_queue_delivers_what_was_confirmed() {
     let services = Services::shared().await.unwrap();
     let channel = confirming_channel(&services.amqp_url).await;
-    let queue = services.unique_name("jobs");
+    let queue = unique_name("jobs");
     declare_quorum_queue(&channel, &queue).await;
 
     publish_confirmed(&channel, &queue, b"a job").await;
 
     assert_eq!(consume_one(&channel, &queue).await, b"a job");
+}
+
+#[tokio::test]
+async fn queues_of_the_same_name_in_two_virtual_hosts_are_two_queues() {
+    let services = Services::shared().await.unwrap();
+    let (ours, theirs) = tokio::try_join!(services.create_vhost(), services.create_vhost()).unwrap();
+    let (ours, theirs) = (confirming_channel(&ours).await, confirming_channel(&theirs).await);
+    for (channel, body) in [(&ours, b"our job"), (&theirs, b"another")] {
+        declare_quorum_queue(channel, "jobs").await;
+        publish_confirmed(channel, "jobs", body).await;
+    }
+
+    assert_eq!(consume_one(&theirs, "jobs").await, b"another");
+    assert_eq!(consume_one(&ours, "jobs").await, b"our job");
 }
 
 #[tokio::test]
@@ -90,7 +104,7 @@ async fn two_sets_of_services_know_nothing_of_each_other() {
     assert_ne!(own.amqp_url, shared.amqp_url);
     assert_ne!(own.postgres_url, shared.postgres_url);
     assert_ne!(own.s3.endpoint_url, shared.s3.endpoint_url);
-    let queue = own.unique_name("jobs");
+    let queue = unique_name("jobs");
 
     declare_quorum_queue(&confirming_channel(&own.amqp_url).await, &queue).await;
 
