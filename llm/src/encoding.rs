@@ -1,0 +1,98 @@
+//! Questions answered by a sentence encoder in this process.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::stream::{FuturesUnordered, StreamExt};
+use regatta_encoder::{EncoderError, SentenceEncoder};
+use regatta_proto::{AskedQuestion, CostSum, ErrorClass, Usage};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{Answers, Trouble};
+use crate::call::Cancelled;
+use crate::embedding::Embedding;
+use crate::similarity::{Known, VectorCache, answers};
+
+/// Texts encoded between two looks at the queue of waiting questions.
+const TEXTS_AT_ONCE: usize = 16;
+
+/// An encoder with its cache. Encoding runs on blocking threads, no more of them than there are processors.
+#[derive(Debug)]
+pub(crate) struct Encoding {
+    encoder: Arc<SentenceEncoder>,
+    served: Arc<str>,
+    threads: Arc<Semaphore>,
+    cache: VectorCache,
+    in_flight: AtomicUsize,
+}
+
+impl Encoding {
+    /// Loads the model of `dir`.
+    pub(crate) fn open(dir: &Path) -> Result<Self, EncoderError> {
+        let encoder = SentenceEncoder::open(dir)?;
+        let digest: String = encoder.digest().chars().take(8).collect();
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Ok(Self {
+            served: format!("{} (sentence encoder in-process, {digest})", encoder.name()).into(),
+            encoder: Arc::new(encoder),
+            threads: Arc::new(Semaphore::new(threads)),
+            cache: VectorCache::new(),
+            in_flight: AtomicUsize::new(0),
+        })
+    }
+
+    /// Batches of texts being encoded.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Answers `questions`.
+    pub(crate) async fn answer(
+        &self,
+        questions: &[AskedQuestion],
+        cancel: &CancellationToken,
+    ) -> Result<Answers, Cancelled> {
+        // The encoder is the model, whatever the spec calls it.
+        let (mut vectors, missing) = self.cache.lookup("", questions);
+        let mut batches: FuturesUnordered<_> = missing
+            .chunks(TEXTS_AT_ONCE)
+            .map(|texts| async move { (texts, self.encode(texts, cancel).await) })
+            .collect();
+        let cancelled = Cancelled { usage: Usage::default(), cost: CostSum::default() };
+        while let Some((texts, encoded)) = cancel.run_until_cancelled(batches.next()).await.ok_or(cancelled)? {
+            for (text, result) in texts.iter().zip(encoded) {
+                if let Ok(known) = &result {
+                    self.cache.keep("", text, known);
+                }
+                vectors.insert(*text, result);
+            }
+        }
+        Ok(answers(questions, &vectors, self.encoder.name()))
+    }
+
+    async fn encode(&self, texts: &[&str], cancel: &CancellationToken) -> Vec<Result<Arc<Known>, Trouble>> {
+        let trouble = |reason: String| Trouble { class: ErrorClass::BadResponse, reason };
+        let Ok(thread) = Arc::clone(&self.threads).acquire_owned().await else {
+            // Only a closed semaphore refuses, and nobody closes it.
+            return std::future::pending().await;
+        };
+        let (encoder, served, cancel) = (Arc::clone(&self.encoder), Arc::clone(&self.served), cancel.clone());
+        let owned: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        let encoding = tokio::task::spawn_blocking(move || {
+            let _thread = thread;
+            let encode = |text: &String| {
+                let values = encoder.encode(text).map_err(|error| trouble(error.to_string()))?;
+                let vector = Embedding::new(values)
+                    .ok_or_else(|| trouble(format!("the encoder gives {text:?} no direction")))?;
+                Ok(Arc::new(Known { vector, served: Arc::clone(&served) }))
+            };
+            owned.iter().take_while(|_| !cancel.is_cancelled()).map(encode).collect::<Vec<_>>()
+        });
+        let encoded = encoding.await;
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        encoded.unwrap_or_else(|error| vec![Err(trouble(format!("the encoder failed: {error}"))); texts.len()])
+    }
+}

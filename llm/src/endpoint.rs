@@ -1,0 +1,97 @@
+//! The one door to models.
+
+use std::fmt;
+use std::sync::Arc;
+
+use regatta_proto::{
+    AskedQuestion, Call, EndpointKind, EndpointName, EndpointSpec, ErrorClass, FailedCall, ModelRef, Price, Try,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::encoding::Encoding;
+use crate::open;
+use crate::openai::Client;
+use crate::{Answers, CallError, Cancelled, ChatCall, OpenContext, OpenError, RecordedVerdicts};
+
+/// An endpoint, opened once a process and shared by all its sessions; a clone is the same endpoint.
+#[derive(Clone)]
+pub struct Endpoint(Arc<Opened>);
+
+struct Opened {
+    name: EndpointName,
+    service: Service,
+}
+
+enum Service {
+    OpenAi(Box<Client>),
+    Encoder(Box<Encoding>),
+    Recorded(Box<RecordedVerdicts>),
+}
+
+impl Endpoint {
+    /// Opens the endpoint of `spec`: finds its address and key, or loads its encoder or verdicts. Nothing is sent.
+    ///
+    /// # Errors
+    /// When the key's variable is not set, the address is none, or a file cannot be used; names the endpoint.
+    pub fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
+        let service = match spec.kind {
+            EndpointKind::Openai | EndpointKind::Simulated => {
+                Service::OpenAi(Box::new(Client::open(name, spec, context)?))
+            }
+            EndpointKind::Encoder => Service::Encoder(Box::new(open::encoder(name, spec, context.base_dir)?)),
+            EndpointKind::Recorded => Service::Recorded(Box::new(open::recorded(name, spec, context)?)),
+        };
+        Ok(Self(Arc::new(Opened { name: name.clone(), service })))
+    }
+
+    /// One chat call: permits, tries, provenance, cost.
+    ///
+    /// # Errors
+    /// When it was given up or cancelled. Encoders and recorded verdicts do not chat: a bad request.
+    pub async fn chat(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
+        if let Service::OpenAi(client) = &self.0.service {
+            return client.chat(call).await;
+        }
+        let detail = format!("endpoint {} only answers evaluators' questions; it cannot chat", self.0.name);
+        Err(CallError::Failed(FailedCall {
+            role: call.role,
+            attempt: call.attempt,
+            model: ModelRef { endpoint: self.0.name.clone(), model: call.model.to_owned() },
+            tries: vec![Try { class: ErrorClass::BadRequest, status: None, detail, latency_us: 0, usage: None }],
+        }))
+    }
+
+    /// Answers an evaluator's questions: similarities by `/embeddings`, by the encoder, or from the recorded verdicts.
+    ///
+    /// # Errors
+    /// Only when cancelled; a question without an answer is part of the [`Answers`].
+    pub async fn answer(
+        &self,
+        model: &str,
+        questions: &[AskedQuestion],
+        price: Option<&Price>,
+        cancel: &CancellationToken,
+    ) -> Result<Answers, Cancelled> {
+        match &self.0.service {
+            Service::OpenAi(client) => client.answer(model, questions, price, cancel).await,
+            Service::Encoder(encoding) => encoding.answer(questions, cancel).await,
+            Service::Recorded(verdicts) => Ok(verdicts.answer(questions)),
+        }
+    }
+
+    /// Requests sent and not yet answered; batches being encoded, for an encoder.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        match &self.0.service {
+            Service::OpenAi(client) => client.in_flight(),
+            Service::Encoder(encoding) => encoding.in_flight(),
+            Service::Recorded(_) => 0,
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({})", self.0.name)
+    }
+}

@@ -1,0 +1,49 @@
+//! Headers that name the session, for gateways that trace and for simulated endpoints.
+
+use std::fmt::Write as _;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::SessionTag;
+
+/// The five headers of `tag`.
+pub(crate) fn session_headers(tag: &SessionTag<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(5);
+    headers.insert(HeaderName::from_static("x-regatta-trial"), HeaderValue::from(tag.trial.0));
+    headers.insert(HeaderName::from_static("x-regatta-seed"), HeaderValue::from(tag.seed.0));
+    for (name, text) in [
+        ("x-regatta-benchmark", tag.benchmark.as_str()),
+        ("x-regatta-setting", tag.setting.as_str()),
+        ("x-regatta-item", tag.item.as_str()),
+    ] {
+        // Encoded text is visible ASCII and always accepted.
+        if let Ok(value) = HeaderValue::from_str(&percent_encoded(text)) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    headers
+}
+
+/// Visible ASCII stays as it is, except `%`; every other byte becomes `%XX`.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_graphic() && byte != b'%' {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_header_cannot_hold_is_encoded() {
+        assert_eq!(percent_encoded("os_92/a:b"), "os_92/a:b");
+        assert_eq!(percent_encoded("100% né 中"), "100%25%20n%C3%A9%20%E4%B8%AD");
+    }
+}

@@ -1,0 +1,182 @@
+//! Verdicts recorded in a file: similarities of text pairs, or vectors of texts, one JSON object a line.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use regatta_proto::{AskedQuestion, Digest, ErrorClass, Question, Verdict};
+use serde::Deserialize;
+
+use crate::answer::{Answers, Trouble};
+use crate::embedding::{Embedding, ONE, to_micro};
+
+/// What was recorded. Similarities are symmetric; a text is like itself without being recorded.
+#[derive(Debug, Clone)]
+pub struct RecordedVerdicts {
+    texts: HashMap<String, u32>,
+    similarities: HashMap<(u32, u32), Recorded>,
+    vectors: HashMap<u32, (Embedding<f64>, usize)>,
+    served: String,
+}
+
+/// A similarity and the line it stands in.
+#[derive(Debug, Clone, Copy)]
+struct Recorded {
+    micro: i32,
+    line: usize,
+}
+
+/// A file of verdicts cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to read verdicts of {file}, line {line}: {problem}")]
+pub struct RecordedError {
+    /// The file.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    embedding: Option<Vec<f64>>,
+    #[serde(borrow)]
+    pred_texts: Option<Vec<Cow<'a, str>>>,
+    #[serde(borrow)]
+    gold_texts: Option<Vec<Cow<'a, str>>>,
+    sim: Option<Vec<Vec<f64>>>,
+}
+
+impl RecordedVerdicts {
+    /// Reads the lines of `bytes`, each either `{"item", "pred_texts", "gold_texts", "sim"}`, where `sim[a][b]` is the similarity of
+    /// `pred_texts[a]` and `gold_texts[b]`, or `{"text", "embedding"}`. Other fields and empty lines are skipped.
+    ///
+    /// # Errors
+    /// Names `file` and the first line that has neither form, a similarity outside −1..=1, or another value for a pair or text that an
+    /// earlier line has already.
+    pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, RecordedError> {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let mut verdicts = Self {
+            texts: HashMap::new(),
+            similarities: HashMap::new(),
+            vectors: HashMap::new(),
+            served: format!("verdicts recorded in {name} ({})", Digest::of(bytes).short()),
+        };
+        for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if !line.trim_ascii().is_empty() {
+                let enter = verdicts.enter(line, index + 1);
+                enter.map_err(|problem| RecordedError { file: file.to_owned(), line: index + 1, problem })?;
+            }
+        }
+        Ok(verdicts)
+    }
+
+    /// What answers, in one line for reports.
+    #[must_use]
+    pub fn served(&self) -> &str {
+        &self.served
+    }
+
+    /// The verdict on `question`.
+    ///
+    /// # Errors
+    /// A sentence that names the first pair of texts that is not recorded.
+    pub fn verdict(&self, question: &Question) -> Result<Verdict, String> {
+        let Question::Similarity { left, right } = question;
+        let row = |a: &String| right.iter().map(|b| self.similarity(a, b)).collect::<Result<Vec<_>, _>>();
+        Ok(Verdict::Similarity { micro: left.iter().map(row).collect::<Result<_, _>>()? })
+    }
+
+    pub(crate) fn answer(&self, questions: &[AskedQuestion]) -> Answers {
+        let mut answers = Answers { served: self.served.clone(), ..Answers::default() };
+        for asked in questions {
+            let verdict = self.verdict(&asked.question);
+            answers.enter(asked, verdict.map_err(|reason| Trouble { class: ErrorClass::NotFound, reason }));
+        }
+        answers
+    }
+
+    fn similarity(&self, a: &str, b: &str) -> Result<i32, String> {
+        if a == b {
+            return Ok(ONE);
+        }
+        let missing = || format!("no similarity of {a:?} and {b:?} is recorded");
+        let (x, y) = (*self.texts.get(a).ok_or_else(missing)?, *self.texts.get(b).ok_or_else(missing)?);
+        if let Some(recorded) = self.similarities.get(&ordered(x, y)) {
+            return Ok(recorded.micro);
+        }
+        let (Some((x, _)), Some((y, _))) = (self.vectors.get(&x), self.vectors.get(&y)) else {
+            return Err(missing());
+        };
+        x.cosine_micro(y).ok_or_else(|| format!("the vectors of {a:?} and {b:?} differ in length"))
+    }
+
+    fn enter(&mut self, line: &[u8], number: usize) -> Result<(), String> {
+        match serde_json::from_slice(line).map_err(|error| format!("not a verdict: {error}"))? {
+            Line { text: Some(text), embedding: Some(values), .. } => self.enter_vector(text, values, number),
+            Line { pred_texts: Some(rows), gold_texts: Some(columns), sim: Some(sim), .. } => {
+                self.enter_matrix(rows, columns, &sim, number)
+            }
+            _ => Err("a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`".to_owned()),
+        }
+    }
+
+    fn enter_vector(&mut self, text: Cow<'_, str>, values: Vec<f64>, number: usize) -> Result<(), String> {
+        let vector = Embedding::new(values).ok_or("`embedding` has no direction: it is empty, zero or not finite")?;
+        let id = self.id(text);
+        match self.vectors.get(&id) {
+            Some((earlier, line)) if *earlier != vector => {
+                Err(format!("line {line} holds another vector of this text"))
+            }
+            _ => {
+                self.vectors.insert(id, (vector, number));
+                Ok(())
+            }
+        }
+    }
+
+    fn enter_matrix(
+        &mut self,
+        rows: Vec<Cow<'_, str>>,
+        columns: Vec<Cow<'_, str>>,
+        sim: &[Vec<f64>],
+        number: usize,
+    ) -> Result<(), String> {
+        if sim.len() != rows.len() || sim.iter().any(|row| row.len() != columns.len()) {
+            return Err(format!("`sim` must have {} rows of {} numbers", rows.len(), columns.len()));
+        }
+        let rows: Vec<u32> = rows.into_iter().map(|text| self.id(text)).collect();
+        let columns: Vec<u32> = columns.into_iter().map(|text| self.id(text)).collect();
+        for (a, row) in rows.iter().zip(sim) {
+            for (b, value) in columns.iter().zip(row) {
+                if !(-1.0..=1.0).contains(value) {
+                    return Err(format!("{value} in `sim` is not between -1 and 1"));
+                }
+                let micro = to_micro(*value);
+                let recorded = self.similarities.entry(ordered(*a, *b)).or_insert(Recorded { micro, line: number });
+                if recorded.micro != micro {
+                    return Err(format!("line {} gives one of these pairs another similarity", recorded.line));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn id(&mut self, text: Cow<'_, str>) -> u32 {
+        if let Some(id) = self.texts.get(&*text) {
+            return *id;
+        }
+        let id = self.texts.len() as u32;
+        self.texts.insert(text.into_owned(), id);
+        id
+    }
+}
+
+fn ordered(a: u32, b: u32) -> (u32, u32) {
+    (a.min(b), a.max(b))
+}
+
+#[cfg(test)]
+mod tests;

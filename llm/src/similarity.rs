@@ -1,0 +1,194 @@
+//! Similarity questions, answered from the vectors of their distinct texts.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lru::LruCache;
+use regatta_proto::{AskedQuestion, Digest, ErrorClass, Question, Verdict};
+
+use crate::answer::{Answers, Trouble};
+use crate::embedding::{Embedding, ONE};
+
+/// Numbers kept over all cached vectors: 128 MB of them, 87,000 texts of the usual small encoder.
+const CACHED_NUMBERS: usize = 32 << 20;
+
+/// The vector of a text, and what made it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Known {
+    pub(crate) vector: Embedding<f32>,
+    /// What made it, in one line for reports.
+    pub(crate) served: Arc<str>,
+}
+
+/// What is known about each text of some questions.
+pub(crate) type Vectors<'q> = HashMap<&'q str, Result<Arc<Known>, Trouble>>;
+
+/// Vectors by model and text, the least recently used dropped first.
+#[derive(Debug)]
+pub(crate) struct VectorCache(Mutex<Cached>);
+
+#[derive(Debug)]
+struct Cached {
+    vectors: LruCache<Digest, Arc<Known>>,
+    numbers: usize,
+    numbers_max: usize,
+}
+
+impl VectorCache {
+    pub(crate) fn new() -> Self {
+        Self::bounded(CACHED_NUMBERS)
+    }
+
+    fn bounded(numbers_max: usize) -> Self {
+        Self(Mutex::new(Cached { vectors: LruCache::unbounded(), numbers: 0, numbers_max }))
+    }
+
+    /// The known vectors among the distinct texts of `questions`, and the texts that lack one, in the order asked.
+    pub(crate) fn lookup<'q>(&self, model: &str, questions: &'q [AskedQuestion]) -> (Vectors<'q>, Vec<&'q str>) {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut known, mut missing, mut seen) = (Vectors::new(), Vec::new(), HashSet::new());
+        for asked in questions {
+            let Question::Similarity { left, right } = &asked.question;
+            for text in left.iter().chain(right).map(String::as_str).filter(|text| seen.insert(*text)) {
+                match cached.vectors.get(&key(model, text)) {
+                    Some(found) => drop(known.insert(text, Ok(Arc::clone(found)))),
+                    None => missing.push(text),
+                }
+            }
+        }
+        (known, missing)
+    }
+
+    /// Keeps the vector of a text.
+    pub(crate) fn keep(&self, model: &str, text: &str, known: &Arc<Known>) {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.numbers += known.vector.dimensions();
+        if let Some(replaced) = cached.vectors.put(key(model, text), Arc::clone(known)) {
+            cached.numbers -= replaced.vector.dimensions();
+        }
+        while cached.numbers > cached.numbers_max
+            && let Some((_, dropped)) = cached.vectors.pop_lru()
+        {
+            cached.numbers -= dropped.vector.dimensions();
+        }
+    }
+}
+
+fn key(model: &str, text: &str) -> Digest {
+    Digest::of_parts([model.as_bytes(), text.as_bytes()])
+}
+
+/// Scores every question whose texts all have vectors.
+pub(crate) fn answers(questions: &[AskedQuestion], vectors: &Vectors<'_>, model: &str) -> Answers {
+    let mut answers = Answers::default();
+    for asked in questions {
+        let Question::Similarity { left, right } = &asked.question;
+        answers.enter(asked, matrix(left, right, vectors).map(|micro| Verdict::Similarity { micro }));
+    }
+    let served: BTreeSet<&str> = vectors.values().flatten().map(|known| &*known.served).collect();
+    answers.served =
+        if served.is_empty() { model.to_owned() } else { served.into_iter().collect::<Vec<_>>().join(", ") };
+    answers
+}
+
+fn matrix(left: &[String], right: &[String], vectors: &Vectors<'_>) -> Result<Vec<Vec<i32>>, Trouble> {
+    let find = |text: &String| match vectors.get(text.as_str()) {
+        Some(Ok(known)) => Ok(Arc::clone(known)),
+        Some(Err(trouble)) => Err(trouble.clone()),
+        None => Err(bad_response(format!("{text:?} was not embedded"))),
+    };
+    let columns = right.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    left.iter()
+        .map(|row| {
+            let known = find(row)?;
+            right.iter().zip(&columns).map(|(column, other)| pair((row, &known), (column, other))).collect()
+        })
+        .collect()
+}
+
+fn pair((row, a): (&str, &Known), (column, b): (&str, &Known)) -> Result<i32, Trouble> {
+    if row == column {
+        return Ok(ONE);
+    }
+    a.vector.cosine_micro(&b.vector).ok_or_else(|| {
+        let (a, b) = (a.vector.dimensions(), b.vector.dimensions());
+        bad_response(format!("the vectors of {row:?} and {column:?} have {a} and {b} dimensions"))
+    })
+}
+
+fn bad_response(reason: String) -> Trouble {
+    Trouble { class: ErrorClass::BadResponse, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(values: &[f32]) -> Arc<Known> {
+        Arc::new(Known { vector: Embedding::new(values.to_vec()).unwrap(), served: "test".into() })
+    }
+
+    fn asked(left: &[&str], right: &[&str]) -> AskedQuestion {
+        let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        let question = Question::Similarity { left: texts(left), right: texts(right) };
+        AskedQuestion { digest: question.digest(), question }
+    }
+
+    #[test]
+    fn each_distinct_text_is_looked_up_once() {
+        let cache = VectorCache::new();
+        cache.keep("m", "b", &known(&[1.0]));
+        cache.keep("other", "c", &known(&[1.0]));
+        let questions = [asked(&["a", "b"], &["b", "c"]), asked(&["c"], &["a"])];
+        let (known, missing) = cache.lookup("m", &questions);
+        assert_eq!((known.len(), missing), (1, vec!["a", "c"]));
+    }
+
+    #[test]
+    fn the_cache_drops_what_was_used_least_recently() {
+        let cache = VectorCache::bounded(4);
+        cache.keep("m", "a", &known(&[1.0, 0.0]));
+        cache.keep("m", "b", &known(&[0.0, 1.0]));
+        let only_a = [asked(&["a"], &[])];
+        let _ = cache.lookup("m", &only_a);
+        cache.keep("m", "c", &known(&[1.0, 1.0]));
+        let all = [asked(&["a", "b", "c"], &[])];
+        assert_eq!(cache.lookup("m", &all).1, vec!["b"]);
+    }
+
+    #[test]
+    fn keeping_a_text_again_does_not_count_it_twice() {
+        let cache = VectorCache::bounded(2);
+        (0..9).for_each(|_| cache.keep("m", "a", &known(&[1.0, 0.0])));
+        let questions = [asked(&["a"], &[])];
+        assert!(cache.lookup("m", &questions).1.is_empty());
+    }
+
+    #[test]
+    fn equal_texts_are_exactly_alike_and_others_by_cosine() {
+        let vectors = Vectors::from([
+            ("a", Ok(known(&[0.1, 0.2, 0.3]))),
+            ("b", Ok(known(&[-0.1, -0.2, -0.3]))),
+            ("c", Ok(known(&[0.3, 0.0, -0.1]))),
+        ]);
+        let answers = answers(&[asked(&["a", "c"], &["a", "b", "c"])], &vectors, "m");
+        let Verdict::Similarity { micro } = &answers.verdicts[0].1;
+        assert_eq!(*micro, [[ONE, -ONE, 0], [0, 0, ONE]]);
+    }
+
+    #[test]
+    fn a_question_with_a_text_in_trouble_is_unanswered_and_the_others_are_not() {
+        let trouble = Trouble { class: ErrorClass::RateLimited, reason: "429".into() };
+        let vectors = Vectors::from([("a", Ok(known(&[1.0]))), ("b", Err(trouble))]);
+        let answers = answers(&[asked(&["a"], &["a"]), asked(&["a"], &["b"])], &vectors, "m");
+        assert_eq!(answers.verdicts.len(), 1);
+        assert_eq!((answers.unanswered[0].class, &*answers.unanswered[0].reason), (ErrorClass::RateLimited, "429"));
+    }
+
+    #[test]
+    fn vectors_of_different_dimensions_are_trouble_and_not_a_number() {
+        let vectors = Vectors::from([("a", Ok(known(&[1.0]))), ("b", Ok(known(&[1.0, 2.0])))]);
+        let answers = answers(&[asked(&["a"], &["b"])], &vectors, "m");
+        assert_eq!(answers.unanswered[0].reason, r#"the vectors of "a" and "b" have 1 and 2 dimensions"#);
+    }
+}

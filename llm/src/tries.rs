@@ -1,0 +1,130 @@
+//! The life of one call: permit, try, and after a failure again, until an answer, the end of patience, or cancellation.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use regatta_proto::{Limits, Retries, Try};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::breaker::Breaker;
+use crate::errors::{Failure, rule};
+use crate::metrics::EndpointMetrics;
+use crate::permits::Permits;
+use crate::retry::Schedule;
+
+/// What governs all tries at one endpoint.
+#[derive(Debug)]
+pub(crate) struct Tries {
+    retries: Retries,
+    permits: Permits,
+    breaker: Breaker,
+    metrics: EndpointMetrics,
+    seed: u64,
+    calls: AtomicU64,
+}
+
+/// A call that was answered.
+#[derive(Debug)]
+pub(crate) struct Done<T> {
+    pub(crate) value: T,
+    /// Failed tries before.
+    pub(crate) tries: Vec<Try>,
+    /// Duration of the successful try.
+    pub(crate) latency: Duration,
+}
+
+/// A call that was not.
+#[derive(Debug)]
+pub(crate) enum GivenUp {
+    /// The last try is the reason.
+    Failed(Vec<Try>),
+    /// Cancelled, after these tries.
+    Cancelled(Vec<Try>),
+}
+
+impl Tries {
+    pub(crate) fn new(limits: Limits, retries: Retries, metrics: EndpointMetrics, seed: u64) -> Self {
+        Self {
+            retries,
+            permits: Permits::new(limits),
+            breaker: Breaker::new(),
+            metrics,
+            seed,
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> &EndpointMetrics {
+        &self.metrics
+    }
+
+    /// Calls `once` until it succeeds. Jitter derives from `seed`, or from the endpoint's own where there is none. While waiting for
+    /// a retry, a call holds no permit.
+    pub(crate) async fn run<T, F, Fut>(
+        &self,
+        seed: Option<u64>,
+        cancel: &CancellationToken,
+        once: F,
+    ) -> Result<Done<T>, GivenUp>
+    where
+        F: Fn() -> Fut,
+        Fut: Future<Output = Result<T, Failure>>,
+    {
+        let mut tries = Vec::new();
+        let mut schedule = None;
+        let mut spent = Duration::ZERO;
+        loop {
+            let Some(permit) = cancel.run_until_cancelled(self.permits.acquire()).await else {
+                return Err(GivenUp::Cancelled(tries));
+            };
+            let in_flight = self.metrics.begin();
+            let begun = Instant::now();
+            let result = cancel.run_until_cancelled(once()).await;
+            let latency = begun.elapsed();
+            drop(in_flight);
+            drop(permit);
+            let failure = match result {
+                None => return Err(GivenUp::Cancelled(tries)),
+                Some(Ok(value)) => {
+                    self.breaker.reached();
+                    self.metrics.answered(latency);
+                    return Ok(Done { value, tries, latency });
+                }
+                Some(Err(failure)) => failure,
+            };
+            let unreached = failure.unreached;
+            if unreached {
+                self.breaker.unreached()
+            } else {
+                self.breaker.reached()
+            }
+            spent += latency;
+            let delay = if rule(failure.class).retried && !(unreached && self.breaker.is_open()) {
+                schedule
+                    .get_or_insert_with(|| Schedule::new(self.retries, seed.unwrap_or_else(|| self.next_seed())))
+                    .next_delay(spent, failure.retry_after)
+            } else {
+                None
+            };
+            self.metrics.failed(&failure, delay.is_some());
+            tries.push(failure.into_try(latency));
+            let Some(delay) = delay else {
+                return Err(GivenUp::Failed(tries));
+            };
+            spent += delay;
+            tokio::select! {
+                () = cancel.cancelled() => return Err(GivenUp::Cancelled(tries)),
+                () = self.breaker.opened(), if unreached => {}
+                () = sleep(delay) => {}
+            }
+        }
+    }
+
+    fn next_seed(&self) -> u64 {
+        self.seed ^ self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests;
