@@ -80,7 +80,10 @@ fn both_parsers_read_the_golden_texts() {
     }
 }
 
-fn workflow(value: &Value) -> Option<(Vec<&str>, Vec<(usize, usize)>)> {
+/// Node texts and edges.
+type Workflow<'a> = (Vec<&'a str>, Vec<(usize, usize)>);
+
+fn workflow(value: &Value) -> Option<Workflow<'_>> {
     (!value.is_null()).then(|| (strings(&value["nodes"]), pairs(&value["edges"])))
 }
 
