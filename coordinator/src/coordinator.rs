@@ -93,7 +93,7 @@ pub struct Coordinator {
     pub(crate) metrics: CoordinatorMetrics,
     catalog: Catalog,
     clock: Arc<dyn Clock>,
-    prices: fn(&regatta_proto::ModelRef) -> Option<(regatta_proto::Price, String)>,
+    prices: Arc<PriceBook>,
 }
 
 /// A running sweep with what is only worth computing once.
@@ -113,7 +113,7 @@ impl Coordinator {
         catalog: Catalog,
         clock: Arc<dyn Clock>,
         metrics: CoordinatorMetrics,
-        prices: fn(&regatta_proto::ModelRef) -> Option<(regatta_proto::Price, String)>,
+        prices: Arc<PriceBook>,
     ) -> Self {
         Self { config, ledger, queue, metrics, catalog, clock, prices }
     }
@@ -136,8 +136,7 @@ impl Coordinator {
         if self.config.queue_survives {
             refuse_simulated(&submission)?;
         }
-        let prices: PriceBook<'_> = &self.prices;
-        let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, prices).await?;
+        let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, &*self.prices).await?;
         let sweep = self.catalog.store(&lock).await?;
         let yaml = serde_json::to_vec_pretty(&lock)?;
         self.catalog.blobs().put(&format!("sweeps/{}/sweep.lock.json", sweep.id), Bytes::from(yaml)).await?;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use regatta_benchmarks::{Benchmark, Persona, Scoring, Suite, Verdicts};
 use regatta_catalog::{Catalog, CatalogError};
 use regatta_proto::{
-    BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, Evaluator, ModelRef, Price, PriceSource,
+    BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, Evaluator, ModelRef, ModelSpec, Price, PriceSource,
     Question, SessionSeed, SweepLock, SweepSpec, Transcript, Verdict,
 };
 
-/// Looks up a model's price and the date of the table it is from.
-pub type PriceBook<'a> = &'a (dyn Fn(&ModelRef) -> Option<(Price, String)> + Sync);
+/// Says what a model at an endpoint of some kind costs, and where that is known from.
+pub type PriceBook = dyn Fn(EndpointKind, &ModelSpec) -> (Option<Price>, PriceSource) + Send + Sync;
 
 /// Why a spec cannot be planned; every text names the field and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -46,40 +46,38 @@ pub async fn plan(
     datasets: &BTreeMap<BenchmarkName, Digest>,
     recorded: &BTreeMap<EndpointName, Digest>,
     catalog: &Catalog,
-    prices: PriceBook<'_>,
+    prices: &PriceBook,
 ) -> Result<SweepLock, PlanError> {
+    let kind = |model: &ModelRef| spec.endpoints.get(&model.endpoint).map_or(EndpointKind::Openai, |endpoint| endpoint.kind);
     let mut benchmarks = BTreeMap::new();
     for (name, wanted) in &spec.benchmarks {
-        benchmarks.insert(name.clone(), plan_benchmark(name, wanted, datasets, catalog).await?);
+        let mut locked = plan_benchmark(name, wanted, datasets, catalog).await?;
+        locked.judge_price =
+            locked.judge.as_ref().and_then(|judge| prices(kind(judge), &ModelSpec::from(judge.clone())).0);
+        benchmarks.insert(name.clone(), locked);
+    }
+    let mut models = spec.models.clone();
+    let mut price_sources = Vec::new();
+    for (position, model) in models.iter_mut().enumerate() {
+        let (price, source) = prices(kind(&model.id), model);
+        if price.is_none() && spec.budget_usd.is_some() {
+            return field(
+                format!("models[{position}]"),
+                format!(
+                    "the price of {} is unknown, so budget_usd cannot be kept; write `price: {{input_per_mtok: …, \
+                     output_per_mtok: …}}` for it, or leave out budget_usd",
+                    model.id
+                ),
+            );
+        }
+        model.price = price;
+        price_sources.push(source);
     }
     let mut endpoints = spec.endpoints;
     for (name, endpoint) in &mut endpoints {
         if endpoint.kind == EndpointKind::Recorded {
             endpoint.content = recorded.get(name).copied();
         }
-    }
-    let mut models = spec.models;
-    let mut price_sources = Vec::new();
-    for (position, model) in models.iter_mut().enumerate() {
-        let source = match (&model.price, prices(&model.id)) {
-            (Some(_), _) => PriceSource::Spec,
-            (None, Some((price, date))) => {
-                model.price = Some(price);
-                PriceSource::Table { date }
-            }
-            (None, None) if spec.budget_usd.is_some() => {
-                return field(
-                    format!("models[{position}]"),
-                    format!(
-                        "the price of {} is unknown, so budget_usd cannot be kept; write `price: {{input_per_mtok: …, \
-                         output_per_mtok: …}}` for it, or leave out budget_usd",
-                        model.id
-                    ),
-                );
-            }
-            (None, None) => PriceSource::Unknown,
-        };
-        price_sources.push(source);
     }
     Ok(SweepLock {
         v: SweepLock::VERSION,
@@ -143,6 +141,7 @@ async fn plan_benchmark(
         limit: wanted.limit,
         evaluators,
         judge: wanted.judge.clone(),
+        judge_price: None,
         items,
     })
 }

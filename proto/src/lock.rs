@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BenchmarkName, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, PriceSource,
+    BenchmarkName, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, Price, PriceSource,
     SessionSeed, Setting, SweepId, Trial,
 };
 
@@ -28,6 +28,9 @@ pub struct BenchmarkLock {
     /// Who answers questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<ModelRef>,
+    /// What the judge costs, as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge_price: Option<Price>,
     /// Selected items of each setting, a count for people and a check for workers.
     pub items: BTreeMap<Setting, u32>,
 }
@@ -103,6 +106,12 @@ impl SweepLock {
     #[must_use]
     pub fn model(&self, id: &ModelRef) -> Option<&ModelSpec> {
         self.models.iter().find(|model| model.id == *id)
+    }
+
+    /// What asking `judge` costs; `None` when unknown.
+    #[must_use]
+    pub fn judge_price(&self, judge: &ModelRef) -> Option<&Price> {
+        self.benchmarks.values().find(|benchmark| benchmark.judge.as_ref() == Some(judge))?.judge_price.as_ref()
     }
 
     /// Seed of the session of `item` in `cell`.

@@ -13,15 +13,16 @@ pub(crate) async fn answer(
     attempt: AttemptId,
     interrupt: &CancellationToken,
 ) -> Option<JudgeOutcome> {
-    let price = sweep.lock.model(&job.judge).and_then(|model| model.price.as_ref());
-    let answers = endpoint.answer(&job.judge, job.questions, price, interrupt).await?;
+    let price = sweep.lock.judge_price(&job.judge);
+    // Interrupted answers are thrown away with their cost: questions are cheap, and saved verdicts are never asked again.
+    let answers = endpoint.answer(&job.judge.model, &job.questions, price, interrupt).await.ok()?;
     Some(JudgeOutcome {
         sweep: job.sweep,
         lock: job.lock,
         judge: job.judge,
         served: answers.served,
         verdicts: answers.verdicts,
-        unanswered: answers.unanswered,
+        unanswered: answers.unanswered.into_iter().map(|one| (one.asked, one.reason)).collect(),
         attempt,
         usage: answers.usage,
         cost: answers.cost,

@@ -146,9 +146,9 @@ impl Line {
             item: key.item,
             endpoint: &self.endpoint,
             tag: SessionTag {
-                benchmark: cell.benchmark.clone(),
-                setting: cell.setting.clone(),
-                item: item.id.clone(),
+                benchmark: &cell.benchmark,
+                setting: &cell.setting,
+                item: &item.id,
                 trial: cell.trial,
                 seed: sweep.seed(cell, item),
             },

@@ -2,7 +2,7 @@
 
 use regatta_benchmarks::{Step, Suite};
 use regatta_catalog::Sweep;
-use regatta_llm::{ChatCall, Endpoint, GaveUp, SessionTag};
+use regatta_llm::{CallError, ChatCall, Endpoint, SessionTag};
 use regatta_proto::{
     Cell, ChatRequest, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Transcript, Usage,
 };
@@ -25,7 +25,7 @@ pub(crate) struct Session<'a> {
     pub(crate) suite: &'a dyn Suite,
     pub(crate) item: ItemIndex,
     pub(crate) endpoint: &'a Endpoint,
-    pub(crate) tag: SessionTag,
+    pub(crate) tag: SessionTag<'a>,
     pub(crate) attempt: &'a OpenGuard<'a>,
     /// Fires when no further call may begin.
     pub(crate) interrupt: &'a CancellationToken,
@@ -49,23 +49,23 @@ impl Session<'_> {
             let price = model.and_then(|model| model.price.as_ref());
             self.report_in_flight(transcript, &request, price);
             let call = ChatCall {
-                model: &self.cell.model,
+                model: &self.cell.model.model,
                 role,
                 attempt: self.attempt.number(),
-                request,
+                request: &request,
                 price,
-                session: Some(&self.tag),
+                session: Some(self.tag),
                 interrupt: self.interrupt,
             };
             match self.endpoint.chat(call).await {
                 Ok(call) => transcript.events.push(Event::Call(Box::new(call))),
-                Err(GaveUp::Interrupted(tries)) => {
-                    if let Some(failed) = tries {
+                Err(CallError::Interrupted(failed)) => {
+                    if !failed.tries.is_empty() {
                         transcript.events.push(Event::Failed(failed));
                     }
                     return Ended::Interrupted;
                 }
-                Err(GaveUp::Failed(failed)) => {
+                Err(CallError::Failed(failed)) => {
                     let class = failed.tries.last().map(|last| last.class);
                     transcript.events.push(Event::Failed(failed));
                     let internal = Outcome::NotMeasured { cause: regatta_proto::Cause::Internal };

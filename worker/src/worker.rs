@@ -1,12 +1,13 @@
 //! The worker: follows the coordinator's broadcasts, consumes the queues they name, and leaves in two steps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_llm::{CallMetrics, Endpoint, OpenContext, OpenError};
+use regatta_llm::{CallMetrics, Endpoint, OpenContext};
 use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointRoute, Report, SweepId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -186,17 +187,22 @@ impl Worker {
             (EndpointKind::Recorded, Some(digest)) => Some(self.catalog.blobs().get_content(digest).await?),
             _ => None,
         };
-        let variables = self.environment.variables.clone();
-        let context = OpenContext {
-            variable: &|name| variables.get(name).cloned(),
-            recorded,
-            metrics: self.call_metrics.clone(),
-            seed: self.config.seed,
-        };
         let (name, spec) = (route.name.clone(), route.endpoint.clone());
-        // Opening an encoder reads its weights; it must not hold up the sessions of other endpoints.
-        let opened: Result<Endpoint, OpenError> = tokio::task::block_in_place(|| Endpoint::open(&name, &spec, context));
-        Ok(opened?)
+        let Environment { clock, variables } = self.environment.clone();
+        let (metrics, seed) = (self.call_metrics.clone(), self.config.seed);
+        // Opening an encoder reads its weights; that must not hold up the sessions of other endpoints.
+        let opening = tokio::task::spawn_blocking(move || {
+            let context = OpenContext {
+                env: &|name| variables.get(name).cloned(),
+                base_dir: Path::new("."),
+                recorded: recorded.as_deref(),
+                metrics,
+                clock,
+                seed,
+            };
+            Endpoint::open(&name, &spec, &context)
+        });
+        Ok(opening.await??)
     }
 
     /// Two steps: sessions may finish until the drain time is over or a second signal comes; then they are handed over.
