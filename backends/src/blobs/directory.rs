@@ -1,0 +1,168 @@
+//! Objects as files in a folder, written so that a crash leaves the old or the new one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+
+use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX};
+
+/// Where files are written before they take their names. No key leads here: their parts do not begin with '.'.
+const UNFINISHED: &str = ".unfinished";
+
+/// Files below one folder.
+#[derive(Debug, Clone)]
+pub struct DirectoryBlobs {
+    root: Arc<Path>,
+    /// Numbers unfinished files.
+    written: Arc<AtomicU64>,
+}
+
+impl DirectoryBlobs {
+    pub(super) fn new(root: PathBuf) -> Result<Self, BlobError> {
+        let unfinished = root.join(UNFINISHED);
+        fs::create_dir_all(&unfinished).map_err(failed("make the folder", &unfinished))?;
+        Ok(Self { root: root.into(), written: Arc::default() })
+    }
+
+    pub(super) fn place(&self, key: &str) -> String {
+        self.root.join(key).display().to_string()
+    }
+
+    pub(super) async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
+        let (path, store) = (self.root.join(key), self.clone());
+        blocking("write", path, move |path| store.write(path, &bytes)).await
+    }
+
+    pub(super) async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
+        blocking("read", self.root.join(key), read).await
+    }
+
+    pub(super) async fn size(&self, key: &str) -> Result<Option<u64>, BlobError> {
+        blocking("look at", self.root.join(key), |path| {
+            Ok(found(fs::metadata(path))
+                .map_err(failed("look at", path))?
+                .filter(fs::Metadata::is_file)
+                .map(|file| file.len()))
+        })
+        .await
+    }
+
+    pub(super) async fn list(&self, prefix: &str) -> Result<Vec<String>, BlobError> {
+        let (root, prefix) = (Arc::clone(&self.root), prefix.to_owned());
+        // Only the folder that all such keys share is walked.
+        let folder = prefix.rfind('/').map_or("", |slash| &prefix[..slash]).to_owned();
+        blocking("list", self.root.join(&folder), move |path| {
+            let mut keys = Vec::new();
+            let mut folders = vec![(path.to_owned(), folder)];
+            while let Some((path, folder)) = folders.pop() {
+                for (name, is_folder) in entries(&path).map_err(failed("list", &path))? {
+                    let key = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+                    if is_folder {
+                        folders.push((path.join(name), key));
+                    } else if key.starts_with(&prefix) {
+                        keys.push(key);
+                    }
+                    if keys.len() > LISTED_KEYS_MAX {
+                        return Err(BlobError::TooMany {
+                            place: root.join(&prefix).display().to_string(),
+                            limit: LISTED_KEYS_MAX,
+                        });
+                    }
+                }
+            }
+            keys.sort_unstable();
+            Ok(keys)
+        })
+        .await
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), BlobError> {
+        let folder = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
+        let (mut file, unfinished) = self.unfinished_file()?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        let named = written
+            .map_err(failed("write", &unfinished))
+            .and_then(|()| fs::rename(&unfinished, path).map_err(failed("write", path)));
+        if named.is_err() {
+            // The error that counts is the one before.
+            let _ = fs::remove_file(&unfinished);
+        }
+        named?;
+        // The name is on the disk only when its folder is.
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed("write", folder))
+    }
+
+    fn unfinished_file(&self) -> Result<(File, PathBuf), BlobError> {
+        loop {
+            let number = self.written.fetch_add(1, Ordering::Relaxed);
+            let path = self.root.join(UNFINISHED).join(format!("{}-{number}", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok((file, path)),
+                // Left by a crash, or made by a process of the same number on another machine.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed("write", &path)(error)),
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Bytes>, BlobError> {
+    let open = || -> io::Result<Option<(File, u64)>> {
+        let Some(file) = found(File::open(path))? else { return Ok(None) };
+        let metadata = file.metadata()?;
+        Ok(metadata.is_file().then(|| (file, metadata.len())))
+    };
+    let Some((file, size)) = open().map_err(failed("read", path))? else { return Ok(None) };
+    if size > OBJECT_BYTES_MAX {
+        return Err(BlobError::TooLarge { place: path.display().to_string(), bytes: size, limit: OBJECT_BYTES_MAX });
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    file.take(OBJECT_BYTES_MAX).read_to_end(&mut bytes).map_err(failed("read", path))?;
+    Ok(Some(bytes.into()))
+}
+
+/// Names in a folder that can be parts of keys, and whether they are folders; none where there is no folder.
+fn entries(path: &Path) -> io::Result<Vec<(String, bool)>> {
+    let Some(entries) = found(fs::read_dir(path))? else { return Ok(Vec::new()) };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().into_string()
+            && !name.starts_with('.')
+        {
+            names.push((name, entry.file_type()?.is_dir()));
+        }
+    }
+    Ok(names)
+}
+
+/// Turns "there is none" into `None`, also where a part of the path is a file.
+fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BlobError {
+    let path = path.to_owned();
+    move |source| BlobError::Io { action, path, source }
+}
+
+async fn blocking<T: Send + 'static>(
+    action: &'static str,
+    path: PathBuf,
+    work: impl FnOnce(&Path) -> Result<T, BlobError> + Send + 'static,
+) -> Result<T, BlobError> {
+    let of_task = path.clone();
+    match tokio::task::spawn_blocking(move || work(&of_task)).await {
+        Ok(result) => result,
+        Err(lost) => Err(failed(action, &path)(io::Error::other(lost))),
+    }
+}

@@ -1,0 +1,138 @@
+//! Where datasets, transcripts and reports lie: a folder, or an S3 bucket with a prefix. Keys and bytes are the same in both.
+
+mod directory;
+mod error;
+mod key;
+mod s3;
+
+use bytes::Bytes;
+pub use directory::DirectoryBlobs;
+pub use error::BlobError;
+use key::{check_key, check_prefix};
+use regatta_proto::Digest;
+pub use s3::{S3Blobs, S3Config};
+
+/// Largest object, in bytes; objects are held in memory whole.
+pub const OBJECT_BYTES_MAX: u64 = 1 << 30;
+
+/// Most keys that [`Blobs::list`] returns.
+pub const LISTED_KEYS_MAX: usize = 1_000_000;
+
+/// A store of objects; clones share it.
+#[derive(Debug, Clone)]
+pub enum Blobs {
+    /// Files in a folder.
+    Directory(DirectoryBlobs),
+    /// Objects in a bucket.
+    S3(S3Blobs),
+}
+
+impl Blobs {
+    /// Files below `root`, which is made if need be.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn directory(root: impl Into<std::path::PathBuf>) -> Result<Self, BlobError> {
+        DirectoryBlobs::new(root.into()).map(Self::Directory)
+    }
+
+    /// Objects in a bucket that exists. Credentials come from where AWS's tools take them: environment, profile, web identity,
+    /// container, instance. Nothing is sent before the first use.
+    ///
+    /// # Errors
+    /// When bucket or prefix cannot be ones.
+    pub async fn s3(config: S3Config) -> Result<Self, BlobError> {
+        S3Blobs::new(config).await.map(Self::S3)
+    }
+
+    /// Stores an object, replacing what was there. Readers see the old or the new one, never a part.
+    ///
+    /// # Errors
+    /// When the key is not allowed, the object is too large, or the store refuses.
+    pub async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
+        check_key(key)?;
+        self.check_size(key, bytes.len() as u64)?;
+        match self {
+            Self::Directory(directory) => directory.put(key, bytes).await,
+            Self::S3(s3) => s3.put(key, bytes).await,
+        }
+    }
+
+    /// Reads an object; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the key is not allowed, the object is too large, or the store refuses.
+    pub async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
+        check_key(key)?;
+        match self {
+            Self::Directory(directory) => directory.get(key).await,
+            Self::S3(s3) => s3.get(key).await,
+        }
+    }
+
+    /// Stores content under its own digest, and returns that. Costs one look when it is there already.
+    ///
+    /// # Errors
+    /// When it is too large, or the store refuses.
+    pub async fn put_content(&self, bytes: Bytes) -> Result<Digest, BlobError> {
+        let digest = Digest::of(&bytes);
+        let key = content_key(&digest);
+        // A file of another size was damaged; storing it again repairs it.
+        if self.size(&key).await? != Some(bytes.len() as u64) {
+            self.put(&key, bytes).await?;
+        }
+        Ok(digest)
+    }
+
+    /// Reads content, verified.
+    ///
+    /// # Errors
+    /// When it is not there, or is not what it should be.
+    pub async fn get_content(&self, digest: &Digest) -> Result<Bytes, BlobError> {
+        let key = content_key(digest);
+        let Some(bytes) = self.get(&key).await? else {
+            return Err(BlobError::MissingContent { digest: *digest, place: self.place(&key) });
+        };
+        let found = Digest::of(&bytes);
+        if found == *digest { Ok(bytes) } else { Err(BlobError::Corrupt { place: self.place(&key), found }) }
+    }
+
+    /// All keys that begin with `prefix`, which may end within a part, sorted by their bytes.
+    ///
+    /// # Errors
+    /// When the prefix is not allowed, there are more than [`LISTED_KEYS_MAX`], or the store refuses.
+    pub async fn list(&self, prefix: &str) -> Result<Vec<String>, BlobError> {
+        check_prefix(prefix)?;
+        match self {
+            Self::Directory(directory) => directory.list(prefix).await,
+            Self::S3(s3) => s3.list(prefix).await,
+        }
+    }
+
+    /// Where an object lies, for people: a path, or `s3://bucket/key`.
+    #[must_use]
+    pub fn place(&self, key: &str) -> String {
+        match self {
+            Self::Directory(directory) => directory.place(key),
+            Self::S3(s3) => s3.place(key),
+        }
+    }
+
+    async fn size(&self, key: &str) -> Result<Option<u64>, BlobError> {
+        match self {
+            Self::Directory(directory) => directory.size(key).await,
+            Self::S3(s3) => s3.size(key).await,
+        }
+    }
+
+    fn check_size(&self, key: &str, bytes: u64) -> Result<(), BlobError> {
+        if bytes > OBJECT_BYTES_MAX {
+            return Err(BlobError::TooLarge { place: self.place(key), bytes, limit: OBJECT_BYTES_MAX });
+        }
+        Ok(())
+    }
+}
+
+fn content_key(digest: &Digest) -> String {
+    format!("content/{digest}")
+}

@@ -1,0 +1,190 @@
+//! Objects in a bucket of S3, or of anything that speaks its protocol.
+
+use std::error::Error;
+use std::time::Duration;
+
+use aws_config::meta::region::RegionProviderChain;
+use aws_config::{BehaviorVersion, ConfigLoader, Region};
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::config::{RequestChecksumCalculation, ResponseChecksumValidation};
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::types::ChecksumAlgorithm;
+use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use bytes::Bytes;
+
+use super::key::fault;
+use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX};
+
+/// Tries of one request, the first included.
+const TRIES: u32 = 5;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// One try of one request. Long enough for the largest object at 10 MB/s; a stalled stream is noticed earlier.
+const TRY_TIMEOUT: Duration = Duration::from_secs(120);
+/// Where services other than AWS ask for none.
+const USUAL_REGION: &str = "us-east-1";
+
+/// Where objects lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct S3Config {
+    /// A bucket that exists.
+    pub bucket: String,
+    /// Begins every key, followed by `/`; may be empty.
+    pub prefix: String,
+    /// `https://host:port` of a service other than AWS.
+    pub endpoint_url: Option<String>,
+    /// The region that requests are signed for; else that of the environment or profile.
+    pub region: Option<String>,
+    /// Whether the bucket is named in the path instead of the host. Most services other than AWS want that.
+    pub path_style: bool,
+}
+
+/// A bucket, or a part of one.
+#[derive(Debug, Clone)]
+pub struct S3Blobs {
+    client: Client,
+    bucket: String,
+    /// Empty, or ending in `/`.
+    prefix: String,
+}
+
+impl S3Blobs {
+    pub(super) async fn new(config: S3Config) -> Result<Self, BlobError> {
+        Self::with_loader(config, aws_config::defaults(BehaviorVersion::latest())).await
+    }
+
+    /// As [`Blobs::s3`](super::Blobs::s3), with a loader that has, say, credentials already.
+    ///
+    /// # Errors
+    /// When bucket or prefix cannot be ones.
+    pub async fn with_loader(config: S3Config, loader: ConfigLoader) -> Result<Self, BlobError> {
+        let S3Config { bucket, prefix, endpoint_url, region, path_style } = config;
+        let trimmed = prefix.trim_matches('/');
+        let bad = |reason| BlobError::BadPlace { bucket: bucket.clone(), prefix: prefix.clone(), reason };
+        if bucket.is_empty() || bucket.contains('/') {
+            return Err(bad("a bucket's name is not empty and has no '/'"));
+        }
+        if let Some(reason) = fault(trimmed).filter(|_| !trimmed.is_empty()) {
+            return Err(bad(reason));
+        }
+        let regions = RegionProviderChain::first_try(region.map(Region::new));
+        let regions = match endpoint_url {
+            // Asking AWS's instance service where we are takes seconds elsewhere.
+            Some(_) => {
+                regions.or_else(aws_config::environment::EnvironmentVariableRegionProvider::new()).or_else(USUAL_REGION)
+            }
+            None => regions.or_default_provider(),
+        };
+        let tls = Provider::Rustls(CryptoMode::Ring);
+        let loader = loader
+            .region(regions)
+            .http_client(aws_smithy_http_client::Builder::new().tls_provider(tls).build_https())
+            .retry_config(RetryConfig::standard().with_max_attempts(TRIES))
+            .timeout_config(
+                TimeoutConfig::builder()
+                    .connect_timeout(CONNECT_TIMEOUT)
+                    .operation_attempt_timeout(TRY_TIMEOUT)
+                    .build(),
+            );
+        let loaded = match endpoint_url {
+            Some(url) => loader.endpoint_url(url),
+            None => loader,
+        };
+        // The SDK's default, a CRC in a trailer of every upload, is refused by services that do not know it. Uploads carry a
+        // SHA-256 in their header instead, see `put`.
+        let settings = aws_sdk_s3::config::Builder::from(&loaded.load().await)
+            .force_path_style(path_style)
+            .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+            .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
+            .build();
+        let prefix = if trimmed.is_empty() { String::new() } else { format!("{trimmed}/") };
+        Ok(Self { client: Client::from_conf(settings), bucket, prefix })
+    }
+
+    pub(super) fn place(&self, key: &str) -> String {
+        format!("s3://{}/{}{key}", self.bucket, self.prefix)
+    }
+
+    pub(super) async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
+        let request = self.client.put_object().bucket(&self.bucket).key(self.full(key));
+        let request = request.checksum_algorithm(ChecksumAlgorithm::Sha256).body(ByteStream::from(bytes));
+        request.send().await.map(drop).map_err(|error| self.failed("write", key, &error))
+    }
+
+    pub(super) async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
+        let found = self.client.get_object().bucket(&self.bucket).key(self.full(key)).send().await;
+        let object = match found {
+            Ok(object) => object,
+            Err(error) if error.as_service_error().is_some_and(|error| error.is_no_such_key()) => return Ok(None),
+            Err(error) => return Err(self.failed("read", key, &error)),
+        };
+        let bytes = u64::try_from(object.content_length().unwrap_or(0)).unwrap_or(0);
+        if bytes > OBJECT_BYTES_MAX {
+            return Err(BlobError::TooLarge { place: self.place(key), bytes, limit: OBJECT_BYTES_MAX });
+        }
+        let body = object.body.collect().await;
+        let body = body.map_err(|error| self.refused("read", key, chain(&error)))?;
+        Ok(Some(body.into_bytes()))
+    }
+
+    pub(super) async fn size(&self, key: &str) -> Result<Option<u64>, BlobError> {
+        match self.client.head_object().bucket(&self.bucket).key(self.full(key)).send().await {
+            Ok(head) => Ok(Some(u64::try_from(head.content_length().unwrap_or(0)).unwrap_or(0))),
+            Err(error) if error.as_service_error().is_some_and(|error| error.is_not_found()) => Ok(None),
+            Err(error) => Err(self.failed("look at", key, &error)),
+        }
+    }
+
+    pub(super) async fn list(&self, prefix: &str) -> Result<Vec<String>, BlobError> {
+        let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(self.full(prefix));
+        let mut pages = request.into_paginator().send();
+        let mut keys = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| self.failed("list", prefix, &error))?;
+            let names = page.contents.unwrap_or_default().into_iter().filter_map(|object| object.key);
+            keys.extend(names.filter_map(|name| Some(name.strip_prefix(&self.prefix)?.to_owned())));
+            if keys.len() > LISTED_KEYS_MAX {
+                return Err(BlobError::TooMany { place: self.place(prefix), limit: LISTED_KEYS_MAX });
+            }
+        }
+        // S3 sorts, directory buckets of it and some other services do not.
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    fn full(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+
+    fn failed<E, R>(&self, action: &'static str, key: &str, error: &SdkError<E, R>) -> BlobError
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+        R: std::fmt::Debug,
+    {
+        let reason = match (error.code(), error.message()) {
+            (Some(code), Some(message)) => format!("{code}: {message}"),
+            (Some(code), None) => code.to_owned(),
+            _ => chain(error),
+        };
+        self.refused(action, key, reason)
+    }
+
+    fn refused(&self, action: &'static str, key: &str, reason: String) -> BlobError {
+        BlobError::S3 { action, place: self.place(key), reason }
+    }
+}
+
+/// An error with all that caused it: the SDK's own text is but "dispatch failure".
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

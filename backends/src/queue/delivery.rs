@@ -1,0 +1,138 @@
+//! What a consumer gets, and how it is settled.
+
+use std::sync::Arc;
+
+use regatta_proto::Control;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::memory::{MemoryConsumer, MemoryReceipt};
+use super::rabbitmq::{RabbitMqConsumer, RabbitMqReceipt};
+
+/// A message with what is needed to settle it.
+#[derive(Debug)]
+pub struct Delivery<T> {
+    /// What was published.
+    pub message: T,
+    /// How often it was delivered before; 0 the first time.
+    pub redeliveries: u32,
+    /// To be settled when the effects of the message are safe.
+    pub receipt: Receipt,
+}
+
+/// The right to settle one delivery. Dropping it hands the message back.
+///
+/// Settling never fails: where the broker is gone, it delivers the message again, and the ledger takes repeats.
+#[derive(Debug)]
+pub struct Receipt(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Memory(MemoryReceipt),
+    RabbitMq(RabbitMqReceipt),
+}
+
+impl Receipt {
+    /// The message is done and will not come again.
+    pub async fn ack(self) {
+        match self.0 {
+            Kind::Memory(receipt) => receipt.ack(),
+            Kind::RabbitMq(receipt) => receipt.ack().await,
+        }
+    }
+
+    /// The message is to be delivered again, at once, to whomever.
+    pub async fn hand_back(self) {
+        match self.0 {
+            Kind::Memory(receipt) => receipt.hand_back(),
+            Kind::RabbitMq(receipt) => receipt.hand_back().await,
+        }
+    }
+
+    /// Acknowledges many, in few frames where their order allows.
+    pub async fn ack_all(receipts: Vec<Self>) {
+        let mut of_broker = Vec::new();
+        for receipt in receipts {
+            match receipt.0 {
+                Kind::Memory(receipt) => receipt.ack(),
+                Kind::RabbitMq(receipt) => of_broker.push(receipt),
+            }
+        }
+        RabbitMqReceipt::ack_all(of_broker).await;
+    }
+
+    pub(super) fn memory(receipt: MemoryReceipt) -> Self {
+        Self(Kind::Memory(receipt))
+    }
+
+    pub(super) fn rabbitmq(receipt: RabbitMqReceipt) -> Self {
+        Self(Kind::RabbitMq(receipt))
+    }
+}
+
+/// A stream of deliveries that survives reconnects. Dropping it returns all that is unsettled, and voids the receipts.
+#[derive(Debug)]
+pub struct Consumer<T>(Source<T>);
+
+#[derive(Debug)]
+enum Source<T> {
+    Memory(MemoryConsumer<T>),
+    RabbitMq(RabbitMqConsumer<T>),
+}
+
+impl<T: Clone + Send + Sync + 'static> Consumer<T> {
+    /// The next message; `None` after [`Consumer::stop`] or when the queue was closed. May be cancelled without loss.
+    pub async fn next(&mut self) -> Option<Delivery<T>> {
+        match &mut self.0 {
+            Source::Memory(consumer) => consumer.next().await,
+            Source::RabbitMq(consumer) => consumer.next().await,
+        }
+    }
+
+    /// Fetches no more. What was fetched but not taken by [`Consumer::next`] is handed back; receipts of what was taken stay
+    /// good as long as the consumer is not dropped.
+    pub fn stop(&mut self) {
+        match &mut self.0 {
+            Source::Memory(consumer) => consumer.stop(),
+            Source::RabbitMq(consumer) => consumer.stop(),
+        }
+    }
+
+    pub(super) fn memory(consumer: MemoryConsumer<T>) -> Self {
+        Self(Source::Memory(consumer))
+    }
+
+    pub(super) fn rabbitmq(consumer: RabbitMqConsumer<T>) -> Self {
+        Self(Source::RabbitMq(consumer))
+    }
+}
+
+/// A listener's view of the broadcasts: each is the whole truth, so one who is slow sees only the newest.
+#[derive(Debug)]
+pub struct Controls {
+    newest: watch::Receiver<Option<Arc<Control>>>,
+    closed: CancellationToken,
+    _feed: Option<DropGuard>,
+}
+
+impl Controls {
+    pub(super) fn new(
+        newest: watch::Receiver<Option<Arc<Control>>>,
+        closed: CancellationToken,
+        feed: Option<DropGuard>,
+    ) -> Self {
+        Self { newest, closed, _feed: feed }
+    }
+
+    /// The newest broadcast, as soon as there is one that was not yet seen; `None` when the queue was closed. May be cancelled
+    /// without loss.
+    pub async fn next(&mut self) -> Option<Control> {
+        loop {
+            let changed = self.closed.run_until_cancelled(self.newest.changed()).await?;
+            changed.ok()?;
+            if let Some(control) = self.newest.borrow_and_update().as_deref() {
+                return Some(control.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Queues within one process.
+
+mod consumer;
+mod lane;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(super) use consumer::{MemoryConsumer, MemoryReceipt};
+use lane::Lane;
+use regatta_proto::{Control, Job, Report};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::name::check_name;
+use super::{Controls, QueueError};
+
+/// Queues within this process; clones share them.
+#[derive(Clone)]
+pub struct MemoryQueue {
+    shared: Arc<Shared>,
+    /// Consumers hold `shared`, but not this: with the last handle they see the end.
+    _closes: Arc<DropGuard>,
+}
+
+struct Shared {
+    jobs: Mutex<HashMap<String, Arc<Lane<Job>>>>,
+    reports: Arc<Lane<Report>>,
+    control: watch::Sender<Option<Arc<Control>>>,
+    dead: Arc<AtomicU64>,
+    delivery_limit: u32,
+    closed: CancellationToken,
+}
+
+impl fmt::Debug for MemoryQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryQueue").finish_non_exhaustive()
+    }
+}
+
+impl MemoryQueue {
+    /// Queues that set a message aside when it was redelivered `delivery_limit` times and comes back once more.
+    #[must_use]
+    pub fn new(delivery_limit: u32) -> Self {
+        let closed = CancellationToken::new();
+        let dead = Arc::new(AtomicU64::new(0));
+        let shared = Shared {
+            jobs: Mutex::default(),
+            reports: Arc::new(Lane::new("reports", delivery_limit, Arc::clone(&dead))),
+            control: watch::Sender::new(None),
+            dead,
+            delivery_limit,
+            closed: closed.clone(),
+        };
+        Self { shared: Arc::new(shared), _closes: Arc::new(closed.drop_guard()) }
+    }
+
+    pub(super) fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
+        self.open()?;
+        self.declared(queue).map(drop)
+    }
+
+    pub(super) fn publish_jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
+        self.open()?;
+        self.existing(queue)?.publish(jobs);
+        Ok(())
+    }
+
+    pub(super) fn publish_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        self.open()?;
+        self.shared.reports.publish(reports);
+        Ok(())
+    }
+
+    pub(super) fn broadcast(&self, control: Control) -> Result<(), QueueError> {
+        self.open()?;
+        self.shared.control.send_replace(Some(Arc::new(control)));
+        Ok(())
+    }
+
+    pub(super) fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<MemoryConsumer<Job>, QueueError> {
+        self.open()?;
+        Ok(MemoryConsumer::new(self.declared(queue)?, prefetch, self.shared.closed.clone()))
+    }
+
+    pub(super) fn consume_reports(&self, prefetch: u32) -> Result<MemoryConsumer<Report>, QueueError> {
+        self.open()?;
+        Ok(MemoryConsumer::new(Arc::clone(&self.shared.reports), prefetch, self.shared.closed.clone()))
+    }
+
+    pub(super) fn listen(&self) -> Result<Controls, QueueError> {
+        self.open()?;
+        let mut newest = self.shared.control.subscribe();
+        newest.mark_changed();
+        Ok(Controls::new(newest, self.shared.closed.clone(), None))
+    }
+
+    pub(super) fn depth(&self, queue: &str) -> Result<u64, QueueError> {
+        self.open()?;
+        Ok(self.existing(queue)?.depth())
+    }
+
+    pub(super) fn dead_letters(&self) -> u64 {
+        self.shared.dead.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn close(&self) {
+        self.shared.closed.cancel();
+    }
+
+    fn open(&self) -> Result<(), QueueError> {
+        if self.shared.closed.is_cancelled() { Err(QueueError::Closed) } else { Ok(()) }
+    }
+
+    fn declared(&self, queue: &str) -> Result<Arc<Lane<Job>>, QueueError> {
+        check_name(queue)?;
+        let mut jobs = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let lane = jobs
+            .entry(queue.to_owned())
+            .or_insert_with(|| Arc::new(Lane::new(queue, self.shared.delivery_limit, Arc::clone(&self.shared.dead))));
+        Ok(Arc::clone(lane))
+    }
+
+    fn existing(&self, queue: &str) -> Result<Arc<Lane<Job>>, QueueError> {
+        let jobs = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.get(queue).cloned().ok_or_else(|| QueueError::NoSuchQueue { queue: queue.to_owned() })
+    }
+}

@@ -1,0 +1,157 @@
+//! How coordinator, workers and scorers talk to one another: jobs to workers, reports to scorers, control to everyone.
+//!
+//! The rules, the same in memory and with RabbitMQ:
+//! - A publish returns when every message is safe. Delivery is at least once: after trouble a message may come twice.
+//! - A consumer holds at most `prefetch` unsettled messages. Messages of one queue come in the order of their publishing, except
+//!   redelivered ones, and are spread evenly over its consumers.
+//! - A message that is handed back, or whose consumer is dropped or dies, is delivered again at once, with a count.
+//! - A message that was delivered too often, or cannot be read, is set aside as a dead letter: counted, never lost, never looping.
+
+mod delivery;
+mod error;
+mod memory;
+mod name;
+mod rabbitmq;
+
+pub use delivery::{Consumer, Controls, Delivery, Receipt};
+pub use error::QueueError;
+pub use memory::MemoryQueue;
+pub use rabbitmq::{RabbitMqConfig, RabbitMqQueue};
+use regatta_proto::{Control, Job, Report};
+
+/// Redeliveries a message may have before it is set aside, unless configured otherwise. RabbitMQ 4 has the same default.
+pub const DELIVERY_LIMIT: u32 = 20;
+
+/// A set of queues; clones share it.
+#[derive(Debug, Clone)]
+pub enum Queue {
+    /// Within this process.
+    Memory(MemoryQueue),
+    /// On a broker.
+    RabbitMq(RabbitMqQueue),
+}
+
+impl Queue {
+    /// Queues within this process, for as long as it lives. Nothing is serialised. How many messages wait is not limited here:
+    /// the coordinator's window does that.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self::Memory(MemoryQueue::new(DELIVERY_LIMIT))
+    }
+
+    /// Connects to RabbitMQ and declares what all share (reports, dead letters, control). Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// When the URL is bad, the broker refuses, or it stays unreachable for `config.connect_timeout`.
+    pub async fn connect(config: RabbitMqConfig) -> Result<Self, QueueError> {
+        RabbitMqQueue::connect(config).await.map(Self::RabbitMq)
+    }
+
+    /// Makes sure that the job queue exists. Repeating it is harmless.
+    ///
+    /// # Errors
+    /// When the name cannot be one, or the broker refuses.
+    pub async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
+        match self {
+            Self::Memory(memory) => memory.declare_jobs(queue),
+            Self::RabbitMq(broker) => broker.declare_jobs(queue).await,
+        }
+    }
+
+    /// Publishes jobs, and returns when all are confirmed.
+    ///
+    /// # Errors
+    /// When the queue does not exist, a job is too large, or confirmation does not come in time.
+    pub async fn publish_jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
+        match self {
+            Self::Memory(memory) => memory.publish_jobs(queue, jobs),
+            Self::RabbitMq(broker) => broker.publish_jobs(queue, &jobs).await,
+        }
+    }
+
+    /// Publishes reports, and returns when all are confirmed.
+    ///
+    /// # Errors
+    /// When a report is too large, or confirmation does not come in time.
+    pub async fn publish_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        match self {
+            Self::Memory(memory) => memory.publish_reports(reports),
+            Self::RabbitMq(broker) => broker.publish_reports(&reports).await,
+        }
+    }
+
+    /// Tells every listener. Not durable: repeat it for those that come later.
+    ///
+    /// # Errors
+    /// When the broker does not take it in time.
+    pub async fn broadcast(&self, control: Control) -> Result<(), QueueError> {
+        match self {
+            Self::Memory(memory) => memory.broadcast(control),
+            Self::RabbitMq(broker) => broker.broadcast(&control).await,
+        }
+    }
+
+    /// Starts to consume a job queue, which is declared if need be. `prefetch` is taken as at least 1 and, by RabbitMQ, at most
+    /// 65,535.
+    ///
+    /// # Errors
+    /// When the name cannot be one, or the broker refuses.
+    pub async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<Consumer<Job>, QueueError> {
+        match self {
+            Self::Memory(memory) => memory.consume_jobs(queue, prefetch).map(Consumer::memory),
+            Self::RabbitMq(broker) => broker.consume_jobs(queue, prefetch).await.map(Consumer::rabbitmq),
+        }
+    }
+
+    /// Starts to consume reports.
+    ///
+    /// # Errors
+    /// When the broker refuses.
+    pub async fn consume_reports(&self, prefetch: u32) -> Result<Consumer<Report>, QueueError> {
+        match self {
+            Self::Memory(memory) => memory.consume_reports(prefetch).map(Consumer::memory),
+            Self::RabbitMq(broker) => broker.consume_reports(prefetch).await.map(Consumer::rabbitmq),
+        }
+    }
+
+    /// Starts to hear broadcasts. In memory, the last one is heard at once; RabbitMQ gives only those to come.
+    ///
+    /// # Errors
+    /// When the broker refuses.
+    pub async fn listen(&self) -> Result<Controls, QueueError> {
+        match self {
+            Self::Memory(memory) => memory.listen(),
+            Self::RabbitMq(broker) => broker.listen().await,
+        }
+    }
+
+    /// Messages of a job queue that wait for a consumer. Those within a consumer's prefetch do not count.
+    ///
+    /// # Errors
+    /// When the queue does not exist, or the broker does not answer.
+    pub async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
+        match self {
+            Self::Memory(memory) => memory.depth(queue),
+            Self::RabbitMq(broker) => broker.depth(queue).await,
+        }
+    }
+
+    /// Messages that were set aside: delivered too often, or unreadable. An operator should look at them when this is not 0.
+    ///
+    /// # Errors
+    /// When the broker does not answer.
+    pub async fn dead_letters(&self) -> Result<u64, QueueError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.dead_letters()),
+            Self::RabbitMq(broker) => broker.dead_letters().await,
+        }
+    }
+
+    /// Ends everything, for all clones: consumers and listeners see the end, publishes fail. Dropping the last clone does so too.
+    pub fn close(&self) {
+        match self {
+            Self::Memory(memory) => memory.close(),
+            Self::RabbitMq(broker) => broker.close(),
+        }
+    }
+}

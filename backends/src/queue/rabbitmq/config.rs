@@ -1,0 +1,52 @@
+//! How to reach and use a broker.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::queue::DELIVERY_LIMIT;
+
+/// Settings of the RabbitMQ queues. All processes of a deployment must agree on `prefix`, `delivery_limit` and `ack_timeout`.
+#[derive(Clone)]
+pub struct RabbitMqConfig {
+    /// `amqp://user:password@host:port/vhost`, or `amqps://…` for TLS with the system's (or `SSL_CERT_FILE`'s) authorities.
+    pub url: String,
+    /// Begins the name of every queue and exchange, so that deployments can share a broker.
+    pub prefix: String,
+    /// Redeliveries a message may have before it becomes a dead letter.
+    pub delivery_limit: u32,
+    /// After how long the broker takes an unsettled delivery back; `None` leaves the broker's own setting (30 minutes, as a rule).
+    /// Brokers before 3.12 know only their own setting.
+    pub ack_timeout: Option<Duration>,
+    /// How long a publish may take until all is confirmed, reconnects included.
+    pub confirm_timeout: Duration,
+    /// How long to try at the start before giving up. Later on, reconnecting is tried for ever.
+    pub connect_timeout: Duration,
+    /// Largest message after compression, in bytes. RabbitMQ 4 refuses more than 16 MiB unless told otherwise.
+    pub message_bytes_max: usize,
+    /// Seed of the jitter in reconnecting; should differ between processes.
+    pub seed: u64,
+}
+
+impl RabbitMqConfig {
+    /// Usual settings.
+    #[must_use]
+    pub fn new(url: impl Into<String>, prefix: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            prefix: prefix.into(),
+            delivery_limit: DELIVERY_LIMIT,
+            ack_timeout: None,
+            confirm_timeout: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(60),
+            message_bytes_max: 16 << 20,
+            seed: 0,
+        }
+    }
+}
+
+impl fmt::Debug for RabbitMqConfig {
+    // The URL holds a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RabbitMqConfig").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,215 @@
+//! A consumer of a queue on the broker: a task fetches and decodes, so that a reconnect does not depend on being asked for.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use lapin::message::Delivery as RawDelivery;
+use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
+use lapin::types::{AMQPValue, FieldTable, ShortString};
+use regatta_proto::wire;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Shared;
+use super::backoff::Backoff;
+use super::lane::{Lane, RabbitMqReceipt};
+use crate::queue::{Delivery, QueueError, Receipt};
+
+/// The reader's end.
+pub(in crate::queue) struct RabbitMqConsumer<T> {
+    arrivals: mpsc::Receiver<Arrival<T>>,
+    closed: CancellationToken,
+    stop: CancellationToken,
+    /// Tells the task to close the channel, which returns all that is unsettled.
+    _dropped: DropGuard,
+}
+
+struct Arrival<T> {
+    message: T,
+    redeliveries: u32,
+    receipt: RabbitMqReceipt,
+}
+
+impl<T> fmt::Debug for RabbitMqConsumer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RabbitMqConsumer").finish_non_exhaustive()
+    }
+}
+
+impl<T> RabbitMqConsumer<T> {
+    pub(in crate::queue) async fn next(&mut self) -> Option<Delivery<T>> {
+        loop {
+            let arrival = self.closed.run_until_cancelled(self.arrivals.recv()).await??;
+            // What came over a connection that is gone comes again; taking both would do the work twice.
+            if !arrival.receipt.is_void() {
+                let Arrival { message, redeliveries, receipt } = arrival;
+                return Some(Delivery { message, redeliveries, receipt: Receipt::rabbitmq(receipt) });
+            }
+        }
+    }
+
+    pub(in crate::queue) fn stop(&mut self) {
+        self.stop.cancel();
+        self.arrivals.close();
+        while self.arrivals.try_recv().is_ok() {}
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
+    /// Subscribes, then keeps subscribed.
+    pub(super) async fn start(shared: Arc<Shared>, queue: ShortString, prefetch: u32) -> Result<Self, QueueError> {
+        let prefetch = u16::try_from(prefetch.max(1)).unwrap_or(u16::MAX);
+        let subscriber = Subscriber { shared, queue, prefetch };
+        let first = subscriber.subscribe().await?;
+        let (sender, arrivals) = mpsc::channel(usize::from(prefetch));
+        let (stop, dropped) = (CancellationToken::new(), CancellationToken::new());
+        let closed = subscriber.shared.closed.clone();
+        let feed = Feed { sender, stop: stop.clone(), dropped: dropped.clone() };
+        tokio::spawn(async move { subscriber.feed(first, feed).await });
+        Ok(Self { arrivals, closed, stop, _dropped: dropped.drop_guard() })
+    }
+}
+
+struct Subscriber {
+    shared: Arc<Shared>,
+    queue: ShortString,
+    prefetch: u16,
+}
+
+struct Feed<T> {
+    sender: mpsc::Sender<Arrival<T>>,
+    stop: CancellationToken,
+    dropped: CancellationToken,
+}
+
+type Subscription = (Arc<Lane>, lapin::Consumer);
+
+impl Subscriber {
+    async fn subscribe(&self) -> Result<Subscription, QueueError> {
+        let failed = || QueueError::broker(format!("consume {:?}", self.queue.as_str()));
+        let channel = self.shared.consuming.channel().await.map_err(failed())?;
+        self.shared.topology.declare_work_queue(&channel, &self.queue).await?;
+        channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;
+        let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
+        let consumer = channel.basic_consume(self.queue.clone(), tag, options, FieldTable::default()).await;
+        Ok((Lane::new(channel), consumer.map_err(failed())?))
+    }
+
+    async fn feed<T: DeserializeOwned>(&self, first: Subscription, feed: Feed<T>) {
+        let mut backoff = Backoff::new(self.shared.seed, self.queue.as_str());
+        let mut subscription = Some(first);
+        let ended = async {
+            tokio::select! {
+                () = feed.stop.cancelled() => {}
+                () = feed.dropped.cancelled() => {}
+                () = self.shared.closed.cancelled() => {}
+            }
+        };
+        let mut ended = std::pin::pin!(ended);
+        loop {
+            if let Some((lane, mut consumer)) = subscription.take() {
+                let stopped = tokio::select! {
+                    () = &mut ended => true,
+                    () = forward(&lane, &mut consumer, &feed.sender, &mut backoff) => false,
+                };
+                if stopped {
+                    return self.finish(&lane, consumer, &feed.dropped).await;
+                }
+                tracing::warn!(queue = %self.queue.as_str(), "lost a consumer's channel; subscribing again");
+            }
+            let again = async {
+                tokio::time::sleep(backoff.next()).await;
+                self.subscribe().await
+            };
+            tokio::select! {
+                () = &mut ended => return,
+                result = again => match result {
+                    Ok(again) => subscription = Some(again),
+                    Err(error) => tracing::warn!(queue = %self.queue.as_str(), error = &error as &dyn std::error::Error, "failed to subscribe; trying again"),
+                },
+            }
+        }
+    }
+
+    /// Fetches no more, hands back what nobody took, and closes the channel when the consumer is dropped.
+    async fn finish(&self, lane: &Arc<Lane>, mut consumer: lapin::Consumer, dropped: &CancellationToken) {
+        // Where the channel is broken, all is returned already.
+        let _ = lane.channel().basic_cancel(consumer.tag(), BasicCancelOptions::default()).await;
+        while let Some(Ok(untaken)) = consumer.next().await {
+            drop(lane.receipt(untaken.delivery_tag));
+        }
+        tokio::select! {
+            () = dropped.cancelled() => {}
+            () = self.shared.closed.cancelled() => {}
+        }
+        let _ = lane.channel().close(200, "OK".into()).await;
+    }
+}
+
+/// Passes deliveries on until the channel breaks.
+async fn forward<T: DeserializeOwned>(
+    lane: &Arc<Lane>,
+    consumer: &mut lapin::Consumer,
+    sender: &mpsc::Sender<Arrival<T>>,
+    backoff: &mut Backoff,
+) {
+    while let Some(Ok(raw)) = consumer.next().await {
+        backoff.reset();
+        if pass_on(lane, raw, sender).await.is_break() {
+            return;
+        }
+    }
+}
+
+async fn pass_on<T: DeserializeOwned>(
+    lane: &Arc<Lane>,
+    raw: RawDelivery,
+    sender: &mpsc::Sender<Arrival<T>>,
+) -> ControlFlow<()> {
+    let receipt = lane.receipt(raw.delivery_tag);
+    let redeliveries = redeliveries(&raw);
+    match wire::decode(&raw.data) {
+        // A reader that is gone leaves the receipt to be dropped, which hands the message back.
+        Ok(message) => match sender.send(Arrival { message, redeliveries, receipt }).await {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        },
+        Err(error) => {
+            let queue = raw.routing_key.as_str();
+            tracing::error!(
+                queue,
+                bytes = raw.data.len(),
+                error = &error as &dyn std::error::Error,
+                "set aside a message that cannot be read"
+            );
+            receipt.reject().await;
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+/// How often a message was delivered before.
+///
+/// Up to RabbitMQ 4.2 one header counts all returns; from 4.3 on it counts failures, and another one counts all.
+fn redeliveries(raw: &RawDelivery) -> u32 {
+    let headers = raw.properties.headers().as_ref();
+    let count = |name: &str| headers.and_then(|headers| headers.inner().get(name)).and_then(as_count).unwrap_or(0);
+    count("x-delivery-count").max(count("x-acquired-count")).max(u32::from(raw.redelivered))
+}
+
+fn as_count(value: &AMQPValue) -> Option<u32> {
+    let count = match value {
+        AMQPValue::ShortShortInt(count) => i64::from(*count),
+        AMQPValue::ShortShortUInt(count) => i64::from(*count),
+        AMQPValue::ShortInt(count) => i64::from(*count),
+        AMQPValue::ShortUInt(count) => i64::from(*count),
+        AMQPValue::LongInt(count) => i64::from(*count),
+        AMQPValue::LongUInt(count) => i64::from(*count),
+        AMQPValue::LongLongInt(count) => *count,
+        _ => return None,
+    };
+    Some(u32::try_from(count.max(0)).unwrap_or(u32::MAX))
+}

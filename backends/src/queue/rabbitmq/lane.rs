@@ -1,0 +1,168 @@
+//! The deliveries of one channel, and how they are settled.
+//!
+//! An acknowledgement of many ("all up to this one") must never cover a delivery that is still being worked on, nor one whose
+//! own frame is on its way: the broker would close the channel over a delivery settled twice. So the set of unsettled tags and
+//! the order of frames change together, under one lock.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use lapin::Channel;
+use lapin::options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions};
+
+/// A channel with a consumer, and what it has not settled yet.
+pub(super) struct Lane {
+    channel: Channel,
+    unsettled: Mutex<BTreeSet<u64>>,
+}
+
+impl Lane {
+    pub(super) fn new(channel: Channel) -> Arc<Self> {
+        Arc::new(Self { channel, unsettled: Mutex::default() })
+    }
+
+    pub(super) fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Notes a delivery; to be called in the order of the tags.
+    pub(super) fn receipt(self: &Arc<Self>, tag: u64) -> RabbitMqReceipt {
+        self.lock().insert(tag);
+        RabbitMqReceipt { lane: Arc::clone(self), tag, settled: false }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues the frames that `send` makes, in the same step in which `tags` stop being unsettled; then waits until they are
+    /// written. A channel that is gone has returned all its deliveries, so its errors mean nothing.
+    async fn settle(&self, tags: &[u64], send: impl Future<Output = lapin::Result<()>> + Send) {
+        let mut send = std::pin::pin!(send);
+        let sent = {
+            let mut unsettled = self.lock();
+            for tag in tags {
+                unsettled.remove(tag);
+            }
+            // The client queues a frame when its future is first polled, and later polls only wait.
+            send.as_mut().now_or_never()
+        };
+        if sent.is_none() {
+            let _ = send.await;
+        }
+    }
+
+    fn hand_back_at_once(&self, tag: u64) {
+        let mut unsettled = self.lock();
+        unsettled.remove(&tag);
+        let options = BasicNackOptions { multiple: false, requeue: true };
+        let _ = self.channel.basic_nack(tag, options).now_or_never();
+    }
+
+    async fn ack_all(&self, mut tags: Vec<u64>) {
+        tags.sort_unstable();
+        let together = {
+            let unsettled = self.lock();
+            leading(&tags, &unsettled)
+        };
+        // What joins `unsettled` meanwhile has higher tags, and what leaves it does no harm.
+        let (together, apart) = tags.split_at(together);
+        if let [.., last] = together {
+            self.settle(together, self.channel.basic_ack(*last, BasicAckOptions { multiple: true })).await;
+        }
+        for tag in apart {
+            self.settle(&[*tag], self.channel.basic_ack(*tag, BasicAckOptions::default())).await;
+        }
+    }
+}
+
+/// How many of `tags` (sorted) come before every other unsettled one.
+fn leading(tags: &[u64], unsettled: &BTreeSet<u64>) -> usize {
+    tags.iter().zip(unsettled).take_while(|(tag, unsettled)| tag == unsettled).count()
+}
+
+/// The right to settle one delivery.
+pub(in crate::queue) struct RabbitMqReceipt {
+    lane: Arc<Lane>,
+    tag: u64,
+    settled: bool,
+}
+
+impl fmt::Debug for RabbitMqReceipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RabbitMqReceipt").field("tag", &self.tag).finish_non_exhaustive()
+    }
+}
+
+impl RabbitMqReceipt {
+    /// Whether its channel is gone, and the broker delivers the message again.
+    pub(super) fn is_void(&self) -> bool {
+        !self.lane.channel.status().connected()
+    }
+
+    pub(in crate::queue) async fn ack(mut self) {
+        self.settled = true;
+        let options = BasicAckOptions::default();
+        self.lane.settle(&[self.tag], self.lane.channel.basic_ack(self.tag, options)).await;
+    }
+
+    pub(in crate::queue) async fn hand_back(mut self) {
+        self.settled = true;
+        let options = BasicNackOptions { multiple: false, requeue: true };
+        self.lane.settle(&[self.tag], self.lane.channel.basic_nack(self.tag, options)).await;
+    }
+
+    /// Sets the message aside as a dead letter.
+    pub(super) async fn reject(mut self) {
+        self.settled = true;
+        let options = BasicRejectOptions { requeue: false };
+        self.lane.settle(&[self.tag], self.lane.channel.basic_reject(self.tag, options)).await;
+    }
+
+    pub(in crate::queue) async fn ack_all(receipts: Vec<Self>) {
+        let mut by_lane: HashMap<*const Lane, (Arc<Lane>, Vec<u64>)> = HashMap::new();
+        for mut receipt in receipts {
+            receipt.settled = true;
+            let lane = Arc::clone(&receipt.lane);
+            by_lane.entry(Arc::as_ptr(&lane)).or_insert_with(|| (lane, Vec::new())).1.push(receipt.tag);
+        }
+        let by_lane: Vec<(Arc<Lane>, Vec<u64>)> = by_lane.into_values().collect();
+        for (lane, tags) in by_lane {
+            lane.ack_all(tags).await;
+        }
+    }
+}
+
+impl Drop for RabbitMqReceipt {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.lane.hand_back_at_once(self.tag);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn acknowledging_many_at_once_never_covers_another_unsettled_delivery(
+            tags in proptest::collection::btree_map(1_u64..60, any::<bool>(), 0..40),
+        ) {
+            let unsettled: BTreeSet<u64> = tags.keys().copied().collect();
+            let ours: Vec<u64> = tags.iter().filter(|(_, ours)| **ours).map(|(tag, _)| *tag).collect();
+            let together = leading(&ours, &unsettled);
+            let covered: Vec<u64> = match ours[..together] {
+                [.., last] => unsettled.range(..=last).copied().collect(),
+                [] => Vec::new(),
+            };
+            prop_assert_eq!(&covered, &ours[..together]);
+            let first_of_others = tags.iter().find(|(_, ours)| !**ours).map_or(u64::MAX, |(tag, _)| *tag);
+            prop_assert!(ours[together..].iter().all(|tag| *tag > first_of_others), "some were acknowledged singly without need");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A connection that is made anew when it is needed and broken.
+
+use std::io;
+use std::time::Duration;
+
+use lapin::uri::AMQPUri;
+use lapin::{Channel, Connection, ConnectionProperties, ErrorKind};
+use tokio::sync::Mutex;
+
+/// A broker that does not answer within this time is as good as gone.
+const DIAL_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A dead peer is noticed after two of these, in seconds, unless the URL says otherwise.
+const HEARTBEAT_S: u16 = 20;
+
+/// AMQP reply codes of a broker that is shutting down, short of resources or in trouble: worth another try.
+const PASSING: [u16; 3] = [320, 506, 541];
+
+/// One connection, shared by the channels that are opened on it.
+///
+/// The client's own recovery is not used: it would keep one channel over several connections, and a delivery tag of the old
+/// one could then settle a delivery of the new one.
+pub(super) struct Link {
+    uri: AMQPUri,
+    name: String,
+    connection: Mutex<Option<Connection>>,
+}
+
+impl Link {
+    /// A link that connects when its first channel is asked for. `name` is what the broker's administrator sees.
+    pub(super) fn new(mut uri: AMQPUri, name: String) -> Self {
+        uri.query.heartbeat.get_or_insert(HEARTBEAT_S);
+        Self { uri, name, connection: Mutex::new(None) }
+    }
+
+    /// Host and port, without credentials.
+    pub(super) fn address(&self) -> String {
+        format!("{}:{}", self.uri.authority.host, self.uri.authority.port)
+    }
+
+    /// A new channel; connects first if need be. One try.
+    pub(super) async fn channel(&self) -> lapin::Result<Channel> {
+        match tokio::time::timeout(DIAL_TIMEOUT, self.try_channel()).await {
+            Ok(result) => result,
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no answer from the broker").into()),
+        }
+    }
+
+    async fn try_channel(&self) -> lapin::Result<Channel> {
+        let mut current = self.connection.lock().await;
+        if let Some(connection) = current.as_ref().filter(|connection| connection.status().connected()) {
+            match connection.create_channel().await {
+                Err(error) if connection.status().connected() => return Err(error),
+                Err(_) => {}
+                channel => return channel,
+            }
+        }
+        *current = None;
+        let properties = ConnectionProperties::default().with_connection_name(self.name.as_str().into());
+        // TLS takes the process's default provider or else `ring`, which the client's features name: nothing to install here.
+        let connection = Connection::connect_uri(self.uri.clone(), properties).await?;
+        let channel = connection.create_channel().await;
+        *current = Some(connection);
+        channel
+    }
+
+    /// Closes the connection in order, if there is one.
+    pub(super) async fn close(&self) {
+        if let Some(connection) = self.connection.lock().await.take() {
+            // A connection that is broken already needs no closing.
+            let _ = connection.close(200, "OK".into()).await;
+        }
+    }
+}
+
+/// Whether another try may succeed. What the broker says in so many words stays so: wrong password, no such vhost.
+pub(super) fn is_passing(error: &lapin::Error) -> bool {
+    match error.kind() {
+        ErrorKind::ProtocolError(error) => PASSING.contains(&error.get_id()),
+        ErrorKind::InvalidProtocolVersion(_) | ErrorKind::AuthProviderError(_) | ErrorKind::NoDefaultRuntime => false,
+        _ => true,
+    }
+}
+
+/// Whether the broker said that a queue or exchange does not exist.
+pub(super) fn is_missing(error: &lapin::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ProtocolError(error) if error.get_id() == 404)
+}
+
+/// Whether the broker said that a queue or exchange exists with other settings.
+pub(super) fn is_conflict(error: &lapin::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ProtocolError(error) if error.get_id() == 406)
+}

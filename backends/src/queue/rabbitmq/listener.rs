@@ -1,0 +1,83 @@
+//! Broadcasts from the broker: each listener binds a queue of its own, which goes with its connection.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use lapin::options::{BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions};
+use lapin::types::{AMQPValue, FieldTable, ShortString};
+use regatta_proto::{Control, wire};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::backoff::Backoff;
+use crate::queue::{Controls, QueueError};
+
+/// Broadcasts kept for a listener that does not read; each supersedes those before.
+const KEPT_BROADCASTS: i32 = 16;
+
+/// Subscribes, then keeps subscribed.
+pub(super) async fn listen(shared: Arc<Shared>) -> Result<Controls, QueueError> {
+    let first = subscribe(&shared).await?;
+    let (newest, receiver) = watch::channel(None);
+    let dropped = CancellationToken::new();
+    let controls = Controls::new(receiver, shared.closed.clone(), Some(dropped.clone().drop_guard()));
+    tokio::spawn(async move {
+        tokio::select! {
+            () = dropped.cancelled() => {}
+            () = shared.closed.cancelled() => {}
+            () = feed(&shared, first, &newest) => {}
+        }
+    });
+    Ok(controls)
+}
+
+async fn subscribe(shared: &Shared) -> Result<(lapin::Channel, lapin::Consumer), QueueError> {
+    let failed = || QueueError::broker("listen to broadcasts");
+    let channel = shared.consuming.channel().await.map_err(failed())?;
+    shared.topology.declare_control(&channel).await?;
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-max-length".into(), AMQPValue::LongInt(KEPT_BROADCASTS));
+    let options = QueueDeclareOptions::exclusive().auto_delete();
+    let queue = channel.queue_declare(ShortString::default(), options, arguments).await.map_err(failed())?;
+    let (exchange, any) = (shared.topology.control()?, ShortString::default());
+    let bound = channel.queue_bind(
+        queue.name().clone(),
+        exchange,
+        any.clone(),
+        QueueBindOptions::default(),
+        FieldTable::default(),
+    );
+    bound.await.map_err(failed())?;
+    let options = BasicConsumeOptions { no_ack: true, exclusive: true, ..BasicConsumeOptions::default() };
+    let consumer = channel.basic_consume(queue.name().clone(), any, options, FieldTable::default()).await;
+    Ok((channel, consumer.map_err(failed())?))
+}
+
+async fn feed(shared: &Shared, first: (lapin::Channel, lapin::Consumer), newest: &watch::Sender<Option<Arc<Control>>>) {
+    let mut backoff = Backoff::new(shared.seed, "control");
+    let mut subscription = Some(first);
+    loop {
+        if let Some((_channel, mut consumer)) = subscription.take() {
+            while let Some(Ok(raw)) = consumer.next().await {
+                backoff.reset();
+                match wire::decode(&raw.data) {
+                    Ok(control) => drop(newest.send_replace(Some(Arc::new(control)))),
+                    // Broadcasts are repeated, and none is kept: there is nothing to set aside.
+                    Err(error) => tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "passed over a broadcast that cannot be read"
+                    ),
+                }
+            }
+            tracing::warn!("lost the channel of broadcasts; subscribing again");
+        }
+        tokio::time::sleep(backoff.next()).await;
+        match subscribe(shared).await {
+            Ok(again) => subscription = Some(again),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "failed to listen to broadcasts; trying again")
+            }
+        }
+    }
+}

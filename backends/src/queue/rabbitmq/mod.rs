@@ -1,0 +1,224 @@
+//! Queues on a RabbitMQ broker, version 3.10 or later: quorum queues, confirmed publishes, manual acknowledgements.
+
+mod backoff;
+mod config;
+mod consumer;
+mod lane;
+mod link;
+mod listener;
+mod publisher;
+mod topology;
+
+use std::fmt;
+use std::sync::Arc;
+
+use backoff::Backoff;
+use bytes::Bytes;
+pub use config::RabbitMqConfig;
+pub(super) use consumer::RabbitMqConsumer;
+pub(super) use lane::RabbitMqReceipt;
+use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions};
+use lapin::types::{FieldTable, ShortString};
+use lapin::uri::AMQPUri;
+use link::{Link, is_missing, is_passing};
+use publisher::{Outbox, Publisher, Route};
+use regatta_proto::{Control, Job, Report, wire};
+use serde::Serialize;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use topology::Topology;
+
+use super::{Controls, QueueError};
+
+/// A connected set of queues; clones share the connections.
+#[derive(Clone)]
+pub struct RabbitMqQueue {
+    shared: Arc<Shared>,
+    publisher: Publisher,
+    /// Consumers hold `shared`, but not this: with the last handle they see the end.
+    _closes: Arc<DropGuard>,
+}
+
+struct Shared {
+    /// A broker that runs short blocks connections that publish; those that consume must go on then.
+    consuming: Link,
+    topology: Topology,
+    message_bytes_max: usize,
+    seed: u64,
+    closed: CancellationToken,
+}
+
+impl fmt::Debug for RabbitMqQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RabbitMqQueue").field("topology", &self.shared.topology).finish_non_exhaustive()
+    }
+}
+
+impl RabbitMqQueue {
+    pub(super) async fn connect(config: RabbitMqConfig) -> Result<Self, QueueError> {
+        let topology = Topology::new(&config)?;
+        let uri: AMQPUri = config.url.parse().map_err(|reason| QueueError::BadUrl { reason })?;
+        let closed = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            consuming: Link::new(uri.clone(), format!("regatta {} consuming", config.prefix)),
+            topology,
+            message_bytes_max: config.message_bytes_max,
+            seed: config.seed,
+            closed: closed.clone(),
+        });
+        // Whoever leaves early, by error or by being cancelled, closes what was opened.
+        let closes = Arc::new(closed.drop_guard());
+        shared.first_contact(Instant::now() + config.connect_timeout).await?;
+
+        let (publisher, outbox) = Publisher::new(config.confirm_timeout);
+        let publishing = Link::new(uri, format!("regatta {} publishing", config.prefix));
+        let of_task = Arc::clone(&shared);
+        tokio::spawn(async move {
+            of_task.closed.run_until_cancelled(of_task.keep_publishing(&publishing, outbox)).await;
+            publishing.close().await;
+            of_task.closed.cancelled().await;
+            of_task.consuming.close().await;
+        });
+        Ok(Self { shared, publisher, _closes: closes })
+    }
+
+    pub(super) async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
+        let channel = self.shared.channel("declare a queue").await?;
+        self.shared.topology.declare_jobs(&channel, queue).await
+    }
+
+    pub(super) async fn publish_jobs(&self, queue: &str, jobs: &[Job]) -> Result<(), QueueError> {
+        self.publish(ShortString::default(), self.shared.topology.jobs(queue)?, jobs).await
+    }
+
+    pub(super) async fn publish_reports(&self, reports: &[Report]) -> Result<(), QueueError> {
+        self.publish(ShortString::default(), self.shared.topology.reports()?, reports).await
+    }
+
+    pub(super) async fn broadcast(&self, control: &Control) -> Result<(), QueueError> {
+        self.publish(self.shared.topology.control()?, ShortString::default(), std::slice::from_ref(control)).await
+    }
+
+    async fn publish<T: Serialize>(
+        &self,
+        exchange: ShortString,
+        key: ShortString,
+        messages: &[T],
+    ) -> Result<(), QueueError> {
+        // A broadcast may find nobody listening.
+        let mandatory = exchange.as_str().is_empty();
+        let name = if mandatory { key.as_str() } else { exchange.as_str() };
+        let bodies = self.shared.encode(name, messages)?;
+        self.publisher.publish(Route { exchange, key, mandatory }, bodies).await
+    }
+
+    pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<RabbitMqConsumer<Job>, QueueError> {
+        self.shared.open()?;
+        RabbitMqConsumer::start(Arc::clone(&self.shared), self.shared.topology.jobs(queue)?, prefetch).await
+    }
+
+    pub(super) async fn consume_reports(&self, prefetch: u32) -> Result<RabbitMqConsumer<Report>, QueueError> {
+        self.shared.open()?;
+        RabbitMqConsumer::start(Arc::clone(&self.shared), self.shared.topology.reports()?, prefetch).await
+    }
+
+    pub(super) async fn listen(&self) -> Result<Controls, QueueError> {
+        self.shared.open()?;
+        listener::listen(Arc::clone(&self.shared)).await
+    }
+
+    pub(super) async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
+        self.shared.ready_messages(self.shared.topology.jobs(queue)?).await
+    }
+
+    pub(super) async fn dead_letters(&self) -> Result<u64, QueueError> {
+        self.shared.ready_messages(self.shared.topology.dead()?).await
+    }
+
+    pub(super) fn close(&self) {
+        self.shared.closed.cancel();
+    }
+}
+
+impl Shared {
+    fn open(&self) -> Result<(), QueueError> {
+        if self.closed.is_cancelled() { Err(QueueError::Closed) } else { Ok(()) }
+    }
+
+    /// Declares what all share. The broker may still be starting, so it is tried until the deadline.
+    async fn first_contact(&self, deadline: Instant) -> Result<(), QueueError> {
+        let mut backoff = Backoff::new(self.seed, "connect");
+        loop {
+            let failed = match self.consuming.channel().await {
+                Ok(channel) => return self.topology.declare_all(&channel).await,
+                Err(error) => error,
+            };
+            let next_try = Instant::now() + backoff.next();
+            if next_try >= deadline || !is_passing(&failed) {
+                return Err(QueueError::Connect { address: self.consuming.address(), source: Box::new(failed) });
+            }
+            tracing::warn!(address = self.consuming.address(), error = %failed, "failed to reach the broker; trying again");
+            tokio::time::sleep_until(next_try).await;
+        }
+    }
+
+    /// Publishes over one connection after another.
+    async fn keep_publishing(&self, link: &Link, mut outbox: Outbox) {
+        let mut backoff = Backoff::new(self.seed, "publish");
+        while !outbox.is_finished() {
+            match self.publishing_channel(link).await {
+                Ok(channel) => {
+                    backoff.reset();
+                    match outbox.publish_on(&channel).await {
+                        Ok(()) => return,
+                        Err(error) => {
+                            tracing::warn!(%error, "lost the publishing channel; what is unconfirmed is published again")
+                        }
+                    }
+                }
+                Err(error) => tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "failed to open a publishing channel; trying again"
+                ),
+            }
+            tokio::time::sleep(backoff.next()).await;
+        }
+    }
+
+    async fn publishing_channel(&self, link: &Link) -> Result<lapin::Channel, QueueError> {
+        let failed = || QueueError::broker("open a publishing channel");
+        let channel = link.channel().await.map_err(failed())?;
+        self.topology.declare_all(&channel).await?;
+        channel.confirm_select(ConfirmSelectOptions::default()).await.map_err(failed())?;
+        Ok(channel)
+    }
+
+    /// A channel for one request, since a refused request closes its channel.
+    async fn channel(&self, action: &str) -> Result<lapin::Channel, QueueError> {
+        self.open()?;
+        self.consuming.channel().await.map_err(QueueError::broker(action))
+    }
+
+    async fn ready_messages(&self, queue: ShortString) -> Result<u64, QueueError> {
+        let channel = self.channel("ask for the length of a queue").await?;
+        let options = QueueDeclareOptions::durable().passive();
+        match channel.queue_declare(queue.clone(), options, FieldTable::default()).await {
+            Ok(found) => Ok(u64::from(found.message_count())),
+            Err(error) if is_missing(&error) => Err(QueueError::NoSuchQueue { queue: queue.to_string() }),
+            Err(error) => Err(QueueError::broker(format!("ask for the length of {:?}", queue.as_str()))(error)),
+        }
+    }
+
+    fn encode<T: Serialize>(&self, queue: &str, messages: &[T]) -> Result<Vec<Bytes>, QueueError> {
+        let one = |message| {
+            let body =
+                wire::encode(message).map_err(|source| QueueError::Encode { queue: queue.to_owned(), source })?;
+            let (bytes, limit) = (body.len(), self.message_bytes_max);
+            if bytes > limit {
+                return Err(QueueError::TooLarge { queue: queue.to_owned(), bytes, limit });
+            }
+            Ok(body)
+        };
+        messages.iter().map(one).collect()
+    }
+}

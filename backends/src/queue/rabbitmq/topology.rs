@@ -1,0 +1,135 @@
+//! What exists on the broker, and with which settings:
+//!
+//! | name | kind |
+//! |---|---|
+//! | `<prefix>.jobs.<queue>` | durable quorum queue, one per endpoint |
+//! | `<prefix>.reports` | durable quorum queue |
+//! | `<prefix>.dead` | durable quorum queue of what was delivered too often or could not be read |
+//! | `<prefix>.control` | durable fanout exchange; each listener binds an exclusive queue of its own |
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use lapin::options::{ExchangeDeclareOptions, QueueDeclareOptions};
+use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::{Channel, ExchangeKind};
+
+use super::RabbitMqConfig;
+use super::link::is_conflict;
+use crate::queue::QueueError;
+use crate::queue::name::check_name;
+
+/// Names and settings, and which job queues this process declared.
+#[derive(Debug)]
+pub(super) struct Topology {
+    prefix: String,
+    delivery_limit: u32,
+    ack_timeout: Option<Duration>,
+    /// Declared again after every reconnect: a broker may come back without its disk.
+    declared: Mutex<BTreeSet<String>>,
+}
+
+impl Topology {
+    pub(super) fn new(config: &RabbitMqConfig) -> Result<Self, QueueError> {
+        check_name(&config.prefix)?;
+        Ok(Self {
+            prefix: config.prefix.clone(),
+            delivery_limit: config.delivery_limit,
+            ack_timeout: config.ack_timeout,
+            declared: Mutex::default(),
+        })
+    }
+
+    /// The broker's name of a job queue.
+    pub(super) fn jobs(&self, queue: &str) -> Result<ShortString, QueueError> {
+        check_name(queue)?;
+        self.named(&format!("jobs.{queue}"))
+    }
+
+    pub(super) fn reports(&self) -> Result<ShortString, QueueError> {
+        self.named("reports")
+    }
+
+    pub(super) fn dead(&self) -> Result<ShortString, QueueError> {
+        self.named("dead")
+    }
+
+    pub(super) fn control(&self) -> Result<ShortString, QueueError> {
+        self.named("control")
+    }
+
+    fn named(&self, what: &str) -> Result<ShortString, QueueError> {
+        let name = format!("{}.{what}", self.prefix);
+        ShortString::try_new(name.as_str())
+            .map_err(|_| QueueError::BadName { name, reason: "with its prefix it is longer than 255 bytes" })
+    }
+
+    /// Declares what all share, and the job queues of this process.
+    pub(super) async fn declare_all(&self, channel: &Channel) -> Result<(), QueueError> {
+        declare(channel, self.dead()?, quorum()).await?;
+        self.declare_control(channel).await?;
+        declare(channel, self.reports()?, self.of_work_queue()?).await?;
+        let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for queue in declared {
+            declare(channel, self.jobs(&queue)?, self.of_work_queue()?).await?;
+        }
+        Ok(())
+    }
+
+    /// Declares a job queue, now and after every reconnect.
+    pub(super) async fn declare_jobs(&self, channel: &Channel, queue: &str) -> Result<(), QueueError> {
+        declare(channel, self.jobs(queue)?, self.of_work_queue()?).await?;
+        self.declared.lock().unwrap_or_else(PoisonError::into_inner).insert(queue.to_owned());
+        Ok(())
+    }
+
+    /// Declares the queue of this name again, for a consumer.
+    pub(super) async fn declare_work_queue(&self, channel: &Channel, name: &ShortString) -> Result<(), QueueError> {
+        declare(channel, name.clone(), self.of_work_queue()?).await
+    }
+
+    /// Declares the exchange of the broadcasts.
+    pub(super) async fn declare_control(&self, channel: &Channel) -> Result<(), QueueError> {
+        let name = self.control()?;
+        let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
+        let done = channel.exchange_declare(name.clone(), ExchangeKind::Fanout, options, FieldTable::default()).await;
+        done.map_err(refused(name.as_str()))
+    }
+
+    fn of_work_queue(&self) -> Result<FieldTable, QueueError> {
+        let mut arguments = quorum();
+        arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(i64::from(self.delivery_limit)));
+        arguments.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
+        arguments.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(self.dead()?.as_str().into()));
+        // Moved only when the dead letter queue has confirmed; RabbitMQ grants that only to queues that reject what overflows.
+        arguments.insert("x-dead-letter-strategy".into(), AMQPValue::LongString("at-least-once".into()));
+        arguments.insert("x-overflow".into(), AMQPValue::LongString("reject-publish".into()));
+        if let Some(timeout) = self.ack_timeout {
+            let timeout_ms = i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX);
+            arguments.insert("x-consumer-timeout".into(), AMQPValue::LongLongInt(timeout_ms));
+        }
+        Ok(arguments)
+    }
+}
+
+fn quorum() -> FieldTable {
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
+    arguments
+}
+
+async fn declare(channel: &Channel, name: ShortString, arguments: FieldTable) -> Result<(), QueueError> {
+    let done = channel.queue_declare(name.clone(), QueueDeclareOptions::durable(), arguments).await;
+    done.map(drop).map_err(refused(name.as_str()))
+}
+
+fn refused(name: &str) -> impl FnOnce(lapin::Error) -> QueueError {
+    let name = name.to_owned();
+    move |error| {
+        if is_conflict(&error) {
+            return QueueError::Conflict { name, source: Box::new(error) };
+        }
+        QueueError::broker(format!("declare {name:?}"))(error)
+    }
+}
