@@ -49,7 +49,7 @@ impl<'a> Place<'a> {
         self.malformed(self.record.clone().unwrap_or_else(|| "whole file".to_owned()), problem.to_string())
     }
 
-    /// The text is not JSON. In a file the error's own line is meant, in a line only its column.
+    /// The text is not JSON, or not of the form expected. In a file the error's own line is meant, in a line only its column.
     pub(crate) fn json(&self, error: &serde_json::Error) -> DataError {
         let place = match &self.record {
             Some(record) => format!("{record}, column {}", error.column()),
@@ -57,7 +57,8 @@ impl<'a> Place<'a> {
         };
         let said = error.to_string();
         let problem = said.split(" at line ").next().unwrap_or(&said);
-        self.malformed(place, format!("not valid JSON: {problem}"))
+        let problem = if error.is_data() { problem.to_owned() } else { format!("not valid JSON: {problem}") };
+        self.malformed(place, problem)
     }
 
     /// The text in a field of an object.
