@@ -64,13 +64,13 @@ impl Data {
 /// Whether a file belongs to the data set. Any JSON file in a task's folder does, so that a folder whose
 /// `graph_eval.json` has another name is noticed instead of overlooked.
 pub(crate) fn wants(path: &str) -> bool {
-    if path.split('/').any(|part| part.starts_with('.')) || !path.ends_with(".json") {
-        return false;
-    }
-    matches!(
-        path.split('/').collect::<Vec<_>>().as_slice(),
-        [folder, _, _] if *folder == GOLD_FOLDER
-    ) || matches!(path.split('/').collect::<Vec<_>>().as_slice(), [folder, _] if *folder == SHOTS_FOLDER)
+    let parts: Vec<&str> = path.split('/').collect();
+    let in_place = match parts.as_slice() {
+        [folder, _, _] => *folder == GOLD_FOLDER,
+        [folder, _] => *folder == SHOTS_FOLDER,
+        _ => false,
+    };
+    in_place && path.ends_with(".json") && !parts.iter().any(|part| part.starts_with('.'))
 }
 
 /// Reads the data set.
