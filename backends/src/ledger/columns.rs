@@ -1,0 +1,160 @@
+//! Between domain types and what both databases store: 64-bit integers, text and bytes.
+//!
+//! Unsigned numbers are stored signed, timestamps as nanoseconds since 1970 (PostgreSQL's own type would round to
+//! microseconds), digests as 32 bytes.
+
+use jiff::Timestamp;
+use regatta_proto::{Cause, CellIndex, CostSum, Digest, ItemIndex, Money, Outcome, SessionKey, SweepId, Usage};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
+
+use super::LedgerError;
+
+/// Length of a stored digest, in bytes.
+pub(super) const DIGEST_LENGTH: usize = 32;
+
+/// A session's place in both schemas: the sweep by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Place {
+    pub(super) sweep: i64,
+    pub(super) cell: i64,
+    pub(super) item: i64,
+}
+
+impl Place {
+    pub(super) fn of(sweep: i64, key: &SessionKey) -> Self {
+        Self { sweep, cell: i64::from(key.cell.0), item: i64::from(key.item.0) }
+    }
+}
+
+pub(super) fn key(sweep: &SweepId, cell: i64, item: i64) -> Result<SessionKey, LedgerError> {
+    Ok(SessionKey {
+        sweep: sweep.clone(),
+        cell: CellIndex(small(cell, "cell")?),
+        item: ItemIndex(small(item, "item")?),
+    })
+}
+
+/// As stored.
+pub(super) fn stored(value: u64, field: &'static str) -> Result<i64, LedgerError> {
+    i64::try_from(value).map_err(|_| LedgerError::OutOfRange { field, value: i128::from(value) })
+}
+
+pub(super) fn stored_money(amount: Option<Money>, field: &'static str) -> Result<Option<i64>, LedgerError> {
+    amount.map(|money| stored(money.0, field)).transpose()
+}
+
+pub(super) fn large(value: i64, field: &'static str) -> Result<u64, LedgerError> {
+    u64::try_from(value).map_err(|_| unreadable(field, value))
+}
+
+pub(super) fn small(value: i64, field: &'static str) -> Result<u32, LedgerError> {
+    u32::try_from(value).map_err(|_| unreadable(field, value))
+}
+
+pub(super) fn money(value: Option<i64>, field: &'static str) -> Result<Option<Money>, LedgerError> {
+    value.map(|nanos| large(nanos, field).map(Money)).transpose()
+}
+
+pub(super) fn stored_time(at: Timestamp, field: &'static str) -> Result<i64, LedgerError> {
+    i64::try_from(at.as_nanosecond()).map_err(|_| LedgerError::OutOfRange { field, value: at.as_nanosecond() })
+}
+
+pub(super) fn time(nanos: i64, field: &'static str) -> Result<Timestamp, LedgerError> {
+    Timestamp::from_nanosecond(i128::from(nanos)).map_err(|_| unreadable(field, nanos))
+}
+
+pub(super) fn usage([input, cached_input, output, reasoning]: [i64; 4]) -> Result<Usage, LedgerError> {
+    Ok(Usage {
+        input: large(input, "input")?,
+        cached_input: large(cached_input, "cached_input")?,
+        output: large(output, "output")?,
+        reasoning: large(reasoning, "reasoning")?,
+    })
+}
+
+pub(super) fn cost([known, unknown_calls]: [i64; 2]) -> Result<CostSum, LedgerError> {
+    Ok(CostSum { known: Money(large(known, "cost")?), unknown_calls: large(unknown_calls, "unknown_calls")? })
+}
+
+/// Parses an id or a state that was checked when it was written.
+pub(super) fn parsed<T: std::str::FromStr>(text: &str, field: &'static str) -> Result<T, LedgerError> {
+    text.parse().map_err(|_| unreadable(field, text))
+}
+
+pub(super) fn outcome(kind: &str, cause: Option<&str>) -> Result<Outcome, LedgerError> {
+    let read = |word: &str| {
+        let word: serde::de::value::StrDeserializer<'_, ValueError> = word.into_deserializer();
+        Cause::deserialize(word).ok()
+    };
+    match (kind, cause.and_then(read)) {
+        ("measured", None) if cause.is_none() => Ok(Outcome::Measured),
+        ("model_failure", Some(cause)) => Ok(Outcome::ModelFailure { cause }),
+        ("not_measured", Some(cause)) => Ok(Outcome::NotMeasured { cause }),
+        _ => Err(unreadable("outcome", format!("{kind}/{}", cause.unwrap_or("-")))),
+    }
+}
+
+/// Several digests in one column, in order.
+pub(super) fn stored_digests(digests: &[Digest]) -> Vec<u8> {
+    digests.iter().flat_map(|digest| *digest.bytes()).collect()
+}
+
+pub(super) fn digests(bytes: &[u8]) -> Result<Vec<Digest>, LedgerError> {
+    bytes.chunks(DIGEST_LENGTH).map(digest).collect()
+}
+
+pub(super) fn digest(bytes: &[u8]) -> Result<Digest, LedgerError> {
+    let hex: String = hex::encode(bytes);
+    hex.parse().map_err(|_| unreadable("digest", hex))
+}
+
+pub(super) fn stored_json(value: &impl serde::Serialize, field: &'static str) -> Result<String, LedgerError> {
+    serde_json::to_string(value).map_err(|error| unreadable(field, error))
+}
+
+pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str, field: &'static str) -> Result<T, LedgerError> {
+    serde_json::from_str(text).map_err(|error| unreadable(field, error))
+}
+
+pub(super) fn unreadable(field: &'static str, found: impl ToString) -> LedgerError {
+    LedgerError::Unreadable { field, found: found.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_outcome_is_read_as_it_was_written() {
+        let outcomes = [
+            Outcome::Measured,
+            Outcome::ModelFailure { cause: Cause::ContextLength },
+            Outcome::NotMeasured { cause: Cause::JudgeUnavailable },
+        ];
+        for written in outcomes {
+            assert_eq!(outcome(written.as_str(), written.cause().map(Cause::as_str)).unwrap(), written);
+        }
+    }
+
+    #[test]
+    fn an_outcome_with_the_wrong_cause_is_refused() {
+        assert!(outcome("measured", Some("timeout")).is_err());
+        assert!(outcome("measured", Some("nonsense")).is_err());
+        assert!(outcome("not_measured", None).is_err());
+        assert!(outcome("not_measured", Some("nonsense")).is_err());
+    }
+
+    #[test]
+    fn a_number_beyond_the_column_is_refused_and_the_field_named() {
+        let error = stored(u64::MAX, "latency_us").unwrap_err();
+        assert_eq!(error.to_string(), "failed to store latency_us: 18446744073709551615 is out of range");
+    }
+
+    #[test]
+    fn digests_keep_their_order() {
+        let written = [Digest::of(b"b"), Digest::of(b"a")];
+        assert_eq!(digests(&stored_digests(&written)).unwrap(), written);
+    }
+}

@@ -1,0 +1,115 @@
+//! What can go wrong with a ledger.
+
+use regatta_proto::{CellIndex, ShardIndex, SweepId};
+
+/// Why the ledger did not do what it was asked; nothing of the call has been kept.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The database could not be opened or migrated.
+    #[error("failed to open the ledger {location}: {source}")]
+    Open {
+        /// File, or host and database; never a password.
+        location: String,
+        /// The driver's reason.
+        source: StoreError,
+    },
+    /// The database was migrated by a newer Regatta.
+    #[error(
+        "failed to open the ledger: its schema is version {found}, this build knows up to {known}; use the newer build"
+    )]
+    NewerSchema {
+        /// Version found.
+        found: i64,
+        /// Newest version of this build.
+        known: i64,
+    },
+    /// The database refused, or could not be reached.
+    #[error("failed to {action}: {source}")]
+    Store {
+        /// What was being done.
+        action: &'static str,
+        /// The driver's reason.
+        source: StoreError,
+    },
+    /// Nobody created that sweep in this ledger.
+    #[error("failed to find the sweep {sweep} in the ledger; was it submitted to another one?")]
+    UnknownSweep {
+        /// The id as asked.
+        sweep: SweepId,
+    },
+    /// The sweep, or the cell in it, does not exist.
+    #[error("failed to find cell {cell} of the sweep {sweep} in the ledger; was it submitted to another one?")]
+    UnknownCell {
+        /// The sweep as asked.
+        sweep: SweepId,
+        /// The cell as asked.
+        cell: CellIndex,
+    },
+    /// The sweep, or the shard in it, does not exist.
+    #[error("failed to find shard {shard} of the sweep {sweep} in the ledger")]
+    UnknownShard {
+        /// The sweep as asked.
+        sweep: SweepId,
+        /// The shard as asked.
+        shard: ShardIndex,
+    },
+    /// A number that a signed 64-bit column cannot hold, or a counter that would fall below zero.
+    #[error("failed to store {field}: {value} is out of range")]
+    OutOfRange {
+        /// Which field.
+        field: &'static str,
+        /// The number.
+        value: i128,
+    },
+    /// A column holds what this build does not understand.
+    #[error("failed to read {field}: found {found:?}; the ledger is damaged or was written by another version")]
+    Unreadable {
+        /// Which column.
+        field: &'static str,
+        /// What it holds.
+        found: String,
+    },
+    /// A statement changed more or fewer rows than the rules allow.
+    #[error("failed to {action}: {found} rows would have changed, expected {expected}")]
+    RowsAffected {
+        /// What was being done.
+        action: &'static str,
+        /// Rows that had to change.
+        expected: u64,
+        /// Rows that did.
+        found: u64,
+    },
+    /// The thread that owns the database has ended.
+    #[error("failed to {action}: the ledger's thread has ended")]
+    Closed {
+        /// What was being done.
+        action: &'static str,
+    },
+}
+
+/// The reason a driver gave.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// From SQLite.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// From PostgreSQL; the driver's own text is only "db error", so the server's is shown with it.
+    #[error("{source}{}", cause(source))]
+    Postgres {
+        /// The driver's error.
+        source: tokio_postgres::Error,
+    },
+    /// No connection was to be had.
+    #[error("no connection: {0}")]
+    Pool(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// No TLS session was to be had.
+    #[error("no TLS: {0}")]
+    Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// From the file system.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+fn cause(error: &tokio_postgres::Error) -> String {
+    std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default()
+}

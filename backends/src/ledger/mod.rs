@@ -1,0 +1,341 @@
+//! The third seam: what was planned, what was tried, and what came out.
+//!
+//! [`Ledger`] says what each call means; `sqlite` and `postgres` do the same thing to the same schema, and one conformance
+//! suite (`tests/ledger.rs`) holds them to it. The rules by which reports change rows and counters are in `counters`, once. A
+//! new call goes into [`Ledger`] and both implementations; a new column into a new migration of both.
+
+mod columns;
+mod counters;
+mod error;
+mod postgres;
+mod rows;
+mod sqlite;
+mod states;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use jiff::Timestamp;
+use regatta_proto::{
+    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, OpenAttempt, SessionKey, ShardIndex,
+    SweepId, SweepState, Usage, Verdict, WorkerId,
+};
+
+pub use self::error::{LedgerError, StoreError};
+pub use self::postgres::{PostgresConfig, PostgresLedger};
+pub use self::rows::{
+    AttemptRow, AwaitingSession, CellProgress, Created, MetricRow, NewCell, NewShard, NewSweep, RecordState, Recorded,
+    Reopened, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, SweepRow, TranscriptRef,
+};
+pub use self::sqlite::SqliteLedger;
+pub use self::states::{AttemptState, ShardState};
+
+/// Where sweeps, attempts, sessions and verdicts are kept. Handles are cheap to clone and share one store.
+///
+/// Every call is one transaction: it happens as a whole or not at all, and may be repeated after an error. Apart from
+/// [`Ledger::sweep`] and [`Ledger::sweeps`], calls fail with [`LedgerError::UnknownSweep`], [`LedgerError::UnknownCell`] or
+/// [`LedgerError::UnknownShard`] when they name what was never created.
+#[derive(Debug, Clone)]
+pub enum Ledger {
+    /// One file, for the embedded run.
+    Sqlite(SqliteLedger),
+    /// A server, for a fleet.
+    Postgres(PostgresLedger),
+}
+
+/// The same call on whichever implementation it is.
+macro_rules! each {
+    ($ledger:expr, $inner:ident => $call:expr) => {
+        match $ledger {
+            Ledger::Sqlite($inner) => $call.await,
+            Ledger::Postgres($inner) => $call.await,
+        }
+    };
+}
+
+/// Opening.
+impl Ledger {
+    /// Opens or creates the file `path`, in a folder that exists, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, or was written by a newer build.
+    pub async fn sqlite(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
+        SqliteLedger::open(path.as_ref()).await.map(Self::Sqlite)
+    }
+
+    /// Connects to a database and brings its schema up to date; any number of processes may do so at once.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses, or the schema is of a newer build.
+    pub async fn postgres(config: PostgresConfig) -> Result<Self, LedgerError> {
+        PostgresLedger::connect(config).await.map(Self::Postgres)
+    }
+}
+
+/// Planning and dispatch: the coordinator's calls.
+impl Ledger {
+    /// Writes a sweep with its cells and shards; a sweep of the same id that is there already stays as it is.
+    ///
+    /// # Errors
+    /// When the store fails, or a shard names a cell that is not among the sweep's.
+    pub async fn create_sweep(&self, sweep: NewSweep) -> Result<Created, LedgerError> {
+        each!(self, ledger => ledger.create_sweep(sweep))
+    }
+
+    /// A sweep; `None` when there is none of that id.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn sweep(&self, sweep: &SweepId) -> Result<Option<SweepRow>, LedgerError> {
+        each!(self, ledger => ledger.sweep(sweep))
+    }
+
+    /// All sweeps, newest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn sweeps(&self) -> Result<Vec<SweepRow>, LedgerError> {
+        each!(self, ledger => ledger.sweeps())
+    }
+
+    /// Moves a sweep to the state `to` if it stands in one of `from`, and says whether it did. Of several callers at once, one
+    /// succeeds. `at` is kept as the end when `to` is one.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn transition(
+        &self,
+        sweep: &SweepId,
+        from: &[SweepState],
+        to: SweepState,
+        at: Timestamp,
+    ) -> Result<bool, LedgerError> {
+        each!(self, ledger => ledger.transition(sweep, from, to, at))
+    }
+
+    /// At most `limit` shards of cells with that queue that are not dispatched, in order. One that is `dispatching` was
+    /// interrupted: some of its jobs may be in the queue.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn next_shards(&self, sweep: &SweepId, queue: &str, limit: u32) -> Result<Vec<ShardRow>, LedgerError> {
+        each!(self, ledger => ledger.next_shards(sweep, queue, limit))
+    }
+
+    /// Changes a shard's state, and adds `dispatched` sessions to what its cell has dispatched.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn mark_shard(
+        &self,
+        sweep: &SweepId,
+        shard: ShardIndex,
+        state: ShardState,
+        dispatched: u32,
+    ) -> Result<(), LedgerError> {
+        each!(self, ledger => ledger.mark_shard(sweep, shard, state, dispatched))
+    }
+
+    /// Items `from` ..= `to` of a cell that have a recorded session, settled or not, in order.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn recorded_items(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        from: ItemIndex,
+        to: ItemIndex,
+    ) -> Result<Vec<ItemIndex>, LedgerError> {
+        each!(self, ledger => ledger.recorded_items(sweep, cell, from, to))
+    }
+
+    /// All shards of a sweep, in order.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn shards(&self, sweep: &SweepId) -> Result<Vec<ShardRow>, LedgerError> {
+        each!(self, ledger => ledger.shards(sweep))
+    }
+
+    /// The highest number among the attempts of each of `items`; items without attempts are left out.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn highest_attempt(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        items: &[ItemIndex],
+    ) -> Result<BTreeMap<ItemIndex, u32>, LedgerError> {
+        each!(self, ledger => ledger.highest_attempt(sweep, cell, items))
+    }
+
+    /// How far every cell is, in the order of the grid. Reads counters only, so its cost does not grow with sessions.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn cell_progress(&self, sweep: &SweepId) -> Result<Vec<CellProgress>, LedgerError> {
+        each!(self, ledger => ledger.cell_progress(sweep))
+    }
+}
+
+/// Recording and scoring: the scorer's calls.
+impl Ledger {
+    /// Records sessions, and says what became of each, in the order given.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn record(&self, records: Vec<SessionRecord>) -> Result<Vec<Recorded>, LedgerError> {
+        each!(self, ledger => ledger.record(records))
+    }
+
+    /// Keeps what running attempts have spent so far. Attempts that ended, and reports that know less than what is stored, are
+    /// left alone.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn record_progress(&self, reports: Vec<(OpenAttempt, WorkerId)>) -> Result<(), LedgerError> {
+        each!(self, ledger => ledger.record_progress(reports))
+    }
+
+    /// Keeps what an attempt had spent when another worker took over. Harmless when repeated, or after the attempt's result.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn record_handover(
+        &self,
+        key: &SessionKey,
+        attempt: Attempt,
+        usage: Usage,
+        cost: CostSum,
+    ) -> Result<(), LedgerError> {
+        each!(self, ledger => ledger.record_handover(key, attempt, usage, cost))
+    }
+
+    /// The answers that `judge` has given to any of `questions`, in any sweep.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn verdicts(
+        &self,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> Result<HashMap<Digest, Verdict>, LedgerError> {
+        each!(self, ledger => ledger.verdicts(judge, questions))
+    }
+
+    /// Keeps judges' answers (the first to a question stays) and costs, and lets the questions, answered or not, be claimed
+    /// again. A repeated report changes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn save_judged(&self, outcomes: Vec<JudgeOutcome>) -> Result<(), LedgerError> {
+        each!(self, ledger => ledger.save_judged(outcomes))
+    }
+
+    /// Those of `questions` that nobody has claimed for this sweep and judge, in the order given; the caller has to ask them.
+    /// Record the sessions that wait for them first: an answer may come at once.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn claim_questions(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> Result<Vec<Digest>, LedgerError> {
+        each!(self, ledger => ledger.claim_questions(sweep, judge, questions))
+    }
+
+    /// Sessions that wait for `judge` to answer any of `questions`, ordered by cell and item.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn awaiting(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> Result<Vec<AwaitingSession>, LedgerError> {
+        each!(self, ledger => ledger.awaiting(sweep, judge, questions))
+    }
+
+    /// All sessions of a sweep that wait for verdicts, ordered by cell and item.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn awaiting_all(&self, sweep: &SweepId) -> Result<Vec<AwaitingSession>, LedgerError> {
+        each!(self, ledger => ledger.awaiting_all(sweep))
+    }
+
+    /// Gives waiting sessions their result, and says how many were still waiting; the others stay as they are.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn settle(&self, settlements: Vec<Settlement>) -> Result<u64, LedgerError> {
+        each!(self, ledger => ledger.settle(settlements))
+    }
+}
+
+/// The end, and the way back.
+impl Ledger {
+    /// The settled sessions of a cell, ordered by item.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn sessions(&self, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, LedgerError> {
+        each!(self, ledger => ledger.sessions(sweep, cell))
+    }
+
+    /// All attempts of a sweep, ordered by cell, item, number and id.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
+        each!(self, ledger => ledger.attempts(sweep))
+    }
+
+    /// Tokens and money that a sweep's judges took.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn judge_costs(&self, sweep: &SweepId) -> Result<(Usage, CostSum), LedgerError> {
+        each!(self, ledger => ledger.judge_costs(sweep))
+    }
+
+    /// Gives up the attempts that never ended, and says how many. To be called when the sweep ends.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn close_open_attempts(&self, sweep: &SweepId, at: Timestamp) -> Result<u64, LedgerError> {
+        each!(self, ledger => ledger.close_open_attempts(sweep, at))
+    }
+
+    /// Replaces all metrics of the cells that `rows` name.
+    ///
+    /// # Errors
+    /// When the store fails, or two rows have the same cell, evaluator and metric.
+    pub async fn save_metrics(&self, sweep: &SweepId, rows: Vec<MetricRow>) -> Result<(), LedgerError> {
+        each!(self, ledger => ledger.save_metrics(sweep, rows))
+    }
+
+    /// All metrics of a sweep, ordered by cell and, within a cell, as saved.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn metrics(&self, sweep: &SweepId) -> Result<Vec<MetricRow>, LedgerError> {
+        each!(self, ledger => ledger.metrics(sweep))
+    }
+
+    /// Prepares a resume of a sweep on which nobody works any more. Sessions that were not measured lose their row, and the
+    /// attempts that led there become waste; those whose judge was unavailable and whose transcript is kept wait again, and
+    /// their questions may be claimed again. In every cell that lacks sessions then, all shards are planned again and what is
+    /// dispatched is what is recorded.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn reopen_unmeasured(&self, sweep: &SweepId) -> Result<Reopened, LedgerError> {
+        each!(self, ledger => ledger.reopen_unmeasured(sweep))
+    }
+}

@@ -1,0 +1,249 @@
+//! Attempts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use deadpool_postgres::{Object, Transaction};
+use jiff::Timestamp;
+use regatta_proto::{
+    Attempt, AttemptId, Cause, CellIndex, CostSum, ItemIndex, OpenAttempt, Outcome, SessionKey, SweepId, Usage,
+    WorkerId,
+};
+use tokio_postgres::Row;
+
+use super::cells::{self, Deltas};
+use super::planning::number;
+use super::pool::Fault;
+use super::{all_changed, column};
+use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
+use crate::ledger::counters::{AttemptWrite, Before, Spent, hands_over};
+use crate::ledger::{AttemptRow, AttemptState, TranscriptRef};
+
+/// What is stored about attempts.
+pub(super) type Befores<'a> = HashMap<(Place, &'a AttemptId), Before>;
+
+pub(super) async fn befores<'a>(
+    tx: &Transaction<'_>,
+    attempts: &[(Place, &'a AttemptId)],
+) -> Result<Befores<'a>, Fault> {
+    let select = tx
+        .prepare_cached(
+            "SELECT u.at, a.state, a.input, a.cached_input, a.output, a.reasoning, a.known, a.unknown_calls
+             FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])
+                  WITH ORDINALITY AS u (sweep, cell, item, id, at)
+             JOIN attempts a ON a.sweep = u.sweep AND a.cell = u.cell AND a.item = u.item AND a.id = u.id",
+        )
+        .await?;
+    let rows = tx
+        .query(
+            &select,
+            &[
+                &column(attempts, |(place, _)| place.sweep),
+                &column(attempts, |(place, _)| place.cell),
+                &column(attempts, |(place, _)| place.item),
+                &column(attempts, |(_, id)| id.as_str()),
+            ],
+        )
+        .await?;
+    let mut befores = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        let at: i64 = row.try_get(0)?;
+        let attempt = usize::try_from(at - 1).ok().and_then(|at| attempts.get(at));
+        let attempt = attempt.ok_or_else(|| unreadable("ordinality", at))?;
+        befores.insert(*attempt, Before { state: AttemptState::read(row.try_get(1)?)?, spent: spent(row, 2)? });
+    }
+    Ok(befores)
+}
+
+fn spent(row: &Row, at: usize) -> Result<Spent, tokio_postgres::Error> {
+    Ok(Spent {
+        input: row.try_get(at)?,
+        cached_input: row.try_get(at + 1)?,
+        output: row.try_get(at + 2)?,
+        reasoning: row.try_get(at + 3)?,
+        known: row.try_get(at + 4)?,
+        unknown_calls: row.try_get(at + 5)?,
+    })
+}
+
+/// Inserts or replaces attempts, no two of them the same.
+pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Result<(), Fault> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let put = tx
+        .prepare_cached(
+            "INSERT INTO attempts
+                 (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
+                  input, cached_input, output, reasoning, known, unknown_calls, at_most,
+                  calls, retries, latency_us, segment, line)
+             SELECT * FROM UNNEST(
+                 $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
+                 $8::bigint[], $9::bigint[], $10::text[], $11::text[],
+                 $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
+                 $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::text[], $23::bigint[])
+             ON CONFLICT (sweep, cell, item, id) DO UPDATE SET
+                 number = excluded.number, worker = excluded.worker, state = excluded.state,
+                 started_at_ns = excluded.started_at_ns, ended_at_ns = excluded.ended_at_ns,
+                 outcome = excluded.outcome, cause = excluded.cause,
+                 input = excluded.input, cached_input = excluded.cached_input, output = excluded.output,
+                 reasoning = excluded.reasoning, known = excluded.known, unknown_calls = excluded.unknown_calls,
+                 at_most = excluded.at_most, calls = excluded.calls, retries = excluded.retries,
+                 latency_us = excluded.latency_us, segment = excluded.segment, line = excluded.line",
+        )
+        .await?;
+    let found = tx
+        .execute(
+            &put,
+            &[
+                &column(rows, |row| row.place.sweep),
+                &column(rows, |row| row.place.cell),
+                &column(rows, |row| row.place.item),
+                &column(rows, |row| row.id.as_str()),
+                &column(rows, |row| i64::from(row.number)),
+                &column(rows, |row| row.worker.as_str()),
+                &column(rows, |row| row.state.as_str()),
+                &column(rows, |row| row.started_at),
+                &column(rows, |row| row.ended_at),
+                &column(rows, |row| row.outcome.map(Outcome::as_str)),
+                &column(rows, |row| row.outcome.and_then(Outcome::cause).map(Cause::as_str)),
+                &column(rows, |row| row.spent.input),
+                &column(rows, |row| row.spent.cached_input),
+                &column(rows, |row| row.spent.output),
+                &column(rows, |row| row.spent.reasoning),
+                &column(rows, |row| row.spent.known),
+                &column(rows, |row| row.spent.unknown_calls),
+                &column(rows, |row| row.at_most),
+                &column(rows, |row| i64::from(row.calls)),
+                &column(rows, |row| i64::from(row.retries)),
+                &column(rows, |row| row.latency_us),
+                &column(rows, |row| row.transcript.map(|transcript| transcript.segment.as_str())),
+                &column(rows, |row| row.transcript.map(|transcript| i64::from(transcript.line))),
+            ],
+        )
+        .await?;
+    all_changed("write attempts", rows.len(), found)
+}
+
+pub(super) async fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Result<(), Fault> {
+    let locked = cells::lock(tx, reports.iter().map(|(open, _)| &open.key)).await?;
+    let mut ids = Vec::with_capacity(reports.len());
+    for (open, _) in reports {
+        ids.push((locked.place(&open.key)?, &open.id));
+    }
+    let mut befores = befores(tx, &ids).await?;
+    let mut deltas = Deltas::new();
+    let mut rows = BTreeMap::new();
+    for ((open, worker), attempt) in reports.iter().zip(ids) {
+        let (place, _) = attempt;
+        let before = befores.get(&attempt).copied();
+        if let Some(row) = AttemptWrite::open(place, before, open, worker)? {
+            deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
+            befores.insert(attempt, row.as_before());
+            rows.insert(attempt, row);
+        }
+    }
+    let rows: Vec<_> = rows.into_values().collect();
+    tokio::try_join!(put(tx, &rows), cells::add(tx, &deltas))?;
+    Ok(())
+}
+
+pub(super) async fn record_handover(
+    tx: &Transaction<'_>,
+    key: &SessionKey,
+    attempt: &Attempt,
+    usage: Usage,
+    cost: CostSum,
+) -> Result<(), Fault> {
+    let place = cells::lock(tx, std::iter::once(key)).await?.place(key)?;
+    let before = befores(tx, &[(place, &attempt.id)]).await?.into_values().next();
+    if !hands_over(before) {
+        return Ok(());
+    }
+    let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, usage, cost)?;
+    let mut deltas = Deltas::new();
+    deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
+    let rows = [row];
+    tokio::try_join!(put(tx, &rows), cells::add(tx, &deltas))?;
+    Ok(())
+}
+
+pub(super) async fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -> Result<u64, Fault> {
+    let number = number(tx, sweep).await?;
+    cells::lock_sweep(tx, number).await?;
+    let update = tx
+        .prepare_cached(
+            "UPDATE attempts SET state = 'lost', ended_at_ns = $2 WHERE sweep = $1 AND state = 'open'
+             RETURNING cell, known, unknown_calls",
+        )
+        .await?;
+    let closed = tx.query(&update, &[&number, &stored_time(at, "ended_at")?]).await?;
+    let mut deltas = Deltas::new();
+    for row in &closed {
+        // The money is in the cell already; what changes is that it bought nothing.
+        let delta = deltas.entry((number, row.try_get(0)?)).or_default();
+        delta.wasted_known += row.try_get::<_, i64>(1)?;
+        delta.wasted_unknown_calls += row.try_get::<_, i64>(2)?;
+    }
+    cells::add(tx, &deltas).await?;
+    Ok(closed.len() as u64)
+}
+
+pub(super) async fn highest(
+    client: &Object,
+    sweep: &SweepId,
+    cell: CellIndex,
+    items: &[ItemIndex],
+) -> Result<BTreeMap<ItemIndex, u32>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT item, max(number) FROM attempts WHERE sweep = $1 AND cell = $2 AND item = ANY ($3) GROUP BY item",
+        )
+        .await?;
+    let items = column(items, |item| i64::from(item.0));
+    let mut highest = BTreeMap::new();
+    for row in client.query(&select, &[&number, &i64::from(cell.0), &items]).await? {
+        highest.insert(ItemIndex(small(row.try_get(0)?, "item")?), small(row.try_get(1)?, "attempts.number")?);
+    }
+    Ok(highest)
+}
+
+pub(super) async fn all(client: &Object, sweep: &SweepId) -> Result<Vec<AttemptRow>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
+                    input, cached_input, output, reasoning, known, unknown_calls, at_most,
+                    calls, retries, latency_us, segment, line
+             FROM attempts WHERE sweep = $1 ORDER BY cell, item, number, id COLLATE \"C\"",
+        )
+        .await?;
+    client.query(&select, &[&number]).await?.iter().map(|row| attempt(sweep, row)).collect()
+}
+
+fn attempt(sweep: &SweepId, row: &Row) -> Result<AttemptRow, Fault> {
+    let kind: Option<&str> = row.try_get(8)?;
+    let spent = spent(row, 10)?;
+    let segment: Option<String> = row.try_get(20)?;
+    let line = row.try_get::<_, Option<i64>>(21)?.map(|line| small(line, "attempts.line")).transpose()?;
+    Ok(AttemptRow {
+        key: key(sweep, row.try_get(0)?, row.try_get(1)?)?,
+        id: parsed(row.try_get(2)?, "attempts.id")?,
+        number: small(row.try_get(3)?, "attempts.number")?,
+        worker: parsed(row.try_get(4)?, "attempts.worker")?,
+        state: AttemptState::read(row.try_get(5)?)?,
+        started_at: time(row.try_get(6)?, "started_at")?,
+        ended_at: row.try_get::<_, Option<i64>>(7)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
+        outcome: match kind {
+            Some(kind) => Some(outcome(kind, row.try_get(9)?)?),
+            None => None,
+        },
+        usage: spent.usage()?,
+        cost: spent.cost()?,
+        at_most: money(row.try_get(16)?, "at_most")?,
+        calls: small(row.try_get(17)?, "calls")?,
+        retries: small(row.try_get(18)?, "retries")?,
+        latency_us: large(row.try_get(19)?, "latency_us")?,
+        transcript: segment.zip(line).map(|(segment, line)| TranscriptRef { segment, line }),
+    })
+}

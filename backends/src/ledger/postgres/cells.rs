@@ -1,0 +1,128 @@
+//! The cells' locks and counters.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use deadpool_postgres::Transaction;
+use regatta_proto::{SessionKey, SweepId};
+
+use super::column;
+use super::pool::Fault;
+use crate::ledger::LedgerError;
+use crate::ledger::columns::Place;
+use crate::ledger::counters::Delta;
+
+/// Cells that this transaction has locked.
+#[derive(Debug)]
+pub(super) struct Locked(HashMap<SweepId, i64>);
+
+impl Locked {
+    /// The place of a session in one of these cells.
+    pub(super) fn place(&self, key: &SessionKey) -> Result<Place, LedgerError> {
+        let number = self.0.get(&key.sweep).ok_or_else(|| LedgerError::UnknownSweep { sweep: key.sweep.clone() })?;
+        Ok(Place::of(*number, key))
+    }
+}
+
+/// Locks the cells of some sessions in their order. Until the end of the transaction nobody else changes their sessions and
+/// attempts, so what is read about these afterwards stays true.
+pub(super) async fn lock<'k>(
+    tx: &Transaction<'_>,
+    keys: impl Iterator<Item = &'k SessionKey>,
+) -> Result<Locked, Fault> {
+    let wanted: BTreeSet<_> = keys.map(|key| (&key.sweep, key.cell)).collect();
+    let wanted: Vec<_> = wanted.into_iter().collect();
+    let select = tx
+        .prepare_cached(
+            "SELECT s.id, c.sweep, c.cell
+             FROM UNNEST($1::text[], $2::bigint[]) AS u (sweep, cell)
+             JOIN sweeps s ON s.id = u.sweep
+             JOIN cells c ON c.sweep = s.number AND c.cell = u.cell
+             ORDER BY c.sweep, c.cell FOR NO KEY UPDATE OF c",
+        )
+        .await?;
+    let sweeps = column(&wanted, |(sweep, _)| sweep.as_str());
+    let cells = column(&wanted, |(_, cell)| i64::from(cell.0));
+    let rows = tx.query(&select, &[&sweeps, &cells]).await?;
+    let mut numbers: HashMap<&str, i64> = HashMap::new();
+    let mut found: BTreeSet<(&str, i64)> = BTreeSet::new();
+    for row in &rows {
+        let sweep: &str = row.try_get(0)?;
+        numbers.insert(sweep, row.try_get(1)?);
+        found.insert((sweep, row.try_get(2)?));
+    }
+    let mut locked = HashMap::new();
+    for (sweep, cell) in wanted {
+        match numbers.get(sweep.as_str()) {
+            Some(number) if found.contains(&(sweep.as_str(), i64::from(cell.0))) => {
+                locked.insert(sweep.clone(), *number);
+            }
+            _ => {
+                // Say whether it is the sweep or only the cell.
+                super::planning::number(tx, sweep).await?;
+                return Err(LedgerError::UnknownCell { sweep: sweep.clone(), cell }.into());
+            }
+        }
+    }
+    Ok(Locked(locked))
+}
+
+/// Locks all cells of a sweep in their order.
+pub(super) async fn lock_sweep(tx: &Transaction<'_>, sweep: i64) -> Result<(), Fault> {
+    let select = tx.prepare_cached("SELECT cell FROM cells WHERE sweep = $1 ORDER BY cell FOR NO KEY UPDATE").await?;
+    tx.query(&select, &[&sweep]).await?;
+    Ok(())
+}
+
+/// Counter changes of a transaction, by sweep and cell.
+pub(super) type Deltas = BTreeMap<(i64, i64), Delta>;
+
+/// Adds everything to the cells, which are locked.
+pub(super) async fn add(tx: &Transaction<'_>, deltas: &Deltas) -> Result<(), Fault> {
+    let rows: Vec<_> = deltas.iter().filter(|(_, delta)| **delta != Delta::default()).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let update = tx
+        .prepare_cached(
+            "UPDATE cells c SET
+                 recorded = c.recorded + u.recorded, settled = c.settled + u.settled,
+                 measured = c.measured + u.measured, model_failures = c.model_failures + u.model_failures,
+                 not_measured = c.not_measured + u.not_measured,
+                 input = c.input + u.input, cached_input = c.cached_input + u.cached_input,
+                 output = c.output + u.output, reasoning = c.reasoning + u.reasoning,
+                 known = c.known + u.known, unknown_calls = c.unknown_calls + u.unknown_calls,
+                 wasted_known = c.wasted_known + u.wasted_known,
+                 wasted_unknown_calls = c.wasted_unknown_calls + u.wasted_unknown_calls
+             FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                         $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
+                         $13::bigint[], $14::bigint[], $15::bigint[])
+                 AS u (sweep, cell, recorded, settled, measured, model_failures, not_measured, input, cached_input,
+                       output, reasoning, known, unknown_calls, wasted_known, wasted_unknown_calls)
+             WHERE c.sweep = u.sweep AND c.cell = u.cell",
+        )
+        .await?;
+    let counter = |value: fn(&Delta) -> i64| column(&rows, |(_, delta)| value(delta));
+    let found = tx
+        .execute(
+            &update,
+            &[
+                &column(&rows, |((sweep, _), _)| *sweep),
+                &column(&rows, |((_, cell), _)| *cell),
+                &counter(|delta| delta.recorded),
+                &counter(|delta| delta.settled),
+                &counter(|delta| delta.measured),
+                &counter(|delta| delta.model_failures),
+                &counter(|delta| delta.not_measured),
+                &counter(|delta| delta.spent.input),
+                &counter(|delta| delta.spent.cached_input),
+                &counter(|delta| delta.spent.output),
+                &counter(|delta| delta.spent.reasoning),
+                &counter(|delta| delta.spent.known),
+                &counter(|delta| delta.spent.unknown_calls),
+                &counter(|delta| delta.wasted_known),
+                &counter(|delta| delta.wasted_unknown_calls),
+            ],
+        )
+        .await?;
+    super::all_changed("add to the cells' counters", rows.len(), found)
+}

@@ -1,0 +1,227 @@
+//! Questions, verdicts, and the sessions that wait for them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use bytes::Bytes;
+use deadpool_postgres::{Object, Transaction};
+use regatta_proto::{CostSum, Digest, JudgeOutcome, ModelRef, SweepId, Usage, Verdict};
+use tokio_postgres::Row;
+
+use super::column;
+use super::planning::number;
+use super::pool::Fault;
+use crate::ledger::AwaitingSession;
+use crate::ledger::columns::{cost, digest, digests, json, key, outcome, parsed, stored_json, usage};
+use crate::ledger::counters::Spent;
+
+pub(super) async fn verdicts(
+    client: &Object,
+    judge: &ModelRef,
+    questions: &[Digest],
+) -> Result<HashMap<Digest, Verdict>, Fault> {
+    let select = client
+        .prepare_cached("SELECT question, verdict::text FROM verdicts WHERE judge = $1 AND question = ANY ($2)")
+        .await?;
+    let questions = column(questions, |question| question.bytes().as_slice());
+    let mut verdicts = HashMap::new();
+    for row in client.query(&select, &[&judge.to_string(), &questions]).await? {
+        verdicts.insert(digest(row.try_get(0)?)?, json(row.try_get(1)?, "verdicts.verdict")?);
+    }
+    Ok(verdicts)
+}
+
+pub(super) async fn save(tx: &Transaction<'_>, outcomes: &[JudgeOutcome]) -> Result<(), Fault> {
+    let mut numbers: BTreeMap<&SweepId, i64> = BTreeMap::new();
+    for outcome in outcomes {
+        if !numbers.contains_key(&outcome.sweep) {
+            numbers.insert(&outcome.sweep, number(tx, &outcome.sweep).await?);
+        }
+    }
+    // All rows in one order, whoever writes them, so that two scorers with the same news wait for each other once at most.
+    let mut attempts: BTreeMap<(i64, &str), &JudgeOutcome> = BTreeMap::new();
+    for outcome in outcomes {
+        attempts.entry((numbers[&outcome.sweep], outcome.attempt.as_str())).or_insert(outcome);
+    }
+    let new = save_attempts(tx, &attempts).await?;
+    let mut verdicts: BTreeMap<(String, Digest), &Verdict> = BTreeMap::new();
+    let mut asked: Vec<(i64, String, Digest)> = Vec::new();
+    // In the order given, which decides between two answers.
+    for outcome in outcomes {
+        let place = (numbers[&outcome.sweep], outcome.attempt.as_str());
+        let is_new = new.contains(&(place.0, place.1.to_owned()));
+        if !is_new || !attempts.get(&place).is_some_and(|first| std::ptr::eq(*first, outcome)) {
+            continue;
+        }
+        let judge = outcome.judge.to_string();
+        for (question, verdict) in &outcome.verdicts {
+            verdicts.entry((judge.clone(), *question)).or_insert(verdict);
+            asked.push((place.0, judge.clone(), *question));
+        }
+        asked.extend(outcome.unanswered.iter().map(|(unanswered, _)| (place.0, judge.clone(), unanswered.digest)));
+    }
+    save_verdicts(tx, &verdicts).await?;
+    asked.sort();
+    forget_asked(tx, &asked).await
+}
+
+/// Inserts the attempts that are new, and returns these.
+async fn save_attempts(
+    tx: &Transaction<'_>,
+    attempts: &BTreeMap<(i64, &str), &JudgeOutcome>,
+) -> Result<HashSet<(i64, String)>, Fault> {
+    let mut spent = Vec::with_capacity(attempts.len());
+    let mut served = Vec::with_capacity(attempts.len());
+    for outcome in attempts.values() {
+        spent.push(Spent::of(outcome.usage, outcome.cost)?);
+        served.push(stored_json(&outcome.served, "served")?);
+    }
+    let insert = tx
+        .prepare_cached(
+            "INSERT INTO judge_attempts
+                 (sweep, id, judge, served, input, cached_input, output, reasoning, known, unknown_calls)
+             SELECT sweep, id, judge, served::json, input, cached_input, output, reasoning, known, unknown_calls
+             FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+                         $8::bigint[], $9::bigint[], $10::bigint[])
+                 AS u (sweep, id, judge, served, input, cached_input, output, reasoning, known, unknown_calls)
+             ON CONFLICT DO NOTHING RETURNING sweep, id",
+        )
+        .await?;
+    let rows = tx
+        .query(
+            &insert,
+            &[
+                &attempts.keys().map(|(sweep, _)| *sweep).collect::<Vec<_>>(),
+                &attempts.keys().map(|(_, id)| *id).collect::<Vec<_>>(),
+                &attempts.values().map(|outcome| outcome.judge.to_string()).collect::<Vec<_>>(),
+                &served,
+                &column(&spent, |spent| spent.input),
+                &column(&spent, |spent| spent.cached_input),
+                &column(&spent, |spent| spent.output),
+                &column(&spent, |spent| spent.reasoning),
+                &column(&spent, |spent| spent.known),
+                &column(&spent, |spent| spent.unknown_calls),
+            ],
+        )
+        .await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+async fn save_verdicts(tx: &Transaction<'_>, verdicts: &BTreeMap<(String, Digest), &Verdict>) -> Result<(), Fault> {
+    let mut texts = Vec::with_capacity(verdicts.len());
+    for verdict in verdicts.values() {
+        texts.push(stored_json(verdict, "verdict")?);
+    }
+    let insert = tx
+        .prepare_cached(
+            "INSERT INTO verdicts (judge, question, verdict)
+             SELECT judge, question, verdict::json
+             FROM UNNEST($1::text[], $2::bytea[], $3::text[]) AS u (judge, question, verdict) ON CONFLICT DO NOTHING",
+        )
+        .await?;
+    let judges: Vec<&str> = verdicts.keys().map(|(judge, _)| judge.as_str()).collect();
+    let questions: Vec<&[u8]> = verdicts.keys().map(|(_, question)| question.bytes().as_slice()).collect();
+    tx.execute(&insert, &[&judges, &questions, &texts]).await?;
+    Ok(())
+}
+
+/// Lets questions be asked again.
+async fn forget_asked(tx: &Transaction<'_>, asked: &[(i64, String, Digest)]) -> Result<(), Fault> {
+    let delete = tx
+        .prepare_cached(
+            "DELETE FROM asked a USING UNNEST($1::bigint[], $2::text[], $3::bytea[]) AS u (sweep, judge, question)
+             WHERE a.sweep = u.sweep AND a.judge = u.judge AND a.question = u.question",
+        )
+        .await?;
+    tx.execute(
+        &delete,
+        &[
+            &column(asked, |(sweep, _, _)| *sweep),
+            &column(asked, |(_, judge, _)| judge.as_str()),
+            &column(asked, |(_, _, question)| question.bytes().as_slice()),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn claim(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    judge: &ModelRef,
+    questions: &[Digest],
+) -> Result<Vec<Digest>, Fault> {
+    let number = number(tx, sweep).await?;
+    let insert = tx
+        .prepare_cached(
+            "INSERT INTO asked (sweep, judge, question)
+             SELECT $1, $2, question FROM UNNEST($3::bytea[]) AS u (question) ORDER BY question
+             ON CONFLICT DO NOTHING RETURNING question",
+        )
+        .await?;
+    let wanted = column(questions, |question| question.bytes().as_slice());
+    let mut claimed = HashSet::new();
+    for row in tx.query(&insert, &[&number, &judge.to_string(), &wanted]).await? {
+        claimed.insert(digest(row.try_get(0)?)?);
+    }
+    Ok(questions.iter().filter(|question| claimed.remove(*question)).copied().collect())
+}
+
+pub(super) async fn awaiting(
+    client: &Object,
+    sweep: &SweepId,
+    judge: &ModelRef,
+    questions: &[Digest],
+) -> Result<Vec<AwaitingSession>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "WITH found AS (
+                 SELECT DISTINCT cell, item FROM awaiting_questions WHERE sweep = $1 AND question = ANY ($3))
+             SELECT s.cell, s.item, s.item_id, s.outcome, s.cause, w.questions, w.transcript
+             FROM found
+             JOIN awaiting w ON w.sweep = $1 AND w.cell = found.cell AND w.item = found.item
+             JOIN sessions s ON s.sweep = $1 AND s.cell = found.cell AND s.item = found.item
+             WHERE w.judge = $2 AND s.state = 'awaiting' ORDER BY s.cell, s.item",
+        )
+        .await?;
+    let questions = column(questions, |question| question.bytes().as_slice());
+    let rows = client.query(&select, &[&number, &judge.to_string(), &questions]).await?;
+    rows.iter().map(|row| session(sweep, row)).collect()
+}
+
+pub(super) async fn awaiting_all(client: &Object, sweep: &SweepId) -> Result<Vec<AwaitingSession>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT s.cell, s.item, s.item_id, s.outcome, s.cause, w.questions, w.transcript
+             FROM awaiting w JOIN sessions s ON s.sweep = w.sweep AND s.cell = w.cell AND s.item = w.item
+             WHERE w.sweep = $1 AND s.state = 'awaiting' ORDER BY s.cell, s.item",
+        )
+        .await?;
+    client.query(&select, &[&number]).await?.iter().map(|row| session(sweep, row)).collect()
+}
+
+fn session(sweep: &SweepId, row: &Row) -> Result<AwaitingSession, Fault> {
+    Ok(AwaitingSession {
+        key: key(sweep, row.try_get(0)?, row.try_get(1)?)?,
+        item_id: parsed(row.try_get(2)?, "sessions.item_id")?,
+        outcome: outcome(row.try_get(3)?, row.try_get(4)?)?,
+        questions: digests(row.try_get(5)?)?,
+        transcript: Bytes::from(row.try_get::<_, Vec<u8>>(6)?),
+    })
+}
+
+pub(super) async fn costs(client: &Object, sweep: &SweepId) -> Result<(Usage, CostSum), Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT coalesce(sum(input), 0)::bigint, coalesce(sum(cached_input), 0)::bigint,
+                    coalesce(sum(output), 0)::bigint, coalesce(sum(reasoning), 0)::bigint,
+                    coalesce(sum(known), 0)::bigint, coalesce(sum(unknown_calls), 0)::bigint
+             FROM judge_attempts WHERE sweep = $1",
+        )
+        .await?;
+    let row = client.query_one(&select, &[&number]).await?;
+    let tokens = usage([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?])?;
+    Ok((tokens, cost([row.try_get(4)?, row.try_get(5)?])?))
+}

@@ -1,0 +1,232 @@
+//! Sweeps, cells and shards.
+
+use deadpool_postgres::{GenericClient, Object, Transaction};
+use jiff::Timestamp;
+use regatta_proto::{CellIndex, ShardIndex, SweepId, SweepState};
+use tokio_postgres::Row;
+
+use super::column;
+use super::pool::Fault;
+use crate::ledger::columns::{
+    cost, digest, large, money, parsed, small, stored_money, stored_time, time, unreadable, usage,
+};
+use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow};
+
+pub(super) async fn number(client: &impl GenericClient, sweep: &SweepId) -> Result<i64, Fault> {
+    let select = client.prepare_cached("SELECT number FROM sweeps WHERE id = $1").await?;
+    let row = client.query_opt(&select, &[&sweep.as_str()]).await?;
+    let row = row.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;
+    Ok(row.try_get(0)?)
+}
+
+pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
+    // Of several transactions at once, all but one wait here and then find the sweep there.
+    let insert = tx
+        .prepare_cached(
+            "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns) VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (id) DO NOTHING RETURNING number",
+        )
+        .await?;
+    let created = tx
+        .query_opt(
+            &insert,
+            &[
+                &sweep.id.as_str(),
+                &sweep.name,
+                &sweep.lock.bytes().as_slice(),
+                &SweepState::Running.as_str(),
+                &stored_money(sweep.budget, "budget")?,
+                &stored_time(sweep.created_at, "created_at")?,
+            ],
+        )
+        .await?;
+    let Some(created) = created else { return Ok(Created::AlreadyThere) };
+    let number: i64 = created.try_get(0)?;
+    add_cells(tx, number, sweep).await?;
+    add_shards(tx, number, sweep).await?;
+    Ok(Created::New)
+}
+
+async fn add_cells(tx: &Transaction<'_>, number: i64, sweep: &NewSweep) -> Result<(), Fault> {
+    let insert = tx
+        .prepare_cached(
+            "INSERT INTO cells (sweep, cell, benchmark, setting, model, trial, queue, items)
+             SELECT $1, * FROM UNNEST($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[],
+                                      $8::bigint[])",
+        )
+        .await?;
+    let cells = &sweep.cells;
+    tx.execute(
+        &insert,
+        &[
+            &number,
+            &column(cells, |new| i64::from(new.cell.index.0)),
+            &column(cells, |new| new.cell.benchmark.as_str()),
+            &column(cells, |new| new.cell.setting.as_str()),
+            &column(cells, |new| new.cell.model.to_string()),
+            &column(cells, |new| i64::from(new.cell.trial.0)),
+            &column(cells, |new| new.queue.as_str()),
+            &column(cells, |new| i64::from(new.items)),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+async fn add_shards(tx: &Transaction<'_>, number: i64, sweep: &NewSweep) -> Result<(), Fault> {
+    let unknown = sweep.shards.iter().find(|shard| !sweep.cells.iter().any(|new| new.cell.index == shard.cell));
+    if let Some(shard) = unknown {
+        return Err(LedgerError::UnknownCell { sweep: sweep.id.clone(), cell: shard.cell }.into());
+    }
+    let insert = tx
+        .prepare_cached(
+            "INSERT INTO shards (sweep, shard, cell, queue, first, count, state)
+             SELECT $1, u.shard, u.cell, c.queue, u.first, u.count, $6
+             FROM UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (shard, cell, first, count)
+             JOIN cells c ON c.sweep = $1 AND c.cell = u.cell",
+        )
+        .await?;
+    let shards = &sweep.shards;
+    tx.execute(
+        &insert,
+        &[
+            &number,
+            &column(shards, |shard| i64::from(shard.index.0)),
+            &column(shards, |shard| i64::from(shard.cell.0)),
+            &column(shards, |shard| i64::from(shard.first)),
+            &column(shards, |shard| i64::from(shard.count)),
+            &ShardState::Planned.as_str(),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
+    let select = client
+        .prepare_cached(
+            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns FROM sweeps
+             WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC",
+        )
+        .await?;
+    client.query(&select, &[&only.map(SweepId::as_str)]).await?.iter().map(sweep).collect()
+}
+
+fn sweep(row: &Row) -> Result<SweepRow, Fault> {
+    let state: &str = row.try_get(3)?;
+    Ok(SweepRow {
+        id: parsed(row.try_get(0)?, "sweeps.id")?,
+        name: row.try_get(1)?,
+        lock: digest(row.try_get(2)?)?,
+        state: state.parse().map_err(|_| unreadable("sweeps.state", state))?,
+        budget: money(row.try_get(4)?, "budget")?,
+        created_at: time(row.try_get(5)?, "created_at")?,
+        ended_at: row.try_get::<_, Option<i64>>(6)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
+    })
+}
+
+pub(super) async fn transition(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    from: &[SweepState],
+    to: SweepState,
+    at: Timestamp,
+) -> Result<bool, Fault> {
+    let number = number(tx, sweep).await?;
+    let update = tx
+        .prepare_cached("UPDATE sweeps SET state = $3, ended_at_ns = $4 WHERE number = $1 AND state = ANY ($2)")
+        .await?;
+    let from = column(from, |state| state.as_str());
+    let ended_at = if to.is_end() { Some(stored_time(at, "ended_at")?) } else { None };
+    Ok(tx.execute(&update, &[&number, &from, &to.as_str(), &ended_at]).await? == 1)
+}
+
+/// Shards of a sweep in order: all, or the next ones of a queue that are still to be dispatched.
+pub(super) async fn shards(
+    client: &Object,
+    sweep: &SweepId,
+    next: Option<(&str, u32)>,
+) -> Result<Vec<ShardRow>, Fault> {
+    let number = number(client, sweep).await?;
+    let rows = match next {
+        None => {
+            let select = client
+                .prepare_cached("SELECT shard, cell, first, count, state FROM shards WHERE sweep = $1 ORDER BY shard")
+                .await?;
+            client.query(&select, &[&number]).await?
+        }
+        Some((queue, limit)) => {
+            let select = client
+                .prepare_cached(
+                    "SELECT shard, cell, first, count, state FROM shards
+                     WHERE sweep = $1 AND queue = $2 AND state <> 'dispatched' ORDER BY shard LIMIT $3",
+                )
+                .await?;
+            client.query(&select, &[&number, &queue, &i64::from(limit)]).await?
+        }
+    };
+    rows.iter().map(shard).collect()
+}
+
+fn shard(row: &Row) -> Result<ShardRow, Fault> {
+    Ok(ShardRow {
+        index: ShardIndex(small(row.try_get(0)?, "shard")?),
+        cell: CellIndex(small(row.try_get(1)?, "cell")?),
+        first: small(row.try_get(2)?, "first")?,
+        count: small(row.try_get(3)?, "count")?,
+        state: ShardState::read(row.try_get(4)?)?,
+    })
+}
+
+pub(super) async fn mark_shard(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    shard: ShardIndex,
+    state: ShardState,
+    dispatched: u32,
+) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
+    let shard_number = i64::from(shard.0);
+    // The cell first: every writer begins with its lock.
+    let add = tx
+        .prepare_cached(
+            "UPDATE cells SET dispatched = dispatched + $3
+             WHERE sweep = $1 AND cell = (SELECT cell FROM shards WHERE sweep = $1 AND shard = $2)",
+        )
+        .await?;
+    if tx.execute(&add, &[&number, &shard_number, &i64::from(dispatched)]).await? != 1 {
+        return Err(LedgerError::UnknownShard { sweep: sweep.clone(), shard }.into());
+    }
+    let update = tx.prepare_cached("UPDATE shards SET state = $3 WHERE sweep = $1 AND shard = $2").await?;
+    tx.execute(&update, &[&number, &shard_number, &state.as_str()]).await?;
+    Ok(())
+}
+
+pub(super) async fn progress(client: &Object, sweep: &SweepId) -> Result<Vec<CellProgress>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT cell, queue, items, dispatched, recorded, settled, measured, model_failures, not_measured,
+                    input, cached_input, output, reasoning, known, unknown_calls, wasted_known, wasted_unknown_calls
+             FROM cells WHERE sweep = $1 ORDER BY cell",
+        )
+        .await?;
+    client.query(&select, &[&number]).await?.iter().map(cell).collect()
+}
+
+fn cell(row: &Row) -> Result<CellProgress, Fault> {
+    Ok(CellProgress {
+        index: CellIndex(small(row.try_get(0)?, "cell")?),
+        queue: row.try_get(1)?,
+        items: large(row.try_get(2)?, "items")?,
+        dispatched: large(row.try_get(3)?, "dispatched")?,
+        recorded: large(row.try_get(4)?, "recorded")?,
+        settled: large(row.try_get(5)?, "settled")?,
+        measured: large(row.try_get(6)?, "measured")?,
+        model_failures: large(row.try_get(7)?, "model_failures")?,
+        not_measured: large(row.try_get(8)?, "not_measured")?,
+        usage: usage([row.try_get(9)?, row.try_get(10)?, row.try_get(11)?, row.try_get(12)?])?,
+        cost: cost([row.try_get(13)?, row.try_get(14)?])?,
+        wasted: cost([row.try_get(15)?, row.try_get(16)?])?,
+    })
+}

@@ -1,0 +1,231 @@
+//! Connections, transactions, and which errors are worth another try.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Transaction};
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::ledger::{LedgerError, StoreError};
+
+/// Transactions that the server aborted in favour of another one are tried this often in all.
+const TRIES: u32 = 5;
+
+/// How long a call waits for a free connection before it fails.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long connecting may take, per host and with TLS and log-in.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Nothing in a transaction waits for anything outside the database, so longer waits mean that a process hangs: its locks are
+/// taken away, and who waits for them is told.
+const SESSION_SETTINGS: &str = "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '90s'";
+
+/// How to reach the database.
+#[derive(Clone)]
+pub struct PostgresConfig {
+    /// `postgres://user:password@host:port/database`; with `?sslmode=require` the connection is encrypted and the server's
+    /// certificate checked against the system's roots (`verify-ca` and `verify-full` mean the same), else it is plain.
+    pub url: String,
+    /// Most connections of this process.
+    pub pool_size: usize,
+}
+
+impl fmt::Debug for PostgresConfig {
+    /// Without the URL, which may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresConfig").field("pool_size", &self.pool_size).finish_non_exhaustive()
+    }
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Postgres(tokio_postgres::Error),
+    Ledger(LedgerError),
+}
+
+impl From<tokio_postgres::Error> for Fault {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
+}
+impl From<LedgerError> for Fault {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+impl Fault {
+    fn during(self, action: &'static str) -> LedgerError {
+        match self {
+            Self::Postgres(error) => LedgerError::Store { action, source: StoreError::Postgres { source: error } },
+            Self::Ledger(error) => error,
+        }
+    }
+
+    /// The server undid everything because of somebody else's transaction; the same may succeed at once.
+    fn is_collision(&self) -> bool {
+        let Self::Postgres(error) = self else { return false };
+        matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED))
+    }
+}
+
+/// The process's connections.
+#[derive(Debug, Clone)]
+pub(super) struct Connections(Pool);
+
+impl Connections {
+    pub(super) fn prepare(config: &PostgresConfig) -> Result<(Self, String), LedgerError> {
+        let (settings, encrypted) = parse(&config.url)?;
+        let location = location(&settings);
+        let failed = |source| LedgerError::Open { location: location.clone(), source };
+        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = if encrypted {
+            Manager::from_config(settings, tls().map_err(failed)?, manager)
+        } else {
+            Manager::from_config(settings, NoTls, manager)
+        };
+        let settle_in = Hook::async_fn(|client, _| {
+            Box::pin(async move { client.batch_execute(SESSION_SETTINGS).await.map_err(HookError::Backend) })
+        });
+        let pool = Pool::builder(manager)
+            .max_size(config.pool_size.max(1))
+            .wait_timeout(Some(WAIT_TIMEOUT))
+            .create_timeout(Some(CONNECT_TIMEOUT))
+            .recycle_timeout(Some(CONNECT_TIMEOUT))
+            .post_create(settle_in)
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| failed(StoreError::Pool(Box::new(error))))?;
+        Ok((Self(pool), location))
+    }
+
+    pub(super) async fn one(&self, action: &'static str) -> Result<Object, LedgerError> {
+        let unavailable = |error| LedgerError::Store { action, source: StoreError::Pool(Box::new(error)) };
+        self.0.get().await.map_err(unavailable)
+    }
+
+    /// Runs `body` outside of a transaction: each statement sees what is committed.
+    pub(super) async fn read<T>(
+        &self,
+        action: &'static str,
+        body: impl AsyncFnOnce(&Object) -> Result<T, Fault>,
+    ) -> Result<T, LedgerError> {
+        let client = self.one(action).await?;
+        body(&client).await.map_err(|fault| fault.during(action))
+    }
+
+    /// Runs `body` in a transaction, again when it collided with another one. All of it is kept, or nothing.
+    pub(super) async fn write<T>(
+        &self,
+        action: &'static str,
+        body: impl AsyncFn(&Transaction<'_>) -> Result<T, Fault>,
+    ) -> Result<T, LedgerError> {
+        let mut tried = 1;
+        loop {
+            let mut client = self.one(action).await?;
+            let result = async {
+                let transaction = client.transaction().await?;
+                let value = body(&transaction).await?;
+                transaction.commit().await?;
+                Ok::<T, Fault>(value)
+            };
+            match result.await {
+                Err(fault) if fault.is_collision() && tried < TRIES => {
+                    tracing::debug!(
+                        ledger.action = action,
+                        ledger.tried = tried,
+                        "transaction collided and is tried again"
+                    );
+                    tried += 1;
+                }
+                result => return result.map_err(|fault| fault.during(action)),
+            }
+        }
+    }
+}
+
+/// The driver's settings, and whether to encrypt.
+fn parse(url: &str) -> Result<(Config, bool), LedgerError> {
+    // rustls always verifies in full, so the stricter modes, which the driver does not know, need nothing more.
+    let known = url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
+    let mut settings: Config = known.parse().map_err(|error| LedgerError::Open {
+        location: "of the Postgres URL".to_owned(),
+        source: StoreError::Postgres { source: error },
+    })?;
+    let encrypted = settings.get_ssl_mode() == SslMode::Require;
+    if !encrypted {
+        settings.ssl_mode(SslMode::Disable);
+    }
+    if settings.get_application_name().is_none() {
+        settings.application_name("regatta");
+    }
+    if settings.get_connect_timeout().is_none() {
+        settings.connect_timeout(CONNECT_TIMEOUT);
+    }
+    Ok((settings, encrypted))
+}
+
+/// `host/database`, for messages; never a password.
+fn location(settings: &Config) -> String {
+    let hosts: Vec<String> = settings
+        .get_hosts()
+        .iter()
+        .map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        })
+        .collect();
+    format!("{}/{}", hosts.join(","), settings.get_dbname().unwrap_or_default())
+}
+
+fn tls() -> Result<MakeRustlsConnect, StoreError> {
+    let mut roots = RootCertStore::empty();
+    let system = rustls_native_certs::load_native_certs();
+    let (added, _) = roots.add_parsable_certificates(system.certs);
+    if added == 0 {
+        return Err(StoreError::Tls("no root certificates were found on this system".into()));
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| StoreError::Tls(Box::new(error)))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_sslmode_that_asks_for_it_encrypts() {
+        let encrypted = |query: &str| parse(&format!("postgres://u:p@h/d{query}")).unwrap().1;
+        assert_eq!(["", "?sslmode=disable", "?sslmode=prefer"].map(encrypted), [false; 3]);
+        assert_eq!(["?sslmode=require", "?sslmode=verify-ca", "?sslmode=verify-full"].map(encrypted), [true; 3]);
+    }
+
+    #[test]
+    fn messages_name_host_and_database_and_no_password() {
+        let (settings, _) = parse("postgres://me:secret@db.example:5433/regatta").unwrap();
+        assert_eq!(location(&settings), "db.example/regatta");
+        let config = PostgresConfig { url: "postgres://me:secret@h/d".to_owned(), pool_size: 3 };
+        assert!(!format!("{config:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_url_that_is_none_is_refused_without_showing_it() {
+        let error = parse("postgres://me:secret@h:notaport/d").unwrap_err().to_string();
+        assert!(
+            error.starts_with("failed to open the ledger of the Postgres URL: invalid connection string"),
+            "{error}"
+        );
+        assert!(!error.contains("secret"), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! What a resume undoes.
+
+use deadpool_postgres::Transaction;
+use regatta_proto::{Cause, SweepId};
+
+use super::cells::{self, Deltas};
+use super::planning::number;
+use super::pool::Fault;
+use crate::ledger::Reopened;
+use crate::ledger::columns::large;
+
+pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, Fault> {
+    let number = number(tx, sweep).await?;
+    cells::lock_sweep(tx, number).await?;
+    let mut deltas = Deltas::new();
+    await_again(tx, number, &mut deltas).await?;
+    remove_unmeasured(tx, number, &mut deltas).await?;
+    cells::add(tx, &deltas).await?;
+    // Nobody works on the sweep, so no question is on its way.
+    tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
+    let to_judge = tx
+        .query_one(
+            "SELECT count(*) FROM awaiting w
+             JOIN sessions s ON s.sweep = w.sweep AND s.cell = w.cell AND s.item = w.item
+             WHERE w.sweep = $1 AND s.state = 'awaiting'",
+            &[&number],
+        )
+        .await?;
+    Ok(Reopened { to_run: plan_again(tx, number).await?, to_judge: large(to_judge.try_get(0)?, "to_judge")? })
+}
+
+/// Sessions whose judge was unavailable, and whose transcript is kept, wait again.
+async fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
+    let rows = tx
+        .query(
+            "UPDATE sessions s SET state = 'awaiting', outcome = a.outcome, cause = a.cause
+             FROM awaiting w, attempts a
+             WHERE w.sweep = $1
+               AND s.sweep = $1 AND s.cell = w.cell AND s.item = w.item
+               AND s.state = 'settled' AND s.outcome = 'not_measured' AND s.cause = $2
+               AND a.sweep = $1 AND a.cell = w.cell AND a.item = w.item AND a.id = s.attempt
+             RETURNING s.cell",
+            &[&sweep, &Cause::JudgeUnavailable.as_str()],
+        )
+        .await?;
+    for row in rows {
+        let delta = deltas.entry((sweep, row.try_get(0)?)).or_default();
+        delta.settled -= 1;
+        delta.not_measured -= 1;
+    }
+    Ok(())
+}
+
+/// The other unmeasured sessions lose their row, and what was paid for them is wasted.
+async fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
+    let rows = tx
+        .query(
+            "UPDATE attempts a SET state = 'waste' FROM sessions s
+             WHERE s.sweep = $1 AND s.state = 'settled' AND s.outcome = 'not_measured'
+               AND a.sweep = $1 AND a.cell = s.cell AND a.item = s.item AND a.state IN ('recorded', 'handed_over')
+             RETURNING a.cell, a.known, a.unknown_calls",
+            &[&sweep],
+        )
+        .await?;
+    for row in rows {
+        let delta = deltas.entry((sweep, row.try_get(0)?)).or_default();
+        delta.wasted_known += row.try_get::<_, i64>(1)?;
+        delta.wasted_unknown_calls += row.try_get::<_, i64>(2)?;
+    }
+    let rows = tx
+        .query(
+            "DELETE FROM sessions WHERE sweep = $1 AND state = 'settled' AND outcome = 'not_measured' RETURNING cell",
+            &[&sweep],
+        )
+        .await?;
+    for row in rows {
+        let delta = deltas.entry((sweep, row.try_get(0)?)).or_default();
+        delta.recorded -= 1;
+        delta.settled -= 1;
+        delta.not_measured -= 1;
+    }
+    Ok(())
+}
+
+/// Plans all shards of every cell that lacks sessions, and counts these. Which shards lack them only the selection knows;
+/// dispatching a whole one again costs a look at what is recorded.
+async fn plan_again(tx: &Transaction<'_>, sweep: i64) -> Result<u64, Fault> {
+    tx.execute(
+        "UPDATE shards SET state = 'planned' WHERE sweep = $1
+         AND cell IN (SELECT cell FROM cells WHERE sweep = $1 AND recorded < items)",
+        &[&sweep],
+    )
+    .await?;
+    tx.execute("UPDATE cells SET dispatched = recorded WHERE sweep = $1 AND recorded < items", &[&sweep]).await?;
+    let missing = tx
+        .query_one(
+            "SELECT coalesce(sum(items - recorded), 0)::bigint FROM cells WHERE sweep = $1 AND recorded < items",
+            &[&sweep],
+        )
+        .await?;
+    Ok(large(missing.try_get(0)?, "to_run")?)
+}

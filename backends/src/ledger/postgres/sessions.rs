@@ -1,0 +1,378 @@
+//! Sessions: recorded, settled, read.
+
+use std::collections::HashSet;
+
+use deadpool_postgres::{Object, Transaction};
+use regatta_proto::{Cause, CellIndex, Digest, ItemIndex, Outcome, SweepId};
+use serde_json::Value;
+use tokio_postgres::Row;
+
+use super::attempts::{befores, put};
+use super::cells::{self, Deltas};
+use super::planning::number;
+use super::pool::Fault;
+use super::{all_changed, column};
+use crate::ledger::columns::{
+    DIGEST_LENGTH, Place, cost, json, large, outcome, parsed, small, stored_digests, stored_json, unreadable, usage,
+};
+use crate::ledger::counters::{AttemptWrite, classify, keeps_transcript};
+use crate::ledger::{
+    AttemptState, RecordState, Recorded, SessionRecord, SessionRow, Settlement, SettlementResult, TranscriptRef,
+};
+
+pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<Vec<Recorded>, Fault> {
+    let locked = cells::lock(tx, records.iter().map(|record| &record.key)).await?;
+    let mut ids = Vec::with_capacity(records.len());
+    for record in records {
+        ids.push((locked.place(&record.key)?, &record.attempt.id));
+    }
+    let (mut befores, mut there) = tokio::try_join!(befores(tx, &ids), there(tx, &ids))?;
+    let mut results = Vec::with_capacity(records.len());
+    let mut deltas = Deltas::new();
+    let mut attempts = Vec::new();
+    let mut firsts = Vec::new();
+    for (record, attempt) in records.iter().zip(ids) {
+        let (place, _) = attempt;
+        let before = befores.get(&attempt).copied();
+        let result = classify(before, there.contains(&place));
+        results.push(result);
+        let state = match result {
+            Recorded::Repeat => continue,
+            Recorded::Waste => AttemptState::Waste,
+            Recorded::First => AttemptState::Recorded,
+        };
+        let row = AttemptWrite::reported(place, state, record)?;
+        let delta = deltas.entry((place.sweep, place.cell)).or_default();
+        delta.attempt(before, row.as_before());
+        if result == Recorded::First {
+            delta.recorded += 1;
+            if matches!(record.state, RecordState::Settled { .. }) {
+                delta.settled(&record.outcome);
+            }
+            there.insert(place);
+            firsts.push((place, record));
+        }
+        befores.insert(attempt, row.as_before());
+        attempts.push(row);
+    }
+    tokio::try_join!(put(tx, &attempts), insert(tx, &firsts), wait(tx, &firsts), cells::add(tx, &deltas))?;
+    Ok(results)
+}
+
+/// Which of the places have a session.
+async fn there<T>(tx: &Transaction<'_>, places: &[(Place, T)]) -> Result<HashSet<Place>, Fault> {
+    let select = tx
+        .prepare_cached(
+            "SELECT s.sweep, s.cell, s.item FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[]) AS u (sweep, cell, item)
+             JOIN sessions s ON s.sweep = u.sweep AND s.cell = u.cell AND s.item = u.item",
+        )
+        .await?;
+    let mut there = HashSet::new();
+    for row in tx
+        .query(
+            &select,
+            &[
+                &column(places, |(place, _)| place.sweep),
+                &column(places, |(place, _)| place.cell),
+                &column(places, |(place, _)| place.item),
+            ],
+        )
+        .await?
+    {
+        there.insert(Place { sweep: row.try_get(0)?, cell: row.try_get(1)?, item: row.try_get(2)? });
+    }
+    Ok(there)
+}
+
+async fn insert(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Result<(), Fault> {
+    if firsts.is_empty() {
+        return Ok(());
+    }
+    let mut states = Vec::with_capacity(firsts.len());
+    let mut scores = Vec::with_capacity(firsts.len());
+    let mut served = Vec::with_capacity(firsts.len());
+    for (_, record) in firsts {
+        let (state, score) = match &record.state {
+            RecordState::Settled { scores: Value::Null } => ("settled", None),
+            RecordState::Settled { scores } => ("settled", Some(stored_json(scores, "scores")?)),
+            RecordState::Awaiting { .. } => ("awaiting", None),
+        };
+        states.push(state);
+        scores.push(score);
+        served.push(stored_json(&record.served, "served")?);
+    }
+    let insert = tx
+        .prepare_cached(
+            "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served)
+             SELECT sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores::json, served::json
+             FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
+                         $8::text[], $9::text[], $10::text[], $11::text[])
+                 AS u (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served)",
+        )
+        .await?;
+    let found = tx
+        .execute(
+            &insert,
+            &[
+                &column(firsts, |(place, _)| place.sweep),
+                &column(firsts, |(place, _)| place.cell),
+                &column(firsts, |(place, _)| place.item),
+                &column(firsts, |(_, record)| record.item_id.as_str()),
+                &column(firsts, |(_, record)| record.task.as_str()),
+                &column(firsts, |(_, record)| record.attempt.id.as_str()),
+                &states,
+                &column(firsts, |(_, record)| record.outcome.as_str()),
+                &column(firsts, |(_, record)| record.outcome.cause().map(Cause::as_str)),
+                &scores,
+                &served,
+            ],
+        )
+        .await?;
+    all_changed("insert sessions", firsts.len(), found)
+}
+
+/// Keeps what sessions wait for.
+async fn wait(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Result<(), Fault> {
+    let mut places = Vec::new();
+    let mut judges = Vec::new();
+    let mut questions = Vec::new();
+    let mut transcripts = Vec::new();
+    let mut asked: Vec<(Place, &Digest)> = Vec::new();
+    for (place, record) in firsts {
+        if let RecordState::Awaiting { judge, questions: of_session, transcript } = &record.state {
+            places.push(*place);
+            judges.push(judge.to_string());
+            questions.push(stored_digests(of_session));
+            transcripts.push(&transcript[..]);
+            asked.extend(of_session.iter().map(|question| (*place, question)));
+        }
+    }
+    if places.is_empty() {
+        return Ok(());
+    }
+    let insert = tx
+        .prepare_cached(
+            "INSERT INTO awaiting (sweep, cell, item, judge, questions, transcript)
+             SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bytea[], $6::bytea[])",
+        )
+        .await?;
+    let index = tx
+        .prepare_cached(
+            "INSERT INTO awaiting_questions (sweep, question, cell, item)
+             SELECT * FROM UNNEST($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[]) ON CONFLICT DO NOTHING",
+        )
+        .await?;
+    let found = tx
+        .execute(
+            &insert,
+            &[
+                &column(&places, |place| place.sweep),
+                &column(&places, |place| place.cell),
+                &column(&places, |place| place.item),
+                &judges,
+                &questions,
+                &transcripts,
+            ],
+        )
+        .await?;
+    all_changed("keep what sessions wait for", places.len(), found)?;
+    tx.execute(
+        &index,
+        &[
+            &column(&asked, |(place, _)| place.sweep),
+            &column(&asked, |(_, question)| question.bytes().as_slice()),
+            &column(&asked, |(place, _)| place.cell),
+            &column(&asked, |(place, _)| place.item),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+/// A session as it is about to be settled.
+struct Settled {
+    place: Place,
+    outcome: Outcome,
+    scores: Option<String>,
+}
+
+pub(super) async fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> Result<u64, Fault> {
+    let locked = cells::lock(tx, settlements.iter().map(|settlement| &settlement.key)).await?;
+    let mut wanted = Vec::with_capacity(settlements.len());
+    for settlement in settlements {
+        wanted.push((locked.place(&settlement.key)?, &settlement.result));
+    }
+    let mut deltas = Deltas::new();
+    let mut settled: Vec<Settled> = Vec::new();
+    let mut answered: Vec<(Place, Vec<u8>)> = Vec::new();
+    let mut seen = HashSet::new();
+    for row in waiting(tx, &wanted).await? {
+        let at: i64 = row.try_get(0)?;
+        let of_row = usize::try_from(at - 1).ok().and_then(|at| wanted.get(at));
+        let (place, result) = of_row.ok_or_else(|| unreadable("ordinality", at))?;
+        if !seen.insert(*place) {
+            continue;
+        }
+        let (outcome, scores) = match result {
+            SettlementResult::Scored(Value::Null) => (outcome(row.try_get(1)?, row.try_get(2)?)?, None),
+            SettlementResult::Scored(scores) => {
+                (outcome(row.try_get(1)?, row.try_get(2)?)?, Some(stored_json(scores, "scores")?))
+            }
+            SettlementResult::NotMeasured(cause) => (Outcome::NotMeasured { cause: *cause }, None),
+        };
+        deltas.entry((place.sweep, place.cell)).or_default().settled(&outcome);
+        if !outcome.cause().is_some_and(keeps_transcript) {
+            answered.push((*place, row.try_get::<_, Option<Vec<u8>>>(3)?.unwrap_or_default()));
+        }
+        settled.push(Settled { place: *place, outcome, scores });
+    }
+    tokio::try_join!(update(tx, &settled), forget(tx, &answered), cells::add(tx, &deltas))?;
+    Ok(settled.len() as u64)
+}
+
+/// Those of the sessions that wait: position (from 1), outcome, cause, questions.
+async fn waiting<T>(tx: &Transaction<'_>, wanted: &[(Place, T)]) -> Result<Vec<Row>, Fault> {
+    let select = tx
+        .prepare_cached(
+            "SELECT u.at, s.outcome, s.cause, w.questions
+             FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS u (sweep, cell, item, at)
+             JOIN sessions s ON s.sweep = u.sweep AND s.cell = u.cell AND s.item = u.item
+             LEFT JOIN awaiting w ON w.sweep = u.sweep AND w.cell = u.cell AND w.item = u.item
+             WHERE s.state = 'awaiting' ORDER BY u.at",
+        )
+        .await?;
+    Ok(tx
+        .query(
+            &select,
+            &[
+                &column(wanted, |(place, _)| place.sweep),
+                &column(wanted, |(place, _)| place.cell),
+                &column(wanted, |(place, _)| place.item),
+            ],
+        )
+        .await?)
+}
+
+async fn update(tx: &Transaction<'_>, settled: &[Settled]) -> Result<(), Fault> {
+    if settled.is_empty() {
+        return Ok(());
+    }
+    let update = tx
+        .prepare_cached(
+            "UPDATE sessions s SET state = 'settled', outcome = u.outcome, cause = u.cause, scores = u.scores::json
+             FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[])
+                 AS u (sweep, cell, item, outcome, cause, scores)
+             WHERE s.sweep = u.sweep AND s.cell = u.cell AND s.item = u.item",
+        )
+        .await?;
+    let found = tx
+        .execute(
+            &update,
+            &[
+                &column(settled, |one| one.place.sweep),
+                &column(settled, |one| one.place.cell),
+                &column(settled, |one| one.place.item),
+                &column(settled, |one| one.outcome.as_str()),
+                &column(settled, |one| one.outcome.cause().map(Cause::as_str)),
+                &column(settled, |one| one.scores.as_deref()),
+            ],
+        )
+        .await?;
+    all_changed("settle sessions", settled.len(), found)
+}
+
+/// Removes what settled sessions waited for.
+async fn forget(tx: &Transaction<'_>, answered: &[(Place, Vec<u8>)]) -> Result<(), Fault> {
+    if answered.is_empty() {
+        return Ok(());
+    }
+    let delete = tx
+        .prepare_cached(
+            "DELETE FROM awaiting w USING UNNEST($1::bigint[], $2::bigint[], $3::bigint[]) AS u (sweep, cell, item)
+             WHERE w.sweep = u.sweep AND w.cell = u.cell AND w.item = u.item",
+        )
+        .await?;
+    let unindex = tx
+        .prepare_cached(
+            "DELETE FROM awaiting_questions q
+             USING UNNEST($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[]) AS u (sweep, question, cell, item)
+             WHERE q.sweep = u.sweep AND q.question = u.question AND q.cell = u.cell AND q.item = u.item",
+        )
+        .await?;
+    let questions: Vec<(Place, &[u8])> = answered
+        .iter()
+        .flat_map(|(place, questions)| questions.chunks(DIGEST_LENGTH).map(|question| (*place, question)))
+        .collect();
+    tx.execute(
+        &delete,
+        &[
+            &column(answered, |(place, _)| place.sweep),
+            &column(answered, |(place, _)| place.cell),
+            &column(answered, |(place, _)| place.item),
+        ],
+    )
+    .await?;
+    tx.execute(
+        &unindex,
+        &[
+            &column(&questions, |(place, _)| place.sweep),
+            &column(&questions, |(_, question)| *question),
+            &column(&questions, |(place, _)| place.cell),
+            &column(&questions, |(place, _)| place.item),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn recorded_items(
+    client: &Object,
+    sweep: &SweepId,
+    cell: CellIndex,
+    from: ItemIndex,
+    to: ItemIndex,
+) -> Result<Vec<ItemIndex>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT item FROM sessions WHERE sweep = $1 AND cell = $2 AND item BETWEEN $3 AND $4 ORDER BY item",
+        )
+        .await?;
+    let rows = client.query(&select, &[&number, &i64::from(cell.0), &i64::from(from.0), &i64::from(to.0)]).await?;
+    rows.iter().map(|row| Ok(ItemIndex(small(row.try_get(0)?, "item")?))).collect()
+}
+
+pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
+                    a.number, a.input, a.cached_input, a.output, a.reasoning, a.known, a.unknown_calls,
+                    a.calls, a.retries, a.latency_us, a.segment, a.line
+             FROM sessions s
+             JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
+             WHERE s.sweep = $1 AND s.cell = $2 AND s.state = 'settled' ORDER BY s.item",
+        )
+        .await?;
+    let rows = client.query(&select, &[&number, &i64::from(cell.0)]).await?;
+    rows.iter().map(|row| Ok(session(row)?)).collect()
+}
+
+fn session(row: &Row) -> Result<SessionRow, Fault> {
+    let scores: Option<&str> = row.try_get(5)?;
+    Ok(SessionRow {
+        item: ItemIndex(small(row.try_get(0)?, "item")?),
+        item_id: parsed(row.try_get(1)?, "sessions.item_id")?,
+        task: row.try_get(2)?,
+        outcome: outcome(row.try_get(3)?, row.try_get(4)?)?,
+        scores: scores.map(|scores| json(scores, "sessions.scores")).transpose()?.unwrap_or(Value::Null),
+        usage: usage([row.try_get(8)?, row.try_get(9)?, row.try_get(10)?, row.try_get(11)?])?,
+        cost: cost([row.try_get(12)?, row.try_get(13)?])?,
+        attempt: small(row.try_get(7)?, "attempts.number")?,
+        transcript: TranscriptRef { segment: row.try_get(17)?, line: small(row.try_get(18)?, "attempts.line")? },
+        calls: small(row.try_get(14)?, "calls")?,
+        retries: small(row.try_get(15)?, "retries")?,
+        latency_us: large(row.try_get(16)?, "latency_us")?,
+        served: json(row.try_get(6)?, "sessions.served")?,
+    })
+}

@@ -1,0 +1,258 @@
+//! Attempts, and the counters they move.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use regatta_proto::{
+    Attempt, AttemptId, Cause, CellIndex, CostSum, ItemIndex, OpenAttempt, Outcome, SessionKey, SweepId, Usage,
+    WorkerId,
+};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use super::planning::number;
+use super::thread::Fault;
+use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
+use crate::ledger::counters::{AttemptWrite, Before, Delta, Spent, hands_over};
+use crate::ledger::{AttemptRow, AttemptState, LedgerError, TranscriptRef};
+
+/// Counter changes of a call, written once a cell at its end.
+#[derive(Debug, Default)]
+pub(super) struct Deltas {
+    cells: BTreeMap<(i64, i64), Delta>,
+    /// The sweeps looked up so far; nearly all batches have only one.
+    sweeps: Vec<(SweepId, i64)>,
+}
+
+impl Deltas {
+    pub(super) fn for_sweep(sweep: &SweepId, number: i64) -> Self {
+        Self { cells: BTreeMap::new(), sweeps: vec![(sweep.clone(), number)] }
+    }
+
+    /// The place of a session.
+    pub(super) fn place(&mut self, tx: &Transaction<'_>, key: &SessionKey) -> Result<Place, Fault> {
+        if let Some((_, number)) = self.sweeps.iter().find(|(sweep, _)| *sweep == key.sweep) {
+            return Ok(Place::of(*number, key));
+        }
+        let number = number(tx, &key.sweep)?;
+        self.sweeps.push((key.sweep.clone(), number));
+        Ok(Place::of(number, key))
+    }
+
+    /// The counters of a cell.
+    pub(super) fn of(&mut self, sweep: i64, cell: i64) -> &mut Delta {
+        self.cells.entry((sweep, cell)).or_default()
+    }
+
+    /// Adds everything to the cells; fails when there is no such cell.
+    pub(super) fn write(self, tx: &Transaction<'_>) -> Result<(), Fault> {
+        let mut update = tx.prepare_cached(
+            "UPDATE cells SET
+                 recorded = recorded + ?3, settled = settled + ?4, measured = measured + ?5,
+                 model_failures = model_failures + ?6, not_measured = not_measured + ?7,
+                 input = input + ?8, cached_input = cached_input + ?9, output = output + ?10,
+                 reasoning = reasoning + ?11, known = known + ?12, unknown_calls = unknown_calls + ?13,
+                 wasted_known = wasted_known + ?14, wasted_unknown_calls = wasted_unknown_calls + ?15
+             WHERE sweep = ?1 AND cell = ?2",
+        )?;
+        for ((sweep, cell), delta) in self.cells {
+            let updated = update.execute(params![
+                sweep,
+                cell,
+                delta.recorded,
+                delta.settled,
+                delta.measured,
+                delta.model_failures,
+                delta.not_measured,
+                delta.spent.input,
+                delta.spent.cached_input,
+                delta.spent.output,
+                delta.spent.reasoning,
+                delta.spent.known,
+                delta.spent.unknown_calls,
+                delta.wasted_known,
+                delta.wasted_unknown_calls,
+            ])?;
+            if updated != 1 {
+                return Err(unknown_cell(&self.sweeps, sweep, cell)?.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unknown_cell(sweeps: &[(SweepId, i64)], sweep: i64, cell: i64) -> Result<LedgerError, LedgerError> {
+    let cell = CellIndex(small(cell, "cell")?);
+    let known = sweeps.iter().find(|(_, number)| *number == sweep);
+    let (sweep, _) = known.ok_or_else(|| unreadable("sweeps.number", sweep))?;
+    Ok(LedgerError::UnknownCell { sweep: sweep.clone(), cell })
+}
+
+/// What is stored about an attempt.
+pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Result<Option<Before>, Fault> {
+    let mut select = tx.prepare_cached(
+        "SELECT state, input, cached_input, output, reasoning, known, unknown_calls FROM attempts
+         WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND id = ?4",
+    )?;
+    let mut rows = select.query(params![place.sweep, place.cell, place.item, id.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let state = AttemptState::read(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
+    Ok(Some(Before { state, spent: spent(row, 1)? }))
+}
+
+fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<Spent> {
+    Ok(Spent {
+        input: row.get(at)?,
+        cached_input: row.get(at + 1)?,
+        output: row.get(at + 2)?,
+        reasoning: row.get(at + 3)?,
+        known: row.get(at + 4)?,
+        unknown_calls: row.get(at + 5)?,
+    })
+}
+
+/// Inserts or replaces an attempt.
+pub(super) fn put(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<(), Fault> {
+    let mut put = tx.prepare_cached(
+        "INSERT OR REPLACE INTO attempts
+             (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
+              input, cached_input, output, reasoning, known, unknown_calls, at_most,
+              calls, retries, latency_us, segment, line)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+    )?;
+    put.execute(params![
+        row.place.sweep,
+        row.place.cell,
+        row.place.item,
+        row.id.as_str(),
+        row.number,
+        row.worker.as_str(),
+        row.state.as_str(),
+        row.started_at,
+        row.ended_at,
+        row.outcome.map(Outcome::as_str),
+        row.outcome.and_then(Outcome::cause).map(Cause::as_str),
+        row.spent.input,
+        row.spent.cached_input,
+        row.spent.output,
+        row.spent.reasoning,
+        row.spent.known,
+        row.spent.unknown_calls,
+        row.at_most,
+        row.calls,
+        row.retries,
+        row.latency_us,
+        row.transcript.map(|transcript| transcript.segment.as_str()),
+        row.transcript.map(|transcript| transcript.line),
+    ])?;
+    Ok(())
+}
+
+pub(super) fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Result<(), Fault> {
+    let mut deltas = Deltas::default();
+    for (open, worker) in reports {
+        let place = deltas.place(tx, &open.key)?;
+        let before = before(tx, place, &open.id)?;
+        if let Some(row) = AttemptWrite::open(place, before, open, worker)? {
+            put(tx, &row)?;
+            deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
+        }
+    }
+    deltas.write(tx)
+}
+
+pub(super) fn record_handover(
+    tx: &Transaction<'_>,
+    key: &SessionKey,
+    attempt: &Attempt,
+    usage: Usage,
+    cost: CostSum,
+) -> Result<(), Fault> {
+    let mut deltas = Deltas::default();
+    let place = deltas.place(tx, key)?;
+    let before = before(tx, place, &attempt.id)?;
+    if hands_over(before) {
+        let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, usage, cost)?;
+        put(tx, &row)?;
+        deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
+    }
+    deltas.write(tx)
+}
+
+pub(super) fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -> Result<u64, Fault> {
+    let number = number(tx, sweep)?;
+    // The money is in the cells already; what changes is that it bought nothing.
+    tx.execute(
+        "UPDATE cells SET wasted_known = wasted_known + lost.known,
+                          wasted_unknown_calls = wasted_unknown_calls + lost.unknown_calls
+         FROM (SELECT cell, sum(known) AS known, sum(unknown_calls) AS unknown_calls
+               FROM attempts WHERE sweep = ?1 AND state = 'open' GROUP BY cell) AS lost
+         WHERE cells.sweep = ?1 AND cells.cell = lost.cell",
+        [number],
+    )?;
+    let closed = tx.execute(
+        "UPDATE attempts SET state = 'lost', ended_at_ns = ?2 WHERE sweep = ?1 AND state = 'open'",
+        params![number, stored_time(at, "ended_at")?],
+    )?;
+    Ok(closed as u64)
+}
+
+pub(super) fn highest(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cell: CellIndex,
+    items: &[ItemIndex],
+) -> Result<BTreeMap<ItemIndex, u32>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select =
+        tx.prepare_cached("SELECT max(number) FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3")?;
+    let mut highest = BTreeMap::new();
+    for item in items {
+        let found: Option<Option<u32>> =
+            select.query_row(params![number, cell.0, item.0], |row| row.get(0)).optional()?;
+        if let Some(found) = found.flatten() {
+            highest.insert(*item, found);
+        }
+    }
+    Ok(highest)
+}
+
+pub(super) fn all(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<AttemptRow>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
+                input, cached_input, output, reasoning, known, unknown_calls, at_most,
+                calls, retries, latency_us, segment, line
+         FROM attempts WHERE sweep = ?1 ORDER BY cell, item, number, id",
+    )?;
+    let mut rows = select.query([number])?;
+    let mut attempts = Vec::new();
+    while let Some(row) = rows.next()? {
+        attempts.push(attempt(sweep, row)?);
+    }
+    Ok(attempts)
+}
+
+fn attempt(sweep: &SweepId, row: &Row<'_>) -> Result<AttemptRow, Fault> {
+    let kind: Option<String> = row.get(8)?;
+    let cause: Option<String> = row.get(9)?;
+    let spent = spent(row, 10)?;
+    let segment: Option<String> = row.get(20)?;
+    let line: Option<u32> = row.get(21)?;
+    Ok(AttemptRow {
+        key: key(sweep, row.get(0)?, row.get(1)?)?,
+        id: parsed(&row.get::<_, String>(2)?, "attempts.id")?,
+        number: small(row.get(3)?, "attempts.number")?,
+        worker: parsed(&row.get::<_, String>(4)?, "attempts.worker")?,
+        state: AttemptState::read(&row.get::<_, String>(5)?)?,
+        started_at: time(row.get(6)?, "started_at")?,
+        ended_at: row.get::<_, Option<i64>>(7)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
+        outcome: kind.map(|kind| outcome(&kind, cause.as_deref())).transpose()?,
+        usage: spent.usage()?,
+        cost: spent.cost()?,
+        at_most: money(row.get(16)?, "at_most")?,
+        calls: small(row.get(17)?, "calls")?,
+        retries: small(row.get(18)?, "retries")?,
+        latency_us: large(row.get(19)?, "latency_us")?,
+        transcript: segment.zip(line).map(|(segment, line)| TranscriptRef { segment, line }),
+    })
+}

@@ -1,0 +1,156 @@
+//! Questions, verdicts, and the sessions that wait for them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bytes::Bytes;
+use regatta_proto::{CostSum, Digest, JudgeOutcome, ModelRef, SweepId, Usage, Verdict};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use super::planning::number;
+use super::thread::Fault;
+use crate::ledger::AwaitingSession;
+use crate::ledger::columns::{cost, digests, json, key, outcome, parsed, stored_json, usage};
+use crate::ledger::counters::Spent;
+
+pub(super) fn verdicts(
+    tx: &Transaction<'_>,
+    judge: &ModelRef,
+    questions: &[Digest],
+) -> Result<HashMap<Digest, Verdict>, Fault> {
+    let judge = judge.to_string();
+    let mut select = tx.prepare_cached("SELECT verdict FROM verdicts WHERE judge = ?1 AND question = ?2")?;
+    let mut verdicts = HashMap::new();
+    for question in questions {
+        let found: Option<String> = select.query_row(params![judge, question.bytes()], |row| row.get(0)).optional()?;
+        if let Some(text) = found {
+            verdicts.insert(*question, json(&text, "verdicts.verdict")?);
+        }
+    }
+    Ok(verdicts)
+}
+
+pub(super) fn save(tx: &Transaction<'_>, outcomes: &[JudgeOutcome]) -> Result<(), Fault> {
+    for outcome in outcomes {
+        let number = number(tx, &outcome.sweep)?;
+        let judge = outcome.judge.to_string();
+        let spent = Spent::of(outcome.usage, outcome.cost)?;
+        let new = tx
+            .prepare_cached(
+                "INSERT INTO judge_attempts
+                     (sweep, id, judge, served, input, cached_input, output, reasoning, known, unknown_calls)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING",
+            )?
+            .execute(params![
+                number,
+                outcome.attempt.as_str(),
+                judge,
+                stored_json(&outcome.served, "served")?,
+                spent.input,
+                spent.cached_input,
+                spent.output,
+                spent.reasoning,
+                spent.known,
+                spent.unknown_calls,
+            ])?;
+        if new == 0 {
+            continue;
+        }
+        let mut add = tx.prepare_cached(
+            "INSERT INTO verdicts (judge, question, verdict) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        )?;
+        for (question, verdict) in &outcome.verdicts {
+            add.execute(params![judge, question.bytes(), stored_json(verdict, "verdict")?])?;
+        }
+        let mut forget = tx.prepare_cached("DELETE FROM asked WHERE sweep = ?1 AND judge = ?2 AND question = ?3")?;
+        let answered = outcome.verdicts.iter().map(|(question, _)| question);
+        for question in answered.chain(outcome.unanswered.iter().map(|(asked, _)| &asked.digest)) {
+            forget.execute(params![number, judge, question.bytes()])?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn claim(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    judge: &ModelRef,
+    questions: &[Digest],
+) -> Result<Vec<Digest>, Fault> {
+    let number = number(tx, sweep)?;
+    let judge = judge.to_string();
+    let mut insert =
+        tx.prepare_cached("INSERT INTO asked (sweep, judge, question) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")?;
+    let mut claimed = Vec::new();
+    for question in questions {
+        if insert.execute(params![number, judge, question.bytes()])? == 1 {
+            claimed.push(*question);
+        }
+    }
+    Ok(claimed)
+}
+
+const AWAITING: &str = "SELECT s.cell, s.item, s.item_id, s.outcome, s.cause, a.questions, a.transcript
+     FROM awaiting a JOIN sessions s ON s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item
+     WHERE a.sweep = ?1 AND s.state = 'awaiting'";
+
+pub(super) fn awaiting(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    judge: &ModelRef,
+    questions: &[Digest],
+) -> Result<Vec<AwaitingSession>, Fault> {
+    let number = number(tx, sweep)?;
+    let judge = judge.to_string();
+    let mut find = tx.prepare_cached("SELECT cell, item FROM awaiting_questions WHERE sweep = ?1 AND question = ?2")?;
+    let mut found: BTreeSet<(i64, i64)> = BTreeSet::new();
+    for question in questions {
+        let mut rows = find.query(params![number, question.bytes()])?;
+        while let Some(row) = rows.next()? {
+            found.insert((row.get(0)?, row.get(1)?));
+        }
+    }
+    let mut select = tx.prepare_cached(&format!("{AWAITING} AND a.judge = ?2 AND a.cell = ?3 AND a.item = ?4"))?;
+    let mut sessions = Vec::new();
+    for (cell, item) in found {
+        let mut rows = select.query(params![number, judge, cell, item])?;
+        if let Some(row) = rows.next()? {
+            sessions.push(session(sweep, row)?);
+        }
+    }
+    Ok(sessions)
+}
+
+pub(super) fn awaiting_all(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<AwaitingSession>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(&format!("{AWAITING} ORDER BY a.cell, a.item"))?;
+    let mut rows = select.query([number])?;
+    let mut sessions = Vec::new();
+    while let Some(row) = rows.next()? {
+        sessions.push(session(sweep, row)?);
+    }
+    Ok(sessions)
+}
+
+fn session(sweep: &SweepId, row: &Row<'_>) -> Result<AwaitingSession, Fault> {
+    let cause: Option<String> = row.get(4)?;
+    Ok(AwaitingSession {
+        key: key(sweep, row.get(0)?, row.get(1)?)?,
+        item_id: parsed(&row.get::<_, String>(2)?, "sessions.item_id")?,
+        outcome: outcome(&row.get::<_, String>(3)?, cause.as_deref())?,
+        questions: digests(&row.get::<_, Vec<u8>>(5)?)?,
+        transcript: Bytes::from(row.get::<_, Vec<u8>>(6)?),
+    })
+}
+
+pub(super) fn costs(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(Usage, CostSum), Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT ifnull(sum(input), 0), ifnull(sum(cached_input), 0), ifnull(sum(output), 0),
+                ifnull(sum(reasoning), 0), ifnull(sum(known), 0), ifnull(sum(unknown_calls), 0)
+         FROM judge_attempts WHERE sweep = ?1",
+    )?;
+    let mut rows = select.query([number])?;
+    let Some(row) = rows.next()? else { return Ok((Usage::default(), CostSum::default())) };
+    let tokens = usage([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?])?;
+    Ok((tokens, cost([row.get(4)?, row.get(5)?])?))
+}

@@ -1,0 +1,102 @@
+//! Opens the file and brings its schema to this build's version.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use crate::ledger::{LedgerError, StoreError};
+
+/// In order; a released one is never edited, a new one is added.
+const MIGRATIONS: &[(i64, &str)] = &[(1, include_str!("../../../migrations/sqlite/0001_ledger.sql"))];
+
+/// How long a call waits for another process that writes to the same file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// More than there are different statements, so that each is prepared once.
+const CACHED_STATEMENTS: usize = 128;
+
+/// Pages are kept in memory up to this many KiB (negative by SQLite's convention).
+const CACHE_KIB: i64 = -32 * 1024;
+
+/// Opens or creates the ledger in the file `path`.
+pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
+    let failed = |source: StoreError| LedgerError::Open { location: path.display().to_string(), source };
+    // SQLite refuses the switch to WAL, without waiting, while somebody else switches. The folder is locked rather than the
+    // file, because closing a second handle to the file would drop SQLite's own locks on it.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let _alone = lock(folder).map_err(|error| failed(error.into()))?;
+    let mut connection = connect(path).map_err(|error| failed(error.into()))?;
+    match migrate(&mut connection).map_err(|error| failed(error.into()))? {
+        Some(found) => Err(LedgerError::NewerSchema { found, known: newest() }),
+        None => Ok(connection),
+    }
+}
+
+fn lock(folder: &Path) -> std::io::Result<File> {
+    let handle = File::open(folder)?;
+    handle.lock()?;
+    Ok(handle)
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // A crash of the process loses nothing; a crash of the machine may lose the last moments, never consistency.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "cache_size", CACHE_KIB)?;
+    connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
+    Ok(connection)
+}
+
+/// The version found when it is newer than this build's, in which case nothing was changed.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<Option<i64>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch("CREATE TABLE IF NOT EXISTS ledger_version (version INTEGER PRIMARY KEY) STRICT")?;
+    let found: Option<i64> =
+        transaction.query_row("SELECT max(version) FROM ledger_version", [], |row| row.get(0)).optional()?.flatten();
+    let found = found.unwrap_or(0);
+    if found > newest() {
+        return Ok(Some(found));
+    }
+    for (version, sql) in MIGRATIONS.iter().filter(|(version, _)| *version > found) {
+        transaction.execute_batch(sql)?;
+        transaction.execute("INSERT INTO ledger_version (version) VALUES (?1)", params![version])?;
+    }
+    transaction.commit()?;
+    Ok(None)
+}
+
+fn newest() -> i64 {
+    MIGRATIONS.last().map_or(0, |(version, _)| *version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_schema_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let connection = open(&path).unwrap();
+        connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
+        let error = open(&path).unwrap_err();
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 1 }), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_is_named() {
+        let error = open(Path::new("/nonexistent/ledger.sqlite")).unwrap_err();
+        assert!(error.to_string().starts_with("failed to open the ledger /nonexistent/ledger.sqlite: "), "{error}");
+    }
+
+    #[test]
+    fn migrations_are_numbered_from_one_without_gaps() {
+        let versions: Vec<i64> = MIGRATIONS.iter().map(|(version, _)| *version).collect();
+        assert_eq!(versions, (1..=MIGRATIONS.len() as i64).collect::<Vec<_>>());
+    }
+}

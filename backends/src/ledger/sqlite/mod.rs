@@ -1,0 +1,208 @@
+//! The ledger in one file, for the embedded run.
+
+mod attempts;
+mod judging;
+mod metrics;
+mod migrate;
+mod planning;
+mod resume;
+mod sessions;
+mod thread;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use jiff::Timestamp;
+use regatta_proto::{
+    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, OpenAttempt, SessionKey, ShardIndex,
+    SweepId, SweepState, Usage, Verdict, WorkerId,
+};
+
+use self::thread::Thread;
+use super::{
+    AttemptRow, AwaitingSession, CellProgress, Created, LedgerError, MetricRow, NewSweep, Recorded, Reopened,
+    SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow,
+};
+
+/// The ledger in an SQLite file: one thread owns it, every call is one transaction there. See [`Ledger`](super::Ledger) for
+/// what the calls do.
+#[derive(Debug, Clone)]
+pub struct SqliteLedger(Thread);
+
+impl SqliteLedger {
+    pub(super) async fn open(path: &Path) -> Result<Self, LedgerError> {
+        Thread::start(path.to_owned()).await.map(Self)
+    }
+
+    pub(super) async fn create_sweep(&self, sweep: NewSweep) -> Result<Created, LedgerError> {
+        self.0.write("create a sweep", move |tx| planning::create(tx, &sweep)).await
+    }
+
+    pub(super) async fn sweep(&self, sweep: &SweepId) -> Result<Option<SweepRow>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read a sweep", move |tx| Ok(planning::sweeps(tx, Some(&sweep))?.pop())).await
+    }
+
+    pub(super) async fn sweeps(&self) -> Result<Vec<SweepRow>, LedgerError> {
+        self.0.read("read the sweeps", |tx| planning::sweeps(tx, None)).await
+    }
+
+    pub(super) async fn transition(
+        &self,
+        sweep: &SweepId,
+        from: &[SweepState],
+        to: SweepState,
+        at: Timestamp,
+    ) -> Result<bool, LedgerError> {
+        let (sweep, from) = (sweep.clone(), from.to_vec());
+        self.0.write("change a sweep's state", move |tx| planning::transition(tx, &sweep, &from, to, at)).await
+    }
+
+    pub(super) async fn next_shards(
+        &self,
+        sweep: &SweepId,
+        queue: &str,
+        limit: u32,
+    ) -> Result<Vec<ShardRow>, LedgerError> {
+        let (sweep, queue) = (sweep.clone(), queue.to_owned());
+        self.0.read("read the next shards", move |tx| planning::shards(tx, &sweep, Some((&queue, limit)))).await
+    }
+
+    pub(super) async fn mark_shard(
+        &self,
+        sweep: &SweepId,
+        shard: ShardIndex,
+        state: ShardState,
+        dispatched: u32,
+    ) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("mark a shard", move |tx| planning::mark_shard(tx, &sweep, shard, state, dispatched)).await
+    }
+
+    pub(super) async fn recorded_items(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        from: ItemIndex,
+        to: ItemIndex,
+    ) -> Result<Vec<ItemIndex>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read recorded items", move |tx| sessions::recorded_items(tx, &sweep, cell, from, to)).await
+    }
+
+    pub(super) async fn shards(&self, sweep: &SweepId) -> Result<Vec<ShardRow>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read the shards", move |tx| planning::shards(tx, &sweep, None)).await
+    }
+
+    pub(super) async fn highest_attempt(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        items: &[ItemIndex],
+    ) -> Result<BTreeMap<ItemIndex, u32>, LedgerError> {
+        let (sweep, items) = (sweep.clone(), items.to_vec());
+        self.0.read("read attempt numbers", move |tx| attempts::highest(tx, &sweep, cell, &items)).await
+    }
+
+    pub(super) async fn cell_progress(&self, sweep: &SweepId) -> Result<Vec<CellProgress>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read progress", move |tx| planning::progress(tx, &sweep)).await
+    }
+
+    pub(super) async fn record(&self, records: Vec<SessionRecord>) -> Result<Vec<Recorded>, LedgerError> {
+        self.0.write("record sessions", move |tx| sessions::record(tx, &records)).await
+    }
+
+    pub(super) async fn record_progress(&self, reports: Vec<(OpenAttempt, WorkerId)>) -> Result<(), LedgerError> {
+        self.0.write("record running attempts", move |tx| attempts::record_progress(tx, &reports)).await
+    }
+
+    pub(super) async fn record_handover(
+        &self,
+        key: &SessionKey,
+        attempt: Attempt,
+        usage: Usage,
+        cost: CostSum,
+    ) -> Result<(), LedgerError> {
+        let key = key.clone();
+        self.0.write("record a hand-over", move |tx| attempts::record_handover(tx, &key, &attempt, usage, cost)).await
+    }
+
+    pub(super) async fn verdicts(
+        &self,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> Result<HashMap<Digest, Verdict>, LedgerError> {
+        let (judge, questions) = (judge.clone(), questions.to_vec());
+        self.0.read("read verdicts", move |tx| judging::verdicts(tx, &judge, &questions)).await
+    }
+
+    pub(super) async fn save_judged(&self, outcomes: Vec<JudgeOutcome>) -> Result<(), LedgerError> {
+        self.0.write("save verdicts", move |tx| judging::save(tx, &outcomes)).await
+    }
+
+    pub(super) async fn claim_questions(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> Result<Vec<Digest>, LedgerError> {
+        let (sweep, judge, questions) = (sweep.clone(), judge.clone(), questions.to_vec());
+        self.0.write("claim questions", move |tx| judging::claim(tx, &sweep, &judge, &questions)).await
+    }
+
+    pub(super) async fn awaiting(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> Result<Vec<AwaitingSession>, LedgerError> {
+        let (sweep, judge, questions) = (sweep.clone(), judge.clone(), questions.to_vec());
+        self.0.read("read waiting sessions", move |tx| judging::awaiting(tx, &sweep, &judge, &questions)).await
+    }
+
+    pub(super) async fn awaiting_all(&self, sweep: &SweepId) -> Result<Vec<AwaitingSession>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read waiting sessions", move |tx| judging::awaiting_all(tx, &sweep)).await
+    }
+
+    pub(super) async fn settle(&self, settlements: Vec<Settlement>) -> Result<u64, LedgerError> {
+        self.0.write("settle sessions", move |tx| sessions::settle(tx, &settlements)).await
+    }
+
+    pub(super) async fn sessions(&self, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read sessions", move |tx| sessions::of_cell(tx, &sweep, cell)).await
+    }
+
+    pub(super) async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read attempts", move |tx| attempts::all(tx, &sweep)).await
+    }
+
+    pub(super) async fn judge_costs(&self, sweep: &SweepId) -> Result<(Usage, CostSum), LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read the judges' costs", move |tx| judging::costs(tx, &sweep)).await
+    }
+
+    pub(super) async fn close_open_attempts(&self, sweep: &SweepId, at: Timestamp) -> Result<u64, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("close open attempts", move |tx| attempts::close_open(tx, &sweep, at)).await
+    }
+
+    pub(super) async fn save_metrics(&self, sweep: &SweepId, rows: Vec<MetricRow>) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("save metrics", move |tx| metrics::save(tx, &sweep, &rows)).await
+    }
+
+    pub(super) async fn metrics(&self, sweep: &SweepId) -> Result<Vec<MetricRow>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read metrics", move |tx| metrics::all(tx, &sweep)).await
+    }
+
+    pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId) -> Result<Reopened, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("reopen a sweep", move |tx| resume::reopen(tx, &sweep)).await
+    }
+}

@@ -1,0 +1,183 @@
+//! Sweeps, cells and shards.
+
+use jiff::Timestamp;
+use regatta_proto::{CellIndex, ShardIndex, SweepId, SweepState};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use super::thread::Fault;
+use crate::ledger::columns::{
+    cost, digest, large, money, parsed, small, stored_money, stored_time, time, unreadable, usage,
+};
+use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow};
+
+pub(super) fn number(tx: &Transaction<'_>, sweep: &SweepId) -> Result<i64, Fault> {
+    let mut find = tx.prepare_cached("SELECT number FROM sweeps WHERE id = ?1")?;
+    let found: Option<i64> = find.query_row([sweep.as_str()], |row| row.get(0)).optional()?;
+    found.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() }.into())
+}
+
+pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
+    let created = tx.execute(
+        "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (id) DO NOTHING",
+        params![
+            sweep.id.as_str(),
+            sweep.name,
+            sweep.lock.bytes(),
+            SweepState::Running.as_str(),
+            stored_money(sweep.budget, "budget")?,
+            stored_time(sweep.created_at, "created_at")?,
+        ],
+    )?;
+    if created == 0 {
+        return Ok(Created::AlreadyThere);
+    }
+    let number = tx.last_insert_rowid();
+    let mut add_cell = tx.prepare_cached(
+        "INSERT INTO cells (sweep, cell, benchmark, setting, model, trial, queue, items)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    for new in &sweep.cells {
+        let cell = &new.cell;
+        add_cell.execute(params![
+            number,
+            cell.index.0,
+            cell.benchmark.as_str(),
+            cell.setting.as_str(),
+            cell.model.to_string(),
+            cell.trial.0,
+            new.queue,
+            new.items,
+        ])?;
+    }
+    let mut add_shard = tx.prepare_cached(
+        "INSERT INTO shards (sweep, shard, cell, queue, first, count, state)
+         SELECT sweep, ?3, cell, queue, ?4, ?5, ?6 FROM cells WHERE sweep = ?1 AND cell = ?2",
+    )?;
+    for shard in &sweep.shards {
+        let planned = ShardState::Planned.as_str();
+        let added =
+            add_shard.execute(params![number, shard.cell.0, shard.index.0, shard.first, shard.count, planned])?;
+        if added == 0 {
+            return Err(LedgerError::UnknownCell { sweep: sweep.id.clone(), cell: shard.cell }.into());
+        }
+    }
+    Ok(Created::New)
+}
+
+pub(super) fn sweeps(tx: &Transaction<'_>, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
+    let mut select = tx.prepare_cached(
+        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns FROM sweeps
+         WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at_ns DESC, number DESC",
+    )?;
+    let mut rows = select.query([only.map(SweepId::as_str)])?;
+    let mut sweeps = Vec::new();
+    while let Some(row) = rows.next()? {
+        sweeps.push(sweep(row)?);
+    }
+    Ok(sweeps)
+}
+
+fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
+    let state: String = row.get(3)?;
+    Ok(SweepRow {
+        id: parsed(&row.get::<_, String>(0)?, "sweeps.id")?,
+        name: row.get(1)?,
+        lock: digest(&row.get::<_, Vec<u8>>(2)?)?,
+        state: state.parse().map_err(|_| unreadable("sweeps.state", state))?,
+        budget: money(row.get(4)?, "budget")?,
+        created_at: time(row.get(5)?, "created_at")?,
+        ended_at: row.get::<_, Option<i64>>(6)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
+    })
+}
+
+pub(super) fn transition(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    from: &[SweepState],
+    to: SweepState,
+    at: Timestamp,
+) -> Result<bool, Fault> {
+    let number = number(tx, sweep)?;
+    let state: String = tx.query_row("SELECT state FROM sweeps WHERE number = ?1", [number], |row| row.get(0))?;
+    if !from.iter().any(|from| from.as_str() == state) {
+        return Ok(false);
+    }
+    let ended_at = if to.is_end() { Some(stored_time(at, "ended_at")?) } else { None };
+    tx.execute(
+        "UPDATE sweeps SET state = ?2, ended_at_ns = ?3 WHERE number = ?1",
+        params![number, to.as_str(), ended_at],
+    )?;
+    Ok(true)
+}
+
+/// Shards of a sweep in order: all, or the next ones of a queue that are still to be dispatched.
+pub(super) fn shards(tx: &Transaction<'_>, sweep: &SweepId, next: Option<(&str, u32)>) -> Result<Vec<ShardRow>, Fault> {
+    let number = number(tx, sweep)?;
+    let read = |row: &Row<'_>| -> rusqlite::Result<(u32, u32, u32, u32, String)> {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+    };
+    let rows: Vec<_> = match next {
+        None => tx
+            .prepare_cached("SELECT shard, cell, first, count, state FROM shards WHERE sweep = ?1 ORDER BY shard")?
+            .query_map([number], read)?
+            .collect::<Result<_, _>>()?,
+        Some((queue, limit)) => tx
+            .prepare_cached(
+                "SELECT shard, cell, first, count, state FROM shards
+                 WHERE sweep = ?1 AND queue = ?2 AND state <> 'dispatched' ORDER BY shard LIMIT ?3",
+            )?
+            .query_map(params![number, queue, limit], read)?
+            .collect::<Result<_, _>>()?,
+    };
+    let shard = |(index, cell, first, count, state): (u32, u32, u32, u32, String)| {
+        let state = ShardState::read(&state)?;
+        Ok(ShardRow { index: ShardIndex(index), cell: CellIndex(cell), first, count, state })
+    };
+    rows.into_iter().map(shard).collect()
+}
+
+pub(super) fn mark_shard(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    shard: ShardIndex,
+    state: ShardState,
+    dispatched: u32,
+) -> Result<(), Fault> {
+    let number = number(tx, sweep)?;
+    let mut update =
+        tx.prepare_cached("UPDATE shards SET state = ?3 WHERE sweep = ?1 AND shard = ?2 RETURNING cell")?;
+    let cell: Option<i64> = update.query_row(params![number, shard.0, state.as_str()], |row| row.get(0)).optional()?;
+    let cell = cell.ok_or_else(|| LedgerError::UnknownShard { sweep: sweep.clone(), shard })?;
+    tx.prepare_cached("UPDATE cells SET dispatched = dispatched + ?3 WHERE sweep = ?1 AND cell = ?2")?
+        .execute(params![number, cell, dispatched])?;
+    Ok(())
+}
+
+pub(super) fn progress(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<CellProgress>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT cell, queue, items, dispatched, recorded, settled, measured, model_failures, not_measured,
+                input, cached_input, output, reasoning, known, unknown_calls, wasted_known, wasted_unknown_calls
+         FROM cells WHERE sweep = ?1 ORDER BY cell",
+    )?;
+    let mut rows = select.query([number])?;
+    let mut cells = Vec::new();
+    while let Some(row) = rows.next()? {
+        cells.push(CellProgress {
+            index: CellIndex(small(row.get(0)?, "cell")?),
+            queue: row.get(1)?,
+            items: large(row.get(2)?, "items")?,
+            dispatched: large(row.get(3)?, "dispatched")?,
+            recorded: large(row.get(4)?, "recorded")?,
+            settled: large(row.get(5)?, "settled")?,
+            measured: large(row.get(6)?, "measured")?,
+            model_failures: large(row.get(7)?, "model_failures")?,
+            not_measured: large(row.get(8)?, "not_measured")?,
+            usage: usage([row.get(9)?, row.get(10)?, row.get(11)?, row.get(12)?])?,
+            cost: cost([row.get(13)?, row.get(14)?])?,
+            wasted: cost([row.get(15)?, row.get(16)?])?,
+        });
+    }
+    Ok(cells)
+}

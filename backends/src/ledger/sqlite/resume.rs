@@ -1,0 +1,92 @@
+//! What a resume undoes.
+
+use regatta_proto::{Cause, SweepId};
+use rusqlite::{Transaction, params};
+
+use super::attempts::Deltas;
+use super::planning::number;
+use super::thread::Fault;
+use crate::ledger::Reopened;
+use crate::ledger::columns::large;
+
+pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, Fault> {
+    let number = number(tx, sweep)?;
+    let mut deltas = Deltas::for_sweep(sweep, number);
+    await_again(tx, number, &mut deltas)?;
+    remove_unmeasured(tx, number, &mut deltas)?;
+    deltas.write(tx)?;
+    // Nobody works on the sweep, so no question is on its way.
+    tx.execute("DELETE FROM asked WHERE sweep = ?1", [number])?;
+    let to_judge: i64 = tx.query_row(
+        "SELECT count(*) FROM awaiting a JOIN sessions s ON s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item
+         WHERE a.sweep = ?1 AND s.state = 'awaiting'",
+        [number],
+        |row| row.get(0),
+    )?;
+    Ok(Reopened { to_run: plan_again(tx, number)?, to_judge: large(to_judge, "to_judge")? })
+}
+
+/// Sessions whose judge was unavailable, and whose transcript is kept, wait again.
+fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
+    let mut update = tx.prepare_cached(
+        "UPDATE sessions SET state = 'awaiting', outcome = a.outcome, cause = a.cause
+         FROM awaiting w, attempts a
+         WHERE w.sweep = ?1
+           AND sessions.sweep = ?1 AND sessions.cell = w.cell AND sessions.item = w.item
+           AND sessions.state = 'settled' AND sessions.outcome = 'not_measured' AND sessions.cause = ?2
+           AND a.sweep = ?1 AND a.cell = w.cell AND a.item = w.item AND a.id = sessions.attempt
+         RETURNING sessions.cell",
+    )?;
+    let mut rows = update.query(params![sweep, Cause::JudgeUnavailable.as_str()])?;
+    while let Some(row) = rows.next()? {
+        let delta = deltas.of(sweep, row.get(0)?);
+        delta.settled -= 1;
+        delta.not_measured -= 1;
+    }
+    Ok(())
+}
+
+/// The other unmeasured sessions lose their row, and what was paid for them is wasted.
+fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
+    let mut update = tx.prepare_cached(
+        "UPDATE attempts SET state = 'waste' FROM sessions s
+         WHERE s.sweep = ?1 AND s.state = 'settled' AND s.outcome = 'not_measured'
+           AND attempts.sweep = ?1 AND attempts.cell = s.cell AND attempts.item = s.item
+           AND attempts.state IN ('recorded', 'handed_over')
+         RETURNING attempts.cell, known, unknown_calls",
+    )?;
+    let mut rows = update.query([sweep])?;
+    while let Some(row) = rows.next()? {
+        let delta = deltas.of(sweep, row.get(0)?);
+        delta.wasted_known += row.get::<_, i64>(1)?;
+        delta.wasted_unknown_calls += row.get::<_, i64>(2)?;
+    }
+    let mut delete = tx.prepare_cached(
+        "DELETE FROM sessions WHERE sweep = ?1 AND state = 'settled' AND outcome = 'not_measured' RETURNING cell",
+    )?;
+    let mut rows = delete.query([sweep])?;
+    while let Some(row) = rows.next()? {
+        let delta = deltas.of(sweep, row.get(0)?);
+        delta.recorded -= 1;
+        delta.settled -= 1;
+        delta.not_measured -= 1;
+    }
+    Ok(())
+}
+
+/// Plans all shards of every cell that lacks sessions, and counts these. Which shards lack them only the selection knows;
+/// dispatching a whole one again costs a look at what is recorded.
+fn plan_again(tx: &Transaction<'_>, sweep: i64) -> Result<u64, Fault> {
+    tx.execute(
+        "UPDATE shards SET state = 'planned' WHERE sweep = ?1
+         AND cell IN (SELECT cell FROM cells WHERE sweep = ?1 AND recorded < items)",
+        [sweep],
+    )?;
+    tx.execute("UPDATE cells SET dispatched = recorded WHERE sweep = ?1 AND recorded < items", [sweep])?;
+    let missing: i64 = tx.query_row(
+        "SELECT ifnull(sum(items - recorded), 0) FROM cells WHERE sweep = ?1 AND recorded < items",
+        [sweep],
+        |row| row.get(0),
+    )?;
+    Ok(large(missing, "to_run")?)
+}

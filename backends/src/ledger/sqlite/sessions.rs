@@ -1,0 +1,204 @@
+//! Sessions: recorded, settled, read, reopened.
+
+use regatta_proto::{Cause, CellIndex, ItemIndex, Outcome, SweepId};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+use serde_json::Value;
+
+use super::attempts::{Deltas, before, put};
+use super::planning::number;
+use super::thread::Fault;
+use crate::ledger::columns::{
+    DIGEST_LENGTH, Place, cost, json, large, outcome, parsed, small, stored_digests, stored_json, usage,
+};
+use crate::ledger::counters::{AttemptWrite, classify, keeps_transcript};
+use crate::ledger::{
+    AttemptState, RecordState, Recorded, SessionRecord, SessionRow, Settlement, SettlementResult, TranscriptRef,
+};
+
+pub(super) fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<Vec<Recorded>, Fault> {
+    let mut deltas = Deltas::default();
+    let mut results = Vec::with_capacity(records.len());
+    for record in records {
+        let place = deltas.place(tx, &record.key)?;
+        let before = before(tx, place, &record.attempt.id)?;
+        let result = classify(before, is_there(tx, place)?);
+        results.push(result);
+        let state = match result {
+            Recorded::Repeat => continue,
+            Recorded::Waste => AttemptState::Waste,
+            Recorded::First => AttemptState::Recorded,
+        };
+        let row = AttemptWrite::reported(place, state, record)?;
+        put(tx, &row)?;
+        let delta = deltas.of(place.sweep, place.cell);
+        delta.attempt(before, row.as_before());
+        if result == Recorded::First {
+            delta.recorded += 1;
+            if matches!(record.state, RecordState::Settled { .. }) {
+                delta.settled(&record.outcome);
+            }
+            insert(tx, place, record)?;
+        }
+    }
+    deltas.write(tx)?;
+    Ok(results)
+}
+
+fn is_there(tx: &Transaction<'_>, place: Place) -> Result<bool, Fault> {
+    let mut select = tx.prepare_cached("SELECT 1 FROM sessions WHERE sweep = ?1 AND cell = ?2 AND item = ?3")?;
+    Ok(select.exists(params![place.sweep, place.cell, place.item])?)
+}
+
+fn insert(tx: &Transaction<'_>, place: Place, record: &SessionRecord) -> Result<(), Fault> {
+    let (state, scores) = match &record.state {
+        RecordState::Settled { scores: Value::Null } => ("settled", None),
+        RecordState::Settled { scores } => ("settled", Some(stored_json(scores, "scores")?)),
+        RecordState::Awaiting { .. } => ("awaiting", None),
+    };
+    tx.prepare_cached(
+        "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?
+    .execute(params![
+        place.sweep,
+        place.cell,
+        place.item,
+        record.item_id.as_str(),
+        record.task,
+        record.attempt.id.as_str(),
+        state,
+        record.outcome.as_str(),
+        record.outcome.cause().map(Cause::as_str),
+        scores,
+        stored_json(&record.served, "served")?,
+    ])?;
+    if let RecordState::Awaiting { judge, questions, transcript } = &record.state {
+        tx.prepare_cached(
+            "INSERT INTO awaiting (sweep, cell, item, judge, questions, transcript) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            place.sweep,
+            place.cell,
+            place.item,
+            judge.to_string(),
+            stored_digests(questions),
+            &transcript[..],
+        ])?;
+        let mut add = tx.prepare_cached(
+            "INSERT OR IGNORE INTO awaiting_questions (sweep, question, cell, item) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        for question in questions {
+            add.execute(params![place.sweep, question.bytes(), place.cell, place.item])?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> Result<u64, Fault> {
+    let mut deltas = Deltas::default();
+    let mut settled = 0;
+    let mut update = tx.prepare_cached(
+        "UPDATE sessions SET state = 'settled', scores = ?4,
+             cause = iif(?5 IS NULL, cause, ?6), outcome = coalesce(?5, outcome)
+         WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state = 'awaiting' RETURNING outcome, cause",
+    )?;
+    for settlement in settlements {
+        let place = deltas.place(tx, &settlement.key)?;
+        let (scores, cause) = match &settlement.result {
+            SettlementResult::Scored(Value::Null) => (None, None),
+            SettlementResult::Scored(scores) => (Some(stored_json(scores, "scores")?), None),
+            SettlementResult::NotMeasured(cause) => (None, Some(*cause)),
+        };
+        let changed = cause.map(|cause| Outcome::NotMeasured { cause });
+        let row: Option<(String, Option<String>)> = update
+            .query_row(
+                params![
+                    place.sweep,
+                    place.cell,
+                    place.item,
+                    scores,
+                    changed.as_ref().map(Outcome::as_str),
+                    cause.map(Cause::as_str),
+                ],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()?;
+        let Some((kind, stored_cause)) = row else { continue };
+        settled += 1;
+        deltas.of(place.sweep, place.cell).settled(&outcome(&kind, stored_cause.as_deref())?);
+        if !cause.is_some_and(keeps_transcript) {
+            forget(tx, place)?;
+        }
+    }
+    drop(update);
+    deltas.write(tx)?;
+    Ok(settled)
+}
+
+/// Removes what a settled session waited for.
+fn forget(tx: &Transaction<'_>, place: Place) -> Result<(), Fault> {
+    let mut delete =
+        tx.prepare_cached("DELETE FROM awaiting WHERE sweep = ?1 AND cell = ?2 AND item = ?3 RETURNING questions")?;
+    let questions: Option<Vec<u8>> =
+        delete.query_row(params![place.sweep, place.cell, place.item], |row| row.get(0)).optional()?;
+    let mut delete = tx.prepare_cached(
+        "DELETE FROM awaiting_questions WHERE sweep = ?1 AND question = ?2 AND cell = ?3 AND item = ?4",
+    )?;
+    for question in questions.unwrap_or_default().chunks(DIGEST_LENGTH) {
+        delete.execute(params![place.sweep, question, place.cell, place.item])?;
+    }
+    Ok(())
+}
+
+pub(super) fn recorded_items(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cell: CellIndex,
+    from: ItemIndex,
+    to: ItemIndex,
+) -> Result<Vec<ItemIndex>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT item FROM sessions WHERE sweep = ?1 AND cell = ?2 AND item BETWEEN ?3 AND ?4 ORDER BY item",
+    )?;
+    let items = select.query_map(params![number, cell.0, from.0, to.0], |row| row.get(0).map(ItemIndex))?;
+    Ok(items.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
+                a.number, a.input, a.cached_input, a.output, a.reasoning, a.known, a.unknown_calls,
+                a.calls, a.retries, a.latency_us, a.segment, a.line
+         FROM sessions s
+         JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
+         WHERE s.sweep = ?1 AND s.cell = ?2 AND s.state = 'settled' ORDER BY s.item",
+    )?;
+    let mut rows = select.query(params![number, cell.0])?;
+    let mut sessions = Vec::new();
+    while let Some(row) = rows.next()? {
+        sessions.push(session(row)?);
+    }
+    Ok(sessions)
+}
+
+fn session(row: &Row<'_>) -> Result<SessionRow, Fault> {
+    let cause: Option<String> = row.get(4)?;
+    let scores: Option<String> = row.get(5)?;
+    Ok(SessionRow {
+        item: ItemIndex(small(row.get(0)?, "item")?),
+        item_id: parsed(&row.get::<_, String>(1)?, "sessions.item_id")?,
+        task: row.get(2)?,
+        outcome: outcome(&row.get::<_, String>(3)?, cause.as_deref())?,
+        scores: scores.map(|scores| json(&scores, "sessions.scores")).transpose()?.unwrap_or(Value::Null),
+        usage: usage([row.get(8)?, row.get(9)?, row.get(10)?, row.get(11)?])?,
+        cost: cost([row.get(12)?, row.get(13)?])?,
+        attempt: small(row.get(7)?, "attempts.number")?,
+        transcript: TranscriptRef { segment: row.get(17)?, line: small(row.get(18)?, "attempts.line")? },
+        calls: small(row.get(14)?, "calls")?,
+        retries: small(row.get(15)?, "retries")?,
+        latency_us: large(row.get(16)?, "latency_us")?,
+        served: json(&row.get::<_, String>(6)?, "sessions.served")?,
+    })
+}

@@ -1,0 +1,120 @@
+//! The one thread that owns the database file, and the channel that feeds it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use super::migrate::open;
+use crate::ledger::LedgerError;
+
+/// Calls that may wait for the thread; more callers wait for a place.
+const WAITING_CALLS: usize = 64;
+
+type Call = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// Why a call inside the thread failed.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Sqlite(rusqlite::Error),
+    Ledger(LedgerError),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+impl From<LedgerError> for Fault {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+impl Fault {
+    fn during(self, action: &'static str) -> LedgerError {
+        match self {
+            Self::Sqlite(error) => LedgerError::Store { action, source: error.into() },
+            Self::Ledger(error) => error,
+        }
+    }
+}
+
+/// A handle to the thread. It ends with the last handle, after the calls that wait.
+#[derive(Debug, Clone)]
+pub(super) struct Thread(mpsc::Sender<Call>);
+
+impl Thread {
+    pub(super) async fn start(path: PathBuf) -> Result<Self, LedgerError> {
+        let (calls, waiting) = mpsc::channel(WAITING_CALLS);
+        let (report, opened) = oneshot::channel();
+        let location = path.display().to_string();
+        std::thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || match open(&path) {
+                Ok(connection) => {
+                    // When nobody waits for the answer, nobody holds the channel either, and serving ends at once.
+                    let _ = report.send(Ok(()));
+                    serve(connection, waiting, &path);
+                }
+                Err(error) => {
+                    let _ = report.send(Err(error));
+                }
+            })
+            .map_err(|error| LedgerError::Open { location, source: error.into() })?;
+        opened.await.map_err(|_| LedgerError::Closed { action: "open the ledger" })??;
+        Ok(Self(calls))
+    }
+
+    /// Runs `body` in a transaction that may write. All of it is kept, or nothing.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        body: impl FnOnce(&Transaction<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        self.call(action, TransactionBehavior::Immediate, body).await
+    }
+
+    /// Runs `body` on one unchanging state of the database.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        body: impl FnOnce(&Transaction<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        self.call(action, TransactionBehavior::Deferred, body).await
+    }
+
+    async fn call<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        behavior: TransactionBehavior,
+        body: impl FnOnce(&Transaction<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let (report, result) = oneshot::channel();
+        let call: Call = Box::new(move |connection| {
+            // A caller that went away does not want its result; what was committed stays.
+            let _ = report.send(transact(connection, behavior, body).map_err(|fault| fault.during(action)));
+        });
+        self.0.send(call).await.map_err(|_| LedgerError::Closed { action })?;
+        result.await.map_err(|_| LedgerError::Closed { action })?
+    }
+}
+
+fn transact<T>(
+    connection: &mut Connection,
+    behavior: TransactionBehavior,
+    body: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let transaction = connection.transaction_with_behavior(behavior)?;
+    let value = body(&transaction)?;
+    transaction.commit()?;
+    Ok(value)
+}
+
+fn serve(mut connection: Connection, mut waiting: mpsc::Receiver<Call>, path: &Path) {
+    while let Some(call) = waiting.blocking_recv() {
+        call(&mut connection);
+    }
+    if let Err((_, error)) = connection.close() {
+        tracing::warn!(ledger.path = %path.display(), %error, "failed to close the ledger; its file is intact");
+    }
+}

@@ -1,0 +1,79 @@
+//! States that only the ledger knows. Each is also a CHECK in both schemas.
+
+use super::LedgerError;
+
+macro_rules! states {
+    ($(#[$doc:meta])* $name:ident, $field:literal, { $($(#[$state_doc:meta])* $state:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$state_doc])* $state),+ }
+
+        impl $name {
+            /// All states, in the order of a life.
+            pub const ALL: &'static [Self] = &[$(Self::$state),+];
+
+            /// The word used in SQL, files and messages.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$state => $word),+ }
+            }
+
+            pub(super) fn read(text: &str) -> Result<Self, LedgerError> {
+                Self::ALL
+                    .iter()
+                    .copied()
+                    .find(|state| state.as_str() == text)
+                    .ok_or_else(|| LedgerError::Unreadable { field: $field, found: text.to_owned() })
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+states!(
+    /// Where a shard stands. `resume` leads back to `planned`.
+    ShardState, "shards.state", {
+        /// Its jobs were not published.
+        Planned = "planned",
+        /// Its jobs are being published; after a crash some may have been.
+        Dispatching = "dispatching",
+        /// Its jobs are confirmed by the queue.
+        Dispatched = "dispatched",
+    }
+);
+
+states!(
+    /// Where an attempt stands. `open` → one of the others; a late report still makes `handed_over` or `lost` into
+    /// `recorded` or `waste`; `resume` makes what counted into `waste`.
+    AttemptState, "attempts.state", {
+        /// Its worker reported it as running.
+        Open = "open",
+        /// It is the session's result.
+        Recorded = "recorded",
+        /// It ended after another attempt had been recorded, or `resume` tries its session again: paid for nothing.
+        Waste = "waste",
+        /// Another worker went on with its transcript.
+        HandedOver = "handed_over",
+        /// It never ended: paid for nothing.
+        Lost = "lost",
+    }
+);
+
+impl AttemptState {
+    /// Whether a result was reported; then no report changes the attempt any more.
+    #[must_use]
+    pub const fn is_reported(self) -> bool {
+        matches!(self, Self::Recorded | Self::Waste)
+    }
+
+    /// Whether its money bought nothing.
+    #[must_use]
+    pub const fn is_wasted(self) -> bool {
+        matches!(self, Self::Waste | Self::Lost)
+    }
+}
