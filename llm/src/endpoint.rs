@@ -95,3 +95,6 @@ impl fmt::Debug for Endpoint {
         write!(f, "Endpoint({})", self.0.name)
     }
 }
+
+#[cfg(test)]
+mod tests;

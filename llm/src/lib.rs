@@ -19,6 +19,8 @@ mod prices;
 mod recorded;
 mod retry;
 mod retry_after;
+#[cfg(test)]
+mod scripted;
 mod secret;
 mod similarity;
 mod transport;
@@ -29,7 +31,7 @@ pub use call::{CallError, Cancelled, ChatCall, SessionTag};
 pub use endpoint::Endpoint;
 pub use errors::{Fault, Rule, rule};
 pub use metrics::CallMetrics;
-pub use open::{OpenContext, OpenError};
+pub use open::{OpenContext, OpenError, check_access};
 pub use prices::{PriceTable, PriceTableError};
 pub use recorded::{RecordedError, RecordedVerdicts};
 pub use transport::TransportError;

@@ -129,6 +129,12 @@ impl Access {
             None if is_openai => variable(BASE_URL_VARIABLE).unwrap_or_else(|| OPENAI.to_owned()),
             None => return Err(OpenError::NoAddress { endpoint: endpoint.clone() }),
         };
+        let bad = |problem: String| OpenError::BadAddress { endpoint: endpoint.clone(), url: base.clone(), problem };
+        let parse = |text: &str| Url::parse(text).map_err(|error| bad(error.to_string()));
+        let scheme = parse(&base)?.scheme().to_owned();
+        if !matches!(scheme.as_str(), "http" | "https") {
+            return Err(bad(format!("its scheme is {scheme:?}")));
+        }
         let base = base.trim_end_matches('/');
         let no_key = |name: &str| OpenError::NoKey { endpoint: endpoint.clone(), variable: name.to_owned() };
         let secret = match spec.api_key_env.as_deref() {
@@ -141,17 +147,21 @@ impl Access {
             },
             None => Secret::default(),
         };
-        let address = |path: &str| {
-            let bad =
-                |problem: String| OpenError::BadAddress { endpoint: endpoint.clone(), url: base.to_owned(), problem };
-            let url = Url::parse(&format!("{base}/{path}")).map_err(|error| bad(error.to_string()))?;
-            match url.scheme() {
-                "http" | "https" => Ok(url),
-                other => Err(bad(format!("its scheme is {other:?}"))),
-            }
-        };
-        Ok(Self { chat: address("chat/completions")?, embeddings: address("embeddings")?, secret })
+        let (chat, embeddings) = (format!("{base}/chat/completions"), format!("{base}/embeddings"));
+        Ok(Self { chat: parse(&chat)?, embeddings: parse(&embeddings)?, secret })
     }
+}
+
+/// Checks that an endpoint of OpenAI's format has an address and, where it needs one, a key. Nothing is opened or sent.
+///
+/// # Errors
+/// When the key's variable is not set or the address is none; names the endpoint and the variable.
+pub fn check_access(
+    endpoint: &EndpointName,
+    spec: &EndpointSpec,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), OpenError> {
+    Access::resolve(endpoint, spec, env).map(drop)
 }
 
 /// Loads the encoder of `spec`.

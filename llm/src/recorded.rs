@@ -114,7 +114,7 @@ impl RecordedVerdicts {
     }
 
     fn enter(&mut self, line: &[u8], number: usize) -> Result<(), String> {
-        match serde_json::from_slice(line).map_err(|error| format!("not a verdict: {error}"))? {
+        match serde_json::from_slice(line).map_err(|error| not_a_verdict(&error))? {
             Line { text: Some(text), embedding: Some(values), .. } => self.enter_vector(text, values, number),
             Line { pred_texts: Some(rows), gold_texts: Some(columns), sim: Some(sim), .. } => {
                 self.enter_matrix(rows, columns, &sim, number)
@@ -172,6 +172,13 @@ impl RecordedVerdicts {
         self.texts.insert(text.into_owned(), id);
         id
     }
+}
+
+/// The parser saw one line alone, so its own line number says nothing.
+fn not_a_verdict(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let problem = text.split(" at line ").next().unwrap_or(&text);
+    format!("not a verdict: {problem} (column {})", error.column())
 }
 
 fn ordered(a: u32, b: u32) -> (u32, u32) {

@@ -195,3 +195,6 @@ fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod client;
 mod embeddings;
+mod judge;
 mod provenance;
 mod request;
 mod response;
@@ -10,3 +11,8 @@ mod trouble;
 mod usage;
 
 pub(crate) use client::Client;
+
+#[cfg(test)]
+pub(crate) use embeddings::read as read_embeddings;
+#[cfg(test)]
+pub(crate) use response::read as read_chat;

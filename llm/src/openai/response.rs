@@ -195,6 +195,3 @@ impl<'de> Visitor<'de> for Loose {
         Ok(Found::Other)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,1 +1,154 @@
+//! Under paused time: nothing here waits for real.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures::future::{join, join_all};
+use prometheus::Registry;
+use regatta_proto::ErrorClass;
+
+use super::*;
+use crate::CallMetrics;
+
+const RETRIES: Retries = Retries { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000 };
+
+fn tries(concurrency: u32, requests_per_minute: Option<u32>, retries: Retries) -> Tries {
+    let metrics = Arc::new(CallMetrics::register(&Registry::new()).unwrap());
+    let metrics = EndpointMetrics::new(metrics, &"sim".parse().unwrap());
+    Tries::new(Limits { concurrency, requests_per_minute }, retries, metrics, 1)
+}
+
+fn failure(class: ErrorClass) -> Failure {
+    Failure::unanswered(class, "no".into())
+}
+
+/// Fails with `failures` in order, then succeeds.
+async fn run(tries: &Tries, failures: &[Failure]) -> Result<Done<()>, GivenUp> {
+    let (number, never) = (AtomicU32::new(0), CancellationToken::new());
+    let once = || {
+        let number = number.fetch_add(1, Ordering::SeqCst) as usize;
+        async move { failures.get(number).map_or(Ok(()), |failure| Err(failure.clone())) }
+    };
+    tries.run(Some(7), &never, once).await
+}
+
+async fn tries_made(tries: &Tries, class: ErrorClass) -> usize {
+    match run(tries, &vec![failure(class); 1000]).await {
+        Err(GivenUp::Failed(made)) => made.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_table_decides_what_is_tried_again() {
+    use ErrorClass::*;
+    let tries = tries(1, None, RETRIES);
+    for class in [Connection, Timeout, RateLimited, Server, BadResponse] {
+        assert_eq!(tries_made(&tries, class).await, 8, "{class:?}");
+    }
+    for class in [Auth, NotFound, BadRequest, ContextLength] {
+        assert_eq!(tries_made(&tries, class).await, 1, "{class:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_tries_before_an_answer_are_kept() {
+    let tries = tries(1, None, RETRIES);
+    let done = run(&tries, &[failure(ErrorClass::Server), failure(ErrorClass::Timeout)]).await.unwrap();
+    let classes: Vec<ErrorClass> = done.tries.iter().map(|one| one.class).collect();
+    assert_eq!(classes, [ErrorClass::Server, ErrorClass::Timeout]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_after_is_waited_for() {
+    let tries = tries(1, None, RETRIES);
+    let begun = Instant::now();
+    let told = Failure { retry_after: Some(Duration::from_secs(20)), ..failure(ErrorClass::RateLimited) };
+    run(&tries, &[told]).await.unwrap();
+    assert!((20.0..20.6).contains(&begun.elapsed().as_secs_f64()), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_retry_holds_no_permit() {
+    let tries = tries(1, None, RETRIES);
+    let begun = Instant::now();
+    let told = [Failure { retry_after: Some(Duration::from_secs(20)), ..failure(ErrorClass::RateLimited) }];
+    let other = async {
+        run(&tries, &[]).await.unwrap();
+        begun.elapsed()
+    };
+    let (first, other) = join(run(&tries, &told), other).await;
+    assert!(first.is_ok() && other < Duration::from_secs(1), "{other:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_our_own_permits_does_not_count_towards_the_deadline() {
+    let tries = tries(10, Some(1), Retries { deadline_ms: 1_000, base_delay_ms: 10, ..RETRIES });
+    let failures = [failure(ErrorClass::Server), failure(ErrorClass::Server)];
+    let calls = join_all((0..5).map(|_| run(&tries, &failures))).await;
+    assert!(calls.iter().all(Result::is_ok));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_wait_ends_when_cancelled() {
+    let tries = Arc::new(tries(1, None, RETRIES));
+    for failing in [false, true] {
+        let cancel = CancellationToken::new();
+        let call = || {
+            let (tries, cancel) = (Arc::clone(&tries), cancel.clone());
+            async move {
+                let once = || async move {
+                    if failing {
+                        let forever = Some(Duration::from_secs(3600));
+                        return Err(Failure { retry_after: forever, ..failure(ErrorClass::RateLimited) });
+                    }
+                    std::future::pending::<Result<(), Failure>>().await
+                };
+                tries.run(None, &cancel, once).await
+            }
+        };
+        // One in flight (or waiting for its retry), one waiting for the only permit (or its retry).
+        let calls = [tokio::spawn(call()), tokio::spawn(call())];
+        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(tries.metrics().in_flight(), usize::from(!failing));
+        cancel.cancel();
+        for made in join_all(calls).await {
+            let Err(GivenUp::Cancelled(made)) = made.unwrap() else { panic!("not cancelled") };
+            assert_eq!(made.len(), usize::from(failing));
+        }
+        assert_eq!(tries.metrics().in_flight(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn thousands_of_sessions_learn_within_seconds_that_an_endpoint_is_dead() {
+    let tries = tries(64, None, RETRIES);
+    let begun = Instant::now();
+    let dead = join_all((0..5_000).map(|_| tries_made(&tries, ErrorClass::Connection))).await;
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(dead.iter().all(|made| *made <= 8));
+    assert_eq!(tries_made(&tries, ErrorClass::Connection).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_answer_gives_every_session_its_retries_back() {
+    let tries = tries(64, None, RETRIES);
+    join_all((0..100).map(|_| tries_made(&tries, ErrorClass::Connection))).await;
+    assert_eq!(tries_made(&tries, ErrorClass::Connection).await, 1);
+    run(&tries, &[]).await.unwrap();
+    assert_eq!(tries_made(&tries, ErrorClass::Connection).await, 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_that_restarts_costs_retries_and_no_sessions() {
+    let tries = tries(64, None, RETRIES);
+    let back_at = Instant::now() + Duration::from_secs(4);
+    let never = CancellationToken::new();
+    let calls = (0..1_000).map(|seed| {
+        tries.run(Some(seed), &never, move || async move {
+            if Instant::now() < back_at { Err(failure(ErrorClass::Connection)) } else { Ok(()) }
+        })
+    });
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
+}

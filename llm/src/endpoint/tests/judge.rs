@@ -1,0 +1,240 @@
+//! Answers to similarity questions, by each kind of endpoint.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use regatta_proto::{CostSum, Money, Question, Usage, Verdict};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::scripted::Step;
+
+fn asked(left: &[&str], right: &[&str]) -> AskedQuestion {
+    let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+    let question = Question::Similarity { left: texts(left), right: texts(right) };
+    AskedQuestion { digest: question.digest(), question }
+}
+
+fn micro(answers: &Answers) -> Vec<Vec<Vec<i32>>> {
+    answers.verdicts.iter().map(|(_, Verdict::Similarity { micro })| micro.clone()).collect()
+}
+
+fn input(body: &str) -> Vec<String> {
+    serde_json::from_value(serde_json::from_str::<Value>(body).unwrap()["input"].clone()).unwrap()
+}
+
+/// Embeds a text as its numbers of `a` and `b`; refuses a request with an empty text.
+async fn counting_server() -> Server {
+    Server::with(|_, seen| {
+        let texts = input(&seen.body);
+        if texts.iter().any(String::is_empty) {
+            return Step::status(400, r#"{"error": {"message": "input cannot be an empty string"}}"#);
+        }
+        let row = |(index, text): (usize, &String)| {
+            let count = |letter| text.matches(letter).count();
+            json!({"object": "embedding", "index": index, "embedding": [count('a'), count('b')]})
+        };
+        // In reverse: the index counts, not the position.
+        let data: Vec<Value> = texts.iter().enumerate().rev().map(row).collect();
+        let usage = json!({"prompt_tokens": texts.len(), "total_tokens": texts.len()});
+        Step::ok(json!({"data": data, "model": "embedder-1", "usage": usage}).to_string())
+    })
+    .await
+}
+
+async fn answer(bench: &Bench, questions: &[AskedQuestion]) -> Answers {
+    let price = Price { input_per_mtok: 1.0, cached_input_per_mtok: None, output_per_mtok: 0.0 };
+    bench.endpoint.answer("embedder", questions, Some(&price), &bench.cancel).await.unwrap()
+}
+
+#[tokio::test]
+async fn questions_are_answered_by_embeddings_of_their_distinct_texts() {
+    let server = counting_server().await;
+    let bench = open(&spec(&server));
+    let answers = answer(&bench, &[asked(&["a", "b"], &["ab", "a"]), asked(&["ab"], &["b"])]).await;
+    assert_eq!(micro(&answers), [vec![vec![707_107, 1_000_000], vec![707_107, 0]], vec![vec![707_107]]]);
+    assert_eq!((answers.served.as_str(), answers.usage.input), ("embedder-1", 3));
+    assert_eq!(answers.cost, CostSum { known: Money(3_000), unknown_calls: 0 });
+    let body = &server.seen()[0].body;
+    assert_eq!(body, r#"{"model":"embedder","input":["a","b","ab"],"encoding_format":"float"}"#);
+}
+
+#[tokio::test]
+async fn a_text_is_embedded_once_however_often_it_is_asked_about() {
+    let server = counting_server().await;
+    let bench = open(&spec(&server));
+    let first = answer(&bench, &[asked(&["a"], &["b"])]).await;
+    let again = answer(&bench, &[asked(&["b"], &["a"])]).await;
+    assert_eq!((server.seen().len(), again.usage, again.cost), (1, Usage::default(), CostSum::default()));
+    assert_eq!((micro(&again), again.served), (micro(&first), first.served));
+}
+
+#[tokio::test]
+async fn many_texts_go_out_in_bounded_requests() {
+    let server = counting_server().await;
+    let texts: Vec<String> = (1..=250).map(|count| "a".repeat(count)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let answers = answer(&open(&spec(&server)), &[asked(&texts, &["a", "b"])]).await;
+    assert!(micro(&answers)[0].iter().all(|row| row[0] == 1_000_000 && row[1] == 0));
+    let sizes: Vec<usize> = server.seen().iter().map(|seen| input(&seen.body).len()).collect();
+    assert_eq!((sizes.len(), sizes.iter().sum::<usize>(), sizes.iter().max()), (3, 251, Some(&96)));
+}
+
+#[tokio::test]
+async fn a_text_the_endpoint_refuses_spoils_only_its_own_questions() {
+    let server = counting_server().await;
+    let questions = [asked(&["a"], &["b"]), asked(&["a", "ab"], &["", "aab"]), asked(&["aab"], &["abb"])];
+    let answers = answer(&open(&spec(&server)), &questions).await;
+    assert_eq!(
+        answers.verdicts.iter().map(|(digest, _)| *digest).collect::<Vec<_>>(),
+        [questions[0].digest, questions[2].digest]
+    );
+    let unanswered = &answers.unanswered[0];
+    assert_eq!((&unanswered.asked, unanswered.class), (&questions[1], ErrorClass::BadRequest));
+    assert_eq!(unanswered.reason, "HTTP 400: input cannot be an empty string");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_fails_leaves_questions_unanswered_with_class_and_reason() {
+    let server = Server::scripted(vec![Step::status(429, "slow down")]).await;
+    let answers = answer(&open(&spec(&server)), &[asked(&["a"], &["b"])]).await;
+    assert_eq!((server.seen().len(), answers.verdicts.len()), (3, 0));
+    assert_eq!(answers.unanswered[0].class, ErrorClass::RateLimited);
+    assert_eq!(answers.unanswered[0].reason, "HTTP 429: slow down");
+}
+
+#[tokio::test]
+async fn embeddings_that_do_not_match_their_texts_are_a_bad_response() {
+    for data in [
+        "[]",
+        r#"[{"index": 0, "embedding": [1]}]"#,
+        r#"[{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]"#,
+        r#"[{"index": 0, "embedding": [1]}, {"index": 2, "embedding": [1]}]"#,
+        r#"[{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]"#,
+        r#"[{"index": 0, "embedding": [1]}, {"index": 1, "embedding": []}]"#,
+        r#"[{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [0]}]"#,
+        r#"[{"index": 0, "embedding": [1]}, {"index": 1, "embedding": "AACAPw=="}]"#,
+    ] {
+        let server = Server::scripted(vec![Step::ok(format!(r#"{{"data": {data}}}"#))]).await;
+        let answers = answer(&open(&spec(&server)), &[asked(&["a"], &["b"])]).await;
+        assert_eq!(answers.unanswered[0].class, ErrorClass::BadResponse, "{data}");
+    }
+}
+
+#[tokio::test]
+async fn a_simulated_embedder_says_so() {
+    let body = r#"{"data": [{"embedding": [1]}, {"embedding": [2]}], "model": "lexical"}"#;
+    let step = Step::Answer { status: 200, headers: "x-regatta-simulated: true\r\n", body: body.into() };
+    let answers = answer(&open(&spec(&Server::scripted(vec![step]).await)), &[asked(&["a"], &["b"])]).await;
+    assert_eq!((answers.served.as_str(), answers.cost.unknown_calls), ("lexical (simulated)", 1));
+}
+
+#[tokio::test]
+async fn answering_ends_when_cancelled() {
+    let server = Server::scripted(vec![Step::Gated(vec![])]).await;
+    let bench = Arc::new(open(&spec(&server)));
+    let answering = tokio::spawn({
+        let bench = Arc::clone(&bench);
+        async move { bench.endpoint.answer("m", &[asked(&["a"], &["b"])], None, &bench.cancel).await }
+    });
+    server.waiting.clone().wait_for(|waiting| waiting.now == 1).await.unwrap();
+    bench.cancel.cancel();
+    assert!(answering.await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn recorded_verdicts_come_from_the_file_or_from_the_caller() {
+    let spec = EndpointSpec { path: Some("judge.jsonl".into()), ..EndpointSpec::of_kind(EndpointKind::Recorded) };
+    let lines = br#"{"item": "i", "pred_texts": ["a"], "gold_texts": ["b"], "sim": [[0.5]]}"#;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("judge.jsonl"), lines).unwrap();
+    for (base_dir, given) in [(dir.path(), None), (Path::new("/nowhere"), Some(lines.as_slice()))] {
+        let endpoint = try_open(&spec, base_dir, given, &Registry::new()).unwrap();
+        let questions = [asked(&["b"], &["a", "b"]), asked(&["a"], &["c"])];
+        let answers = endpoint.answer("any", &questions, None, &CancellationToken::new()).await.unwrap();
+        assert_eq!(micro(&answers), [[[500_000, 1_000_000]]]);
+        assert_eq!(answers.unanswered[0].reason, r#"no similarity of "a" and "c" is recorded"#);
+        assert!(answers.served.starts_with("verdicts recorded in judge.jsonl ("), "{}", answers.served);
+        assert_eq!(answers.cost, CostSum::default());
+    }
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named_with_their_endpoint() {
+    let spec = |kind| EndpointSpec { path: Some("judge".into()), ..EndpointSpec::of_kind(kind) };
+    let error = |spec: &EndpointSpec, given| {
+        try_open(spec, Path::new("/nowhere"), given, &Registry::new()).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(
+        [
+            error(&spec(EndpointKind::Recorded), None),
+            error(&spec(EndpointKind::Recorded), Some(b"{}")),
+            error(&spec(EndpointKind::Encoder), None),
+            error(&EndpointSpec::of_kind(EndpointKind::Encoder), None),
+        ]
+        .join("\n"),
+        @r"
+    failed to read /nowhere/judge of endpoint main: No such file or directory (os error 2)
+    failed to open endpoint main: failed to read verdicts of /nowhere/judge, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`
+    failed to open endpoint main: failed to read /nowhere/judge/config.json: No such file or directory (os error 2); point to a sentence-transformers directory (config.json, tokenizer.json, model.safetensors)
+    endpoint main has no path: name the directory of the encoder, or the file of the verdicts
+    "
+    );
+}
+
+/// The small encoder, where it can be had.
+fn minilm() -> Option<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/minilm.sh");
+    let output = Command::new("sh").arg(script).output().ok()?;
+    if !output.status.success() {
+        println!("skipped: no sentence encoder: {}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    }
+    Some(String::from_utf8(output.stdout).unwrap().trim().into())
+}
+
+#[tokio::test]
+async fn calls_can_move_between_threads() {
+    // Whether this compiles is the test.
+    fn movable<T: Send>(_: T) {}
+    let bench = open(&spec(&counting_server().await));
+    movable(bench.endpoint.chat(bench.call(&request())));
+    movable(bench.endpoint.answer("m", &[], None, &bench.cancel));
+}
+
+#[tokio::test]
+async fn an_encoder_answers_in_this_process_as_it_would_by_hand() {
+    let Some(dir) = minilm() else { return };
+    let spec = EndpointSpec { path: Some(dir.clone()), ..EndpointSpec::of_kind(EndpointKind::Encoder) };
+    let endpoint = try_open(&spec, Path::new("/nowhere"), None, &Registry::new()).unwrap();
+    let texts: Vec<String> = (0..40).map(|number| format!("take item {number} to the fridge")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let questions = [asked(&texts[..3], &texts), asked(&["open the door", texts[0]], &["close the door"])];
+    let cancel = CancellationToken::new();
+    let answers = endpoint.answer("minilm", &questions, None, &cancel).await.unwrap();
+
+    let encoder = regatta_encoder::SentenceEncoder::open(&dir).unwrap();
+    let vectors: HashMap<&str, Vec<f32>> = texts
+        .iter()
+        .copied()
+        .chain(["open the door", "close the door"])
+        .map(|text| (text, encoder.encode(text).unwrap()))
+        .collect();
+    let by_hand: Vec<Vec<Vec<i32>>> = questions
+        .iter()
+        .map(|AskedQuestion { question: Question::Similarity { left, right }, .. }| {
+            let row = |a: &String| {
+                right.iter().map(|b| regatta_encoder::cosine_micro(&vectors[&**a], &vectors[&**b])).collect()
+            };
+            left.iter().map(row).collect()
+        })
+        .collect();
+    assert_eq!(micro(&answers), by_hand);
+    assert!(answers.served.starts_with("all-MiniLM-L6-v2 ("), "{}", answers.served);
+    assert_eq!((answers.cost, endpoint.in_flight()), (CostSum::default(), 0));
+
+    cancel.cancel();
+    let new = [asked(&["never seen"], &["before"])];
+    assert!(endpoint.answer("minilm", &new, None, &cancel).await.is_err());
+}

@@ -1,0 +1,139 @@
+use super::*;
+use crate::scripted::{Server, Step};
+
+const TIMEOUTS: Timeouts = Timeouts { connect_ms: 5_000, first_byte_ms: 30_000, total_ms: 60_000 };
+
+async fn post(server: &Server, timeouts: Timeouts) -> Result<Answer, Failure> {
+    let (transport, url) = transport(server, timeouts);
+    transport.post(&url, &HeaderMap::new(), Bytes::from_static(b"{}")).await
+}
+
+fn transport(server: &Server, timeouts: Timeouts) -> (Transport, Url) {
+    let url = Url::parse(&format!("{}/chat/completions", server.base_url)).unwrap();
+    (Transport::new(&url, Secret::default(), timeouts).unwrap(), url)
+}
+
+async fn failure(step: Step, timeouts: Timeouts) -> Failure {
+    post(&Server::scripted(vec![step]).await, timeouts).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn calls_one_after_another_share_a_connection() {
+    let server =
+        Server::scripted(vec![Step::ok("x".repeat(100_000)), Step::Chunks(vec![b"y".to_vec()]), Step::ok("")]).await;
+    let (transport, url) = transport(&server, TIMEOUTS);
+    for _ in 0..20 {
+        transport.post(&url, &HeaderMap::new(), Bytes::from_static(b"{}")).await.unwrap();
+    }
+    assert_eq!((server.seen().len(), server.connections()), (20, 1));
+}
+
+#[tokio::test]
+async fn a_body_is_read_up_to_the_limit_and_no_byte_further() {
+    for over in [0, 1] {
+        let body = vec![b'x'; BODY_MAX + over];
+        let chunks = body.chunks(1 << 20).map(<[u8]>::to_vec).collect();
+        for step in [Step::ok(body.clone()), Step::Chunks(chunks)] {
+            let result = post(&Server::scripted(vec![step]).await, TIMEOUTS).await;
+            match (over, result) {
+                (0, Ok(answer)) => assert_eq!(answer.body.len(), BODY_MAX),
+                (1, Err(failure)) => {
+                    assert_eq!(failure.class, ErrorClass::BadResponse);
+                    assert_eq!(failure.detail, "the body is larger than 67108864 bytes");
+                }
+                (_, result) => panic!("{over} over: {:?}", result.map(|answer| answer.body.len())),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_answer_and_not_followed() {
+    let step = Step::Answer { status: 307, headers: "location: http://127.0.0.1:1/elsewhere\r\n", body: vec![] };
+    let server = Server::scripted(vec![step]).await;
+    assert_eq!(post(&server, TIMEOUTS).await.unwrap().status, 307);
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_a_connection_failure_that_reached_nobody() {
+    let server = Server::scripted(vec![Step::ok("")]).await;
+    let (transport, _) = transport(&server, TIMEOUTS);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = Url::parse(&format!("http://{closed}/v1/chat/completions")).unwrap();
+    let failure = transport.post(&url, &HeaderMap::new(), Bytes::new()).await.unwrap_err();
+    assert_eq!((failure.class, failure.unreached, failure.status), (ErrorClass::Connection, true, None));
+    assert!(failure.detail.contains("refused"), "{}", failure.detail);
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_without_an_answer_is_a_connection_failure() {
+    for step in [Step::Close, Step::Reset] {
+        let failure = failure(step.clone(), TIMEOUTS).await;
+        assert_eq!(failure.class, ErrorClass::Connection, "{step:?}: {failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_http_is_a_bad_response() {
+    let failure = failure(Step::Raw(b"SSH-2.0-OpenSSH_9.6\r\n\r\n".to_vec()), TIMEOUTS).await;
+    assert_eq!((failure.class, failure.unreached), (ErrorClass::BadResponse, false), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_a_bad_response() {
+    for head in ["content-length: 100\r\n\r\n{\"id\"", "transfer-encoding: chunked\r\n\r\n5\r\n{\"id\"\r\n"] {
+        let failure = failure(Step::Raw(format!("HTTP/1.1 200 OK\r\n{head}").into_bytes()), TIMEOUTS).await;
+        assert_eq!((failure.class, failure.status), (ErrorClass::BadResponse, Some(200)));
+        assert!(failure.detail.starts_with("the body broke off after 5 bytes"), "{}", failure.detail);
+    }
+}
+
+#[tokio::test]
+async fn the_status_of_an_error_counts_even_if_its_body_breaks_off() {
+    let step = Step::Raw(b"HTTP/1.1 429 X\r\ncontent-length: 100\r\n\r\n{".to_vec());
+    assert_eq!(post(&Server::scripted(vec![step]).await, TIMEOUTS).await.unwrap().status, 429);
+}
+
+#[tokio::test]
+async fn an_answer_must_begin_and_end_in_time() {
+    let first_byte = Timeouts { first_byte_ms: 30, ..TIMEOUTS };
+    let silent = failure(Step::Hang(vec![]), first_byte).await;
+    assert_eq!(
+        (silent.class, silent.status, &*silent.detail),
+        (ErrorClass::Timeout, None, "no answer began within 30 ms")
+    );
+    assert!(!silent.unreached);
+
+    let total = Timeouts { total_ms: 100, ..TIMEOUTS };
+    let begun = Step::Hang(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{".to_vec());
+    let slow = failure(begun, total).await;
+    assert_eq!((slow.class, slow.status), (ErrorClass::Timeout, Some(200)));
+    assert_eq!(slow.detail, "the answer was not complete within 100 ms");
+}
+
+#[test]
+fn a_key_that_no_header_can_hold_is_refused_without_being_shown() {
+    let url = Url::parse("http://localhost/v1").unwrap();
+    let error = Transport::new(&url, Secret::new("sk\n1".into()), TIMEOUTS).err().unwrap();
+    assert!(!format!("{error} {error:?}").contains("sk"));
+}
+
+#[test]
+fn tls_finds_the_machines_certificates() {
+    let url = Url::parse("https://example.org/v1").unwrap();
+    assert!(Transport::new(&url, Secret::default(), TIMEOUTS).is_ok());
+}
+
+#[test]
+fn only_this_machine_is_loopback() {
+    for (url, expected) in [
+        ("http://localhost:1/", true),
+        ("http://127.0.0.1/", true),
+        ("http://[::1]:8080/", true),
+        ("http://10.0.0.1/", false),
+        ("https://api.openai.com/v1", false),
+    ] {
+        assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+    }
+}
