@@ -1,2 +1,59 @@
-//! The one binary.
-fn main() {}
+//! The one binary: `regatta`.
+
+mod args;
+mod bars;
+mod client;
+mod commands;
+mod data;
+mod embedded;
+mod exit;
+mod logging;
+mod output;
+mod roles;
+mod services;
+mod signals;
+mod simulated;
+mod spec;
+mod telemetry;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+/// Sessions wait for the network, so threads beyond the cores only cost.
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::usage(&error),
+    };
+    logging::start(&cli.log);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return exit::failed(&anyhow::Error::from(error).context("failed to start the runtime")),
+    };
+    let result = runtime.block_on(async {
+        match cli.command {
+            Command::Run(args) => commands::run::run(args).await,
+            Command::Check(args) => commands::check::run(args).await,
+            Command::Score(args) => commands::score::run(args),
+            Command::Simulate(args) => commands::simulate::run(args).await,
+            Command::Submit(args) => commands::submit::run(args).await,
+            Command::Status(args) => commands::status::run(args).await,
+            Command::Watch(args) => commands::watch::run(args).await,
+            Command::Cancel(args) => commands::cancel::run(args).await,
+            Command::Resume(args) => commands::resume::run(args).await,
+            Command::Export(args) => commands::export::run(args).await,
+            Command::Coordinator(args) => roles::coordinator::run(args).await,
+            Command::Worker(args) => roles::worker::run(args).await,
+            Command::Scorer(args) => roles::scorer::run(args).await,
+        }
+    });
+    // Tasks that only wait must not hold up the exit.
+    runtime.shutdown_background();
+    match result {
+        Ok(code) => code,
+        Err(error) => exit::failed(&error),
+    }
+}

@@ -16,10 +16,24 @@ pub(crate) fn affordable_sessions(sweep: &Sweep, progress: &[CellProgress], wors
     (left / worst.0.max(1)).saturating_sub(outstanding)
 }
 
+/// What all sessions of `sweep` can cost at most if every call is answered at the first try; models of unknown price are left out.
+#[must_use]
+pub fn worst_cost(sweep: &Sweep) -> Money {
+    let mut sum = Money::ZERO;
+    for_each_first_call(sweep, |worst| sum += worst);
+    sum
+}
+
 /// What a session of `sweep` can cost at most in one try of its first call: a token is at least one byte, the answer fills its limit.
 pub(crate) fn worst_session(sweep: &Sweep) -> Money {
     let mut worst = Money::ZERO;
-    for cell in sweep.cells().iter().filter(|cell| cell.trial.0 == 0) {
+    for_each_first_call(sweep, |one| worst = worst.max(one));
+    worst
+}
+
+/// Calls `with` for the worst case of every session's first call.
+fn for_each_first_call(sweep: &Sweep, mut with: impl FnMut(Money)) {
+    for cell in sweep.cells() {
         let (Some(suite), Some(model)) = (sweep.suite(cell), sweep.lock.model(&cell.model)) else { continue };
         let Some(price) = &model.price else { continue };
         for item in sweep.selected(cell) {
@@ -27,11 +41,10 @@ pub(crate) fn worst_session(sweep: &Sweep) -> Money {
             if let regatta_benchmarks::Step::Ask(Role::Agent, request) = step {
                 let limit = model.max_tokens.or(request.sampling.max_tokens).unwrap_or(OUTPUT_TOKENS_MAX);
                 let prompt = request.messages.iter().map(|message| message.content.len() as u64 + 8).sum();
-                worst = worst.max(call_at_most(price, prompt, limit));
+                with(call_at_most(price, prompt, limit));
             }
         }
     }
-    worst
 }
 
 fn call_at_most(price: &Price, prompt_bytes: u64, output_limit: u32) -> Money {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use regatta_backends::{BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Queue, QueueError};
 use regatta_catalog::{Catalog, CatalogError, Sweep};
 use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointName, Money, Report, SweepId, SweepState};
@@ -31,8 +30,6 @@ pub struct CoordinatorConfig {
     pub lost_after: Duration,
     /// Whether jobs survive this process (RabbitMQ) or not (memory).
     pub queue_survives: bool,
-    /// Addresses of simulated endpoints.
-    pub addresses: BTreeMap<EndpointName, String>,
 }
 
 impl Default for CoordinatorConfig {
@@ -44,7 +41,6 @@ impl Default for CoordinatorConfig {
             doubtful_after: Duration::from_secs(60),
             lost_after: Duration::from_secs(45 * 60),
             queue_survives: true,
-            addresses: BTreeMap::new(),
         }
     }
 }
@@ -103,6 +99,16 @@ pub(crate) struct Watched {
     pub(crate) quiet: Quiet,
 }
 
+/// What `run` remembers from one tick to the next; all of it can be rebuilt.
+struct Rounds {
+    addresses: BTreeMap<EndpointName, String>,
+    watched: BTreeMap<SweepId, Watched>,
+    /// The last broadcast and when it went out.
+    told: Option<(Control, Instant)>,
+    /// Whether jobs that died with an earlier process have been planned again.
+    recovered: bool,
+}
+
 impl Coordinator {
     /// A coordinator over the three seams.
     #[must_use]
@@ -129,6 +135,15 @@ impl Coordinator {
     /// # Errors
     /// When the spec does not fit its data, or a store fails.
     pub async fn submit(&self, submission: Submission) -> Result<Submitted, CoordinatorError> {
+        let sweep = self.plan(submission).await?;
+        self.enter(&sweep).await
+    }
+
+    /// Resolves a submission into a sweep and stores its lock, without running anything.
+    ///
+    /// # Errors
+    /// When the spec does not fit its data, or Blobs fail.
+    pub async fn plan(&self, submission: Submission) -> Result<Arc<Sweep>, CoordinatorError> {
         let mut datasets = BTreeMap::new();
         for (benchmark, snapshot) in &submission.data {
             datasets.insert(benchmark.clone(), self.store_manifest(snapshot).await?);
@@ -137,9 +152,15 @@ impl Coordinator {
             refuse_simulated(&submission)?;
         }
         let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, &*self.prices).await?;
-        let sweep = self.catalog.store(&lock).await?;
-        let yaml = serde_json::to_vec_pretty(&lock)?;
-        self.catalog.blobs().put(&format!("sweeps/{}/sweep.lock.json", sweep.id), Bytes::from(yaml)).await?;
+        Ok(self.catalog.store(&lock).await?)
+    }
+
+    /// Writes a planned sweep to the ledger; it is dispatched from the next tick on.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn enter(&self, sweep: &Sweep) -> Result<Submitted, CoordinatorError> {
+        let lock = &sweep.lock;
         let cells = sweep
             .cells()
             .iter()
@@ -161,7 +182,7 @@ impl Coordinator {
                 budget: lock.budget_usd.and_then(Money::from_dollars),
                 created_at: self.clock.now(),
                 cells,
-                shards: shards::cut(&sweep),
+                shards: shards::cut(sweep),
             })
             .await?;
         let sessions = sweep.cells().iter().map(|cell| sweep.selected(cell).len() as u64).sum();
@@ -223,32 +244,26 @@ impl Coordinator {
         Ok(self.ledger.sweeps().await?)
     }
 
-    /// Works until `stop` fires. A tick that fails is logged and repeated: stores may be away for a while.
-    pub async fn run(&self, stop: CancellationToken) {
-        let mut watched: BTreeMap<SweepId, Watched> = BTreeMap::new();
-        let mut told: Option<(Control, Instant)> = None;
+    /// Works until `stop` fires. `addresses` are those of simulated endpoints. A tick that fails is logged and repeated: stores may be away for a while.
+    pub async fn run(&self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) {
+        let mut rounds = Rounds { addresses, watched: BTreeMap::new(), told: None, recovered: self.config.queue_survives };
         let mut ticks = tokio::time::interval(self.config.tick);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut recovered = self.config.queue_survives;
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
             }
-            if let Err(error) = self.tick(&mut watched, &mut told, &mut recovered).await {
+            if let Err(error) = self.tick(&mut rounds).await {
                 self.metrics.failed_ticks.inc();
                 tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "failed to look after the sweeps, trying again");
             }
         }
     }
 
-    async fn tick(
-        &self,
-        watched: &mut BTreeMap<SweepId, Watched>,
-        told: &mut Option<(Control, Instant)>,
-        recovered: &mut bool,
-    ) -> Result<(), CoordinatorError> {
+    async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
+        let Rounds { watched, recovered, .. } = rounds;
         let rows = self.ledger.sweeps().await?;
         let live: BTreeSet<SweepId> =
             rows.iter().filter(|row| !row.state.is_end()).map(|row| row.id.clone()).collect();
@@ -279,7 +294,8 @@ impl Coordinator {
         }
         *recovered = true;
         self.metrics.sweeps_running.set(watched.len() as i64);
-        self.tell(watched, &cancelled, told).await?;
+        self.tell(rounds, &cancelled).await?;
+        let watched = &mut rounds.watched;
         let sharing = watched.len().max(1) as u64;
         for one in watched.values_mut() {
             let id = one.sweep.id.clone();
@@ -322,19 +338,15 @@ impl Coordinator {
     }
 
     /// Broadcasts the control message when it has changed, and again every few seconds.
-    async fn tell(
-        &self,
-        watched: &BTreeMap<SweepId, Watched>,
-        cancelled: &BTreeSet<SweepId>,
-        told: &mut Option<(Control, Instant)>,
-    ) -> Result<(), CoordinatorError> {
-        let control = routes(watched.values().map(|one| &*one.sweep), &self.config.addresses, cancelled);
-        let fresh = told
+    async fn tell(&self, rounds: &mut Rounds, cancelled: &BTreeSet<SweepId>) -> Result<(), CoordinatorError> {
+        let control = routes(rounds.watched.values().map(|one| &*one.sweep), &rounds.addresses, cancelled);
+        let fresh = rounds
+            .told
             .as_ref()
             .is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);
         if !fresh {
             self.queue.broadcast(control.clone()).await?;
-            *told = Some((control, Instant::now()));
+            rounds.told = Some((control, Instant::now()));
         }
         Ok(())
     }

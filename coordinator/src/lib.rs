@@ -15,6 +15,7 @@ mod status;
 mod submission;
 
 pub use api::{ApiConfig, router};
+pub use budget::worst_cost;
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
 pub use metrics::CoordinatorMetrics;
 pub use plan::{PlanError, PriceBook, plan};

@@ -70,3 +70,24 @@ impl Faults {
         ]
     }
 }
+
+impl Simulation {
+    /// Checks every figure.
+    ///
+    /// # Errors
+    /// With the field that cannot be and what is wrong with it.
+    pub fn check(&self) -> Result<(), (String, String)> {
+        let probabilities = self.faults.probabilities();
+        if let Some((name, p)) = probabilities.iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
+            return Err((format!("faults.{name}"), format!("must be a probability between 0 and 1, is {p}")));
+        }
+        if probabilities.iter().map(|(_, p)| p).sum::<f64>() > 1.0 + 1e-9 {
+            return Err(("faults".into(), "the probabilities add up to more than 1".into()));
+        }
+        let Latency { median_ms, spread, per_token_ms } = self.latency;
+        if [median_ms, spread, per_token_ms].iter().any(|figure| !(0.0..1e9).contains(figure)) {
+            return Err(("latency".into(), "must be non-negative numbers".into()));
+        }
+        Ok(())
+    }
+}

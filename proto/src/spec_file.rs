@@ -235,19 +235,8 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
         if endpoint.kind != EndpointKind::Simulated {
             return field("simulation", "only belongs to endpoints of kind simulated".into());
         }
-        let probabilities = simulation.faults.probabilities();
-        if let Some((name, p)) = probabilities.iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
-            return field(
-                &format!("simulation.faults.{name}"),
-                format!("must be a probability between 0 and 1, is {p}"),
-            );
-        }
-        if probabilities.iter().map(|(_, p)| p).sum::<f64>() > 1.0 + 1e-9 {
-            return field("simulation.faults", "the probabilities add up to more than 1".into());
-        }
-        let latency = simulation.latency;
-        if [latency.median_ms, latency.spread, latency.per_token_ms].iter().any(|v| !(0.0..1e9).contains(v)) {
-            return field("simulation.latency", "must be non-negative numbers".into());
+        if let Err((name, problem)) = simulation.check() {
+            return field(&format!("simulation.{name}"), problem);
         }
     }
     Ok(())

@@ -124,10 +124,11 @@ impl Scorer {
 
     /// The next batch: complete, or as large as it got within the linger time. `None` at the end.
     async fn gather(&self, consumer: &mut Consumer<Report>, stop: &CancellationToken) -> Option<Vec<Delivery<Report>>> {
+        // Reports that are here already are recorded even when it is time to stop: in an embedded run nobody else would.
         let first = tokio::select! {
             biased;
-            () = stop.cancelled() => return None,
             first = consumer.next() => first?,
+            () = stop.cancelled() => return None,
         };
         let mut batch = vec![first];
         let deadline = Instant::now() + self.config.linger;

@@ -32,6 +32,9 @@ pub enum HarnessError {
         /// The last lines that the service wrote.
         output: String,
     },
+    /// The binary under test could not be built, or did not do what a test waits for.
+    #[error("failed to run regatta: {0}")]
+    Binary(String),
     /// A running service refused a request.
     #[error("failed to {action}")]
     Refused {

@@ -9,6 +9,7 @@ mod port;
 mod postgres;
 mod rabbitmq;
 mod rabbitmq_node;
+pub mod regatta;
 mod s3;
 mod services;
 mod supervisor;

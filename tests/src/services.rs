@@ -91,9 +91,9 @@ impl Services {
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         vec![
             ("AMQP_URL", self.amqp_url.clone()),
-            ("POSTGRES_URL", self.postgres_url.clone()),
+            ("DATABASE_URL", self.postgres_url.clone()),
             ("S3_ENDPOINT", self.s3.endpoint_url.clone()),
-            ("S3_BUCKET", self.s3.bucket.clone()),
+            ("REGATTA_BUCKET", self.s3.bucket.clone()),
             ("AWS_REGION", self.s3.region.clone()),
             ("AWS_ACCESS_KEY_ID", self.s3.access_key.clone()),
             ("AWS_SECRET_ACCESS_KEY", self.s3.secret_key.clone()),

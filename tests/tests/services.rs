@@ -162,7 +162,7 @@ async fn services_end_with_their_process_even_when_it_is_killed() {
 async fn command_gets_the_services_and_its_exit_code_is_passed_on() {
     let folder = folder_for_everyone();
     let mut program = services_program(folder.path());
-    program.args(["sh", "-c", "echo $AMQP_URL $POSTGRES_URL $S3_ENDPOINT; exit 3"]);
+    program.args(["sh", "-c", "echo $AMQP_URL $DATABASE_URL $S3_ENDPOINT; exit 3"]);
     let output = tokio::process::Command::from(program).kill_on_drop(true).output();
 
     let output = tokio::time::timeout(PATIENCE, output).await.unwrap().unwrap();

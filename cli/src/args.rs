@@ -1,0 +1,337 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use regatta_proto::{BenchmarkName, Evaluator, SweepId};
+
+/// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
+#[derive(Debug, Parser)]
+#[command(name = "regatta", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to log.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Log filter, as `info` or `regatta_worker=debug`
+    #[arg(long, env = "REGATTA_LOG", default_value = "warn", global = true)]
+    pub(crate) log: String,
+    /// Form of the log lines
+    #[arg(long, env = "REGATTA_LOG_FORMAT", default_value = "text", global = true)]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a sweep in this process; running it again continues where it stopped
+    Run(RunArgs),
+    /// Check a spec and its data without running anything
+    Check(CheckArgs),
+    /// Score anybody's predictions, or a golden case, without any model
+    Score(ScoreArgs),
+    /// Start a simulated endpoint
+    Simulate(SimulateArgs),
+    /// Hand a sweep to a coordinator
+    Submit(SubmitArgs),
+    /// Show how sweeps stand
+    Status(StatusArgs),
+    /// Follow a sweep until it ends; the exit code tells how
+    Watch(SweepArgs),
+    /// Stop a sweep
+    Cancel(SweepArgs),
+    /// Run again what an ended sweep did not measure
+    Resume(ResumeArgs),
+    /// Fetch what a sweep has left behind
+    Export(ExportArgs),
+    /// Be the coordinator of a deployment
+    Coordinator(CoordinatorArgs),
+    /// Be a worker of a deployment
+    Worker(WorkerArgs),
+    /// Be a scorer of a deployment
+    Scorer(ScorerArgs),
+}
+
+/// A spec and what the command line changes in it.
+#[derive(Debug, Args)]
+pub(crate) struct SpecArgs {
+    /// The sweep's spec (YAML)
+    pub(crate) spec: PathBuf,
+    /// Data directory of a benchmark, as `worfbench=path/to/data`; goes before the spec's own
+    #[arg(short = 'd', long = "data", value_name = "NAME=DIR", value_parser = name_and_directory)]
+    pub(crate) data: Vec<(BenchmarkName, PathBuf)>,
+    /// At most N items of each task
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<u32>,
+    /// Repetitions of every cell
+    #[arg(long, value_name = "N")]
+    pub(crate) trials: Option<u16>,
+    /// Seed that all others derive from
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Most dollars to spend
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    /// Directory of the run; default: runs/NAME
+    #[arg(short = 'o', long, env = "REGATTA_OUTPUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Only say what would be run
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Serve /metrics at this address while running
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<std::net::SocketAddr>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    /// Print the resolved spec
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScoreArgs {
+    /// Benchmark of the predictions
+    #[arg(required_unless_present = "case", conflicts_with = "case")]
+    pub(crate) benchmark: Option<BenchmarkName>,
+    /// Directory of the benchmark's data
+    #[arg(long)]
+    pub(crate) data: PathBuf,
+    /// File of predictions
+    #[arg(long, required_unless_present = "case")]
+    pub(crate) predictions: Option<PathBuf>,
+    /// File of recorded verdicts
+    #[arg(long)]
+    pub(crate) verdicts: Option<PathBuf>,
+    /// Scoring rule
+    #[arg(long, default_value = "official")]
+    pub(crate) evaluator: Evaluator,
+    /// A golden case instead of predictions
+    #[arg(long)]
+    pub(crate) case: Option<PathBuf>,
+    /// File (for a case: directory) to write
+    #[arg(short = 'o', long)]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    #[command(subcommand)]
+    pub(crate) what: Simulated,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Simulated {
+    /// An OpenAI-compatible endpoint with the models oracle, noisy-P, scripted and lexical
+    Llm(SimulateLlmArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateLlmArgs {
+    /// Data directory of a benchmark whose items it can answer
+    #[arg(short = 'd', long = "data", value_name = "NAME=DIR", value_parser = name_and_directory, required = true)]
+    pub(crate) data: Vec<(BenchmarkName, PathBuf)>,
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:8089")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Latency, limits and faults, as in the spec's `simulation` (YAML or JSON), inline or as @FILE
+    #[arg(long, value_name = "YAML")]
+    pub(crate) simulation: Option<String>,
+    /// Answers of the model `scripted` (JSON lines)
+    #[arg(long)]
+    pub(crate) script: Option<PathBuf>,
+}
+
+/// Where the coordinator is.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct ClientArgs {
+    /// Address of the coordinator
+    #[arg(long, env = "REGATTA_COORDINATOR", default_value = "http://127.0.0.1:8080")]
+    pub(crate) coordinator: String,
+    /// Token, if the coordinator asks for one
+    #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
+    pub(crate) token: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SubmitArgs {
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Follow the sweep until it ends
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// A sweep; all of them when left out
+    pub(crate) sweep: Option<SweepId>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// The sweep
+    pub(crate) sweep: SweepId,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// A sweep of a coordinator, or the directory of an embedded run
+    pub(crate) sweep: String,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print the summary as JSON (embedded run)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The sweep
+    pub(crate) sweep: SweepId,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Directory to write into
+    #[arg(short = 'o', long)]
+    pub(crate) output: PathBuf,
+}
+
+/// The queue of a deployment.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct QueueArgs {
+    /// RabbitMQ, as amqp://host/vhost or amqps://…
+    #[arg(long, env = "AMQP_URL", hide_env_values = true)]
+    pub(crate) amqp_url: String,
+    /// Prefix of all queue names, so that deployments can share a broker
+    #[arg(long, env = "REGATTA_QUEUE_PREFIX", default_value = "regatta")]
+    pub(crate) queue_prefix: String,
+}
+
+/// The ledger of a deployment.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct LedgerArgs {
+    /// PostgreSQL, as postgres://host/database
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub(crate) database_url: String,
+    /// Connections to it
+    #[arg(long, env = "REGATTA_DATABASE_CONNECTIONS", default_value_t = 8)]
+    pub(crate) database_connections: u32,
+}
+
+/// The blob store of a deployment. Credentials come from the usual AWS variables, files or roles.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct BlobArgs {
+    /// Bucket
+    #[arg(long, env = "REGATTA_BUCKET")]
+    pub(crate) bucket: String,
+    /// Prefix of all keys
+    #[arg(long, env = "REGATTA_BUCKET_PREFIX", default_value = "")]
+    pub(crate) bucket_prefix: String,
+    /// Address of an S3-compatible server; AWS itself when left out
+    #[arg(long, env = "S3_ENDPOINT")]
+    pub(crate) s3_endpoint: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CoordinatorArgs {
+    #[command(flatten)]
+    pub(crate) queue: QueueArgs,
+    #[command(flatten)]
+    pub(crate) ledger: LedgerArgs,
+    #[command(flatten)]
+    pub(crate) blobs: BlobArgs,
+    /// Address of the API and of /metrics
+    #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Token that requests must carry
+    #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
+    pub(crate) token: Option<String>,
+    /// Most sessions outstanding per queue
+    #[arg(long, env = "REGATTA_WINDOW", default_value_t = 4096)]
+    pub(crate) window: u32,
+    /// Seconds without any outcome after which jobs in doubt after a crash are dispatched again
+    #[arg(long, env = "REGATTA_DOUBTFUL_AFTER_S", default_value_t = 60)]
+    pub(crate) doubtful_after_s: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    #[command(flatten)]
+    pub(crate) queue: QueueArgs,
+    #[command(flatten)]
+    pub(crate) blobs: BlobArgs,
+    /// Address of /metrics and /healthz
+    #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8081")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Seconds that sessions may go on after SIGTERM before they are handed over
+    #[arg(long, env = "REGATTA_DRAIN_S", default_value_t = 25)]
+    pub(crate) drain_s: u64,
+    /// Seconds after which a session is handed over; keep it well below the broker's acknowledgement time-out
+    #[arg(long, env = "REGATTA_HAND_OVER_AFTER_S", default_value_t = 1200)]
+    pub(crate) hand_over_after_s: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScorerArgs {
+    #[command(flatten)]
+    pub(crate) queue: QueueArgs,
+    #[command(flatten)]
+    pub(crate) ledger: LedgerArgs,
+    #[command(flatten)]
+    pub(crate) blobs: BlobArgs,
+    /// Address of /metrics and /healthz
+    #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8082")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Most reports recorded at once
+    #[arg(long, env = "REGATTA_BATCH", default_value_t = 512)]
+    pub(crate) batch: usize,
+}
+
+fn name_and_directory(text: &str) -> Result<(BenchmarkName, PathBuf), String> {
+    let (name, directory) = text.split_once('=').ok_or("write it as NAME=DIR, for instance worfbench=path/to/data")?;
+    Ok((name.parse().map_err(|error| format!("{error}"))?, PathBuf::from(directory)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

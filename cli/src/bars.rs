@@ -1,0 +1,136 @@
+//! How a sweep goes: live bars on a terminal, a line now and then elsewhere.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use regatta_coordinator::SweepStatus;
+use regatta_proto::{CostSum, SweepState, Usage};
+use tokio::time::Instant;
+
+use crate::output;
+
+/// Pause between two lines when nobody watches a terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// The display of one sweep.
+pub(crate) struct Bars {
+    started: Instant,
+    display: Display,
+}
+
+enum Display {
+    Terminal { all: MultiProgress, models: BTreeMap<String, ProgressBar> },
+    Lines { next: Instant },
+}
+
+/// Counts of one model over its cells.
+#[derive(Default)]
+struct Row {
+    sessions: u64,
+    settled: u64,
+    not_measured: u64,
+    usage: Usage,
+    cost: CostSum,
+}
+
+impl Bars {
+    pub(crate) fn start() -> Self {
+        let display = if output::is_watched() {
+            Display::Terminal { all: MultiProgress::new(), models: BTreeMap::new() }
+        } else {
+            Display::Lines { next: Instant::now() }
+        };
+        Self { started: Instant::now(), display }
+    }
+
+    pub(crate) fn show(&mut self, status: &SweepStatus) {
+        let started = self.started;
+        match &mut self.display {
+            Display::Terminal { all, models } => {
+                for (model, row) in by_model(status) {
+                    let bar = models.entry(model.clone()).or_insert_with(|| all.add(new_bar(&model)));
+                    bar.set_length(row.sessions);
+                    bar.set_position(row.settled);
+                    bar.set_message(row.describe());
+                }
+            }
+            Display::Lines { next } if Instant::now() >= *next => {
+                *next = Instant::now() + LINE_EVERY;
+                output::note(&line(status, started));
+            }
+            Display::Lines { .. } => {}
+        }
+    }
+
+    pub(crate) fn finish(self, status: &SweepStatus) {
+        match &self.display {
+            Display::Terminal { models, .. } => models.values().for_each(ProgressBar::abandon),
+            Display::Lines { .. } => output::note(&line(status, self.started)),
+        }
+    }
+
+    /// The process was told to leave.
+    pub(crate) fn leave(self) {
+        if let Display::Terminal { models, .. } = &self.display {
+            models.values().for_each(ProgressBar::abandon);
+        }
+        output::note("leaving: finishing what runs; once more to stop at once. The same command continues.");
+    }
+}
+
+impl Row {
+    fn describe(&self) -> String {
+        let tokens = self.usage.input + self.usage.output;
+        let trouble = if self.not_measured > 0 { format!("  {} not measured", self.not_measured) } else { String::new() };
+        format!("{} tokens  {}{trouble}", thousands(tokens), self.cost)
+    }
+}
+
+fn by_model(status: &SweepStatus) -> BTreeMap<String, Row> {
+    let mut models: BTreeMap<String, Row> = BTreeMap::new();
+    for cell in &status.cells {
+        let row = models.entry(cell.cell.model.to_string()).or_default();
+        row.sessions += cell.items;
+        row.settled += cell.settled;
+        row.not_measured += cell.not_measured;
+        row.usage += cell.usage;
+        row.cost += cell.cost;
+        row.cost += cell.wasted;
+    }
+    models
+}
+
+fn new_bar(model: &str) -> ProgressBar {
+    let template = "{prefix:<24.24} {bar:30.cyan/dim} {pos:>6}/{len:<6} {per_sec:>10} eta {eta:<4} {msg}";
+    let bar = ProgressBar::new(0).with_prefix(model.to_owned());
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style.progress_chars("━╸─")),
+        Err(_) => bar,
+    }
+}
+
+fn line(status: &SweepStatus, started: Instant) -> String {
+    let (sessions, settled) = (status.total(|cell| cell.items), status.total(|cell| cell.settled));
+    let elapsed = started.elapsed().as_secs_f64();
+    let not_measured = status.total(|cell| cell.not_measured);
+    let usage = status.usage();
+    let state = match status.state {
+        SweepState::Running => String::new(),
+        other => format!("{other}  "),
+    };
+    format!(
+        "{state}{settled}/{sessions} sessions  {not_measured} not measured  {} tokens  {}  {elapsed:.0} s",
+        thousands(usage.input + usage.output),
+        status.cost()
+    )
+}
+
+/// `1234567` as `1.23M`.
+fn thousands(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
+        _ => format!("{:.2}M", count as f64 / 1e6),
+    }
+}

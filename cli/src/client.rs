@@ -1,0 +1,101 @@
+//! Talks to a coordinator's HTTP API.
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use regatta_backends::SweepRow;
+use regatta_coordinator::{Submission, Submitted, SweepStatus};
+use regatta_proto::{Digest, SweepId};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::args::ClientArgs;
+use crate::exit::BadConfiguration;
+
+/// A coordinator somewhere.
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    error: String,
+}
+
+impl Client {
+    pub(crate) fn new(args: &ClientArgs) -> anyhow::Result<Self> {
+        crate::embedded::install_tls();
+        let http = reqwest::Client::builder().build().context("failed to start the HTTP client")?;
+        Ok(Self { http, base: args.coordinator.trim_end_matches('/').to_owned(), token: args.token.clone() })
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}/v1/{path}", self.base));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
+        let response = request.send().await.with_context(|| {
+            format!("failed to reach the coordinator at {}; give its address with --coordinator or REGATTA_COORDINATOR", self.base)
+        })?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let text = response.text().await.unwrap_or_default();
+        let problem = serde_json::from_str(&text).map_or(text, |problem: Problem| problem.error);
+        if matches!(status, StatusCode::UNPROCESSABLE_ENTITY | StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED) {
+            return Err(BadConfiguration(problem).into());
+        }
+        bail!("the coordinator answered {status}: {problem}")
+    }
+
+    async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> anyhow::Result<T> {
+        let text = self.send(request).await?.bytes().await.context("failed to read the coordinator's answer")?;
+        serde_json::from_slice(&text).context("failed to read the coordinator's answer; do both sides run the same version?")
+    }
+
+    pub(crate) async fn upload(&self, digest: &Digest, content: Bytes) -> anyhow::Result<()> {
+        let path = format!("content/{digest}");
+        let stored = self.request(Method::HEAD, &path).send().await.is_ok_and(|answer| answer.status().is_success());
+        if !stored {
+            self.send(self.request(Method::PUT, &path).body(content)).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn submit(&self, submission: &Submission) -> anyhow::Result<Submitted> {
+        self.json(self.request(Method::POST, "sweeps").json(submission)).await
+    }
+
+    pub(crate) async fn sweeps(&self) -> anyhow::Result<Vec<SweepRow>> {
+        self.json(self.request(Method::GET, "sweeps")).await
+    }
+
+    pub(crate) async fn status(&self, sweep: &SweepId) -> anyhow::Result<SweepStatus> {
+        self.json(self.request(Method::GET, &format!("sweeps/{sweep}"))).await
+    }
+
+    pub(crate) async fn cancel(&self, sweep: &SweepId) -> anyhow::Result<()> {
+        self.send(self.request(Method::POST, &format!("sweeps/{sweep}/cancel"))).await.map(drop)
+    }
+
+    pub(crate) async fn resume(&self, sweep: &SweepId) -> anyhow::Result<()> {
+        self.send(self.request(Method::POST, &format!("sweeps/{sweep}/resume"))).await.map(drop)
+    }
+
+    /// A file that the sweep has left behind; `None` when there is none yet.
+    pub(crate) async fn file(&self, sweep: &SweepId, path: &str) -> anyhow::Result<Option<Bytes>> {
+        let response = self.request(Method::GET, &format!("sweeps/{sweep}/files/{path}"));
+        match self.send(response).await {
+            Ok(response) => Ok(Some(response.bytes().await.context("failed to read a file of the sweep")?)),
+            Err(error) if error.downcast_ref::<BadConfiguration>().is_some() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

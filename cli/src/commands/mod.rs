@@ -1,0 +1,12 @@
+//! The commands of a person; each is one file.
+
+pub(crate) mod cancel;
+pub(crate) mod check;
+pub(crate) mod export;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod score;
+pub(crate) mod simulate;
+pub(crate) mod status;
+pub(crate) mod submit;
+pub(crate) mod watch;

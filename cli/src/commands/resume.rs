@@ -1,0 +1,37 @@
+//! `regatta resume`: run again what was not measured, in a coordinator's sweep or in an embedded run's directory.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use regatta_proto::SweepId;
+
+use crate::args::ResumeArgs;
+use crate::client::Client;
+use crate::embedded::Embedded;
+use crate::exit::BadConfiguration;
+use crate::output;
+use crate::signals::Leaving;
+
+pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
+    let directory = Path::new(&args.sweep);
+    if directory.join("store/ledger.sqlite").is_file() {
+        return embedded(directory, args.json).await;
+    }
+    let sweep: SweepId = args.sweep.parse().map_err(|_| {
+        BadConfiguration(format!("{:?} is neither the directory of a run nor the id of a sweep", args.sweep))
+    })?;
+    Client::new(&args.client)?.resume(&sweep).await?;
+    output::note(&format!("resumed; follow it with: regatta watch {sweep}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn embedded(directory: &Path, json: bool) -> anyhow::Result<ExitCode> {
+    let leaving = Leaving::on_signals()?;
+    let run = Embedded::open(directory).await?;
+    let Some(sweep) = run.held().await? else {
+        return Err(BadConfiguration(format!("{} holds no sweep yet; start one with regatta run", directory.display())).into());
+    };
+    crate::spec::check_endpoint_keys(&sweep.lock.endpoints, sweep.lock.models.iter().map(|model| &model.id))?;
+    let state = run.execute(&sweep, &leaving).await?;
+    super::run::conclude(&run, directory, state, json)
+}

@@ -1,0 +1,76 @@
+//! `regatta run`: a whole sweep in this process.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use regatta_coordinator::Submission;
+use regatta_proto::SweepState;
+use regatta_scorer::{Summary, render_leaderboard};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::RunArgs;
+use crate::embedded::Embedded;
+use crate::exit::{bad_configuration, of_state};
+use crate::signals::Leaving;
+use crate::spec::{Loaded, check_keys, load};
+use crate::{output, telemetry};
+
+pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let loaded = load(&args.spec)?;
+    check_keys(&loaded.spec)?;
+    let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
+    if args.dry_run {
+        return super::check::plan_and_describe(loaded, false).await;
+    }
+    let leaving = Leaving::on_signals()?;
+    let run = Embedded::open(&directory).await?;
+    let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
+    run.refuse_another(&sweep).await?;
+    let submitted = run.coordinator.enter(&sweep).await?;
+    output::note(&format!("{} · {} sessions · {}", sweep.id, submitted.sessions, directory.display()));
+    let stop = CancellationToken::new();
+    if let Some(address) = args.metrics {
+        let listener = telemetry::listen(address).await?;
+        telemetry::serve(listener, telemetry::routes(run.registry().clone()), stop.clone());
+    }
+    let state = run.execute(&sweep, &leaving).await?;
+    stop.cancel();
+    conclude(&run, &directory, state, args.json)
+}
+
+/// Puts the data into the run's store.
+async fn store(run: &Embedded, loaded: Loaded) -> anyhow::Result<Submission> {
+    let mut submission = Submission { spec: loaded.spec, data: Default::default(), recorded: Default::default() };
+    let blobs = run.catalog().blobs();
+    for (name, files) in &loaded.data {
+        for (_, content) in files.iter() {
+            blobs.put_content(content.clone()).await?;
+        }
+        submission.data.insert(name.clone(), files.snapshot());
+    }
+    for (name, bytes) in loaded.recorded {
+        submission.recorded.insert(name, blobs.put_content(bytes).await?);
+    }
+    Ok(submission)
+}
+
+/// Prints the result and turns the sweep's end into an exit code.
+pub(crate) fn conclude(run: &Embedded, directory: &Path, state: SweepState, json: bool) -> anyhow::Result<ExitCode> {
+    if !state.is_end() {
+        output::note("interrupted; the same command continues where it stopped");
+        return Ok(of_state(SweepState::Incomplete));
+    }
+    let summary = run.artifact("summary.json")?;
+    if json {
+        output::line(&String::from_utf8_lossy(&summary));
+    } else {
+        let summary: Summary = serde_json::from_slice(&summary).context("failed to read the run's summary.json")?;
+        output::line(&render_leaderboard(&summary));
+        output::note(&format!("{state} · report: {}", directory.join("report.html").display()));
+        if state != SweepState::Complete {
+            output::note(&format!("some sessions were not measured; continue with: regatta resume {}", directory.display()));
+        }
+    }
+    Ok(of_state(state))
+}

@@ -1,0 +1,64 @@
+//! `regatta score`: predictions or a golden case, without any model.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use regatta_benchmarks::{RecordedVerdicts, score_predictions};
+use regatta_proto::BenchmarkName;
+use serde_json::Value;
+
+use crate::args::ScoreArgs;
+use crate::data::{benchmark, read_dataset, read_files};
+use crate::exit::bad_configuration;
+use crate::output;
+
+pub(crate) fn run(args: ScoreArgs) -> anyhow::Result<ExitCode> {
+    match (&args.case, &args.benchmark, &args.predictions) {
+        (Some(case), _, _) => score_case(case, &args).map_err(bad_configuration),
+        (None, Some(benchmark), Some(predictions)) => {
+            score_file(benchmark, predictions, &args).map_err(bad_configuration)
+        }
+        _ => anyhow::bail!("give a benchmark and --predictions, or --case"),
+    }
+}
+
+fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> anyhow::Result<ExitCode> {
+    let benchmark = benchmark(name)?;
+    if !benchmark.evaluators().contains(&args.evaluator) {
+        anyhow::bail!("{name} has no evaluator {}", args.evaluator);
+    }
+    let suite = benchmark.load(&read_dataset(name, &args.data)?)?;
+    let verdicts = match &args.verdicts {
+        Some(path) => RecordedVerdicts::read(&path.display().to_string(), &read(path)?)?,
+        None => RecordedVerdicts::default(),
+    };
+    let content = read(predictions)?;
+    let predicted = suite.read_predictions(&predictions.display().to_string(), &content)?;
+    let scored = score_predictions(&*suite, args.evaluator, &predicted, &verdicts)?;
+    let document = serde_json::to_value(&scored)?;
+    write(&args.out, &document)?;
+    output::line(&serde_json::to_string_pretty(&document["aggregate"])?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn score_case(case: &Path, args: &ScoreArgs) -> anyhow::Result<ExitCode> {
+    // The expected files are what the output is compared with; reading them here would make every comparison worthless.
+    let files = read_files(case, &|path| !path.starts_with("expected"))?;
+    let data = read_files(&args.data, &|path| regatta_benchmarks::all().iter().any(|benchmark| benchmark.wants(path)))?;
+    let scored = regatta_benchmarks::score_case(&files, &data)?;
+    std::fs::create_dir_all(&args.out).with_context(|| format!("failed to create {}", args.out.display()))?;
+    for (name, document) in scored {
+        write(&args.out.join(&name), &document)?;
+        output::line(&args.out.join(name).display().to_string());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("failed to read {}", path.display()))
+}
+
+fn write(path: &Path, document: &Value) -> anyhow::Result<()> {
+    std::fs::write(path, serde_json::to_vec_pretty(document)?).with_context(|| format!("failed to write {}", path.display()))
+}

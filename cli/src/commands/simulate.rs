@@ -1,0 +1,47 @@
+//! `regatta simulate llm`: a simulated endpoint until a signal comes.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use regatta_proto::Simulation;
+use regatta_simulator::{Config, Script, SimulatedEndpoint};
+
+use crate::args::{SimulateArgs, SimulateLlmArgs, Simulated};
+use crate::data::{benchmark, read_dataset};
+use crate::exit::bad_configuration;
+use crate::output;
+use crate::signals::Leaving;
+
+pub(crate) async fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
+    let Simulated::Llm(args) = args.what;
+    let leaving = Leaving::on_signals()?;
+    let config = configure(&args).map_err(bad_configuration)?;
+    let server = SimulatedEndpoint::start(config).await.map_err(bad_configuration)?;
+    output::line(&server.url());
+    leaving.drain.cancelled().await;
+    server.shutdown().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn configure(args: &SimulateLlmArgs) -> anyhow::Result<Config> {
+    let mut suites = Vec::new();
+    for (name, directory) in &args.data {
+        suites.push((name.clone(), benchmark(name)?.load(&read_dataset(name, directory)?)?));
+    }
+    let simulation = args.simulation.as_deref().map(simulation).transpose()?.unwrap_or_default();
+    let script = args.script.as_deref().map(|path| {
+        let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+        Ok::<_, anyhow::Error>(Script::parse(&path.display().to_string(), &text)?)
+    });
+    Ok(Config { listen: args.listen, simulation, script: script.transpose()?, ..Config::on_loopback(suites) })
+}
+
+fn simulation(text: &str) -> anyhow::Result<Simulation> {
+    let (origin, yaml) = match text.strip_prefix('@') {
+        Some(path) => (path, std::fs::read_to_string(path).with_context(|| format!("failed to read {path}"))?),
+        None => ("--simulation", text.to_owned()),
+    };
+    let simulation: Simulation = serde_yaml_ng::from_str(&yaml).with_context(|| origin.to_owned())?;
+    simulation.check().map_err(|(field, problem)| anyhow::anyhow!("{origin}: {field}: {problem}"))?;
+    Ok(simulation)
+}

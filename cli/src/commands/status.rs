@@ -1,0 +1,62 @@
+//! `regatta status`.
+
+use std::process::ExitCode;
+
+use comfy_table::{Table, presets};
+use regatta_coordinator::SweepStatus;
+
+use crate::args::StatusArgs;
+use crate::client::Client;
+use crate::output;
+
+pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
+    let client = Client::new(&args.client)?;
+    match &args.sweep {
+        Some(sweep) => {
+            let status = client.status(sweep).await?;
+            output::line(&if args.json { serde_json::to_string_pretty(&status)? } else { describe(&status) });
+        }
+        None => {
+            let sweeps = client.sweeps().await?;
+            if args.json {
+                output::line(&serde_json::to_string_pretty(&sweeps)?);
+            } else {
+                let mut table = new_table(&["sweep", "state", "submitted", "ended"]);
+                for row in sweeps {
+                    let ended = row.ended_at.map(|at| at.to_string()).unwrap_or_default();
+                    table.add_row([row.id.to_string(), row.state.to_string(), row.created_at.to_string(), ended]);
+                }
+                output::line(&table.to_string());
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe(status: &SweepStatus) -> String {
+    let mut table = new_table(&[
+        "cell", "sessions", "dispatched", "recorded", "settled", "measured", "model failures", "not measured", "cost", "wasted",
+    ]);
+    for cell in &status.cells {
+        let name = &cell.cell;
+        table.add_row([
+            format!("{} {} {} t{}", name.benchmark, name.setting, name.model, name.trial),
+            cell.items.to_string(),
+            cell.dispatched.to_string(),
+            cell.recorded.to_string(),
+            cell.settled.to_string(),
+            cell.measured.to_string(),
+            cell.model_failures.to_string(),
+            cell.not_measured.to_string(),
+            cell.cost.to_string(),
+            cell.wasted.to_string(),
+        ]);
+    }
+    format!("{} · {} · submitted {}\n{table}", status.id, status.state, status.created_at)
+}
+
+fn new_table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
+    table
+}

@@ -1,0 +1,238 @@
+//! All roles in one process: the same code over a memory queue, SQLite and a directory.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use prometheus::Registry;
+use regatta_backends::{Blobs, Ledger, Queue};
+use regatta_catalog::{Catalog, Sweep};
+use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, SweepStatus};
+use regatta_llm::CallMetrics;
+use regatta_proto::{Clock, SweepState, SystemClock};
+use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
+use regatta_worker::{Environment, Lifecycle, Worker, WorkerConfig, WorkerMetrics};
+use tokio_util::sync::CancellationToken;
+
+use crate::bars::Bars;
+use crate::exit::BadConfiguration;
+use crate::signals::Leaving;
+use crate::simulated::SimulatedEndpoints;
+
+/// How often the ledger is looked at; short, because nobody else is disturbed by it.
+const TICK: Duration = Duration::from_millis(50);
+/// How often the bars move.
+const REDRAW: Duration = Duration::from_millis(200);
+/// Time the scorer gets to record what the workers reported last.
+const RECORD_GRACE: Duration = Duration::from_secs(30);
+
+/// A run's directory and the stores in it.
+pub(crate) struct Embedded {
+    directory: PathBuf,
+    ledger: Ledger,
+    queue: Queue,
+    catalog: Catalog,
+    registry: Registry,
+    pub(crate) coordinator: Arc<Coordinator>,
+}
+
+impl Embedded {
+    /// Opens (or creates) the stores of the run in `directory`.
+    pub(crate) async fn open(directory: &Path) -> anyhow::Result<Self> {
+        install_tls();
+        let store = directory.join("store");
+        std::fs::create_dir_all(&store).with_context(|| format!("failed to create {}", store.display()))?;
+        let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.context("failed to open the run's ledger")?;
+        let catalog = Catalog::new(Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?);
+        let queue = Queue::memory();
+        let registry = Registry::new();
+        let config = CoordinatorConfig { tick: TICK, queue_survives: false, ..CoordinatorConfig::default() };
+        let coordinator = Coordinator::new(
+            config,
+            ledger.clone(),
+            queue.clone(),
+            catalog.clone(),
+            clock(),
+            CoordinatorMetrics::register(&registry)?,
+            crate::roles::coordinator::price_book()?,
+        );
+        Ok(Self { directory: directory.to_owned(), ledger, queue, catalog, registry, coordinator: Arc::new(coordinator) })
+    }
+
+    /// The sweep that this directory holds, if it holds one.
+    pub(crate) async fn held(&self) -> anyhow::Result<Option<Arc<Sweep>>> {
+        match self.ledger.sweeps().await?.first() {
+            Some(row) => Ok(Some(self.catalog.sweep(&row.lock).await?)),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) const fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub(crate) const fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Runs `sweep` until it ends or the process is told to leave. An ended sweep with unmeasured sessions is resumed.
+    pub(crate) async fn execute(&self, sweep: &Sweep, leaving: &Leaving) -> anyhow::Result<SweepState> {
+        let state = self.state(sweep).await?;
+        if state == SweepState::Complete {
+            return Ok(state);
+        }
+        if state.is_end() {
+            self.coordinator.resume(&sweep.id).await?;
+        }
+        let suites: Vec<_> = sweep
+            .cells()
+            .iter()
+            .filter_map(|cell| Some((cell.benchmark.clone(), sweep.suite(cell)?.clone())))
+            .collect::<BTreeMap<_, _>>()
+            .into_iter()
+            .collect();
+        let simulated = SimulatedEndpoints::start(&sweep.lock.endpoints, &suites).await?;
+        let state = self.work(sweep, simulated.addresses(), leaving).await;
+        simulated.shutdown().await;
+        state
+    }
+
+    async fn work(
+        &self,
+        sweep: &Sweep,
+        addresses: BTreeMap<regatta_proto::EndpointName, String>,
+        leaving: &Leaving,
+    ) -> anyhow::Result<SweepState> {
+        let (dispatching, scoring) = (CancellationToken::new(), CancellationToken::new());
+        let lifecycle = Lifecycle { drain: CancellationToken::new(), stop: leaving.stop.clone() };
+        let coordinating = tokio::spawn({
+            let (coordinator, stop) = (self.coordinator.clone(), dispatching.clone());
+            async move { coordinator.run(addresses, stop).await }
+        });
+        let working = tokio::spawn(self.worker()?.run(lifecycle.clone()));
+        let scorer = self.scorer()?;
+        let recording = tokio::spawn({
+            let stop = scoring.clone();
+            async move { scorer.run(stop).await }
+        });
+        let watched = self.watch(sweep, leaving).await;
+        dispatching.cancel();
+        lifecycle.drain.cancel();
+        working.await.context("the worker ended unexpectedly")??;
+        scoring.cancel();
+        match tokio::time::timeout(RECORD_GRACE, recording).await {
+            Ok(ended) => ended.context("the scorer ended unexpectedly")??,
+            Err(_) => tracing::warn!("left before every result was recorded; run it again to continue"),
+        }
+        coordinating.await.context("the coordinator ended unexpectedly")?;
+        watched?;
+        let state = self.state(sweep).await?;
+        if state.is_end() {
+            self.link_artifacts(sweep)?;
+        }
+        Ok(state)
+    }
+
+    /// Shows how the sweep goes until it ends or the process is told to leave.
+    async fn watch(&self, sweep: &Sweep, leaving: &Leaving) -> anyhow::Result<()> {
+        let mut bars = Bars::start();
+        loop {
+            let status = self.coordinator.status(&sweep.id).await?;
+            bars.show(&status);
+            if status.state.is_end() {
+                bars.finish(&status);
+                return Ok(());
+            }
+            tokio::select! {
+                () = tokio::time::sleep(REDRAW) => {}
+                () = leaving.drain.cancelled() => {
+                    bars.leave();
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn state(&self, sweep: &Sweep) -> anyhow::Result<SweepState> {
+        let row = self.ledger.sweep(&sweep.id).await?;
+        row.map(|row| row.state).context("the ledger does not have the sweep it was given")
+    }
+
+    pub(crate) async fn status(&self, sweep: &Sweep) -> anyhow::Result<SweepStatus> {
+        Ok(self.coordinator.status(&sweep.id).await?)
+    }
+
+    fn worker(&self) -> anyhow::Result<Worker> {
+        let seed = crate::roles::random_seed();
+        let id = crate::roles::worker_id(seed)?;
+        let environment = Environment { clock: clock(), variables: crate::roles::variables() };
+        let metrics = WorkerMetrics::register(&self.registry)?;
+        let calls = Arc::new(CallMetrics::register(&self.registry)?);
+        Ok(Worker::new(WorkerConfig::new(id, seed), self.queue.clone(), self.catalog.clone(), environment, metrics, calls))
+    }
+
+    fn scorer(&self) -> anyhow::Result<Scorer> {
+        let metrics = ScorerMetrics::register(&self.registry)?;
+        let (ledger, queue, catalog) = (self.ledger.clone(), self.queue.clone(), self.catalog.clone());
+        Ok(Scorer::new(ScorerConfig::default(), ledger, queue, catalog, clock(), metrics))
+    }
+
+    /// Puts what the sweep has left behind at the top of the run's directory. Links, because transcripts can be large.
+    fn link_artifacts(&self, sweep: &Sweep) -> anyhow::Result<()> {
+        let from = self.directory.join("store/blobs/sweeps").join(sweep.id.as_str());
+        link_tree(&from, &self.directory)
+            .with_context(|| format!("failed to put the results of {} into {}", sweep.id, self.directory.display()))
+    }
+
+    /// A file that the sweep has left behind.
+    pub(crate) fn artifact(&self, name: &str) -> anyhow::Result<Vec<u8>> {
+        let path = self.directory.join(name);
+        std::fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
+    }
+
+    /// Refuses to put `sweep` into a directory that holds another one.
+    pub(crate) async fn refuse_another(&self, sweep: &Sweep) -> anyhow::Result<()> {
+        match self.held().await? {
+            Some(held) if held.id != sweep.id => Err(BadConfiguration(format!(
+                "{} holds the sweep {}, and the spec or its data have changed since (they would be {}); choose another directory \
+                 with --output, or remove it",
+                self.directory.display(),
+                held.id,
+                sweep.id
+            ))
+            .into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(SystemClock)
+}
+
+/// Every TLS connection of the process uses this provider; installing it twice is harmless.
+pub(crate) fn install_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            link_tree(&entry.path(), &target)?;
+            continue;
+        }
+        if target.exists() {
+            std::fs::remove_file(&target)?;
+        }
+        // Some file systems have no links.
+        if std::fs::hard_link(entry.path(), &target).is_err() {
+            std::fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

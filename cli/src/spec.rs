@@ -1,0 +1,101 @@
+//! A spec file with what the command line changes in it, and the data it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bytes::Bytes;
+use regatta_proto::{BenchmarkName, EndpointKind, EndpointName, EndpointSpec, FileSet, ModelRef, SweepSpec, parse_spec};
+
+use crate::args::SpecArgs;
+use crate::data::read_dataset;
+use crate::exit::bad_configuration;
+
+/// Everything a sweep is planned from.
+pub(crate) struct Loaded {
+    pub(crate) spec: SweepSpec,
+    pub(crate) data: BTreeMap<BenchmarkName, FileSet>,
+    pub(crate) recorded: BTreeMap<EndpointName, Bytes>,
+}
+
+/// Reads the spec and the data. Every problem is one of configuration.
+pub(crate) fn load(args: &SpecArgs) -> anyhow::Result<Loaded> {
+    load_inner(args).map_err(bad_configuration)
+}
+
+fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
+    let place = args.spec.display();
+    let text = std::fs::read_to_string(&args.spec).with_context(|| format!("failed to read the spec {place}"))?;
+    let mut spec = parse_spec(&text, &|name| std::env::var(name).ok()).with_context(|| format!("{place}"))?;
+    override_from(args, &mut spec);
+    let base = args.spec.parent().unwrap_or(Path::new(".")).to_owned();
+    let given: BTreeMap<&BenchmarkName, &PathBuf> = args.data.iter().map(|(name, directory)| (name, directory)).collect();
+    for name in given.keys() {
+        if !spec.benchmarks.contains_key(*name) {
+            anyhow::bail!("--data {name}=…: {place} does not run {name}");
+        }
+    }
+    let mut data = BTreeMap::new();
+    for (name, benchmark) in &spec.benchmarks {
+        crate::data::benchmark(name).with_context(|| format!("{place}: benchmarks.{name}"))?;
+        let directory = match (given.get(name), &benchmark.data) {
+            (Some(directory), _) => (*directory).clone(),
+            (None, Some(directory)) => base.join(directory),
+            (None, None) => anyhow::bail!("{place}: benchmarks.{name}.data is missing; write it, or give --data {name}=DIR"),
+        };
+        let files = read_dataset(name, &directory).with_context(|| format!("{place}: benchmarks.{name}.data"))?;
+        data.insert(name.clone(), files);
+    }
+    // Results must not depend on where the data lies; its digest is what counts.
+    spec.benchmarks.values_mut().for_each(|benchmark| benchmark.data = None);
+    let mut recorded = BTreeMap::new();
+    for (name, endpoint) in &mut spec.endpoints {
+        let Some(path) = &endpoint.path else { continue };
+        let full = base.join(path);
+        match endpoint.kind {
+            EndpointKind::Recorded => {
+                let bytes = std::fs::read(&full)
+                    .with_context(|| format!("{place}: endpoints.{name}.path: failed to read {}", full.display()))?;
+                regatta_benchmarks::RecordedVerdicts::read(&full.display().to_string(), &bytes)
+                    .with_context(|| format!("{place}: endpoints.{name}.path"))?;
+                recorded.insert(name.clone(), Bytes::from(bytes));
+            }
+            _ => {
+                let full = std::fs::canonicalize(&full)
+                    .with_context(|| format!("{place}: endpoints.{name}.path: there is no {}", full.display()))?;
+                endpoint.path = Some(full);
+            }
+        }
+    }
+    Ok(Loaded { spec, data, recorded })
+}
+
+fn override_from(args: &SpecArgs, spec: &mut SweepSpec) {
+    if let Some(limit) = args.limit {
+        spec.benchmarks.values_mut().for_each(|benchmark| benchmark.limit = Some(limit));
+    }
+    spec.trials = args.trials.unwrap_or(spec.trials);
+    spec.seed = args.seed.unwrap_or(spec.seed);
+    spec.budget_usd = args.budget.or(spec.budget_usd);
+}
+
+/// Refuses a spec whose keys are not there, before anything is started.
+pub(crate) fn check_keys(spec: &SweepSpec) -> anyhow::Result<()> {
+    let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
+    check_endpoint_keys(&spec.endpoints, spec.models.iter().map(|model| &model.id).chain(judges))
+}
+
+/// Refuses endpoints whose keys are not there, of those that `used` names.
+pub(crate) fn check_endpoint_keys<'a>(
+    endpoints: &BTreeMap<EndpointName, EndpointSpec>,
+    used: impl Iterator<Item = &'a ModelRef>,
+) -> anyhow::Result<()> {
+    let used: BTreeSet<&EndpointName> = used.map(|model| &model.endpoint).collect();
+    for (name, endpoint) in endpoints {
+        if endpoint.kind == EndpointKind::Openai && used.contains(name) {
+            regatta_llm::check_access(name, endpoint, &|variable| std::env::var(variable).ok())
+                .map_err(bad_configuration)?;
+        }
+    }
+    Ok(())
+}

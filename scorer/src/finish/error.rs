@@ -1,0 +1,42 @@
+//! Why a sweep's reports could not be written.
+
+use regatta_backends::{BlobError, LedgerError};
+use regatta_proto::{ItemId, SweepId};
+
+/// Why a sweep's reports could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FinishError {
+    /// The ledger failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Blobs failed.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+    /// The ledger does not have the sweep.
+    #[error("the ledger has no sweep {0}; is this process pointed at the same ledger as the coordinator?")]
+    UnknownSweep(SweepId),
+    /// A stored score is not one.
+    #[error("failed to read the stored scores of item {item} in cell {cell}: {source}")]
+    Scores {
+        /// Which cell.
+        cell: u32,
+        /// Which item.
+        item: ItemId,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// A document could not be written as JSON.
+    #[error("failed to write {file}: {source}")]
+    Json {
+        /// Which document.
+        file: &'static str,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// The lock could not be written as YAML.
+    #[error("failed to write sweep.lock.yaml: {0}")]
+    Yaml(#[from] serde_yaml_ng::Error),
+    /// The metrics could not be written as CSV.
+    #[error("failed to write metrics.csv: {0}")]
+    Csv(#[from] csv::Error),
+}

@@ -1,0 +1,105 @@
+//! Attempts: one line each, and their sums.
+
+use jiff::Timestamp;
+use regatta_backends::AttemptRow;
+use regatta_backends::ledger::AttemptState;
+use regatta_catalog::Sweep;
+use regatta_proto::{AttemptId, Cause, ItemId, Money, Outcome, Usage, WorkerId};
+use serde::Serialize;
+
+use super::FinishError;
+use super::lines::push_line;
+use crate::summary::Spending;
+
+const FILE: &str = "attempts.jsonl";
+
+#[derive(Serialize)]
+struct Line<'a> {
+    cell: u32,
+    item: Option<&'a ItemId>,
+    attempt: u32,
+    id: &'a AttemptId,
+    state: &'static str,
+    outcome: Option<&'static str>,
+    cause: Option<Cause>,
+    /// Whether its money bought nothing.
+    wasted: bool,
+    worker: &'a WorkerId,
+    started_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    usage: Usage,
+    cost_nanodollars: Money,
+    /// Calls whose price nobody knows; they are not in `cost_nanodollars`.
+    unpriced_calls: u64,
+    /// On top, at most, for a call in flight.
+    at_most_nanodollars: Option<Money>,
+    calls: u32,
+    retries: u32,
+    latency_us: u64,
+    /// What answered the attempt that counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    served: Option<&'a [String]>,
+    segment: Option<&'a str>,
+    line: Option<u32>,
+}
+
+/// `attempts.jsonl`; `served` looks up what answered the attempt that counts.
+pub(crate) fn lines<'a>(
+    sweep: &Sweep,
+    attempts: &'a [AttemptRow],
+    served: impl Fn(&AttemptRow) -> Option<&'a [String]>,
+) -> Result<Vec<u8>, FinishError> {
+    let mut out = Vec::new();
+    for attempt in attempts {
+        let cell = sweep.cell(attempt.key.cell);
+        let item = cell.and_then(|cell| sweep.item(cell, attempt.key.item));
+        let line = Line {
+            cell: attempt.key.cell.0,
+            item: item.map(|item| &item.id),
+            attempt: attempt.number,
+            id: &attempt.id,
+            state: attempt.state.as_str(),
+            outcome: attempt.outcome.as_ref().map(Outcome::as_str),
+            cause: attempt.outcome.as_ref().and_then(Outcome::cause),
+            wasted: attempt.state.is_wasted(),
+            worker: &attempt.worker,
+            started_at: attempt.started_at,
+            ended_at: attempt.ended_at,
+            usage: attempt.usage,
+            cost_nanodollars: attempt.cost.known,
+            unpriced_calls: attempt.cost.unknown_calls,
+            at_most_nanodollars: attempt.at_most,
+            calls: attempt.calls,
+            retries: attempt.retries,
+            latency_us: attempt.latency_us,
+            served: served(attempt),
+            segment: attempt.transcript.as_ref().map(|at| at.segment.as_str()),
+            line: attempt.transcript.as_ref().map(|at| at.line),
+        };
+        push_line(&mut out, FILE, &line)?;
+    }
+    Ok(out)
+}
+
+/// What `attempt` took.
+pub(crate) fn spending(attempt: &AttemptRow) -> Spending {
+    let mut spent = Spending {
+        attempts: 1,
+        calls: u64::from(attempt.calls),
+        retries: u64::from(attempt.retries),
+        usage: attempt.usage,
+        cost: attempt.cost,
+        ..Spending::default()
+    };
+    if attempt.state.is_wasted() {
+        spent.wasted_attempts = 1;
+        spent.wasted_usage = attempt.usage;
+        spent.wasted = attempt.cost;
+    } else if matches!(attempt.outcome, Some(Outcome::NotMeasured { .. })) {
+        spent.unmeasured = attempt.cost;
+    }
+    if matches!(attempt.state, AttemptState::Open | AttemptState::Lost) {
+        spent.lost_calls_at_most = attempt.at_most.unwrap_or_default();
+    }
+    spent
+}

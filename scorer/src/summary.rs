@@ -1,0 +1,176 @@
+//! What came out of a sweep, in one document that programs read and the command line prints.
+
+use jiff::Timestamp;
+use regatta_proto::{BenchmarkName, CostSum, Evaluator, ModelRef, Money, Setting, SweepId, SweepState, Usage};
+use serde::{Deserialize, Serialize};
+
+pub use crate::statistics::Estimate;
+
+/// `summary.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of this document.
+    pub v: u32,
+    /// Which sweep.
+    pub sweep: SweepId,
+    /// How it ended.
+    pub state: SweepState,
+    /// Version of Regatta that planned it.
+    pub regatta: String,
+    /// When it was submitted.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// From submission to end, pauses before a resume included, in seconds.
+    pub wall_seconds: f64,
+    /// Repetitions of every cell.
+    pub trials: u16,
+    /// All sessions.
+    pub sessions: SessionCounts,
+    /// What all sessions' attempts took.
+    pub spending: Spending,
+    /// What the judges took.
+    pub judging: Judging,
+    /// One row a benchmark, setting and model: benchmarks and settings as in the lock, the best model first.
+    pub rows: Vec<LeaderboardRow>,
+    /// What a reader must know next to the numbers, as that models were simulated.
+    pub notes: Vec<String>,
+}
+
+impl Summary {
+    /// Version this build writes.
+    pub const VERSION: u32 = 1;
+}
+
+/// Sessions by how they ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SessionCounts {
+    /// All there should be.
+    pub total: u64,
+    /// Scored.
+    pub measured: u64,
+    /// Made impossible by the model; scored as wrong.
+    pub model_failures: u64,
+    /// Ended without saying anything about the model.
+    pub not_measured: u64,
+    /// Without a result.
+    pub not_run: u64,
+}
+
+impl SessionCounts {
+    /// Sessions with a score.
+    #[must_use]
+    pub const fn scored(&self) -> u64 {
+        self.measured + self.model_failures
+    }
+
+    /// The part of all sessions that has a score, 0..=1.
+    #[must_use]
+    pub fn coverage(&self) -> f64 {
+        if self.total == 0 { 0.0 } else { self.scored() as f64 / self.total as f64 }
+    }
+
+    pub(crate) const fn add(&mut self, other: &Self) {
+        self.total += other.total;
+        self.measured += other.measured;
+        self.model_failures += other.model_failures;
+        self.not_measured += other.not_measured;
+        self.not_run += other.not_run;
+    }
+}
+
+/// Tokens and money of attempts, whatever became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Spending {
+    /// Attempts.
+    pub attempts: u64,
+    /// Answered calls.
+    pub calls: u64,
+    /// Failed tries at calls.
+    pub retries: u64,
+    /// Tokens of all attempts, as far as known.
+    pub usage: Usage,
+    /// Money of all attempts, as far as known.
+    pub cost: CostSum,
+    /// Attempts that were repeated or lost.
+    pub wasted_attempts: u64,
+    /// Tokens of these.
+    pub wasted_usage: Usage,
+    /// Money of these; a part of `cost`.
+    pub wasted: CostSum,
+    /// On top of `cost` and `wasted`: at most this much for calls that were in flight when their attempt was lost.
+    pub lost_calls_at_most: Money,
+    /// The part of `cost`, not in `wasted`, that went into sessions that were not measured.
+    pub unmeasured: CostSum,
+}
+
+impl Spending {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.attempts += other.attempts;
+        self.calls += other.calls;
+        self.retries += other.retries;
+        self.usage += other.usage;
+        self.cost += other.cost;
+        self.wasted_attempts += other.wasted_attempts;
+        self.wasted_usage += other.wasted_usage;
+        self.wasted += other.wasted;
+        self.lost_calls_at_most += other.lost_calls_at_most;
+        self.unmeasured += other.unmeasured;
+    }
+}
+
+/// What judges took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Judging {
+    /// Tokens.
+    pub usage: Usage,
+    /// Money.
+    pub cost: CostSum,
+}
+
+/// One benchmark, setting and model, over all trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeaderboardRow {
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Setting of the benchmark.
+    pub setting: Setting,
+    /// Model under test.
+    pub model: ModelRef,
+    /// Whether answers came from a simulated endpoint.
+    pub simulated: bool,
+    /// Who answered the evaluators' questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<ModelRef>,
+    /// Selected items.
+    pub items: u32,
+    /// Sessions.
+    pub sessions: SessionCounts,
+    /// Part of the sessions with a score, 0..=1.
+    pub coverage: f64,
+    /// All metrics; the benchmark's default evaluator first.
+    pub metrics: Vec<SummaryMetric>,
+    /// What its attempts took.
+    pub spending: Spending,
+}
+
+impl LeaderboardRow {
+    /// The metrics that a leaderboard shows.
+    pub fn headline(&self) -> impl Iterator<Item = &SummaryMetric> {
+        self.metrics.iter().filter(|metric| metric.headline)
+    }
+}
+
+/// A metric over all items and trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SummaryMetric {
+    /// Scoring rule.
+    pub evaluator: Evaluator,
+    /// Its name.
+    pub metric: String,
+    /// Whether leaderboards show it.
+    pub headline: bool,
+    /// Its value with what is known about its uncertainty.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+}

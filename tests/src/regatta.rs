@@ -1,0 +1,165 @@
+//! The built `regatta` binary, as end-to-end tests run it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+
+use crate::HarnessError;
+
+/// Longest any single step of an end-to-end test may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Folder of the workspace.
+#[must_use]
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// The official data and golden vectors, where they are at hand: `$REGATTA_SHARED`, or `shared` beside the workspace. Says on
+/// standard error that `test` is skipped when they are not.
+#[must_use]
+pub fn shared(test: &str) -> Option<PathBuf> {
+    let given = std::env::var_os("REGATTA_SHARED").map(PathBuf::from);
+    let place = given.unwrap_or_else(|| workspace().join("../shared"));
+    if place.join("benchmarks").is_dir() {
+        return Some(place);
+    }
+    skipped(test, "the official benchmark data is not there; set REGATTA_SHARED to it");
+    None
+}
+
+/// Says that a test was skipped, and why.
+#[expect(clippy::print_stderr, reason = "whoever reads the test's output must see that it did not run")]
+pub fn skipped(test: &str, why: &str) {
+    eprintln!("skipped: {test}: {why}");
+}
+
+/// Path of the binary, built on first use with the profile of the tests.
+///
+/// # Errors
+/// When it does not build.
+pub fn binary() -> Result<&'static Path, HarnessError> {
+    static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BINARY.get_or_init(|| {
+        let mut command = std::process::Command::new(env!("CARGO"));
+        command.current_dir(workspace()).args(["build", "--quiet", "--package", "regatta-cli", "--bin", "regatta"]);
+        if !cfg!(debug_assertions) {
+            command.arg("--release");
+        }
+        let built = command.status().map_err(|error| error.to_string())?;
+        if !built.success() {
+            return Err(format!("cargo build ended with {built}"));
+        }
+        let test = std::env::current_exe().map_err(|error| error.to_string())?;
+        let directory = test.parent().and_then(Path::parent).ok_or("the test is in no target folder")?;
+        Ok(directory.join("regatta"))
+    });
+    match built {
+        Ok(path) => Ok(path),
+        Err(problem) => Err(HarnessError::Binary(problem.clone())),
+    }
+}
+
+/// The binary with a clean environment: nothing of the machine's keys or settings reaches a test.
+///
+/// # Errors
+/// When it does not build.
+pub fn regatta() -> Result<Command, HarnessError> {
+    let mut command = Command::new(binary()?);
+    let kept = ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
+    let kept: Vec<_> = kept.collect();
+    command.env_clear().envs(kept).current_dir(workspace()).stdin(Stdio::null()).kill_on_drop(true);
+    Ok(command)
+}
+
+/// Runs `command` to its end.
+///
+/// # Errors
+/// When it cannot be started or takes too long.
+pub async fn finish(mut command: Command) -> Result<Output, HarnessError> {
+    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+    output.map_err(|_| HarnessError::Binary(format!("{command:?} did not end")))?.map_err(HarnessError::io("run regatta"))
+}
+
+/// A long-running role, killed on drop.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    /// First line of its standard output, for roles that print where they listen.
+    pub first_line: String,
+}
+
+impl Process {
+    /// Starts `command` and waits for its first line.
+    ///
+    /// # Errors
+    /// When it ends without one.
+    pub async fn start_and_read(mut command: Command) -> Result<Self, HarnessError> {
+        let mut child = command.stdout(Stdio::piped()).spawn().map_err(HarnessError::io("run regatta"))?;
+        let output = child.stdout.take().ok_or_else(|| HarnessError::Binary("no standard output".to_owned()))?;
+        let mut lines = BufReader::new(output).lines();
+        let line = tokio::time::timeout(PATIENCE, lines.next_line()).await;
+        let line = line.ok().and_then(Result::ok).flatten();
+        let first_line = line.ok_or_else(|| HarnessError::Binary(format!("{command:?} ended without a word")))?;
+        Ok(Self { child, first_line })
+    }
+
+    /// Starts `command` and waits until it answers `GET /healthz` at `address`.
+    ///
+    /// # Errors
+    /// When it ends first, or does not answer.
+    pub async fn start_and_probe(mut command: Command, address: SocketAddr) -> Result<Self, HarnessError> {
+        let mut child = command.spawn().map_err(HarnessError::io("run regatta"))?;
+        let probing = async {
+            loop {
+                if let Ok(Some(status)) = child.try_wait() {
+                    return Err(HarnessError::Binary(format!("{command:?} ended with {status}")));
+                }
+                if tokio::net::TcpStream::connect(address).await.is_ok() {
+                    return Ok(());
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, probing)
+            .await
+            .map_err(|_| HarnessError::Binary(format!("nothing listens on {address}")))??;
+        Ok(Self { child, first_line: String::new() })
+    }
+
+    /// SIGKILL: nothing of it gets a chance to clean up.
+    ///
+    /// # Errors
+    /// When it has ended already.
+    pub async fn kill(mut self) -> Result<(), HarnessError> {
+        self.child.kill().await.map_err(HarnessError::io("run regatta"))
+    }
+
+    /// SIGTERM, then waits for the end; returns the exit code.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn terminate(mut self) -> Result<Option<i32>, HarnessError> {
+        let Some(id) = self.child.id() else { return Ok(None) };
+        let signalled = Command::new("kill").args(["-TERM", &id.to_string()]).status().await;
+        signalled.map_err(HarnessError::io("run regatta"))?;
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let status = ended.map_err(|_| HarnessError::Binary("did not end after SIGTERM".to_owned()))?;
+        Ok(status.map_err(HarnessError::io("run regatta"))?.code())
+    }
+}
+
+/// A free loopback address. Nobody else is likely to take it in the moment before it is used.
+///
+/// # Errors
+/// When there is none.
+pub async fn free_address() -> Result<SocketAddr, HarnessError> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(HarnessError::io("run regatta"))?;
+    listener.local_addr().map_err(HarnessError::io("run regatta"))
+}

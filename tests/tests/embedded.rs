@@ -1,0 +1,168 @@
+//! `regatta run` as a newcomer uses it: one process, no service, no key, no network beyond loopback.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::Path;
+use std::process::Output;
+
+use regatta_tests::regatta::{Process, finish, free_address, regatta, workspace};
+use serde_json::Value;
+
+const SPEC: &str = "
+name: NAME
+seed: 3
+trials: 2
+benchmarks:
+  worfbench: { data: DATA, settings: [two-shot], judge: sim/lexical }
+endpoints:
+  sim:
+    kind: simulated
+    retries: { attempts: 12, base_delay_ms: 5, max_delay_ms: 50 }
+    simulation: SIMULATION
+models:
+  - { id: sim/oracle, price: { input_per_mtok: 1, output_per_mtok: 2 } }
+  - sim/noisy-0.4
+";
+
+fn spec(folder: &Path, name: &str, simulation: &str) -> std::path::PathBuf {
+    let data = workspace().join("examples/data/worfbench");
+    let text = SPEC
+        .replace("NAME", name)
+        .replace("DATA", &data.display().to_string())
+        .replace("SIMULATION", simulation);
+    let path = folder.join(format!("{name}.yaml"));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+async fn run(spec: &Path, output: &Path) -> Output {
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(spec).arg("--output").arg(output);
+    finish(command).await.unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn results(run: &Path) -> String {
+    std::fs::read_to_string(run.join("results.jsonl")).unwrap()
+}
+
+#[tokio::test]
+async fn the_quickstart_ends_complete_with_a_leaderboard_and_a_run_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(&workspace().join("examples/quickstart.yaml"), folder.path()).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for model in ["sim/oracle", "sim/noisy-0.2", "sim/noisy-0.5"] {
+        assert!(shown.contains(model), "{shown}");
+    }
+    let results = lines(&folder.path().join("results.jsonl"));
+    assert!(results.len() >= 24 * 3 * 3 && results.len().is_multiple_of(9));
+    assert!(results.iter().all(|line| line["outcome"] == "measured"));
+    for name in ["sweep.lock.yaml", "metrics.json", "metrics.csv", "attempts.jsonl", "report.md", "report.html"] {
+        assert!(std::fs::metadata(folder.path().join(name)).unwrap().len() > 0, "{name}");
+    }
+    assert!(folder.path().join("transcripts").read_dir().unwrap().count() > 0);
+}
+
+#[tokio::test]
+async fn faults_of_the_endpoint_change_no_result_and_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (calm, stormy) = (folder.path().join("calm"), folder.path().join("stormy"));
+    let output = run(&spec(folder.path(), "calm", "{}"), &calm).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let faults = "{ faults: { server_error: 0.05, rate_limited: 0.05, dropped: 0.02, truncated: 0.02 } }";
+    let output = run(&spec(folder.path(), "stormy", faults), &stormy).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(results(&calm), results(&stormy));
+    let retries =
+        |run: &Path| lines(&run.join("attempts.jsonl")).iter().map(|a| a["retries"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(retries(&calm), 0);
+    assert!(retries(&stormy) > 0);
+}
+
+#[tokio::test]
+async fn a_dead_endpoint_ends_incomplete_and_resume_completes_it_once_it_is_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = free_address().await.unwrap();
+    let spec = folder.path().join("dead.yaml");
+    let data = workspace().join("examples/data/worfbench");
+    let text_of_spec = format!(
+        "name: dead\nbenchmarks:\n  worfbench: {{ data: {}, settings: [zero-shot], judge: there/lexical }}\nendpoints:\n  there:\n    \
+         kind: openai\n    base_url: http://{address}/v1\n    api_key_env: none\n    identify_sessions: true\n    \
+         retries: {{ attempts: 3, base_delay_ms: 1, max_delay_ms: 5 }}\nmodels: [there/oracle]\n",
+        data.display()
+    );
+    std::fs::write(&spec, text_of_spec).unwrap();
+    let directory = folder.path().join("run");
+    let output = run(&spec, &directory).await;
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let broken = lines(&directory.join("results.jsonl"));
+    assert!(!broken.is_empty());
+    for line in &broken {
+        assert_eq!((&line["outcome"], &line["cause"]), (&"not_measured".into(), &"endpoint_unavailable".into()));
+        assert!(line["scores"].is_null(), "nothing is scored as wrong: {line}");
+    }
+
+    let mut simulate = regatta().unwrap();
+    let worfbench = format!("worfbench={}", data.display());
+    simulate.args(["simulate", "llm", "--listen", &address.to_string(), "--data", &worfbench]);
+    let server = Process::start_and_read(simulate).await.unwrap();
+    assert_eq!(server.first_line, format!("http://{address}/v1"));
+    let mut resume = regatta().unwrap();
+    resume.arg("resume").arg(&directory);
+    let output = finish(resume).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let repaired = lines(&directory.join("results.jsonl"));
+    assert_eq!(repaired.len(), broken.len());
+    assert!(repaired.iter().all(|line| line["outcome"] == "measured"));
+    server.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_was_killed_continues_and_ends_as_if_nothing_had_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, torn) = (folder.path().join("whole"), folder.path().join("torn"));
+    let spec = spec(folder.path(), "kill", "{ latency: { median_ms: 300 } }");
+    assert_eq!(run(&spec, &whole).await.status.code(), Some(0));
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(&spec).arg("--output").arg(&torn).stdout(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    // The first transcripts are there, so some sessions are recorded and some are not.
+    let segments = torn.join("store/blobs/sweeps");
+    while !holds_a_segment(&segments) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    child.kill().await.unwrap();
+    let output = run(&spec, &torn).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(results(&whole), results(&torn));
+}
+
+fn holds_a_segment(sweeps: &Path) -> bool {
+    let Ok(mut sweeps) = sweeps.read_dir() else { return false };
+    let Some(Ok(sweep)) = sweeps.next() else { return false };
+    sweep.path().join("transcripts").read_dir().is_ok_and(|mut segments| segments.next().is_some())
+}
+
+#[tokio::test]
+async fn a_finished_run_is_shown_again_and_another_spec_is_refused_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    let spec = spec(folder.path(), "again", "{}");
+    let first = run(&spec, &directory).await;
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let again = run(&spec, &directory).await;
+    assert_eq!((again.status.code(), text(&again.stdout)), (Some(0), text(&first.stdout)));
+    let mut other = regatta().unwrap();
+    other.arg("run").arg(&spec).args(["--seed", "99", "--output"]).arg(&directory);
+    let output = finish(other).await.unwrap();
+    assert_eq!(output.status.code(), Some(78));
+    assert!(text(&output.stderr).contains("choose another directory with --output"), "{}", text(&output.stderr));
+}
