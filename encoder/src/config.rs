@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The transformer families that are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Architecture {
     Bert,
     Mpnet,
@@ -15,7 +16,7 @@ pub(crate) enum Architecture {
 /// What `config.json` says about the transformer.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ModelConfig {
-    #[serde(skip, default = "bert")]
+    #[serde(rename = "model_type")]
     pub(crate) architecture: Architecture,
     /// The model that this one was trained from, or a path on its author's machine.
     #[serde(rename = "_name_or_path")]
@@ -37,10 +38,6 @@ pub(crate) struct ModelConfig {
     pub(crate) relative_attention_num_buckets: usize,
 }
 
-fn bert() -> Architecture {
-    Architecture::Bert
-}
-
 fn default_epsilon() -> f32 {
     1e-12
 }
@@ -60,17 +57,20 @@ impl ModelConfig {
     /// When the file is absent or malformed, or asks for something that is not computed.
     pub(crate) fn read(files: &mut ModelFiles, folder: &str) -> Result<Self, EncoderError> {
         let name = format!("{folder}config.json");
-        // First as plain JSON: another model type has other fields, and the type is what to complain about then.
-        let json: Value = files.json(
+        let bytes = files.bytes(
             &name,
             "point to a sentence-transformers directory (config.json, tokenizer.json, model.safetensors)",
         )?;
         let path = files.path(&name);
-        let architecture = match json.get("model_type").and_then(Value::as_str) {
-            Some("bert") => Architecture::Bert,
-            Some("mpnet") => Architecture::Mpnet,
-            _ => return Err(unsupported(path, "model_type", json.get("model_type"), "\"bert\", \"mpnet\"")),
+        // First as plain JSON: another model type has other fields, and the type is what to complain about then.
+        let json: Value = match serde_json::from_slice(&bytes) {
+            Ok(json) => json,
+            Err(source) => return Err(EncoderError::Malformed { path, source }),
         };
+        let kind = json.get("model_type");
+        if !matches!(kind.and_then(Value::as_str), Some("bert" | "mpnet")) {
+            return Err(unsupported(path, "model_type", kind, "\"bert\", \"mpnet\""));
+        }
         let activation = json.get("hidden_act");
         if activation.is_some_and(|name| name != "gelu") {
             return Err(unsupported(path, "hidden_act", activation, "\"gelu\""));
@@ -79,15 +79,31 @@ impl ModelConfig {
         if positions.is_some_and(|kind| kind != "absolute") {
             return Err(unsupported(path, "position_embedding_type", positions, "\"absolute\""));
         }
-        let config: Self = match serde_json::from_value(json.clone()) {
-            Ok(config) => Self { architecture, ..config },
+        let config: Self = match serde_json::from_slice(&bytes) {
+            Ok(config) => config,
             Err(source) => return Err(EncoderError::Malformed { path, source }),
         };
-        if config.num_attention_heads == 0 || !config.hidden_size.is_multiple_of(config.num_attention_heads) {
-            let heads = json.get("num_attention_heads");
-            return Err(unsupported(path, "num_attention_heads", heads, "a divisor of `hidden_size`"));
+        match config.impossible_size() {
+            Some((field, supported)) => Err(unsupported(path, field, json.get(field), supported)),
+            None => Ok(config),
         }
-        Ok(config)
+    }
+
+    /// A size with which nothing can be computed, and what it should be.
+    fn impossible_size(&self) -> Option<(&'static str, &'static str)> {
+        let rules = [
+            ("hidden_size", self.hidden_size > 0, "1 or more"),
+            ("intermediate_size", self.intermediate_size > 0, "1 or more"),
+            ("num_attention_heads", self.num_attention_heads > 0, "1 or more"),
+            ("max_position_embeddings", self.max_position_embeddings > 4, "5 or more"),
+            ("type_vocab_size", self.type_vocab_size > 0, "1 or more"),
+            ("relative_attention_num_buckets", self.relative_attention_num_buckets > 3, "4 or more"),
+        ];
+        if let Some((field, _, supported)) = rules.into_iter().find(|(_, possible, _)| !possible) {
+            return Some((field, supported));
+        }
+        let divides = self.hidden_size.is_multiple_of(self.num_attention_heads);
+        if divides { None } else { Some(("num_attention_heads", "a divisor of `hidden_size`")) }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::config::ModelConfig;
 use crate::kernels::Norm;
 use crate::weights::{norm, table};
-use candle_core::{Device, Result, Tensor};
+use candle_core::Result;
 use candle_nn::VarBuilder;
 
 /// The tables of an embedding layer.
@@ -30,19 +30,21 @@ impl Embeddings {
         })
     }
 
-    /// Vectors of shape (tokens, columns) for tokens at the given positions.
-    pub(crate) fn look_up(&self, ids: &[u32], positions: &[u32]) -> Result<Tensor> {
+    /// The vectors of tokens at the given positions, one row each.
+    pub(crate) fn look_up(&self, ids: &[u32], positions: &[u32]) -> Result<Vec<f32>> {
         let mut rows = Vec::with_capacity(ids.len() * self.columns);
         for (id, position) in ids.iter().zip(positions) {
-            let start = rows.len();
             let word = self.row(&self.words, *id)?.iter().zip(&self.constant);
-            rows.extend(
-                word.zip(self.row(&self.positions, *position)?)
-                    .map(|((word, constant), position)| word + constant + position),
-            );
-            self.norm.apply(&mut rows[start..]);
+            let position = self.row(&self.positions, *position)?;
+            rows.extend(word.zip(position).map(|((word, constant), position)| word + constant + position));
         }
-        Tensor::from_vec(rows, (ids.len(), self.columns), &Device::Cpu)
+        self.norm.apply(&mut rows);
+        Ok(rows)
+    }
+
+    /// Columns of a row.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
     }
 
     fn row<'a>(&self, table: &'a [f32], index: u32) -> Result<&'a [f32]> {

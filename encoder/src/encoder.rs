@@ -12,8 +12,7 @@ use std::path::Path;
 
 /// A sentence-transformers model in memory, ready to encode; share it through an `Arc`.
 ///
-/// A text has the same vector, bit for bit, on every call and thread. Between processors with different vector
-/// instructions the last bits may differ.
+/// A text has the same vector, bit for bit, on every call, thread and processor.
 #[derive(Debug)]
 pub struct SentenceEncoder {
     name: String,
@@ -28,14 +27,11 @@ impl SentenceEncoder {
     /// `modules.json`, the pooling module's `config.json` and `sentence_bert_config.json`.
     ///
     /// Texts are cut to `max_seq_length` of `sentence_bert_config.json` (256 when absent), and to what the model has
-    /// positions for. Turns the threads of the matrix products off for the process.
+    /// positions for.
     ///
     /// # Errors
     /// Names the file that is missing, unreadable, malformed or asks for something that is not computed.
     pub fn open(dir: &Path) -> Result<Self, EncoderError> {
-        // A product for one sentence is too small to share, and callers bring threads of their own.
-        gemm::set_threading_threshold(usize::MAX);
-
         let mut files = ModelFiles::new(dir);
         let settings = SentenceSettings::read(&mut files)?;
         let folder = &settings.folder;

@@ -37,15 +37,17 @@ impl Model {
         Ok(Self { architecture, embeddings, transformer })
     }
 
-    /// The unit vector of a token sequence.
+    /// The unit vector of a token sequence; zeros for none, which only a tokenizer without special tokens gives.
     pub(crate) fn forward(&self, ids: &[u32]) -> Result<Vec<f32>> {
+        if ids.is_empty() {
+            return Ok(vec![0.0; self.embeddings.columns()]);
+        }
         let positions = match self.architecture {
             Architecture::Bert => bert::position_ids(ids),
             Architecture::Mpnet => mpnet::position_ids(ids),
         };
-        let rows = self.transformer.forward(self.embeddings.look_up(ids, &positions)?)?;
-        let columns = rows.dim(1)?;
-        Ok(unit_mean(&rows.flatten_all()?.to_vec1()?, columns))
+        let rows = self.transformer.forward(ids.len(), self.embeddings.look_up(ids, &positions)?);
+        Ok(unit_mean(&rows, self.embeddings.columns()))
     }
 }
 

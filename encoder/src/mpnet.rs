@@ -66,8 +66,8 @@ fn bucket(distance: isize, buckets: usize) -> usize {
     #[expect(clippy::cast_precision_loss, reason = "distances and buckets are small")]
     let grown = (distance as f32 / exact as f32).ln() / (DISTANCE_MAX / exact as f32).ln() * (half - exact) as f32;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounds down a small positive number")]
-    let grown = exact + grown as usize;
-    side + grown.min(half - 1)
+    let grown = grown as usize;
+    side + exact + grown.min(half - exact - 1)
 }
 
 #[cfg(test)]

@@ -25,9 +25,9 @@ impl TextTokenizer {
     ) -> Result<Self, EncoderError> {
         let load = || {
             let mut tokenizer = Tokenizer::from_bytes(bytes)?;
-            let largest = tokenizer.get_vocab(true).into_values().max();
-            if largest.is_some_and(|id| id as usize >= vocab_size) {
-                return Err(format!("it has token ids up to {largest:?}, but `vocab_size` is {vocab_size}").into());
+            let largest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+            if largest as usize >= vocab_size {
+                return Err(format!("it has token id {largest}, but `vocab_size` is {vocab_size}").into());
             }
             tokenizer.with_padding(None);
             tokenizer

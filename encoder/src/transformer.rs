@@ -2,9 +2,11 @@
 //! connection and a normalisation. They differ in the names of the weights and in the bias by relative position.
 
 use crate::config::ModelConfig;
-use crate::kernels::{AddBias, AddBiasGelu, AddResidualNorm, Norm, PositionBias, Softmax};
+use crate::kernels::{
+    Norm, Panels, PositionBias, Rows, RowsMut, add_bias, add_bias_gelu, add_residual_norm, attention_weights,
+};
 use crate::weights::{Dense, norm};
-use candle_core::{Result, Tensor};
+use candle_core::Result;
 use candle_nn::VarBuilder;
 
 /// The names in a layer that depend on the architecture.
@@ -49,12 +51,12 @@ impl Transformer {
         Ok(Self { layers, heads: config.num_attention_heads, position_bias })
     }
 
-    /// Vectors of shape (tokens, columns) through all layers.
-    pub(crate) fn forward(&self, mut rows: Tensor) -> Result<Tensor> {
+    /// The vectors of `tokens` tokens, one row each, through all layers.
+    pub(crate) fn forward(&self, tokens: usize, mut rows: Vec<f32>) -> Vec<f32> {
         for layer in &self.layers {
-            rows = layer.forward(&rows, self.heads, self.position_bias.as_ref())?;
+            rows = layer.forward(tokens, &rows, self.heads, self.position_bias.as_ref());
         }
-        Ok(rows)
+        rows
     }
 }
 
@@ -72,32 +74,41 @@ impl Layer {
         })
     }
 
-    fn forward(&self, rows: &Tensor, heads: usize, position_bias: Option<&PositionBias>) -> Result<Tensor> {
-        let context = self.attend(rows, heads, position_bias)?;
-        let attended = self.attention_output.product(&context)?;
-        let bias = &self.attention_output.bias;
-        attended.inplace_op2(rows, &AddResidualNorm { bias, norm: &self.attention_norm })?;
+    fn forward(&self, tokens: usize, rows: &[f32], heads: usize, position_bias: Option<&PositionBias>) -> Vec<f32> {
+        let context = self.attend(tokens, rows, heads, position_bias);
+        let mut attended = self.attention_output.product(tokens, &context);
+        add_residual_norm(&mut attended, &self.attention_output.bias, rows, &self.attention_norm);
 
-        let wide = self.expand.product(&attended)?;
-        wide.inplace_op1(&AddBiasGelu(&self.expand.bias))?;
-        let output = self.contract.product(&wide)?;
-        output.inplace_op2(&attended, &AddResidualNorm { bias: &self.contract.bias, norm: &self.output_norm })?;
-        Ok(output)
+        let mut wide = self.expand.product(tokens, &attended);
+        add_bias_gelu(&mut wide, &self.expand.bias);
+        let mut output = self.contract.product(tokens, &wide);
+        add_residual_norm(&mut output, &self.contract.bias, &attended, &self.output_norm);
+        output
     }
 
-    fn attend(&self, rows: &Tensor, heads: usize, position_bias: Option<&PositionBias>) -> Result<Tensor> {
-        let (tokens, columns) = rows.dims2()?;
+    /// For each token, the mean of all tokens' values, weighted by how well their keys match its query; head by head.
+    fn attend(&self, tokens: usize, rows: &[f32], heads: usize, position_bias: Option<&PositionBias>) -> Vec<f32> {
+        let mut projected = self.attention_input.product(tokens, rows);
+        add_bias(&mut projected, &self.attention_input.bias);
+        // A row of it: the queries of all heads, then the keys, then the values.
+        let stride = self.attention_input.bias.len();
+        let columns = stride / 3;
         let width = columns / heads;
-        let projected = self.attention_input.product(rows)?;
-        projected.inplace_op1(&AddBias(&self.attention_input.bias))?;
-        // (query | key | value, head, token, column of the head): views, nothing is copied.
-        let parts = projected.reshape((tokens, 3, heads, width))?.permute((1, 2, 0, 3))?;
-        let (query, key, value) = (parts.get(0)?, parts.get(1)?, parts.get(2)?);
-
-        let weights = query.matmul(&key.t()?)?;
         #[expect(clippy::cast_precision_loss, reason = "a head has hundreds of columns at most")]
         let scale = 1.0 / (width as f32).sqrt();
-        weights.inplace_op1(&Softmax { scale, position_bias })?;
-        weights.matmul(&value)?.transpose(0, 1)?.reshape((tokens, columns))
+
+        let mut context = vec![0f32; tokens * columns];
+        let mut weights = vec![0f32; tokens * tokens];
+        for head in 0..heads {
+            let (query, key, value) = (head * width, columns + head * width, 2 * columns + head * width);
+            let keys = Panels::pack(width, tokens, |column, token| projected[token * stride + key + column]);
+            let queries = Rows { values: &projected[query..], stride };
+            keys.product(tokens, queries, RowsMut { values: &mut weights, stride: tokens });
+            attention_weights(&mut weights, tokens, scale, head, position_bias);
+            let values = Panels::pack(tokens, width, |token, column| projected[token * stride + value + column]);
+            let weights = Rows { values: &weights, stride: tokens };
+            values.product(tokens, weights, RowsMut { values: &mut context[head * width..], stride: columns });
+        }
+        context
     }
 }

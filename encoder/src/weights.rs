@@ -1,14 +1,13 @@
 //! Weights from a safetensors file, in the form that the forward pass wants them.
 
-use crate::kernels::Norm;
-use candle_core::{DType, Device, Result, Tensor};
+use crate::kernels::{Norm, Panels, Rows, RowsMut};
+use candle_core::{DType, Device, Result};
 use candle_nn::VarBuilder;
 
-/// A dense layer. The weight is kept as (inputs, outputs), the transpose of the file: a product then reads it in place,
-/// where the other way round it would be repacked for each text, which takes longer than the product itself.
+/// A dense layer: a matrix of shape (inputs, outputs), the transpose of the file, and a bias.
 #[derive(Debug)]
 pub(crate) struct Dense {
-    weight: Tensor,
+    weight: Panels,
     pub(crate) bias: Vec<f32>,
 }
 
@@ -19,14 +18,22 @@ impl Dense {
 
     /// Several layers of the same input as one: their outputs follow each other in a row.
     pub(crate) fn stacked(parts: &[VarBuilder], inputs: usize, outputs: usize) -> Result<Self> {
-        let weights: Vec<_> = parts.iter().map(|part| part.get((outputs, inputs), "weight")).collect::<Result<_>>()?;
-        let biases: Vec<_> = parts.iter().map(|part| part.get(outputs, "bias")).collect::<Result<_>>()?;
-        Ok(Self { weight: Tensor::cat(&weights, 0)?.t()?.contiguous()?, bias: Tensor::cat(&biases, 0)?.to_vec1()? })
+        let mut weight = Vec::with_capacity(parts.len() * outputs * inputs);
+        let mut bias = Vec::with_capacity(parts.len() * outputs);
+        for part in parts {
+            weight.extend(table(part, outputs, inputs)?);
+            bias.extend(part.get(outputs, "bias")?.to_vec1::<f32>()?);
+        }
+        Ok(Self { weight: Panels::pack(inputs, bias.len(), |input, output| weight[output * inputs + input]), bias })
     }
 
     /// Rows times weight, without the bias.
-    pub(crate) fn product(&self, rows: &Tensor) -> Result<Tensor> {
-        rows.matmul(&self.weight)
+    pub(crate) fn product(&self, count: usize, rows: &[f32]) -> Vec<f32> {
+        let outputs = self.bias.len();
+        let mut products = vec![0f32; count * outputs];
+        let stride = rows.len() / count.max(1);
+        self.weight.product(count, Rows { values: rows, stride }, RowsMut { values: &mut products, stride: outputs });
+        products
     }
 }
 

@@ -1,6 +1,8 @@
 //! The real model against numbers that were computed elsewhere. Skipped, with a line that says so, without the model
 //! or without the benchmark data.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "the helpers of tests fail as tests do")]
+
 use regatta_encoder::{SentenceEncoder, cosine_micro};
 use serde_json::Value;
 use std::collections::HashMap;

@@ -1,50 +1,40 @@
-//! The arithmetic between two matrix products, as in-place operations on a product that was just computed.
+//! The arithmetic of the forward pass, on plain slices, on the calling thread.
 //!
-//! Candle has these too, but spreads each over the global thread pool row by row, which costs more than it saves at
-//! the size of a sentence, and its error function is a scalar call per element. Loops here are written so that the
-//! compiler vectorises them: no calls, no branches, sums in lanes.
+//! Every operation has one fixed order, whatever the processor: products add up along the inputs with fused
+//! multiply-adds, everything else is plain IEEE arithmetic in a fixed number of lanes. So a vector has the same bits on
+//! every machine, and verdicts of different workers agree. General matrix libraries do not give that, and they spread
+//! work over a thread pool, which costs more than it saves at the size of a sentence.
 
 mod dense;
 mod exp;
 mod gelu;
 mod norm;
+mod panels;
 mod softmax;
 
-pub(crate) use dense::{AddBias, AddBiasGelu};
-pub(crate) use norm::{AddResidualNorm, Norm};
-pub(crate) use softmax::{PositionBias, Softmax};
+pub(crate) use dense::{add_bias, add_bias_gelu};
+pub(crate) use norm::{Norm, add_residual_norm};
+pub(crate) use panels::{Panels, Rows, RowsMut};
+pub(crate) use softmax::{PositionBias, attention_weights};
 
-use candle_core::{CpuStorage, Layout, Result};
-
-/// Vector lanes that sums are split into: enough for any instruction set that we meet.
+/// Lanes that sums are split into. Part of the result's definition: another number gives other last bits.
 const LANES: usize = 8;
 
-/// The elements of a contiguous f32 tensor, writable.
-fn elements_mut<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [f32]> {
-    match (storage, layout.contiguous_offsets()) {
-        (CpuStorage::F32(values), Some((start, end))) => Ok(&mut values[start..end]),
-        _ => candle_core::bail!("expected a contiguous f32 tensor, got {layout:?}"),
-    }
+/// Runs `work` compiled for the widest vector instructions that this processor has.
+fn vectorised(work: impl FnOnce()) {
+    pulp::Arch::new().dispatch(work);
 }
 
-/// The elements of a contiguous f32 tensor.
-fn elements<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
-    match (storage, layout.contiguous_offsets()) {
-        (CpuStorage::F32(values), Some((start, end))) => Ok(&values[start..end]),
-        _ => candle_core::bail!("expected a contiguous f32 tensor, got {layout:?}"),
-    }
-}
-
-/// Sum of `term` over all values: lanes first, then the lanes together. The order is fixed, so the sum is too.
+/// Sum of `term` over all values: lanes first, then the lanes together.
 #[inline(always)]
 fn sum_of(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0f32; LANES];
-    let mut chunks = values.chunks_exact(LANES);
-    for chunk in &mut chunks {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    for chunk in chunks {
         for (lane, value) in lanes.iter_mut().zip(chunk) {
             *lane += term(*value);
         }
     }
-    let rest: f32 = chunks.remainder().iter().map(|value| term(*value)).sum();
+    let rest: f32 = rest.iter().map(|value| term(*value)).sum();
     lanes.iter().sum::<f32>() + rest
 }

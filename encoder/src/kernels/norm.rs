@@ -1,7 +1,6 @@
 //! Layer normalisation of rows, alone and after a dense layer with its residual connection.
 
-use super::{elements, elements_mut, sum_of};
-use candle_core::{CpuStorage, InplaceOp2, Layout, Result};
+use super::{sum_of, vectorised};
 
 /// The learned part of a layer normalisation: one scale and one shift a column.
 #[derive(Debug)]
@@ -12,9 +11,19 @@ pub(crate) struct Norm {
 }
 
 impl Norm {
-    /// Brings a row to mean 0 and variance 1, then scales and shifts it. The variance is computed from the deviations
-    /// (two passes), because sum of squares minus square of sum loses digits.
-    pub(crate) fn apply(&self, row: &mut [f32]) {
+    /// Brings each row to mean 0 and variance 1, then scales and shifts it.
+    pub(crate) fn apply(&self, rows: &mut [f32]) {
+        vectorised(|| {
+            for row in rows.chunks_exact_mut(self.scale.len()) {
+                self.apply_to_row(row);
+            }
+        });
+    }
+
+    /// The variance is computed from the deviations (two passes), because the mean of squares minus the square of the
+    /// mean loses digits.
+    #[inline(always)]
+    fn apply_to_row(&self, row: &mut [f32]) {
         #[expect(clippy::cast_precision_loss, reason = "a row has thousands of columns at most")]
         let columns = row.len() as f32;
         let mean = sum_of(row, |value| value) / columns;
@@ -26,33 +35,14 @@ impl Norm {
     }
 }
 
-/// Adds a bias and the matching row of the second tensor to each row, then normalises it.
-pub(crate) struct AddResidualNorm<'a> {
-    pub(crate) bias: &'a [f32],
-    pub(crate) norm: &'a Norm,
-}
-
-impl InplaceOp2 for AddResidualNorm<'_> {
-    fn name(&self) -> &'static str {
-        "add-residual-norm"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &mut CpuStorage,
-        layout: &Layout,
-        residual: &CpuStorage,
-        residual_layout: &Layout,
-    ) -> Result<()> {
-        let columns = self.bias.len();
-        let residual = elements(residual, residual_layout)?;
-        for (row, input) in elements_mut(storage, layout)?.chunks_exact_mut(columns).zip(residual.chunks_exact(columns))
-        {
-            for ((value, bias), input) in row.iter_mut().zip(self.bias).zip(input) {
+/// Adds a bias and the matching row of `residual` to each row, then normalises it.
+pub(crate) fn add_residual_norm(rows: &mut [f32], bias: &[f32], residual: &[f32], norm: &Norm) {
+    vectorised(|| {
+        for (row, input) in rows.chunks_exact_mut(bias.len()).zip(residual.chunks_exact(bias.len())) {
+            for ((value, bias), input) in row.iter_mut().zip(bias).zip(input) {
                 *value = *value + bias + input;
             }
-            self.norm.apply(row);
+            norm.apply_to_row(row);
         }
-        Ok(())
-    }
+    });
 }

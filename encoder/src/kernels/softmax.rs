@@ -1,7 +1,6 @@
 //! Attention scores to attention weights, with a bias by relative position where the architecture has one.
 
-use super::{LANES, elements_mut, exp::exp_negative, sum_of};
-use candle_core::{CpuStorage, InplaceOp1, Layout, Result};
+use super::{LANES, exp::exp_negative, sum_of, vectorised};
 
 /// What is added to a score because of how far the key is from the query, one curve a head.
 #[derive(Debug)]
@@ -30,36 +29,32 @@ impl PositionBias {
     }
 }
 
-/// Softmax over the last dimension of scores of shape (heads, tokens, tokens).
-pub(crate) struct Softmax<'a> {
-    /// Factor on the raw scores: one over the root of a head's width.
-    pub(crate) scale: f32,
-    pub(crate) position_bias: Option<&'a PositionBias>,
-}
-
-impl InplaceOp1 for Softmax<'_> {
-    fn name(&self) -> &'static str {
-        "attention-softmax"
-    }
-
-    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
-        let (_, queries, keys) = layout.shape().dims3()?;
-        for (index, row) in elements_mut(storage, layout)?.chunks_exact_mut(keys).enumerate() {
+/// Turns the raw scores of one head, one row of keys for each query, into weights that sum to one in each row. `scale`
+/// is the factor on raw scores: one over the root of a head's width.
+pub(crate) fn attention_weights(
+    scores: &mut [f32],
+    tokens: usize,
+    scale: f32,
+    head: usize,
+    position_bias: Option<&PositionBias>,
+) {
+    vectorised(|| {
+        for (query, row) in scores.chunks_exact_mut(tokens).enumerate() {
             for score in row.iter_mut() {
-                *score *= self.scale;
+                *score *= scale;
             }
-            if let Some(bias) = self.position_bias {
-                for (score, bias) in row.iter_mut().zip(bias.row(index / queries, index % queries, keys)) {
+            if let Some(bias) = position_bias {
+                for (score, bias) in row.iter_mut().zip(bias.row(head, query, tokens)) {
                     *score += bias;
                 }
             }
             normalise(row);
         }
-        Ok(())
-    }
+    });
 }
 
 /// Exponentials of a row, divided by their sum. The largest score is taken away first, so nothing overflows.
+#[inline(always)]
 fn normalise(row: &mut [f32]) {
     let largest = largest(row);
     for score in row.iter_mut() {
@@ -71,13 +66,14 @@ fn normalise(row: &mut [f32]) {
     }
 }
 
+#[inline(always)]
 fn largest(row: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];
-    let mut chunks = row.chunks_exact(LANES);
-    for chunk in &mut chunks {
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    for chunk in chunks {
         for (lane, value) in lanes.iter_mut().zip(chunk) {
             *lane = if *value > *lane { *value } else { *lane };
         }
     }
-    lanes.into_iter().chain(chunks.remainder().iter().copied()).fold(f32::NEG_INFINITY, f32::max)
+    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
 }
