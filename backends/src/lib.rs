@@ -4,6 +4,10 @@ pub mod blobs;
 pub mod ledger;
 pub mod queue;
 
-pub use blobs::{BlobError, Blobs};
-pub use ledger::{Ledger, LedgerError};
-pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};
+pub use blobs::{BlobError, Blobs, S3Config};
+pub use ledger::{
+    AttemptRow, AttemptState, AwaitingSession, CellProgress, Created, Ledger, LedgerError, MetricRow, NewCell, NewShard,
+    NewSweep, PostgresConfig, RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult,
+    ShardRow, ShardState, SweepRow, TranscriptRef,
+};
+pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, RabbitMqConfig, Receipt};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use regatta_backends::{SettledAs, Settlement};
+use regatta_backends::{SettlementResult, Settlement};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::Sweep;
 use regatta_proto::{AskedQuestion, Cause, Digest, Job, JudgeJob, JudgeOutcome, ModelRef, Transcript, wire};
@@ -64,7 +64,7 @@ impl Scorer {
             tracing::warn!(sweep = %sweep.id, %judge, questions = unanswered.len(), reason, "the judge did not answer");
         }
         self.count_usage(&outcome.usage, &outcome.cost);
-        self.ledger.save_judged(outcome).await?;
+        self.ledger.save_judged(vec![outcome]).await?;
         if !answered.is_empty() {
             settle_waiting(self, sweep, &judge, &answered).await?;
         }
@@ -72,7 +72,7 @@ impl Scorer {
             let waiting = self.ledger.awaiting(&sweep.id, &judge, &unanswered).await?;
             let settlements = waiting
                 .into_iter()
-                .map(|session| Settlement { key: session.key, result: SettledAs::NotMeasured(Cause::JudgeUnavailable) })
+                .map(|session| Settlement { key: session.key, result: SettlementResult::NotMeasured(Cause::JudgeUnavailable) })
                 .collect();
             self.ledger.settle(settlements).await?;
         }

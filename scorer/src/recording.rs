@@ -187,6 +187,6 @@ pub(crate) fn settlement(
 }
 
 fn scored(key: &regatta_proto::SessionKey, scores: &Scores) -> Result<Settlement, ScorerError> {
-    let result = regatta_backends::SettledAs::Scored(serde_json::to_value(scores)?);
+    let result = regatta_backends::SettlementResult::Scored(serde_json::to_value(scores)?);
     Ok(Settlement { key: key.clone(), result })
 }

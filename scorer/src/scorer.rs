@@ -118,7 +118,7 @@ impl Scorer {
                 }
             }
         }
-        consumer.stop().await;
+        consumer.stop();
         Ok(())
     }
 

@@ -27,10 +27,6 @@ impl Attempts {
         Self { worker, numbered: AtomicU64::new(0), open: Mutex::default() }
     }
 
-    pub(crate) const fn worker(&self) -> &WorkerId {
-        &self.worker
-    }
-
     /// An id that no other attempt has.
     pub(crate) fn next_id(&self) -> Result<AttemptId, IdError> {
         AttemptId::new(format!("{}-{}", self.worker, self.numbered.fetch_add(1, Ordering::Relaxed)))

@@ -70,7 +70,7 @@ async fn consume(mut consumer: Consumer<Job>, line: Arc<Line>, stop: Cancellatio
         let line = line.clone();
         sessions.spawn(async move { line.handle(delivery).await });
     }
-    consumer.stop().await;
+    consumer.stop();
 }
 
 impl Line {

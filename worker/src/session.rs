@@ -55,11 +55,11 @@ impl Session<'_> {
                 request: &request,
                 price,
                 session: Some(self.tag),
-                interrupt: self.interrupt,
+                cancel: self.interrupt,
             };
             match self.endpoint.chat(call).await {
                 Ok(call) => transcript.events.push(Event::Call(Box::new(call))),
-                Err(CallError::Interrupted(failed)) => {
+                Err(CallError::Cancelled(failed)) => {
                     if !failed.tries.is_empty() {
                         transcript.events.push(Event::Failed(failed));
                     }

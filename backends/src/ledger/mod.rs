@@ -338,4 +338,13 @@ impl Ledger {
     pub async fn reopen_unmeasured(&self, sweep: &SweepId) -> Result<Reopened, LedgerError> {
         each!(self, ledger => ledger.reopen_unmeasured(sweep))
     }
+
+    /// Forgets what was dispatched without a result, and returns how many sessions are planned again: for jobs that died with their
+    /// queue. Calling it while such jobs are alive makes some sessions run twice; the surplus attempts are recorded as waste.
+    ///
+    /// # Errors
+    /// When the sweep is unknown or the store fails.
+    pub async fn reset_dispatch(&self, sweep: &SweepId) -> Result<u64, LedgerError> {
+        each!(self, ledger => ledger.reset_dispatch(sweep))
+    }
 }

@@ -6,6 +6,7 @@ use regatta_proto::{
     Attempt, AttemptId, Cause, Cell, CellIndex, CostSum, Digest, Evaluator, ItemId, ItemIndex, ModelRef, Money,
     Outcome, SessionKey, ShardIndex, SweepId, SweepState, Usage, WorkerId,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::states::{AttemptState, ShardState};
@@ -63,7 +64,7 @@ pub enum Created {
 }
 
 /// A sweep.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SweepRow {
     /// Its id.
     pub id: SweepId,

@@ -210,4 +210,8 @@ impl PostgresLedger {
     pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId) -> Result<Reopened, LedgerError> {
         self.0.write("reopen a sweep", async |tx| resume::reopen(tx, sweep).await).await
     }
+
+    pub(super) async fn reset_dispatch(&self, sweep: &SweepId) -> Result<u64, LedgerError> {
+        self.0.write("reset what was dispatched of a sweep", async |tx| resume::reset(tx, sweep).await).await
+    }
 }

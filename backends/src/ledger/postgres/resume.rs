@@ -29,6 +29,12 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reop
     Ok(Reopened { to_run: plan_again(tx, number).await?, to_judge: large(to_judge.try_get(0)?, "to_judge")? })
 }
 
+pub(super) async fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault> {
+    let number = number(tx, sweep).await?;
+    cells::lock_sweep(tx, number).await?;
+    plan_again(tx, number).await
+}
+
 /// Sessions whose judge was unavailable, and whose transcript is kept, wait again.
 async fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
     let rows = tx

@@ -205,4 +205,9 @@ impl SqliteLedger {
         let sweep = sweep.clone();
         self.0.write("reopen a sweep", move |tx| resume::reopen(tx, &sweep)).await
     }
+
+    pub(super) async fn reset_dispatch(&self, sweep: &SweepId) -> Result<u64, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("reset what was dispatched of a sweep", move |tx| resume::reset(tx, &sweep)).await
+    }
 }

@@ -26,6 +26,11 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, 
     Ok(Reopened { to_run: plan_again(tx, number)?, to_judge: large(to_judge, "to_judge")? })
 }
 
+pub(super) fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault> {
+    let number = number(tx, sweep)?;
+    plan_again(tx, number)
+}
+
 /// Sessions whose judge was unavailable, and whose transcript is kept, wait again.
 fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
     let mut update = tx.prepare_cached(

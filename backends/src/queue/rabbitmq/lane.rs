@@ -122,11 +122,11 @@ impl RabbitMqReceipt {
     }
 
     pub(in crate::queue) async fn ack_all(receipts: Vec<Self>) {
-        let mut by_lane: HashMap<*const Lane, (Arc<Lane>, Vec<u64>)> = HashMap::new();
+        let mut by_lane: HashMap<usize, (Arc<Lane>, Vec<u64>)> = HashMap::new();
         for mut receipt in receipts {
             receipt.settled = true;
             let lane = Arc::clone(&receipt.lane);
-            by_lane.entry(Arc::as_ptr(&lane)).or_insert_with(|| (lane, Vec::new())).1.push(receipt.tag);
+            by_lane.entry(Arc::as_ptr(&lane).addr()).or_insert_with(|| (lane, Vec::new())).1.push(receipt.tag);
         }
         let by_lane: Vec<(Arc<Lane>, Vec<u64>)> = by_lane.into_values().collect();
         for (lane, tags) in by_lane {
