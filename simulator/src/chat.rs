@@ -69,12 +69,7 @@ impl Endpoint {
         self.deliver(&call.model, &digest, |id| self.complete(id, &call, &author)).await
     }
 
-    fn author<'s>(
-        &'s self,
-        headers: &HeaderMap,
-        call: &ChatCall<'_>,
-        digest: &Digest,
-    ) -> Result<Author<'s>, ApiError> {
+    fn author<'s>(&'s self, headers: &HeaderMap, call: &ChatCall<'_>, digest: &Digest) -> Result<Author<'s>, ApiError> {
         let model = ChatModel::named(&call.model)?;
         let headers = SessionHeaders::read(headers)?;
         let session = headers.find(&self.suites, &call.request, digest);

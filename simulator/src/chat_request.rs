@@ -114,7 +114,10 @@ impl<'de> Deserialize<'de> for Content {
                 let mut text = String::new();
                 while let Some(part) = parts.next_element::<Part<'_>>()? {
                     if part.kind != "text" {
-                        return Err(A::Error::custom(format!("a part of type {:?}; only text is simulated", part.kind)));
+                        return Err(A::Error::custom(format!(
+                            "a part of type {:?}; only text is simulated",
+                            part.kind
+                        )));
                     }
                     text.push_str(&part.text);
                 }
@@ -159,17 +162,21 @@ mod tests {
 
     #[test]
     fn what_cannot_be_simulated_is_refused_with_a_reason() {
-        let with = |field: &str| format!(r#"{{"model": "m", "messages": [{{"role": "user", "content": "x"}}], {field}}}"#);
+        let with =
+            |field: &str| format!(r#"{{"model": "m", "messages": [{{"role": "user", "content": "x"}}], {field}}}"#);
         let image = r#"{"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}"#;
         let tool = r#"{"model": "m", "messages": [{"role": "tool", "content": "x"}]}"#;
-        insta::assert_snapshot!([
-            refusal(&with("\"stream\": true")),
-            refusal(&with("\"n\": 2")),
-            refusal(&with("\"max_tokens\": 0")),
-            refusal(r#"{"model": "m", "messages": []}"#),
-            refusal(image),
-            refusal(tool),
-            refusal("{"),
-        ].join("\n"));
+        insta::assert_snapshot!(
+            [
+                refusal(&with("\"stream\": true")),
+                refusal(&with("\"n\": 2")),
+                refusal(&with("\"max_tokens\": 0")),
+                refusal(r#"{"model": "m", "messages": []}"#),
+                refusal(image),
+                refusal(tool),
+                refusal("{"),
+            ]
+            .join("\n")
+        );
     }
 }

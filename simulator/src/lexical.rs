@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn embeddings_never_change_between_versions() {
-        let heaviest = embed("find the key").map(f32::abs).iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
+        let heaviest =
+            embed("find the key").map(f32::abs).iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
         insta::assert_snapshot!(format!("{heaviest} {:.4}", embed("find the key")[heaviest]));
     }
 

@@ -36,12 +36,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn new(
-        simulation: Simulation,
-        suites: Vec<ServedSuite>,
-        script: Option<Script>,
-        created: i64,
-    ) -> Self {
+    pub(crate) fn new(simulation: Simulation, suites: Vec<ServedSuite>, script: Option<Script>, created: i64) -> Self {
         Self {
             simulation,
             suites,

@@ -22,7 +22,9 @@ pub struct Script {
 
 /// A script that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{origin}, line {line}: failed to read a rule: {source}; expected {{\"match\": {{\"item\"?, \"trial\"?, \"contains\"?}}, \"reply\": text}}")]
+#[error(
+    "{origin}, line {line}: failed to read a rule: {source}; expected {{\"match\": {{\"item\"?, \"trial\"?, \"contains\"?}}, \"reply\": text}}"
+)]
 pub struct ScriptError {
     origin: String,
     line: usize,
@@ -122,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_rule_that_cannot_be_read_is_named_by_file_and_line() {
-        let error = Script::parse("replies.jsonl", "{\"reply\": \"x\"}\n\n{\"macth\": {}, \"reply\": \"y\"}").unwrap_err();
+        let error =
+            Script::parse("replies.jsonl", "{\"reply\": \"x\"}\n\n{\"macth\": {}, \"reply\": \"y\"}").unwrap_err();
         insta::assert_snapshot!(error);
     }
 }

@@ -63,7 +63,9 @@ impl Config {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Somebody else listens there.
-    #[error("failed to listen on {address}: the address is in use; stop whoever uses it, or choose another port (0 picks a free one)")]
+    #[error(
+        "failed to listen on {address}: the address is in use; stop whoever uses it, or choose another port (0 picks a free one)"
+    )]
     AddressInUse {
         /// As configured.
         address: SocketAddr,
@@ -198,12 +200,7 @@ async fn accept(
 }
 
 /// Serves one connection until either side has had enough.
-async fn converse(
-    stream: TcpStream,
-    endpoint: Arc<Endpoint>,
-    stopping: CancellationToken,
-    stopped: CancellationToken,
-) {
+async fn converse(stream: TcpStream, endpoint: Arc<Endpoint>, stopping: CancellationToken, stopped: CancellationToken) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to turn off Nagle's algorithm");
     }

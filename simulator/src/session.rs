@@ -106,13 +106,10 @@ impl SessionHeaders {
         }
     }
 
-    fn recognise(
-        &self,
-        suites: &[ServedSuite],
-        request: &ChatRequest,
-    ) -> Result<Option<(usize, ItemIndex)>, ApiError> {
+    fn recognise(&self, suites: &[ServedSuite], request: &ChatRequest) -> Result<Option<(usize, ItemIndex)>, ApiError> {
         let only = self.position(suites)?;
-        let mut candidates = suites.iter().enumerate().filter(|(position, _)| only.is_none_or(|only| only == *position));
+        let mut candidates =
+            suites.iter().enumerate().filter(|(position, _)| only.is_none_or(|only| only == *position));
         Ok(candidates.find_map(|(position, served)| served.suite.recognise(request).map(|item| (position, item))))
     }
 
@@ -195,7 +192,9 @@ mod tests {
     use super::*;
 
     fn read(pairs: &[(&'static str, &'static str)]) -> Result<SessionHeaders, ApiError> {
-        SessionHeaders::read(&pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect())
+        SessionHeaders::read(
+            &pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect(),
+        )
     }
 
     #[test]
@@ -208,7 +207,8 @@ mod tests {
 
     #[test]
     fn a_header_that_cannot_be_read_is_named() {
-        for (name, value) in [(ITEM, "%4"), (ITEM, "%zz"), (ITEM, "%FF"), (TRIAL, "-1"), (SEED, "x"), (SETTING, "a b")] {
+        for (name, value) in [(ITEM, "%4"), (ITEM, "%zz"), (ITEM, "%FF"), (TRIAL, "-1"), (SEED, "x"), (SETTING, "a b")]
+        {
             let error = read(&[(name, value)]).unwrap_err();
             assert_eq!(error.param, Some(name), "{value}");
             assert!(error.message.contains(name), "{}", error.message);

@@ -1,0 +1,82 @@
+//! The smallest benchmark there is.
+
+use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, SessionSeed, Setting, Transcript, rng};
+
+/// Three items whose prompts say `Task: <id>` and whose gold is `gold of <id>`, followed by the setting where it is not the default.
+pub(crate) struct ThreeItems(Vec<Item>);
+
+pub(crate) const PLAIN: &str = "os_1";
+pub(crate) const ODD: &str = "café 100%/ü";
+pub(crate) const LONG: &str = "long";
+
+pub(crate) fn gold(id: &str) -> String {
+    if id == LONG { "gold of long, ".repeat(40) } else { format!("gold of {id}") }
+}
+
+pub(crate) fn prompt(id: &str) -> String {
+    format!("Task: {id}")
+}
+
+impl ThreeItems {
+    pub(crate) fn new() -> Self {
+        let item = |id: &str| Item { id: id.parse().unwrap(), task: "os".into() };
+        Self([PLAIN, ODD, LONG].map(item).to_vec())
+    }
+}
+
+impl Suite for ThreeItems {
+    fn items(&self) -> &[Item] {
+        &self.0
+    }
+
+    fn simulate(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        persona: Persona,
+        seed: SessionSeed,
+        _request: &ChatRequest,
+    ) -> String {
+        let id = self.0[item.0 as usize].id.as_str();
+        if setting.as_str() == "shouting" {
+            return gold(id).to_uppercase();
+        }
+        match persona {
+            Persona::Oracle => gold(id),
+            Persona::Noisy(p) => {
+                let word = rand_chacha::rand_core::RngCore::next_u32(&mut rng(seed.0, "noise"));
+                if f64::from(word) < p * f64::from(u32::MAX) { format!("noise {word}") } else { gold(id) }
+            }
+        }
+    }
+
+    fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
+        let asked = request.messages.last()?.content.strip_prefix("Task: ")?;
+        (0..).map(ItemIndex).zip(&self.0).find(|(_, item)| item.id.as_str() == asked).map(|(index, _)| index)
+    }
+
+    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        unreachable!("an endpoint selects nothing")
+    }
+
+    fn next(&self, _: ItemIndex, _: &Setting, _: &Transcript) -> Step {
+        unreachable!("an endpoint drives no session")
+    }
+
+    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
+        unreachable!("an endpoint scores nothing")
+    }
+
+    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
+        unreachable!("an endpoint scores nothing")
+    }
+
+    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &Score)]) -> Table {
+        unreachable!("an endpoint scores nothing")
+    }
+
+    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        unreachable!("an endpoint scores nothing")
+    }
+}

@@ -1,0 +1,70 @@
+//! A real benchmark behind the endpoint: the miniature WorFBench of the examples.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use regatta_benchmarks::{Benchmark, Persona, Step, Suite, find};
+use regatta_proto::{ChatRequest, FileSet, ItemIndex, SessionSeed, Setting, Transcript};
+use regatta_simulator::Config;
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, config, read};
+
+fn worfbench() -> &'static dyn Benchmark {
+    find(&"worfbench".parse().unwrap()).unwrap()
+}
+
+fn miniature() -> Arc<dyn Suite> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
+    let mut files = FileSet::from_origin("miniature");
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if worfbench().wants(&name) {
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    worfbench().load(&files).unwrap()
+}
+
+fn first_request(suite: &dyn Suite, item: ItemIndex, setting: &Setting) -> ChatRequest {
+    match suite.next(item, setting, &Transcript::default()) {
+        Step::Ask(_, request) => request,
+        Step::Done => panic!("the session of item {item} begins with nothing to do"),
+    }
+}
+
+fn wire(model: &str, request: &ChatRequest) -> Value {
+    let messages = serde_json::to_value(&request.messages).unwrap();
+    json!({"model": model, "messages": messages})
+}
+
+#[tokio::test]
+async fn the_oracle_answers_every_item_of_the_miniature_with_its_gold() {
+    let suite = miniature();
+    let harness =
+        Harness::start(Config { suites: vec![("worfbench".parse().unwrap(), Arc::clone(&suite))], ..config() }).await;
+    for setting in worfbench().settings() {
+        let items = suite.select(&setting, &[], None).unwrap();
+        assert!(!items.is_empty());
+        for item in items {
+            let request = first_request(&*suite, item, &setting);
+            let gold = |item| suite.simulate(item, &setting, Persona::Oracle, SessionSeed(0), &request);
+
+            let unnamed = read(harness.post("/chat/completions", &wire("oracle", &request))).await;
+            assert_eq!(unnamed.content(), gold(suite.recognise(&request).unwrap()));
+
+            let id: String = suite.items()[item.0 as usize].id.as_str().bytes().map(|b| format!("%{b:02X}")).collect();
+            let named = harness
+                .post("/chat/completions", &wire("oracle", &request))
+                .header("x-regatta-benchmark", "worfbench")
+                .header("x-regatta-item", id);
+            assert_eq!(read(named).await.content(), gold(item));
+        }
+    }
+}
