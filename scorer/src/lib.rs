@@ -5,11 +5,18 @@
 
 mod finish;
 mod judging;
+mod leaderboard;
 mod metrics;
 mod recording;
+mod report;
 mod scorer;
+mod statistics;
+mod summary;
 mod transcripts;
 mod verdicts;
 
+pub use finish::FinishError;
+pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
+pub use summary::{Estimate, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};

@@ -1,8 +1,7 @@
 //! Attempts: one line each, and their sums.
 
 use jiff::Timestamp;
-use regatta_backends::AttemptRow;
-use regatta_backends::ledger::AttemptState;
+use regatta_backends::{AttemptRow, AttemptState};
 use regatta_catalog::Sweep;
 use regatta_proto::{AttemptId, Cause, ItemId, Money, Outcome, Usage, WorkerId};
 use serde::Serialize;

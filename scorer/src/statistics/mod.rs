@@ -3,4 +3,5 @@
 mod estimate;
 mod student;
 
-pub(crate) use estimate::{Estimate, ItemScores, estimate};
+pub use estimate::Estimate;
+pub(crate) use estimate::{ItemScores, estimate};

@@ -1,0 +1,175 @@
+//! `metrics.json`, `metrics.csv` and the ledger's metric rows: the same numbers in three shapes.
+
+use regatta_backends::MetricRow;
+use regatta_proto::{BenchmarkName, Evaluator, ModelRef, Setting};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::FinishError;
+use super::group::GroupResult;
+use super::lines::document;
+use crate::statistics::Estimate;
+
+/// A number and what it is of. `trial` is missing over all trials, `task` over all tasks.
+#[derive(Serialize)]
+struct Row<'a> {
+    benchmark: &'a BenchmarkName,
+    setting: &'a Setting,
+    model: &'a ModelRef,
+    trial: Option<u16>,
+    task: Option<&'a str>,
+    evaluator: Evaluator,
+    metric: &'a str,
+    #[serde(flatten)]
+    estimate: Estimate,
+}
+
+#[derive(Serialize)]
+struct TableRow<'a> {
+    benchmark: &'a BenchmarkName,
+    setting: &'a Setting,
+    model: &'a ModelRef,
+    trial: u16,
+    evaluator: Evaluator,
+    aggregate: &'a Value,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    v: u32,
+    metrics: Vec<Row<'a>>,
+    /// The benchmark's own aggregates, by cell.
+    aggregates: Vec<TableRow<'a>>,
+}
+
+const VERSION: u32 = 1;
+const CSV_HEADER: [&str; 16] = [
+    "benchmark",
+    "setting",
+    "model",
+    "trial",
+    "task",
+    "evaluator",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "n",
+    "measured",
+    "total",
+    "coverage",
+    "bound_low",
+    "bound_high",
+];
+
+fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
+    let mut rows = Vec::new();
+    for group in groups {
+        let mut add = |trial: Option<u16>, task: Option<&'g str>, estimates: &[Estimate]| {
+            for ((evaluator, metric), estimate) in group.keys.iter().zip(estimates) {
+                rows.push(Row {
+                    benchmark: &group.first.benchmark,
+                    setting: &group.first.setting,
+                    model: &group.first.model,
+                    trial,
+                    task,
+                    evaluator: *evaluator,
+                    metric,
+                    estimate: *estimate,
+                });
+            }
+        };
+        add(None, None, &group.estimates);
+        for task in &group.tasks {
+            add(None, Some(&task.task), &task.estimates);
+        }
+        for cell in &group.cells {
+            add(Some(cell.cell.trial.0), None, &cell.estimates);
+        }
+    }
+    rows
+}
+
+/// `metrics.json`.
+pub(crate) fn json(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
+    let mut aggregates = Vec::new();
+    for group in groups {
+        for cell in &group.cells {
+            for (evaluator, table) in &cell.tables {
+                aggregates.push(TableRow {
+                    benchmark: &cell.cell.benchmark,
+                    setting: &cell.cell.setting,
+                    model: &cell.cell.model,
+                    trial: cell.cell.trial.0,
+                    evaluator: *evaluator,
+                    aggregate: &table.aggregate,
+                });
+            }
+        }
+    }
+    document("metrics.json", &Document { v: VERSION, metrics: rows(groups), aggregates })
+}
+
+/// `metrics.csv`.
+pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(CSV_HEADER)?;
+    for row in rows(groups) {
+        let Estimate { value, low, high, n, measured, total, coverage, bound_low, bound_high } = row.estimate;
+        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        writer.write_record([
+            row.benchmark.to_string(),
+            row.setting.to_string(),
+            row.model.to_string(),
+            row.trial.map_or_else(String::new, |trial| trial.to_string()),
+            row.task.unwrap_or_default().to_owned(),
+            row.evaluator.to_string(),
+            row.metric.to_owned(),
+            number(value),
+            number(low),
+            number(high),
+            n.to_string(),
+            measured.to_string(),
+            total.to_string(),
+            coverage.to_string(),
+            number(bound_low),
+            number(bound_high),
+        ])?;
+    }
+    writer.into_inner().map_err(|error| FinishError::Csv(error.into_error().into()))
+}
+
+/// What the ledger keeps of each cell: its metrics with intervals, and the columns of the paper's table without.
+pub(crate) fn ledger_rows(groups: &[GroupResult]) -> Vec<MetricRow> {
+    let mut rows = Vec::new();
+    for group in groups {
+        for cell in &group.cells {
+            for ((evaluator, metric), estimate) in group.keys.iter().zip(&cell.estimates) {
+                rows.push(MetricRow {
+                    cell: cell.cell.index,
+                    evaluator: *evaluator,
+                    metric: metric.clone(),
+                    value: estimate.value,
+                    low: estimate.low,
+                    high: estimate.high,
+                    n: estimate.measured,
+                });
+            }
+            let n = cell.sessions.scored() as u32;
+            for (evaluator, table) in &cell.tables {
+                for (label, value) in &table.columns {
+                    rows.push(MetricRow {
+                        cell: cell.cell.index,
+                        evaluator: *evaluator,
+                        metric: label.clone(),
+                        value: *value,
+                        low: None,
+                        high: None,
+                        n,
+                    });
+                }
+            }
+        }
+    }
+    rows
+}

@@ -1,0 +1,87 @@
+//! The end of a sweep: tables, statistics, documents, and its final state.
+
+mod error;
+mod group;
+mod lines;
+mod metrics;
+mod results;
+mod spending;
+mod tabulation;
+
+use bytes::Bytes;
+use jiff::{Timestamp, Unit};
+use regatta_backends::Ledger;
+use regatta_catalog::{Catalog, Sweep};
+use regatta_proto::{Clock, SweepLock, SweepState};
+
+pub use self::error::FinishError;
+pub(crate) use self::group::GroupResult;
+use self::tabulation::{Circumstances, Tabulation};
+use crate::summary::SessionCounts;
+
+/// Writes everything that `sweep` leaves behind to `sweeps/<id>/` and its metrics to the ledger, then ends it. Returns its state.
+///
+/// A sweep that was cancelled gets its documents and stays cancelled; one that is running again is left alone. May be repeated: the
+/// bytes are the same.
+///
+/// # Errors
+/// When ledger or store fail, or hold something unreadable.
+pub(crate) async fn finish(
+    ledger: &Ledger,
+    catalog: &Catalog,
+    sweep: &Sweep,
+    clock: &dyn Clock,
+) -> Result<SweepState, FinishError> {
+    let unknown = || FinishError::UnknownSweep(sweep.id.clone());
+    let row = ledger.sweep(&sweep.id).await?.ok_or_else(unknown)?;
+    if row.state == SweepState::Running {
+        return Ok(row.state);
+    }
+    // Whole milliseconds survive every store, so that a second time the end is read back as it was written.
+    let ended_at = row.ended_at.unwrap_or_else(|| whole_milliseconds(clock.now()));
+    ledger.close_open_attempts(&sweep.id, ended_at).await?;
+    let mut tabulation = Tabulation::new(sweep);
+    for cell in sweep.cells() {
+        tabulation.add(cell, &ledger.sessions(&sweep.id, cell.index).await?)?;
+    }
+    let state = match row.state {
+        SweepState::Tabulating => end_state(&sweep.lock, &tabulation.sessions()),
+        ended => ended,
+    };
+    let documents = tabulation.finish(&Circumstances {
+        state,
+        created_at: row.created_at,
+        ended_at,
+        attempts: ledger.attempts(&sweep.id).await?,
+        judging: ledger.judge_costs(&sweep.id).await?,
+    })?;
+    for (name, content) in documents.files {
+        catalog.blobs().put(&format!("sweeps/{}/{name}", sweep.id), Bytes::from(content)).await?;
+    }
+    ledger.save_metrics(&sweep.id, documents.metrics).await?;
+    if row.state == SweepState::Tabulating
+        && !ledger.transition(&sweep.id, &[SweepState::Tabulating], state, ended_at).await?
+    {
+        // Another scorer ended it, or somebody cancelled it, in the meantime.
+        return Ok(ledger.sweep(&sweep.id).await?.ok_or_else(unknown)?.state);
+    }
+    Ok(state)
+}
+
+fn whole_milliseconds(time: Timestamp) -> Timestamp {
+    time.round(Unit::Millisecond).unwrap_or(time)
+}
+
+/// How a sweep with these sessions ends.
+fn end_state(lock: &SweepLock, sessions: &SessionCounts) -> SweepState {
+    if sessions.scored() == sessions.total {
+        SweepState::Complete
+    } else if sessions.not_run > 0 && lock.budget_usd.is_some() {
+        SweepState::StoppedByBudget
+    } else {
+        SweepState::Incomplete
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! From a sweep's rows, given cell by cell, to every document it leaves behind. Knows neither ledger nor store nor clock.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use regatta_backends::{AttemptRow, MetricRow, SessionRow};
+use regatta_catalog::Sweep;
+use regatta_proto::{Cell, CellIndex, CostSum, EndpointKind, ItemIndex, ModelRef, SweepState, Usage};
+
+use super::group::{Group, GroupResult};
+use super::{FinishError, lines, metrics, spending};
+use crate::report::Report;
+use crate::summary::{Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
+
+/// Collects a sweep's sessions in the order of its cells.
+pub(crate) struct Tabulation<'s> {
+    sweep: &'s Sweep,
+    results: Vec<u8>,
+    open: Option<Group<'s>>,
+    groups: Vec<GroupResult>,
+    /// What answered the attempt that counts: its number, and a position in `served`.
+    served_by: HashMap<(CellIndex, ItemIndex), (u32, usize)>,
+    served: Vec<Vec<String>>,
+}
+
+/// What else the documents tell.
+pub(crate) struct Circumstances {
+    pub(crate) state: SweepState,
+    pub(crate) created_at: Timestamp,
+    pub(crate) ended_at: Timestamp,
+    pub(crate) attempts: Vec<AttemptRow>,
+    pub(crate) judging: (Usage, CostSum),
+}
+
+/// Everything a sweep leaves behind.
+pub(crate) struct Documents {
+    /// By name.
+    pub(crate) files: Vec<(&'static str, Vec<u8>)>,
+    pub(crate) metrics: Vec<MetricRow>,
+}
+
+impl<'s> Tabulation<'s> {
+    pub(crate) fn new(sweep: &'s Sweep) -> Self {
+        Self {
+            sweep,
+            results: Vec::new(),
+            open: None,
+            groups: Vec::new(),
+            served_by: HashMap::new(),
+            served: Vec::new(),
+        }
+    }
+
+    /// Adds the settled sessions of the next cell.
+    pub(crate) fn add(&mut self, cell: &'s Cell, rows: &[SessionRow]) -> Result<(), FinishError> {
+        for row in rows.iter().filter(|row| !row.served.is_empty()) {
+            let at = self.served.iter().position(|known| *known == row.served).unwrap_or_else(|| {
+                self.served.push(row.served.clone());
+                self.served.len() - 1
+            });
+            self.served_by.insert((cell.index, row.item), (row.attempt, at));
+        }
+        if cell.trial.0 == 0 {
+            self.groups.extend(self.open.take().map(Group::finish));
+            self.open = Group::new(self.sweep, cell);
+        }
+        match &mut self.open {
+            Some(group) => group.add(cell, rows, &mut self.results),
+            None => Ok(()),
+        }
+    }
+
+    /// All sessions added so far.
+    pub(crate) fn sessions(&self) -> SessionCounts {
+        let mut sessions = SessionCounts::default();
+        self.groups.iter().for_each(|group| sessions.add(&group.sessions));
+        self.open.iter().for_each(|group| sessions.add(group.sessions()));
+        sessions
+    }
+
+    /// Everything, when all cells were added.
+    pub(crate) fn finish(mut self, circumstances: &Circumstances) -> Result<Documents, FinishError> {
+        self.groups.extend(self.open.take().map(Group::finish));
+        let attempts = spending::lines(self.sweep, &circumstances.attempts, |attempt| {
+            let (number, at) = self.served_by.get(&(attempt.key.cell, attempt.key.item))?;
+            (*number == attempt.number).then(|| self.served[*at].as_slice())
+        })?;
+        let summary = self.summary(circumstances);
+        let report = Report::new(&summary, &self.groups, self.sweep);
+        let files = vec![
+            ("sweep.lock.yaml", serde_yaml_ng::to_string(&self.sweep.lock)?.into_bytes()),
+            ("metrics.json", metrics::json(&self.groups)?),
+            ("metrics.csv", metrics::csv(&self.groups)?),
+            ("attempts.jsonl", attempts),
+            ("report.md", report.markdown().into_bytes()),
+            ("report.html", report.html().into_bytes()),
+            ("results.jsonl", self.results),
+            // Last: whoever sees it sees all the others.
+            ("summary.json", lines::document("summary.json", &summary)?),
+        ];
+        Ok(Documents { files, metrics: metrics::ledger_rows(&self.groups) })
+    }
+
+    fn summary(&self, circumstances: &Circumstances) -> Summary {
+        let lock = &self.sweep.lock;
+        let mut by_cell: BTreeMap<CellIndex, Spending> = BTreeMap::new();
+        for attempt in &circumstances.attempts {
+            by_cell.entry(attempt.key.cell).or_default().add(&spending::spending(attempt));
+        }
+        let sessions = self.sessions();
+        let mut spent = Spending::default();
+        by_cell.values().for_each(|cell| spent.add(cell));
+        let rows = self.rows(&by_cell);
+        let (usage, cost) = circumstances.judging;
+        let wall = circumstances.ended_at.duration_since(circumstances.created_at);
+        Summary {
+            v: Summary::VERSION,
+            sweep: self.sweep.id.clone(),
+            state: circumstances.state,
+            regatta: lock.regatta.clone(),
+            created_at: circumstances.created_at,
+            ended_at: circumstances.ended_at,
+            wall_seconds: (wall.as_millis().max(0) as f64) / 1000.0,
+            trials: lock.trials,
+            sessions,
+            spending: spent,
+            judging: Judging { usage, cost },
+            notes: self.notes(&rows, &sessions),
+            rows,
+        }
+    }
+
+    fn rows(&self, spent: &BTreeMap<CellIndex, Spending>) -> Vec<LeaderboardRow> {
+        let mut rows: Vec<LeaderboardRow> = self.groups.iter().map(|group| self.row(group, spent)).collect();
+        let place = |row: &LeaderboardRow| {
+            let same =
+                |group: &GroupResult| group.first.benchmark == row.benchmark && group.first.setting == row.setting;
+            self.groups.iter().position(same)
+        };
+        let value =
+            |row: &LeaderboardRow| row.headline().next().and_then(|metric| metric.estimate.value).unwrap_or(-1.0);
+        // Stable: equal models stay in the order of the lock.
+        rows.sort_by(|one, other| place(one).cmp(&place(other)).then(value(other).total_cmp(&value(one))));
+        rows
+    }
+
+    fn row(&self, group: &GroupResult, spent: &BTreeMap<CellIndex, Spending>) -> LeaderboardRow {
+        let mut spending = Spending::default();
+        for cell in &group.cells {
+            spending.add(spent.get(&cell.cell.index).unwrap_or(&Spending::default()));
+        }
+        let metrics = group.keys.iter().zip(&group.estimates).enumerate();
+        LeaderboardRow {
+            benchmark: group.first.benchmark.clone(),
+            setting: group.first.setting.clone(),
+            model: group.first.model.clone(),
+            simulated: self.is_simulated(&group.first.model)
+                || group.served.keys().any(|served| served.ends_with("(simulated)")),
+            judge: self.sweep.benchmark(&group.first).and_then(|lock| lock.judge.clone()),
+            items: group.items,
+            sessions: group.sessions,
+            coverage: group.sessions.coverage(),
+            metrics: metrics
+                .map(|(at, ((evaluator, metric), estimate))| SummaryMetric {
+                    evaluator: *evaluator,
+                    metric: metric.clone(),
+                    headline: group.headline.contains(&at),
+                    estimate: *estimate,
+                })
+                .collect(),
+            spending,
+        }
+    }
+
+    fn is_simulated(&self, model: &ModelRef) -> bool {
+        self.sweep.lock.endpoints.get(&model.endpoint).is_some_and(|endpoint| endpoint.kind == EndpointKind::Simulated)
+    }
+
+    fn notes(&self, rows: &[LeaderboardRow], sessions: &SessionCounts) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut simulated: Vec<String> = Vec::new();
+        for row in rows.iter().filter(|row| row.simulated) {
+            let model = row.model.to_string();
+            if !simulated.contains(&model) {
+                simulated.push(model);
+            }
+        }
+        if !simulated.is_empty() {
+            notes.push(format!("Simulated, not real models: {}.", simulated.join(", ")));
+        }
+        for (benchmark, lock) in &self.sweep.lock.benchmarks {
+            let Some(judge) = lock.judge.as_ref().filter(|judge| self.is_simulated(judge)) else { continue };
+            notes.push(format!(
+                "The judge of {benchmark}, {judge}, is simulated: scores are not comparable with published ones."
+            ));
+        }
+        let missing = sessions.total - sessions.scored();
+        if missing > 0 {
+            notes.push(format!(
+                "{missing} of {} sessions have no score ({} not measured, {} not run): values are means over the others; see the bounds.",
+                sessions.total, sessions.not_measured, sessions.not_run
+            ));
+        }
+        if self.sweep.lock.benchmarks.values().any(|lock| lock.limit.is_some() || !lock.tasks.is_empty()) {
+            notes.push(
+                "Only a part of the data set was run: averages are not comparable with published ones.".to_owned(),
+            );
+        }
+        notes
+    }
+}

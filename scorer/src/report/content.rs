@@ -1,0 +1,53 @@
+//! What a report consists of, before it is Markdown or HTML.
+
+use crate::statistics::Estimate;
+
+/// A part of a report with a title.
+pub(crate) struct Section {
+    pub(crate) title: String,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// A part of a section.
+pub(crate) enum Block {
+    Text(String),
+    /// Something a reader must not miss.
+    Notice(Vec<String>),
+    Table(Sheet),
+    /// A list of names and values.
+    Facts(Vec<(String, String)>),
+}
+
+/// A table.
+pub(crate) struct Sheet {
+    pub(crate) caption: String,
+    pub(crate) header: Vec<String>,
+    pub(crate) rows: Vec<Vec<Field>>,
+}
+
+/// A field of a table.
+pub(crate) enum Field {
+    /// A name; to the left.
+    Name(String),
+    /// A name of something simulated; said next to it.
+    Simulated(String),
+    /// A number; to the right.
+    Number(String),
+    /// A value with its interval, drawn where that is possible.
+    Estimate(Estimate),
+}
+
+impl Field {
+    pub(crate) fn name(text: impl ToString) -> Self {
+        Self::Name(text.to_string())
+    }
+
+    pub(crate) fn number(text: impl ToString) -> Self {
+        Self::Number(text.to_string())
+    }
+
+    /// Whether it stands to the right.
+    pub(crate) const fn is_number(&self) -> bool {
+        matches!(self, Self::Number(_) | Self::Estimate(_))
+    }
+}

@@ -1,0 +1,136 @@
+//! The report as one HTML file that needs nothing else: no script, no font, no picture from elsewhere.
+
+use super::content::{Block, Field, Section, Sheet};
+use super::numbers::shown;
+use crate::statistics::Estimate;
+
+const STYLE: &str = include_str!("style.css");
+/// Size of a drawn interval, in pixels.
+const BAR: (f64, f64) = (140.0, 16.0);
+/// Space left and right of the scale for the point, in pixels.
+const MARGIN: f64 = 4.0;
+
+/// `title`, its `lead` line and `sections` as a document.
+pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<header>\n<h1>{title}</h1>\n\
+         <p class=\"lead\">{lead}</p>\n</header>\n",
+        title = escaped(title),
+        lead = escaped(lead),
+    );
+    for section in sections {
+        out += &format!("<section>\n<h2>{}</h2>\n", escaped(&section.title));
+        section.blocks.iter().for_each(|block| push_block(&mut out, block));
+        out += "</section>\n";
+    }
+    out += "</main>\n</body>\n</html>\n";
+    out
+}
+
+fn push_block(out: &mut String, block: &Block) {
+    match block {
+        Block::Text(text) => *out += &format!("<p>{}</p>\n", escaped(text)),
+        Block::Notice(lines) => {
+            *out += "<div class=\"notice\" role=\"note\">\n";
+            lines.iter().for_each(|line| *out += &format!("<p>{}</p>\n", escaped(line)));
+            *out += "</div>\n";
+        }
+        Block::Facts(facts) => {
+            *out += "<dl>\n";
+            for (name, value) in facts {
+                *out += &format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
+            }
+            *out += "</dl>\n";
+        }
+        Block::Table(sheet) => push_table(out, sheet),
+    }
+}
+
+fn push_table(out: &mut String, sheet: &Sheet) {
+    *out += "<div class=\"scroll\" tabindex=\"0\">\n<table>\n";
+    if !sheet.caption.is_empty() {
+        *out += &format!("<caption>{}</caption>\n", escaped(&sheet.caption));
+    }
+    let first = sheet.rows.first();
+    *out += "<thead><tr>";
+    for (at, name) in sheet.header.iter().enumerate() {
+        let class = first.and_then(|row| row.get(at)).map_or("", class);
+        *out += &format!("<th scope=\"col\"{class}>{}</th>", escaped(name));
+    }
+    *out += "</tr></thead>\n<tbody>\n";
+    for row in &sheet.rows {
+        *out += "<tr>";
+        row.iter().for_each(|field| *out += &format!("<td{}>{}</td>", class(field), content(field)));
+        *out += "</tr>\n";
+    }
+    *out += "</tbody>\n</table>\n</div>\n";
+}
+
+const fn class(field: &Field) -> &'static str {
+    match field {
+        Field::Name(_) | Field::Simulated(_) => "",
+        Field::Number(_) => " class=\"number\"",
+        Field::Estimate(_) => " class=\"number estimate\"",
+    }
+}
+
+fn content(field: &Field) -> String {
+    match field {
+        Field::Name(text) | Field::Number(text) => escaped(text),
+        Field::Simulated(text) => format!("{} <span class=\"tag\">simulated</span>", escaped(text)),
+        Field::Estimate(estimate) => format!("{}{}", bar(estimate), text(estimate)),
+    }
+}
+
+/// The value large, its interval small.
+fn text(estimate: &Estimate) -> String {
+    let text = shown(estimate);
+    match text.split_once(' ') {
+        Some((value, interval)) => format!("<b>{value}</b> <span class=\"interval\">{interval}</span>"),
+        None => format!("<b>{text}</b>"),
+    }
+}
+
+/// The value as a point and its interval as a bar on a scale from 0 to 1; empty without a value.
+fn bar(estimate: &Estimate) -> String {
+    let Some(value) = estimate.value else { return String::new() };
+    let (width, height) = BAR;
+    let middle = height / 2.0;
+    let x = |score: f64| MARGIN + score.clamp(0.0, 1.0) * (width - 2.0 * MARGIN);
+    let range = match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => format!(
+            "<rect class=\"range\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"6\" rx=\"3\"/>",
+            x(low),
+            middle - 3.0,
+            (x(high) - x(low)).max(1.0)
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "<svg class=\"bar\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-label=\"{}\"><line class=\"scale\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle}\" y2=\"{middle}\"/>{range}\
+         <circle class=\"point\" cx=\"{:.1}\" cy=\"{middle}\" r=\"3.5\"/></svg>",
+        shown(estimate),
+        x(0.0),
+        x(1.0),
+        x(value),
+    )
+}
+
+/// `text` without a meaning in HTML, in elements and attributes.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            c => out.push(c),
+        }
+    }
+    out
+}

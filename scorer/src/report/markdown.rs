@@ -1,0 +1,67 @@
+//! The report as Markdown.
+
+use super::content::{Block, Field, Section, Sheet};
+use super::numbers::shown;
+
+/// `title`, its `lead` line and `sections` as a document.
+pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
+    let mut out = format!("# {}\n\n{}\n", escaped(title), escaped(lead));
+    for section in sections {
+        out += &format!("\n## {}\n", escaped(&section.title));
+        for block in &section.blocks {
+            out.push('\n');
+            push_block(&mut out, block);
+        }
+    }
+    out
+}
+
+fn push_block(out: &mut String, block: &Block) {
+    match block {
+        Block::Text(text) => *out += &format!("{}\n", escaped(text)),
+        Block::Notice(lines) => lines.iter().for_each(|line| *out += &format!("> **Note:** {}\n>\n", escaped(line))),
+        Block::Facts(facts) => {
+            facts.iter().for_each(|(name, value)| *out += &format!("- {}: {}\n", escaped(name), escaped(value)));
+        }
+        Block::Table(sheet) => push_table(out, sheet),
+    }
+}
+
+fn push_table(out: &mut String, sheet: &Sheet) {
+    if !sheet.caption.is_empty() {
+        *out += &format!("**{}**\n\n", escaped(&sheet.caption));
+    }
+    let header: Vec<String> = sheet.header.iter().map(|name| escaped(name)).collect();
+    *out += &format!("| {} |\n", header.join(" | "));
+    let first = sheet.rows.first();
+    let is_number = |at: usize| first.and_then(|row| row.get(at)).is_some_and(Field::is_number);
+    let rule: Vec<&str> = (0..header.len()).map(|at| if is_number(at) { "---:" } else { "---" }).collect();
+    *out += &format!("| {} |\n", rule.join(" | "));
+    for row in &sheet.rows {
+        let fields: Vec<String> = row.iter().map(field).collect();
+        *out += &format!("| {} |\n", fields.join(" | "));
+    }
+}
+
+fn field(field: &Field) -> String {
+    match field {
+        Field::Name(text) | Field::Number(text) => escaped(text),
+        Field::Simulated(text) => format!("{} *(simulated)*", escaped(text)),
+        Field::Estimate(estimate) => shown(estimate),
+    }
+}
+
+/// `text` on one line, without a meaning in Markdown or HTML.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '\\' | '`' | '*' | '|' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,119 @@
+//! Numbers as people read them.
+
+use crate::statistics::Estimate;
+use crate::summary::Spending;
+
+/// What stands where there is no value.
+pub(crate) const NOTHING: &str = "–";
+
+/// A score in 0..=1 with three decimals.
+pub(crate) fn score(value: Option<f64>) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), |value| format!("{value:.3}"))
+}
+
+/// A score in 0..=1 as in papers: times 100, two decimals.
+pub(crate) fn hundredth(value: Option<f64>) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), |value| format!("{:.2}", value * 100.0))
+}
+
+/// A value with its interval, if it has one.
+pub(crate) fn shown(estimate: &Estimate) -> String {
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => format!("{} [{low:.3}, {high:.3}]", score(estimate.value)),
+        _ => score(estimate.value),
+    }
+}
+
+/// A share in 0..=1; only everything is 100 %, and only nothing is 0 %.
+pub(crate) fn percent(share: f64) -> String {
+    let rounded = (share * 1000.0).round() / 10.0;
+    match share {
+        _ if share >= 1.0 => "100 %".to_owned(),
+        _ if share > 0.0 => format!("{:.1} %", rounded.clamp(0.1, 99.9)),
+        _ => "0 %".to_owned(),
+    }
+}
+
+/// A count with separators between thousands.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count in at most five characters, as `1.23M`.
+pub(crate) fn compact(count: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+    for (size, unit) in UNITS {
+        // From 999.5 on, three digits round up to the next unit.
+        if count >= size - size / 2000 {
+            let scaled = count as f64 / size as f64;
+            let decimals = if scaled < 9.995 { 2 } else { usize::from(scaled < 99.95) };
+            return format!("{scaled:.decimals$}{unit}");
+        }
+    }
+    count.to_string()
+}
+
+/// A duration in seconds.
+pub(crate) fn duration(seconds: f64) -> String {
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// What was paid for nothing.
+pub(crate) fn waste(spent: &Spending) -> String {
+    let attempts = match spent.wasted_attempts {
+        1 => "1 attempt".to_owned(),
+        n => format!("{} attempts", grouped(n)),
+    };
+    let mut text = format!("{} ({attempts} of {})", spent.wasted, grouped(spent.attempts));
+    if spent.lost_calls_at_most.0 > 0 {
+        text +=
+            &format!(", and up to {} more for calls in flight when their worker was lost", spent.lost_calls_at_most);
+    }
+    if spent.unmeasured != regatta_proto::CostSum::default() {
+        text += &format!("; {} went into sessions that were not measured", spent.unmeasured);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_everything_is_100_percent_and_only_nothing_is_0() {
+        assert_eq!([1.0, 0.9999, 0.5, 0.0001, 0.0].map(percent), ["100 %", "99.9 %", "50.0 %", "0.1 %", "0 %"]);
+    }
+
+    #[test]
+    fn counts_are_grouped_and_shortened() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        let counts = [999, 1000, 12_345, 999_949, 999_500, 1_234_567, 2_000_000_000].map(compact);
+        assert_eq!(counts, ["999", "1.00k", "12.3k", "1.00M", "1.00M", "1.23M", "2.00G"]);
+    }
+
+    #[test]
+    fn a_missing_value_is_a_dash_and_never_zero() {
+        assert_eq!(shown(&Estimate::default()), "–");
+        assert_eq!(hundredth(None), "–");
+    }
+
+    #[test]
+    fn durations_keep_the_two_largest_units() {
+        assert_eq!([0.04, 59.94, 61.2, 3725.0].map(duration), ["0.0 s", "59.9 s", "1 min 1 s", "1 h 2 min"]);
+    }
+}
