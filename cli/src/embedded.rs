@@ -9,7 +9,7 @@ use anyhow::Context;
 use prometheus::Registry;
 use regatta_backends::{Blobs, Ledger, Queue};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, SweepStatus};
+use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics};
 use regatta_llm::CallMetrics;
 use regatta_proto::{Clock, SweepState, SystemClock};
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
@@ -158,10 +158,6 @@ impl Embedded {
     async fn state(&self, sweep: &Sweep) -> anyhow::Result<SweepState> {
         let row = self.ledger.sweep(&sweep.id).await?;
         row.map(|row| row.state).context("the ledger does not have the sweep it was given")
-    }
-
-    pub(crate) async fn status(&self, sweep: &Sweep) -> anyhow::Result<SweepStatus> {
-        Ok(self.coordinator.status(&sweep.id).await?)
     }
 
     fn worker(&self) -> anyhow::Result<Worker> {
