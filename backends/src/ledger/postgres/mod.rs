@@ -19,7 +19,7 @@ use regatta_proto::{
 };
 
 pub use self::pool::PostgresConfig;
-use self::pool::{Connections, Fault};
+use self::pool::{Connections, Fault, read, write};
 use super::{
     AttemptRow, AwaitingSession, CellProgress, Created, LedgerError, MetricRow, NewSweep, Recorded, Reopened,
     SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow,
@@ -52,15 +52,15 @@ impl PostgresLedger {
     }
 
     pub(super) async fn create_sweep(&self, sweep: NewSweep) -> Result<Created, LedgerError> {
-        self.0.write("create a sweep", async |tx| planning::create(tx, &sweep).await).await
+        write!(self.0, "create a sweep", tx => planning::create(tx, &sweep))
     }
 
     pub(super) async fn sweep(&self, sweep: &SweepId) -> Result<Option<SweepRow>, LedgerError> {
-        self.0.read("read a sweep", async |client| Ok(planning::sweeps(client, Some(sweep)).await?.pop())).await
+        read!(self.0, "read a sweep", client => planning::sweeps(client, Some(sweep))).map(|mut found| found.pop())
     }
 
     pub(super) async fn sweeps(&self) -> Result<Vec<SweepRow>, LedgerError> {
-        self.0.read("read the sweeps", async |client| planning::sweeps(client, None).await).await
+        read!(self.0, "read the sweeps", client => planning::sweeps(client, None))
     }
 
     pub(super) async fn transition(
@@ -70,7 +70,7 @@ impl PostgresLedger {
         to: SweepState,
         at: Timestamp,
     ) -> Result<bool, LedgerError> {
-        self.0.write("change a sweep's state", async |tx| planning::transition(tx, sweep, from, to, at).await).await
+        write!(self.0, "change a sweep's state", tx => planning::transition(tx, sweep, from, to, at))
     }
 
     pub(super) async fn next_shards(
@@ -79,9 +79,7 @@ impl PostgresLedger {
         queue: &str,
         limit: u32,
     ) -> Result<Vec<ShardRow>, LedgerError> {
-        self.0
-            .read("read the next shards", async |client| planning::shards(client, sweep, Some((queue, limit))).await)
-            .await
+        read!(self.0, "read the next shards", client => planning::shards(client, sweep, Some((queue, limit))))
     }
 
     pub(super) async fn mark_shard(
@@ -91,7 +89,7 @@ impl PostgresLedger {
         state: ShardState,
         dispatched: u32,
     ) -> Result<(), LedgerError> {
-        self.0.write("mark a shard", async |tx| planning::mark_shard(tx, sweep, shard, state, dispatched).await).await
+        write!(self.0, "mark a shard", tx => planning::mark_shard(tx, sweep, shard, state, dispatched))
     }
 
     pub(super) async fn recorded_items(
@@ -101,13 +99,11 @@ impl PostgresLedger {
         from: ItemIndex,
         to: ItemIndex,
     ) -> Result<Vec<ItemIndex>, LedgerError> {
-        self.0
-            .read("read recorded items", async |client| sessions::recorded_items(client, sweep, cell, from, to).await)
-            .await
+        read!(self.0, "read recorded items", client => sessions::recorded_items(client, sweep, cell, from, to))
     }
 
     pub(super) async fn shards(&self, sweep: &SweepId) -> Result<Vec<ShardRow>, LedgerError> {
-        self.0.read("read the shards", async |client| planning::shards(client, sweep, None).await).await
+        read!(self.0, "read the shards", client => planning::shards(client, sweep, None))
     }
 
     pub(super) async fn highest_attempt(
@@ -116,19 +112,19 @@ impl PostgresLedger {
         cell: CellIndex,
         items: &[ItemIndex],
     ) -> Result<BTreeMap<ItemIndex, u32>, LedgerError> {
-        self.0.read("read attempt numbers", async |client| attempts::highest(client, sweep, cell, items).await).await
+        read!(self.0, "read attempt numbers", client => attempts::highest(client, sweep, cell, items))
     }
 
     pub(super) async fn cell_progress(&self, sweep: &SweepId) -> Result<Vec<CellProgress>, LedgerError> {
-        self.0.read("read progress", async |client| planning::progress(client, sweep).await).await
+        read!(self.0, "read progress", client => planning::progress(client, sweep))
     }
 
     pub(super) async fn record(&self, records: Vec<SessionRecord>) -> Result<Vec<Recorded>, LedgerError> {
-        self.0.write("record sessions", async |tx| sessions::record(tx, &records).await).await
+        write!(self.0, "record sessions", tx => sessions::record(tx, &records))
     }
 
     pub(super) async fn record_progress(&self, reports: Vec<(OpenAttempt, WorkerId)>) -> Result<(), LedgerError> {
-        self.0.write("record running attempts", async |tx| attempts::record_progress(tx, &reports).await).await
+        write!(self.0, "record running attempts", tx => attempts::record_progress(tx, &reports))
     }
 
     pub(super) async fn record_handover(
@@ -138,9 +134,7 @@ impl PostgresLedger {
         usage: Usage,
         cost: CostSum,
     ) -> Result<(), LedgerError> {
-        self.0
-            .write("record a hand-over", async |tx| attempts::record_handover(tx, key, &attempt, usage, cost).await)
-            .await
+        write!(self.0, "record a hand-over", tx => attempts::record_handover(tx, key, &attempt, usage, cost))
     }
 
     pub(super) async fn verdicts(
@@ -148,11 +142,11 @@ impl PostgresLedger {
         judge: &ModelRef,
         questions: &[Digest],
     ) -> Result<HashMap<Digest, Verdict>, LedgerError> {
-        self.0.read("read verdicts", async |client| judging::verdicts(client, judge, questions).await).await
+        read!(self.0, "read verdicts", client => judging::verdicts(client, judge, questions))
     }
 
     pub(super) async fn save_judged(&self, outcomes: Vec<JudgeOutcome>) -> Result<(), LedgerError> {
-        self.0.write("save verdicts", async |tx| judging::save(tx, &outcomes).await).await
+        write!(self.0, "save verdicts", tx => judging::save(tx, &outcomes))
     }
 
     pub(super) async fn claim_questions(
@@ -161,7 +155,7 @@ impl PostgresLedger {
         judge: &ModelRef,
         questions: &[Digest],
     ) -> Result<Vec<Digest>, LedgerError> {
-        self.0.write("claim questions", async |tx| judging::claim(tx, sweep, judge, questions).await).await
+        write!(self.0, "claim questions", tx => judging::claim(tx, sweep, judge, questions))
     }
 
     pub(super) async fn awaiting(
@@ -170,48 +164,46 @@ impl PostgresLedger {
         judge: &ModelRef,
         questions: &[Digest],
     ) -> Result<Vec<AwaitingSession>, LedgerError> {
-        self.0
-            .read("read waiting sessions", async |client| judging::awaiting(client, sweep, judge, questions).await)
-            .await
+        read!(self.0, "read waiting sessions", client => judging::awaiting(client, sweep, judge, questions))
     }
 
     pub(super) async fn awaiting_all(&self, sweep: &SweepId) -> Result<Vec<AwaitingSession>, LedgerError> {
-        self.0.read("read waiting sessions", async |client| judging::awaiting_all(client, sweep).await).await
+        read!(self.0, "read waiting sessions", client => judging::awaiting_all(client, sweep))
     }
 
     pub(super) async fn settle(&self, settlements: Vec<Settlement>) -> Result<u64, LedgerError> {
-        self.0.write("settle sessions", async |tx| sessions::settle(tx, &settlements).await).await
+        write!(self.0, "settle sessions", tx => sessions::settle(tx, &settlements))
     }
 
     pub(super) async fn sessions(&self, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, LedgerError> {
-        self.0.read("read sessions", async |client| sessions::of_cell(client, sweep, cell).await).await
+        read!(self.0, "read sessions", client => sessions::of_cell(client, sweep, cell))
     }
 
     pub(super) async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
-        self.0.read("read attempts", async |client| attempts::all(client, sweep).await).await
+        read!(self.0, "read attempts", client => attempts::all(client, sweep))
     }
 
     pub(super) async fn judge_costs(&self, sweep: &SweepId) -> Result<(Usage, CostSum), LedgerError> {
-        self.0.read("read the judges' costs", async |client| judging::costs(client, sweep).await).await
+        read!(self.0, "read the judges' costs", client => judging::costs(client, sweep))
     }
 
     pub(super) async fn close_open_attempts(&self, sweep: &SweepId, at: Timestamp) -> Result<u64, LedgerError> {
-        self.0.write("close open attempts", async |tx| attempts::close_open(tx, sweep, at).await).await
+        write!(self.0, "close open attempts", tx => attempts::close_open(tx, sweep, at))
     }
 
     pub(super) async fn save_metrics(&self, sweep: &SweepId, rows: Vec<MetricRow>) -> Result<(), LedgerError> {
-        self.0.write("save metrics", async |tx| metrics::save(tx, sweep, &rows).await).await
+        write!(self.0, "save metrics", tx => metrics::save(tx, sweep, &rows))
     }
 
     pub(super) async fn metrics(&self, sweep: &SweepId) -> Result<Vec<MetricRow>, LedgerError> {
-        self.0.read("read metrics", async |client| metrics::all(client, sweep).await).await
+        read!(self.0, "read metrics", client => metrics::all(client, sweep))
     }
 
     pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId) -> Result<Reopened, LedgerError> {
-        self.0.write("reopen a sweep", async |tx| resume::reopen(tx, sweep).await).await
+        write!(self.0, "reopen a sweep", tx => resume::reopen(tx, sweep))
     }
 
     pub(super) async fn reset_dispatch(&self, sweep: &SweepId) -> Result<u64, LedgerError> {
-        self.0.write("reset what was dispatched of a sweep", async |tx| resume::reset(tx, sweep).await).await
+        write!(self.0, "reset what was dispatched of a sweep", tx => resume::reset(tx, sweep))
     }
 }

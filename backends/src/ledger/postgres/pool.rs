@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Transaction};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
@@ -61,17 +61,23 @@ impl From<LedgerError> for Fault {
     }
 }
 impl Fault {
-    fn during(self, action: &'static str) -> LedgerError {
+    pub(super) fn during(self, action: &'static str) -> LedgerError {
         match self {
             Self::Postgres(error) => LedgerError::Store { action, source: StoreError::Postgres { source: error } },
             Self::Ledger(error) => error,
         }
     }
 
-    /// The server undid everything because of somebody else's transaction; the same may succeed at once.
-    fn is_collision(&self) -> bool {
+    /// Whether the server undid everything because of somebody else's transaction, so that the same may succeed at once, and
+    /// that has not happened too often.
+    pub(super) fn is_worth_another(&self, action: &'static str, tried: u32) -> bool {
         let Self::Postgres(error) = self else { return false };
-        matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED))
+        let collided =
+            matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED));
+        if collided {
+            tracing::debug!(ledger.action = action, ledger.tried = tried, "transaction collided with another one");
+        }
+        collided && tried < TRIES
     }
 }
 
@@ -109,46 +115,41 @@ impl Connections {
         let unavailable = |error| LedgerError::Store { action, source: StoreError::Pool(Box::new(error)) };
         self.0.get().await.map_err(unavailable)
     }
+}
 
-    /// Runs `body` outside of a transaction: each statement sees what is committed.
-    pub(super) async fn read<T>(
-        &self,
-        action: &'static str,
-        body: impl AsyncFnOnce(&Object) -> Result<T, Fault>,
-    ) -> Result<T, LedgerError> {
-        let client = self.one(action).await?;
-        body(&client).await.map_err(|fault| fault.during(action))
-    }
+/// Runs a call outside of a transaction: each statement sees what is committed.
+///
+/// This and [`write!`] are macros because a future that holds an async closure is not known to be `Send`.
+macro_rules! read {
+    ($connections:expr, $action:literal, $client:ident => $call:expr) => {{
+        let client = $connections.one($action).await?;
+        let $client = &client;
+        $call.await.map_err(|fault: Fault| fault.during($action))
+    }};
+}
+pub(super) use read;
 
-    /// Runs `body` in a transaction, again when it collided with another one. All of it is kept, or nothing.
-    pub(super) async fn write<T>(
-        &self,
-        action: &'static str,
-        body: impl AsyncFn(&Transaction<'_>) -> Result<T, Fault>,
-    ) -> Result<T, LedgerError> {
+/// Runs a call in a transaction, again when it collided with another one. All of it is kept, or nothing.
+macro_rules! write {
+    ($connections:expr, $action:literal, $tx:ident => $call:expr) => {{
         let mut tried = 1;
         loop {
-            let mut client = self.one(action).await?;
-            let result = async {
+            let mut client = $connections.one($action).await?;
+            let call = async {
                 let transaction = client.transaction().await?;
-                let value = body(&transaction).await?;
+                let $tx = &transaction;
+                let value = $call.await?;
                 transaction.commit().await?;
-                Ok::<T, Fault>(value)
+                Ok::<_, Fault>(value)
             };
-            match result.await {
-                Err(fault) if fault.is_collision() && tried < TRIES => {
-                    tracing::debug!(
-                        ledger.action = action,
-                        ledger.tried = tried,
-                        "transaction collided and is tried again"
-                    );
-                    tried += 1;
-                }
-                result => return result.map_err(|fault| fault.during(action)),
+            match call.await {
+                Err(fault) if fault.is_worth_another($action, tried) => tried += 1,
+                result => break result.map_err(|fault| fault.during($action)),
             }
         }
-    }
+    }};
 }
+pub(super) use write;
 
 /// The driver's settings, and whether to encrypt.
 fn parse(url: &str) -> Result<(Config, bool), LedgerError> {

@@ -1,0 +1,218 @@
+//! The ledger equals the oracle after any sequence of calls.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use regatta_backends::Ledger;
+use regatta_backends::ledger::{SessionRecord, Settlement};
+use regatta_proto::{Cause, CellIndex, Outcome, SweepId};
+
+use crate::oracle::{ExpectedAttempt, Oracle};
+use crate::world::{
+    World, at, attempt, cost, judge, judged, key, not_measured, open, question, record, scored, unmeasured, usage, waiting,
+};
+
+const CELLS: u32 = 2;
+const ITEMS: u32 = 3;
+const QUESTIONS: [&str; 3] = ["a", "b", "c"];
+
+/// A session, an attempt at it, and how much was spent.
+type Who = (u32, u32, String, u64);
+
+#[derive(Debug, Clone)]
+enum Step {
+    Record(Vec<(Who, Ending)>),
+    Progress(Vec<Who>),
+    HandOver(Who),
+    Settle(Vec<(u32, u32, Option<Cause>)>),
+    Claim(Vec<&'static str>),
+    Judged(String, Vec<&'static str>),
+    Close,
+    Reopen,
+}
+
+#[derive(Debug, Clone)]
+enum Ending {
+    Scored,
+    ModelFailure,
+    NotMeasured(Cause),
+    Waits(Vec<&'static str>),
+}
+
+fn who() -> impl Strategy<Value = Who> {
+    // Few attempts, so that they meet.
+    (0..CELLS, 0..ITEMS, 0..3u32, 1..3u32, 0..20u64)
+        .prop_map(|(cell, item, worker, number, units)| (cell, item, format!("w{worker}-{number}"), units))
+}
+
+fn cause() -> impl Strategy<Value = Cause> {
+    prop_oneof![Just(Cause::JudgeUnavailable), Just(Cause::Timeout)]
+}
+
+fn asked() -> impl Strategy<Value = Vec<&'static str>> {
+    proptest::collection::vec(proptest::sample::select(QUESTIONS.to_vec()), 0..4)
+}
+
+fn ending() -> impl Strategy<Value = Ending> {
+    prop_oneof![
+        2 => Just(Ending::Scored),
+        1 => Just(Ending::ModelFailure),
+        2 => cause().prop_map(Ending::NotMeasured),
+        3 => asked().prop_map(Ending::Waits),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let settlement = (0..CELLS, 0..ITEMS, proptest::option::of(cause()));
+    prop_oneof![
+        6 => proptest::collection::vec((who(), ending()), 0..6).prop_map(Step::Record),
+        3 => proptest::collection::vec(who(), 0..5).prop_map(Step::Progress),
+        2 => who().prop_map(Step::HandOver),
+        4 => proptest::collection::vec(settlement, 0..5).prop_map(Step::Settle),
+        1 => asked().prop_map(Step::Claim),
+        1 => ("[xy]-[12]", asked()).prop_map(|(id, asked)| Step::Judged(id, asked)),
+        1 => Just(Step::Close),
+        2 => Just(Step::Reopen),
+    ]
+}
+
+fn session_record(sweep: &SweepId, (cell, item, id, units): &Who, ending: &Ending) -> SessionRecord {
+    let key = key(sweep, *cell, *item);
+    let record = match ending {
+        Ending::Scored => record(key, id),
+        Ending::ModelFailure => {
+            SessionRecord { outcome: Outcome::ModelFailure { cause: Cause::ContextLength }, ..record(key, id) }
+        }
+        Ending::NotMeasured(cause) => not_measured(key, id, *cause),
+        Ending::Waits(questions) => waiting(key, id, questions),
+    };
+    SessionRecord { usage: usage(*units), cost: cost(*units), ..record }
+}
+
+async fn take(ledger: &Ledger, oracle: &mut Oracle, sweep: &SweepId, step: &Step) {
+    match step {
+        Step::Record(reports) => {
+            let records: Vec<_> = reports.iter().map(|(who, ending)| session_record(sweep, who, ending)).collect();
+            let expected: Vec<_> = records.iter().map(|record| oracle.record(record)).collect();
+            assert_eq!(ledger.record(records).await.unwrap(), expected);
+        }
+        Step::Progress(running) => {
+            let running: Vec<_> =
+                running.iter().map(|(cell, item, id, units)| open(key(sweep, *cell, *item), id, *units)).collect();
+            running.iter().for_each(|(open, _)| oracle.progress(open));
+            ledger.record_progress(running).await.unwrap();
+        }
+        Step::HandOver((cell, item, id, units)) => {
+            let key = key(sweep, *cell, *item);
+            oracle.handover(&key, &attempt(id), usage(*units), cost(*units));
+            ledger.record_handover(&key, attempt(id), usage(*units), cost(*units)).await.unwrap();
+        }
+        Step::Settle(sessions) => {
+            let settlements: Vec<Settlement> = sessions
+                .iter()
+                .enumerate()
+                .map(|(score, (cell, item, cause))| match cause {
+                    Some(cause) => unmeasured(key(sweep, *cell, *item), *cause),
+                    None => scored(key(sweep, *cell, *item), score as i64),
+                })
+                .collect();
+            let expected: u64 = settlements.iter().map(|settlement| oracle.settle(settlement)).sum();
+            assert_eq!(ledger.settle(settlements).await.unwrap(), expected);
+        }
+        Step::Claim(texts) => {
+            let digests: Vec<_> = texts.iter().map(|text| question(text)).collect();
+            let claimed = ledger.claim_questions(sweep, &judge(), &digests).await.unwrap();
+            assert_eq!(claimed, oracle.claim(&digests));
+        }
+        Step::Judged(id, texts) => {
+            let verdicts: Vec<_> = texts.iter().map(|text| (*text, 1)).collect();
+            let outcome = judged(sweep, id, &verdicts);
+            oracle.judged(&outcome);
+            ledger.save_judged(vec![outcome]).await.unwrap();
+        }
+        Step::Close => assert_eq!(ledger.close_open_attempts(sweep, at(9)).await.unwrap(), oracle.close()),
+        Step::Reopen => {
+            let expected = oracle.reopen(u64::from(CELLS * ITEMS));
+            assert_eq!(ledger.reopen_unmeasured(sweep).await.unwrap(), expected);
+        }
+    }
+}
+
+async fn compare(ledger: &Ledger, oracle: &Oracle, sweep: &SweepId) {
+    for (cell, found) in ledger.cell_progress(sweep).await.unwrap().into_iter().enumerate() {
+        let counters = (
+            found.recorded,
+            found.settled,
+            found.measured,
+            found.model_failures,
+            found.not_measured,
+            found.usage,
+            found.cost,
+            found.wasted,
+        );
+        assert_eq!(counters, oracle.counters(cell as u32), "cell {cell}");
+    }
+    let found: BTreeMap<_, _> = ledger
+        .attempts(sweep)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|row| {
+            let attempt =
+                ExpectedAttempt { state: row.state, usage: row.usage, cost: row.cost, outcome: row.outcome };
+            ((row.key, row.id.to_string()), attempt)
+        })
+        .collect();
+    assert_eq!(found, oracle.attempts);
+    for cell in 0..CELLS {
+        let found = ledger.sessions(sweep, CellIndex(cell)).await.unwrap();
+        let found: Vec<_> = found.into_iter().map(|row| (row.item.0, row.outcome, row.scores)).collect();
+        let expected: Vec<_> = oracle
+            .sessions
+            .iter()
+            .filter(|(key, session)| key.cell.0 == cell && !session.waits)
+            .map(|(key, session)| (key.item.0, session.outcome.clone(), session.scores.clone()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+    let expected = |asked: Option<&str>| -> Vec<_> {
+        let waits = oracle.sessions.iter().filter(|(_, session)| session.waits);
+        waits
+            .map(|(key, session)| (key.clone(), session.outcome.clone(), session.questions.clone().unwrap()))
+            .filter(|(_, _, questions)| asked.is_none_or(|text| questions.contains(&question(text))))
+            .collect()
+    };
+    let plain = |sessions: Vec<regatta_backends::ledger::AwaitingSession>| -> Vec<_> {
+        sessions.into_iter().map(|session| (session.key, session.outcome, session.questions)).collect()
+    };
+    assert_eq!(plain(ledger.awaiting_all(sweep).await.unwrap()), expected(None));
+    for text in QUESTIONS {
+        assert_eq!(plain(ledger.awaiting(sweep, &judge(), &[question(text)]).await.unwrap()), expected(Some(text)));
+    }
+    assert_eq!(ledger.judge_costs(sweep).await.unwrap(), oracle.judge_costs());
+}
+
+pub(crate) async fn counters_equal_a_recount_whatever_happens(world: World) {
+    let cases = AtomicU32::new(0);
+    let runtime = tokio::runtime::Handle::current();
+    let mut runner = TestRunner::new(Config { cases: 60, failure_persistence: None, ..Config::default() });
+    let case = |steps: Vec<Step>| {
+        // A sweep of its own for each case, in one store.
+        let name = format!("case-{}", cases.fetch_add(1, Ordering::Relaxed));
+        runtime.block_on(async {
+            let sweep = world.sweep(&name, CELLS, ITEMS).await;
+            let mut oracle = Oracle::default();
+            for step in &steps {
+                take(&world.ledger, &mut oracle, &sweep, step).await;
+                compare(&world.ledger, &oracle, &sweep).await;
+            }
+        });
+        Ok(())
+    };
+    let law = tokio::task::block_in_place(|| runner.run(&proptest::collection::vec(step(), 1..25), case));
+    if let Err(failure) = law {
+        panic!("{failure}");
+    }
+}

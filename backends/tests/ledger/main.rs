@@ -1,0 +1,102 @@
+//! What every ledger does, checked with the one in SQLite and with PostgreSQL.
+//!
+//! `REGATTA_TEST_POSTGRES_URL` names a running server; otherwise a private one is started.
+
+mod judging;
+mod laws;
+mod opening;
+mod oracle;
+mod planning;
+mod recording;
+mod resume;
+mod world;
+
+use world::World;
+
+macro_rules! conformance {
+    ($($module:ident::$rule:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $rule() {
+                super::$module::$rule(super::World::sqlite().await).await;
+            })*
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $rule() {
+                super::$module::$rule(super::World::postgres().await).await;
+            })*
+        }
+    };
+}
+
+conformance![
+    opening::opening_again_finds_everything_as_it_was,
+    opening::many_processes_may_open_at_once,
+    opening::handles_share_one_store,
+    opening::an_unknown_sweep_is_an_error_and_not_an_empty_answer,
+    planning::a_sweep_is_created_once_and_left_alone_afterwards,
+    planning::of_several_who_create_a_sweep_at_once_one_does,
+    planning::a_shard_of_an_unknown_cell_is_refused_and_nothing_is_kept,
+    planning::sweeps_are_listed_newest_first,
+    planning::a_state_changes_only_from_the_states_named,
+    planning::of_several_who_change_a_state_at_once_one_does,
+    planning::an_end_is_kept_and_forgotten_by_a_resume,
+    planning::shards_come_in_order_by_queue_until_they_are_dispatched,
+    planning::marking_a_shard_counts_what_was_dispatched,
+    planning::metrics_of_a_cell_are_replaced_as_a_whole,
+    recording::the_first_attempt_counts_and_later_ones_are_waste,
+    recording::a_repeated_report_changes_nothing,
+    recording::first_waste_and_repeat_are_told_apart_within_a_batch,
+    recording::of_two_scorers_one_records_a_session_first,
+    recording::a_session_is_read_back_as_it_was_recorded,
+    recording::an_attempt_is_read_back_as_it_was_recorded,
+    recording::what_endpoints_say_is_kept_to_the_letter,
+    recording::a_batch_with_an_unknown_cell_is_refused_as_a_whole,
+    recording::a_number_no_column_can_hold_is_refused,
+    recording::empty_batches_are_nothing,
+    recording::a_running_attempt_is_known_until_it_ends,
+    recording::an_overtaken_progress_report_is_ignored,
+    recording::progress_never_touches_an_attempt_that_ended,
+    recording::a_hand_over_counts_once_and_is_not_waste,
+    recording::a_result_after_a_hand_over_of_the_same_attempt_still_counts,
+    recording::attempts_that_never_ended_are_lost_and_wasted,
+    recording::a_lost_attempt_that_reports_after_all_counts,
+    recording::recorded_items_and_highest_attempts_are_found,
+    judging::the_first_verdict_stays,
+    judging::verdicts_of_different_judges_are_apart,
+    judging::a_question_is_claimed_once,
+    judging::of_several_who_claim_a_question_at_once_one_does,
+    judging::a_judged_question_may_be_claimed_again,
+    judging::judges_costs_are_counted_once_an_attempt,
+    judging::of_two_scorers_with_the_same_judge_report_one_counts,
+    judging::sessions_wait_for_their_questions,
+    judging::a_session_is_settled_once,
+    judging::settling_keeps_the_outcome_or_says_why_not,
+    judging::the_transcript_is_kept_only_for_an_unavailable_judge,
+    resume::unmeasured_sessions_run_again,
+    resume::a_session_without_a_judge_only_asks_again,
+    resume::sessions_that_never_ran_are_planned_again,
+    resume::a_complete_sweep_has_nothing_to_resume,
+    resume::a_session_that_runs_again_has_one_result,
+    resume::other_sweeps_are_not_touched,
+    laws::counters_equal_a_recount_whatever_happens,
+];
+
+#[test]
+fn calls_may_be_spawned() {
+    fn sendable(_: impl Send) {}
+    fn all(ledger: &regatta_backends::Ledger, sweep: &regatta_proto::SweepId, cell: regatta_proto::CellIndex) {
+        sendable(ledger.record(vec![]));
+        sendable(ledger.record_progress(vec![]));
+        sendable(ledger.save_judged(vec![]));
+        sendable(ledger.settle(vec![]));
+        sendable(ledger.sweeps());
+        sendable(ledger.next_shards(sweep, "q", 1));
+        sendable(ledger.sessions(sweep, cell));
+        sendable(ledger.highest_attempt(sweep, cell, &[]));
+        sendable(ledger.save_metrics(sweep, vec![]));
+        sendable(ledger.reopen_unmeasured(sweep));
+    }
+    let _ = all;
+}

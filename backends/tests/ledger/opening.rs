@@ -1,0 +1,78 @@
+//! Opening, restarting, sharing.
+
+use regatta_backends::LedgerError;
+use regatta_backends::ledger::Created;
+use regatta_proto::{CellIndex, SweepId, SweepState};
+
+use crate::world::{World, at, judge, judged, key, new_sweep, open, questions, record, waiting};
+
+pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
+    let sweep = world.sweep("s", 2, 3).await;
+    let ledger = &world.ledger;
+    ledger.record(vec![record(key(&sweep, 0, 0), "w-1"), waiting(key(&sweep, 1, 1), "w-2", &["a"])]).await.unwrap();
+    ledger.record_progress(vec![open(key(&sweep, 1, 2), "w-3", 4)]).await.unwrap();
+    ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.unwrap();
+    ledger.save_judged(vec![judged(&sweep, "w-4", &[("b", 1)])]).await.unwrap();
+    let everything = async |world: &World| {
+        let ledger = &world.ledger;
+        format!(
+            "{:?}",
+            (
+                ledger.sweeps().await.unwrap(),
+                ledger.shards(&sweep).await.unwrap(),
+                ledger.cell_progress(&sweep).await.unwrap(),
+                ledger.sessions(&sweep, CellIndex(0)).await.unwrap(),
+                ledger.attempts(&sweep).await.unwrap(),
+                ledger.awaiting_all(&sweep).await.unwrap(),
+                ledger.verdicts(&judge(), &questions(&["b"])).await.unwrap(),
+                ledger.judge_costs(&sweep).await.unwrap(),
+            )
+        )
+    };
+    let before = everything(&world).await;
+    let world = world.restart().await;
+    assert_eq!(everything(&world).await, before);
+    assert_eq!(world.ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.unwrap(), []);
+}
+
+pub(crate) async fn many_processes_may_open_at_once(world: World) {
+    let ledgers = world.open_new_at_once(8).await;
+    let created = futures::future::join_all(ledgers.iter().map(|ledger| ledger.create_sweep(new_sweep("s", 1, 1)))).await;
+    let new = created.into_iter().filter(|created| *created.as_ref().unwrap() == Created::New).count();
+    assert_eq!(new, 1);
+}
+
+pub(crate) async fn handles_share_one_store(world: World) {
+    let other = world.open().await;
+    let sweep = world.sweep("s", 1, 1).await;
+    assert_eq!(other.sweep(&sweep).await.unwrap().unwrap().state, SweepState::Running);
+    let clone = other.clone();
+    drop(other);
+    assert!(clone.transition(&sweep, &[SweepState::Running], SweepState::Tabulating, at(1)).await.unwrap());
+    assert_eq!(world.ledger.sweep(&sweep).await.unwrap().unwrap().state, SweepState::Tabulating);
+}
+
+pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: World) {
+    let sweep = SweepId::new("nobody").unwrap();
+    let ledger = &world.ledger;
+    assert_eq!(ledger.sweep(&sweep).await.unwrap(), None);
+    let errors = [
+        ledger.cell_progress(&sweep).await.err(),
+        ledger.shards(&sweep).await.err(),
+        ledger.next_shards(&sweep, "q0", 1).await.err(),
+        ledger.sessions(&sweep, CellIndex(0)).await.err(),
+        ledger.attempts(&sweep).await.err(),
+        ledger.awaiting_all(&sweep).await.err(),
+        ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.err(),
+        ledger.save_judged(vec![judged(&sweep, "w-1", &[])]).await.err(),
+        ledger.record(vec![record(key(&sweep, 0, 0), "w-1")]).await.err(),
+        ledger.reopen_unmeasured(&sweep).await.err(),
+        ledger.close_open_attempts(&sweep, at(1)).await.err(),
+        ledger.metrics(&sweep).await.err(),
+        ledger.judge_costs(&sweep).await.err(),
+        ledger.transition(&sweep, &SweepState::ALL, SweepState::Running, at(1)).await.err(),
+    ];
+    for (call, error) in errors.into_iter().enumerate() {
+        assert!(matches!(&error, Some(LedgerError::UnknownSweep { sweep: named }) if *named == sweep), "{call}: {error:?}");
+    }
+}

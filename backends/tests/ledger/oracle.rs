@@ -1,0 +1,186 @@
+//! The rules of the ledger, written down as slowly and plainly as possible: no counters, everything recounted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_backends::ledger::{
+    AttemptState, RecordState, Recorded, Reopened, SessionRecord, Settlement, SettlementResult,
+};
+use regatta_proto::{
+    Attempt, Cause, CostSum, Digest, JudgeOutcome, OpenAttempt, Outcome, SessionKey, Usage,
+};
+use serde_json::Value;
+
+/// An attempt as the ledger should show it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ExpectedAttempt {
+    pub(crate) state: AttemptState,
+    pub(crate) usage: Usage,
+    pub(crate) cost: CostSum,
+    pub(crate) outcome: Option<Outcome>,
+}
+
+/// A session as the ledger should show it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ExpectedSession {
+    pub(crate) attempt: String,
+    pub(crate) outcome: Outcome,
+    pub(crate) scores: Value,
+    pub(crate) waits: bool,
+    pub(crate) questions: Option<Vec<Digest>>,
+}
+
+/// Counters of a cell: recorded, settled, measured, model failures, not measured, usage, cost, wasted.
+pub(crate) type Counters = (u64, u64, u64, u64, u64, Usage, CostSum, CostSum);
+
+#[derive(Debug, Default)]
+pub(crate) struct Oracle {
+    pub(crate) attempts: BTreeMap<(SessionKey, String), ExpectedAttempt>,
+    pub(crate) sessions: BTreeMap<SessionKey, ExpectedSession>,
+    asked: BTreeSet<Digest>,
+    judged: BTreeMap<String, (Usage, CostSum)>,
+}
+
+impl Oracle {
+    pub(crate) fn record(&mut self, record: &SessionRecord) -> Recorded {
+        let id = (record.key.clone(), record.attempt.id.to_string());
+        let reported = |attempt: &ExpectedAttempt| [AttemptState::Recorded, AttemptState::Waste].contains(&attempt.state);
+        if self.attempts.get(&id).is_some_and(reported) {
+            return Recorded::Repeat;
+        }
+        let (state, result) = if self.sessions.contains_key(&record.key) {
+            (AttemptState::Waste, Recorded::Waste)
+        } else {
+            let (scores, questions) = match &record.state {
+                RecordState::Settled { scores } => (scores.clone(), None),
+                RecordState::Awaiting { questions, .. } => (Value::Null, Some(questions.clone())),
+            };
+            let session = ExpectedSession {
+                attempt: id.1.clone(),
+                outcome: record.outcome.clone(),
+                scores,
+                waits: questions.is_some(),
+                questions,
+            };
+            self.sessions.insert(record.key.clone(), session);
+            (AttemptState::Recorded, Recorded::First)
+        };
+        let outcome = Some(record.outcome.clone());
+        self.attempts.insert(id, ExpectedAttempt { state, usage: record.usage, cost: record.cost, outcome });
+        result
+    }
+
+    pub(crate) fn progress(&mut self, open: &OpenAttempt) {
+        let id = (open.key.clone(), open.id.to_string());
+        let news = self.attempts.get(&id).is_none_or(|old| {
+            old.state == AttemptState::Open && open.usage.input >= old.usage.input && open.cost.known >= old.cost.known
+                && open.cost.unknown_calls >= old.cost.unknown_calls
+        });
+        if news {
+            let attempt =
+                ExpectedAttempt { state: AttemptState::Open, usage: open.usage, cost: open.cost, outcome: None };
+            self.attempts.insert(id, attempt);
+        }
+    }
+
+    pub(crate) fn handover(&mut self, key: &SessionKey, attempt: &Attempt, usage: Usage, cost: CostSum) {
+        let id = (key.clone(), attempt.id.to_string());
+        let ended = [AttemptState::Recorded, AttemptState::Waste, AttemptState::HandedOver];
+        if !self.attempts.get(&id).is_some_and(|old| ended.contains(&old.state)) {
+            let attempt = ExpectedAttempt { state: AttemptState::HandedOver, usage, cost, outcome: None };
+            self.attempts.insert(id, attempt);
+        }
+    }
+
+    pub(crate) fn settle(&mut self, settlement: &Settlement) -> u64 {
+        let Some(session) = self.sessions.get_mut(&settlement.key).filter(|session| session.waits) else { return 0 };
+        session.waits = false;
+        match &settlement.result {
+            SettlementResult::Scored(scores) => {
+                session.scores = scores.clone();
+                session.questions = None;
+            }
+            SettlementResult::NotMeasured(cause) => {
+                session.outcome = Outcome::NotMeasured { cause: *cause };
+                if *cause != Cause::JudgeUnavailable {
+                    session.questions = None;
+                }
+            }
+        }
+        1
+    }
+
+    pub(crate) fn claim(&mut self, questions: &[Digest]) -> Vec<Digest> {
+        questions.iter().filter(|question| self.asked.insert(**question)).copied().collect()
+    }
+
+    pub(crate) fn judged(&mut self, outcome: &JudgeOutcome) {
+        if self.judged.insert(outcome.attempt.to_string(), (outcome.usage, outcome.cost)).is_none() {
+            for (question, _) in &outcome.verdicts {
+                self.asked.remove(question);
+            }
+        }
+    }
+
+    pub(crate) fn judge_costs(&self) -> (Usage, CostSum) {
+        sum(self.judged.values().copied())
+    }
+
+    pub(crate) fn close(&mut self) -> u64 {
+        let open = self.attempts.values_mut().filter(|attempt| attempt.state == AttemptState::Open);
+        open.map(|attempt| attempt.state = AttemptState::Lost).count() as u64
+    }
+
+    pub(crate) fn reopen(&mut self, planned: u64) -> Reopened {
+        let unmeasured = |session: &ExpectedSession| {
+            !session.waits && matches!(session.outcome, Outcome::NotMeasured { .. })
+        };
+        for (key, session) in &mut self.sessions {
+            if unmeasured(session) && session.questions.is_some() {
+                let attempt = &self.attempts[&(key.clone(), session.attempt.clone())];
+                session.outcome = attempt.outcome.clone().unwrap();
+                session.waits = true;
+            }
+        }
+        let gone: Vec<SessionKey> =
+            self.sessions.iter().filter(|(_, session)| unmeasured(session)).map(|(key, _)| key.clone()).collect();
+        for key in gone {
+            self.sessions.remove(&key);
+            for ((of, _), attempt) in &mut self.attempts {
+                if *of == key && [AttemptState::Recorded, AttemptState::HandedOver].contains(&attempt.state) {
+                    attempt.state = AttemptState::Waste;
+                }
+            }
+        }
+        self.asked.clear();
+        let to_judge = self.sessions.values().filter(|session| session.waits).count() as u64;
+        Reopened { to_run: planned - self.sessions.len() as u64, to_judge }
+    }
+
+    pub(crate) fn counters(&self, cell: u32) -> Counters {
+        let sessions = || self.sessions.iter().filter(|(key, _)| key.cell.0 == cell).map(|(_, session)| session);
+        let settled = |kind: &str| sessions().filter(|session| !session.waits && session.outcome.as_str() == kind).count();
+        let attempts = || self.attempts.iter().filter(|((key, _), _)| key.cell.0 == cell).map(|(_, attempt)| attempt);
+        let wasted =
+            attempts().filter(|attempt| [AttemptState::Waste, AttemptState::Lost].contains(&attempt.state));
+        let (usage, cost) = sum(attempts().map(|attempt| (attempt.usage, attempt.cost)));
+        (
+            sessions().count() as u64,
+            sessions().filter(|session| !session.waits).count() as u64,
+            settled("measured") as u64,
+            settled("model_failure") as u64,
+            settled("not_measured") as u64,
+            usage,
+            cost,
+            sum(wasted.map(|attempt| (attempt.usage, attempt.cost))).1,
+        )
+    }
+}
+
+fn sum(all: impl Iterator<Item = (Usage, CostSum)>) -> (Usage, CostSum) {
+    let mut total = (Usage::default(), CostSum::default());
+    for (usage, cost) in all {
+        total.0 += usage;
+        total.1 += cost;
+    }
+    total
+}

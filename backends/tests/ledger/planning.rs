@@ -1,0 +1,155 @@
+//! Sweeps, shards and metrics.
+
+use futures::future::join_all;
+use regatta_backends::LedgerError;
+use regatta_backends::ledger::{Created, MetricRow, NewSweep, ShardState, SweepRow};
+use regatta_proto::{CellIndex, CostSum, Digest, Evaluator, Money, ShardIndex, SweepId, SweepState, Usage};
+
+use crate::world::{World, at, new_sweep};
+
+pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: World) {
+    let sweep = world.sweep("s", 2, 3).await;
+    let expected = SweepRow {
+        id: sweep.clone(),
+        name: "s".to_owned(),
+        lock: Digest::of(b"s"),
+        state: SweepState::Running,
+        budget: Some(Money(5_000_000_000)),
+        created_at: at(0),
+        ended_at: None,
+    };
+    assert_eq!(world.ledger.sweep(&sweep).await.unwrap(), Some(expected.clone()));
+    let again = NewSweep { name: "other".to_owned(), budget: None, created_at: at(9), ..new_sweep("s", 5, 5) };
+    assert_eq!(world.ledger.create_sweep(again).await.unwrap(), Created::AlreadyThere);
+    assert_eq!(world.ledger.sweep(&sweep).await.unwrap(), Some(expected));
+    let cells = world.ledger.cell_progress(&sweep).await.unwrap();
+    assert_eq!(cells.iter().map(|cell| (cell.index.0, cell.items)).collect::<Vec<_>>(), [(0, 3), (1, 3)]);
+    assert_eq!(cells[0].queue, "q0");
+    assert_eq!((cells[1].usage, cells[1].cost), (Usage::default(), CostSum::default()));
+    let shards = world.ledger.shards(&sweep).await.unwrap();
+    let places: Vec<_> = shards.iter().map(|shard| (shard.index.0, shard.cell.0, shard.first, shard.count)).collect();
+    assert_eq!(places, [(0, 0, 0, 2), (1, 0, 2, 1), (2, 1, 0, 2), (3, 1, 2, 1)]);
+}
+
+pub(crate) async fn of_several_who_create_a_sweep_at_once_one_does(world: World) {
+    let others = [world.open().await, world.open().await];
+    let all = [&world.ledger, &others[0], &others[1]];
+    for round in 0..10 {
+        let sweep = new_sweep(&format!("s{round}"), 3, 4);
+        let created = join_all(all.iter().map(|ledger| ledger.create_sweep(sweep.clone()))).await;
+        assert_eq!(created.iter().filter(|created| *created.as_ref().unwrap() == Created::New).count(), 1);
+        assert_eq!(world.ledger.shards(&sweep.id).await.unwrap().len(), 6);
+    }
+}
+
+pub(crate) async fn a_shard_of_an_unknown_cell_is_refused_and_nothing_is_kept(world: World) {
+    let mut sweep = new_sweep("s", 2, 2);
+    sweep.shards[1].cell = CellIndex(7);
+    let error = world.ledger.create_sweep(sweep.clone()).await.unwrap_err();
+    assert!(matches!(&error, LedgerError::UnknownCell { cell: CellIndex(7), .. }), "{error}");
+    assert_eq!(world.ledger.sweep(&sweep.id).await.unwrap(), None);
+}
+
+pub(crate) async fn sweeps_are_listed_newest_first(world: World) {
+    for (name, second) in [("b", 5), ("a", 9), ("c", 1), ("d", 9)] {
+        let sweep = NewSweep { created_at: at(second), ..new_sweep(name, 1, 1) };
+        world.ledger.create_sweep(sweep).await.unwrap();
+    }
+    let names: Vec<_> = world.ledger.sweeps().await.unwrap().into_iter().map(|sweep| sweep.name).collect();
+    assert_eq!(names, ["d", "a", "b", "c"]);
+}
+
+pub(crate) async fn a_state_changes_only_from_the_states_named(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let ledger = &world.ledger;
+    let change = async |from: &[SweepState], to| ledger.transition(&sweep, from, to, at(1)).await.unwrap();
+    assert!(!change(&[SweepState::Tabulating, SweepState::Complete], SweepState::Cancelled).await);
+    assert!(!change(&[], SweepState::Cancelled).await);
+    assert!(change(&[SweepState::Cancelled, SweepState::Running], SweepState::Tabulating).await);
+    assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().state, SweepState::Tabulating);
+}
+
+pub(crate) async fn of_several_who_change_a_state_at_once_one_does(world: World) {
+    let other = world.open().await;
+    for round in 0..10 {
+        let sweep = world.sweep(&format!("s{round}"), 1, 1).await;
+        let change = |ledger: &regatta_backends::Ledger| {
+            let (ledger, sweep) = (ledger.clone(), sweep.clone());
+            async move { ledger.transition(&sweep, &[SweepState::Running], SweepState::Tabulating, at(1)).await.unwrap() }
+        };
+        let changed = join_all([change(&world.ledger), change(&other), change(&world.ledger), change(&other)]).await;
+        assert_eq!(changed.into_iter().filter(|changed| *changed).count(), 1);
+    }
+}
+
+pub(crate) async fn an_end_is_kept_and_forgotten_by_a_resume(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    for state in SweepState::ALL {
+        assert!(world.ledger.transition(&sweep, &SweepState::ALL, state, at(3)).await.unwrap());
+        let row = world.ledger.sweep(&sweep).await.unwrap().unwrap();
+        assert_eq!((row.state, row.ended_at), (state, state.is_end().then_some(at(3))));
+    }
+    assert!(world.ledger.transition(&sweep, &[SweepState::Incomplete], SweepState::Running, at(4)).await.unwrap());
+    assert_eq!(world.ledger.sweep(&sweep).await.unwrap().unwrap().ended_at, None);
+}
+
+pub(crate) async fn shards_come_in_order_by_queue_until_they_are_dispatched(world: World) {
+    let sweep = world.sweep("s", 3, 4).await; // shards 0, 1 | 2, 3 | 4, 5 on q0, q1, q0
+    let ledger = &world.ledger;
+    let next = async |queue: &str, limit| -> Vec<u32> {
+        let shards = ledger.next_shards(&sweep, queue, limit).await.unwrap();
+        shards.into_iter().map(|shard| shard.index.0).collect()
+    };
+    assert_eq!(next("q0", 10).await, [0, 1, 4, 5]);
+    assert_eq!(next("q0", 3).await, [0, 1, 4]);
+    assert_eq!(next("q1", 10).await, [2, 3]);
+    assert!(next("q9", 10).await.is_empty());
+    ledger.mark_shard(&sweep, ShardIndex(0), ShardState::Dispatching, 0).await.unwrap();
+    assert_eq!(next("q0", 10).await, [0, 1, 4, 5]);
+    assert_eq!(ledger.next_shards(&sweep, "q0", 1).await.unwrap()[0].state, ShardState::Dispatching);
+    ledger.mark_shard(&sweep, ShardIndex(0), ShardState::Dispatched, 2).await.unwrap();
+    assert_eq!(next("q0", 10).await, [1, 4, 5]);
+    ledger.mark_shard(&sweep, ShardIndex(0), ShardState::Planned, 0).await.unwrap();
+    assert_eq!(next("q0", 2).await, [0, 1]);
+}
+
+pub(crate) async fn marking_a_shard_counts_what_was_dispatched(world: World) {
+    let sweep = world.sweep("s", 2, 4).await;
+    for (shard, dispatched) in [(0, 2), (1, 1), (2, 2)] {
+        world.ledger.mark_shard(&sweep, ShardIndex(shard), ShardState::Dispatched, dispatched).await.unwrap();
+    }
+    assert_eq!([world.cell(&sweep, 0).await.dispatched, world.cell(&sweep, 1).await.dispatched], [3, 2]);
+    let error = world.ledger.mark_shard(&sweep, ShardIndex(9), ShardState::Dispatched, 2).await.unwrap_err();
+    assert!(matches!(error, LedgerError::UnknownShard { shard: ShardIndex(9), .. }), "{error}");
+    let nobody = SweepId::new("nobody").unwrap();
+    let error = world.ledger.mark_shard(&nobody, ShardIndex(0), ShardState::Dispatched, 2).await.unwrap_err();
+    assert!(matches!(error, LedgerError::UnknownSweep { .. }), "{error}");
+}
+
+pub(crate) async fn metrics_of_a_cell_are_replaced_as_a_whole(world: World) {
+    let sweep = world.sweep("s", 2, 1).await;
+    let metric = |cell, evaluator, metric: &str, value| MetricRow {
+        cell: CellIndex(cell),
+        evaluator,
+        metric: metric.to_owned(),
+        value,
+        low: value.map(|value| value - 0.1),
+        high: value.map(|value| value + 0.1),
+        n: 7,
+    };
+    let first = vec![
+        metric(1, Evaluator::Official, "z", Some(0.1 + 0.2)),
+        metric(1, Evaluator::Official, "a", None),
+        metric(0, Evaluator::Official, "f1", Some(0.5)),
+        metric(0, Evaluator::Paper, "f1", Some(-1e-300)),
+    ];
+    world.ledger.save_metrics(&sweep, first.clone()).await.unwrap();
+    let in_order = [&first[2], &first[3], &first[0], &first[1]].map(Clone::clone);
+    assert_eq!(world.ledger.metrics(&sweep).await.unwrap(), in_order);
+    let second = metric(1, Evaluator::Paper, "new", Some(1.0));
+    world.ledger.save_metrics(&sweep, vec![second.clone()]).await.unwrap();
+    assert_eq!(world.ledger.metrics(&sweep).await.unwrap(), [first[2].clone(), first[3].clone(), second.clone()]);
+    let twice = vec![second.clone(), second.clone()];
+    assert!(world.ledger.save_metrics(&sweep, twice).await.is_err());
+    assert_eq!(world.ledger.metrics(&sweep).await.unwrap().len(), 3);
+}

@@ -1,0 +1,333 @@
+//! Attempts and sessions.
+
+use std::collections::BTreeMap;
+
+use regatta_backends::LedgerError;
+use regatta_backends::ledger::{
+    AttemptRow, AttemptState, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
+};
+use regatta_proto::{Cause, CellIndex, CostSum, ItemId, ItemIndex, Money, Outcome, Usage};
+use serde_json::{Value, json};
+
+use crate::world::{World, at, attempt, cost, key, not_measured, open, record, usage, waiting};
+
+async fn states(world: &World, sweep: &regatta_proto::SweepId) -> Vec<(String, AttemptState)> {
+    let attempts = world.ledger.attempts(sweep).await.unwrap();
+    attempts.into_iter().map(|attempt| (attempt.id.to_string(), attempt.state)).collect()
+}
+
+pub(crate) async fn the_first_attempt_counts_and_later_ones_are_waste(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let first = record(key(&sweep, 0, 0), "a-2");
+    let late = SessionRecord { usage: usage(3), cost: cost(3), ..not_measured(key(&sweep, 0, 0), "b-1", Cause::Timeout) };
+    assert_eq!(world.ledger.record(vec![first]).await.unwrap(), [Recorded::First]);
+    assert_eq!(world.ledger.record(vec![late]).await.unwrap(), [Recorded::Waste]);
+    let sessions = world.ledger.sessions(&sweep, CellIndex(0)).await.unwrap();
+    assert_eq!(sessions.iter().map(|session| (session.attempt, &session.outcome)).collect::<Vec<_>>(), [(
+        2,
+        &Outcome::Measured
+    )]);
+    let waste_and_recorded =
+        [("b-1".to_owned(), AttemptState::Waste), ("a-2".to_owned(), AttemptState::Recorded)];
+    assert_eq!(states(&world, &sweep).await, waste_and_recorded);
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.recorded, cell.settled, cell.measured, cell.not_measured), (1, 1, 1, 0));
+    assert_eq!(cell.usage, usage(10));
+    assert_eq!(cell.cost, CostSum { known: Money(10), unknown_calls: 2 });
+    assert_eq!(cell.wasted, cost(3));
+}
+
+pub(crate) async fn a_repeated_report_changes_nothing(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    world.ledger.record(vec![record(key(&sweep, 0, 0), "a-1"), record(key(&sweep, 0, 0), "b-2")]).await.unwrap();
+    let before = (world.cell(&sweep, 0).await, world.ledger.attempts(&sweep).await.unwrap());
+    let other = |id| SessionRecord { usage: usage(99), ..not_measured(key(&sweep, 0, 0), id, Cause::Timeout) };
+    let repeated = world.ledger.record(vec![other("a-1"), other("b-2")]).await.unwrap();
+    assert_eq!(repeated, [Recorded::Repeat, Recorded::Repeat]);
+    assert_eq!((world.cell(&sweep, 0).await, world.ledger.attempts(&sweep).await.unwrap()), before);
+}
+
+pub(crate) async fn first_waste_and_repeat_are_told_apart_within_a_batch(world: World) {
+    let sweep = world.sweep("s", 2, 3).await;
+    let batch = vec![
+        record(key(&sweep, 1, 0), "a-1"),
+        record(key(&sweep, 0, 0), "a-2"),
+        record(key(&sweep, 1, 0), "a-1"),
+        record(key(&sweep, 1, 0), "b-1"),
+        record(key(&sweep, 0, 1), "a-3"),
+        record(key(&sweep, 1, 0), "b-1"),
+    ];
+    let results = world.ledger.record(batch).await.unwrap();
+    use Recorded::{First, Repeat, Waste};
+    assert_eq!(results, [First, First, Repeat, Waste, First, Repeat]);
+    assert_eq!((world.cell(&sweep, 0).await.recorded, world.cell(&sweep, 1).await.recorded), (2, 1));
+    assert_eq!(world.cell(&sweep, 1).await.wasted, cost(7));
+}
+
+pub(crate) async fn of_two_scorers_one_records_a_session_first(world: World) {
+    const ITEMS: u32 = 60;
+    let sweep = world.sweep("s", 3, ITEMS).await;
+    let scorer = |ledger: regatta_backends::Ledger, worker: &'static str, step: u32| {
+        let sweep = sweep.clone();
+        tokio::spawn(async move {
+            let mut results = Vec::new();
+            // A step that shares no factor with the number of items walks through all of them, in an order of its own.
+            let items: Vec<u32> = (0..ITEMS).map(|n| n * step % ITEMS).collect();
+            for batch in items.chunks(5) {
+                let records = batch
+                    .iter()
+                    .flat_map(|item| [2, 0, 1].map(|cell| (cell, *item)))
+                    .map(|(cell, item)| record(key(&sweep, cell, item), &format!("{worker}-{}", cell * ITEMS + item)))
+                    .collect();
+                results.extend(ledger.record(records).await.unwrap());
+            }
+            results
+        })
+    };
+    let (one, other) = (scorer(world.open().await, "a", 7), scorer(world.open().await, "b", 53));
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for result in one.await.unwrap().into_iter().chain(other.await.unwrap()) {
+        let name = match result {
+            Recorded::First => "first",
+            Recorded::Waste => "waste",
+            Recorded::Repeat => "repeat",
+        };
+        *counts.entry(name).or_default() += 1;
+    }
+    assert_eq!(counts, BTreeMap::from([("first", 3 * ITEMS), ("waste", 3 * ITEMS)]));
+    for cell in 0..3 {
+        let progress = world.cell(&sweep, cell).await;
+        assert_eq!((progress.recorded, progress.measured), (u64::from(ITEMS), u64::from(ITEMS)));
+        assert_eq!(progress.wasted.known, Money(7 * u64::from(ITEMS)));
+        assert_eq!(progress.cost.known, Money(14 * u64::from(ITEMS)));
+        assert_eq!(world.ledger.sessions(&sweep, CellIndex(cell)).await.unwrap().len(), ITEMS as usize);
+    }
+}
+
+pub(crate) async fn a_session_is_read_back_as_it_was_recorded(world: World) {
+    let sweep = world.sweep("s", 2, 5).await;
+    let failed = SessionRecord {
+        outcome: Outcome::ModelFailure { cause: Cause::ContextLength },
+        ..record(key(&sweep, 1, 1), "w-12")
+    };
+    let records = vec![
+        record(key(&sweep, 1, 4), "w-11"),
+        failed,
+        not_measured(key(&sweep, 1, 2), "w-13", Cause::RateLimited),
+        waiting(key(&sweep, 1, 3), "w-14", &["q"]),
+        record(key(&sweep, 0, 0), "w-15"),
+    ];
+    world.ledger.record(records).await.unwrap();
+    let row = |item: u32, attempt, outcome, scores| SessionRow {
+        item: ItemIndex(item),
+        item_id: ItemId::new(format!("item {item}")).unwrap(),
+        task: "wikihow".to_owned(),
+        outcome,
+        scores,
+        usage: usage(7),
+        cost: cost(7),
+        attempt,
+        transcript: TranscriptRef { segment: "transcripts/000.zst".to_owned(), line: 3 },
+        calls: 2,
+        retries: 1,
+        latency_us: 1_234_567,
+        served: vec!["model-2026".to_owned()],
+    };
+    let scores = json!({"official": {"f1": 0.1, "a": [1, 2]}});
+    let expected = [
+        row(1, 12, Outcome::ModelFailure { cause: Cause::ContextLength }, scores.clone()),
+        row(2, 13, Outcome::NotMeasured { cause: Cause::RateLimited }, Value::Null),
+        row(4, 11, Outcome::Measured, scores),
+    ];
+    assert_eq!(world.ledger.sessions(&sweep, CellIndex(1)).await.unwrap(), expected);
+    let cell = world.cell(&sweep, 1).await;
+    assert_eq!((cell.recorded, cell.settled), (4, 3));
+    assert_eq!((cell.measured, cell.model_failures, cell.not_measured), (1, 1, 1));
+}
+
+pub(crate) async fn an_attempt_is_read_back_as_it_was_recorded(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    world.ledger.record(vec![not_measured(key(&sweep, 0, 1), "w-x-12", Cause::Auth)]).await.unwrap();
+    let expected = AttemptRow {
+        key: key(&sweep, 0, 1),
+        id: attempt("w-x-12").id,
+        number: 12,
+        worker: attempt("w-x-12").worker,
+        state: AttemptState::Recorded,
+        started_at: at(1),
+        ended_at: Some(at(2)),
+        outcome: Some(Outcome::NotMeasured { cause: Cause::Auth }),
+        usage: usage(7),
+        cost: cost(7),
+        at_most: None,
+        calls: 2,
+        retries: 1,
+        latency_us: 1_234_567,
+        transcript: Some(TranscriptRef { segment: "transcripts/000.zst".to_owned(), line: 3 }),
+    };
+    assert_eq!(world.ledger.attempts(&sweep).await.unwrap(), [expected]);
+}
+
+pub(crate) async fn what_endpoints_say_is_kept_to_the_letter(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let scores = json!({"z": 0.1, "a": [1e-7, 123456789.123456789, -0.0, 1e300], "Ü\u{0}": "\u{1F3C1} '\"\\"});
+    let strange = SessionRecord {
+        served: vec!["nul \u{0} 'quote' \"é\" \u{1F3C1}".to_owned(), String::new()],
+        item_id: ItemId::new("'; DROP TABLE sessions; -- ü").unwrap(),
+        task: "{a,\"b\"}".to_owned(),
+        state: RecordState::Settled { scores: scores.clone() },
+        ..record(key(&sweep, 0, 0), "w-1")
+    };
+    world.ledger.record(vec![strange.clone()]).await.unwrap();
+    let row = world.ledger.sessions(&sweep, CellIndex(0)).await.unwrap().remove(0);
+    assert_eq!((row.served, row.item_id, row.task), (strange.served, strange.item_id, strange.task));
+    // As text, because the order of keys is kept too.
+    assert_eq!(row.scores.to_string(), scores.to_string());
+}
+
+pub(crate) async fn a_batch_with_an_unknown_cell_is_refused_as_a_whole(world: World) {
+    let sweep = world.sweep("s", 2, 2).await;
+    let batch = vec![record(key(&sweep, 0, 0), "w-1"), record(key(&sweep, 5, 0), "w-2")];
+    let error = world.ledger.record(batch).await.unwrap_err();
+    assert!(matches!(&error, LedgerError::UnknownCell { cell: CellIndex(5), .. }), "{error}");
+    let error = world.ledger.record_progress(vec![open(key(&sweep, 6, 0), "w-3", 1)]).await.unwrap_err();
+    assert!(matches!(&error, LedgerError::UnknownCell { cell: CellIndex(6), .. }), "{error}");
+    assert_eq!(world.ledger.attempts(&sweep).await.unwrap(), []);
+    assert_eq!(world.cell(&sweep, 0).await.recorded, 0);
+}
+
+pub(crate) async fn a_number_no_column_can_hold_is_refused(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let huge = Usage { output: u64::MAX, ..Usage::default() };
+    let batch = vec![record(key(&sweep, 0, 0), "w-1"), SessionRecord { usage: huge, ..record(key(&sweep, 0, 1), "w-2") }];
+    let error = world.ledger.record(batch).await.unwrap_err();
+    assert_eq!(error.to_string(), "failed to store output: 18446744073709551615 is out of range");
+    assert_eq!(world.ledger.attempts(&sweep).await.unwrap(), []);
+}
+
+pub(crate) async fn empty_batches_are_nothing(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let judge = crate::world::judge();
+    assert_eq!(world.ledger.record(vec![]).await.unwrap(), []);
+    world.ledger.record_progress(vec![]).await.unwrap();
+    assert_eq!(world.ledger.settle(vec![]).await.unwrap(), 0);
+    world.ledger.save_judged(vec![]).await.unwrap();
+    world.ledger.save_metrics(&sweep, vec![]).await.unwrap();
+    assert_eq!(world.ledger.claim_questions(&sweep, &judge, &[]).await.unwrap(), []);
+    assert_eq!(world.ledger.awaiting(&sweep, &judge, &[]).await.unwrap(), []);
+    assert!(world.ledger.verdicts(&judge, &[]).await.unwrap().is_empty());
+    assert!(world.ledger.highest_attempt(&sweep, CellIndex(0), &[]).await.unwrap().is_empty());
+}
+
+pub(crate) async fn a_running_attempt_is_known_until_it_ends(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let place = || key(&sweep, 0, 0);
+    world.ledger.record_progress(vec![open(place(), "w-1", 2)]).await.unwrap();
+    world.ledger.record_progress(vec![open(place(), "w-1", 4), open(place(), "w-1", 6)]).await.unwrap();
+    let attempts = world.ledger.attempts(&sweep).await.unwrap();
+    assert_eq!(attempts.len(), 1);
+    let running = &attempts[0];
+    assert_eq!((running.state, running.ended_at, running.usage), (AttemptState::Open, None, usage(6)));
+    assert_eq!((running.at_most, running.started_at), (Some(Money(100)), at(1)));
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.usage, cell.cost, cell.wasted), (usage(6), cost(6), CostSum::default()));
+    assert_eq!(world.ledger.record(vec![record(place(), "w-1")]).await.unwrap(), [Recorded::First]);
+    let ended = world.ledger.attempts(&sweep).await.unwrap().remove(0);
+    assert_eq!((ended.state, ended.ended_at, ended.at_most), (AttemptState::Recorded, Some(at(2)), None));
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.usage, cell.cost), (usage(7), cost(7)));
+}
+
+pub(crate) async fn an_overtaken_progress_report_is_ignored(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    world.ledger.record_progress(vec![open(key(&sweep, 0, 0), "w-1", 6)]).await.unwrap();
+    world.ledger.record_progress(vec![open(key(&sweep, 0, 0), "w-1", 4)]).await.unwrap();
+    assert_eq!(world.ledger.attempts(&sweep).await.unwrap()[0].usage, usage(6));
+    assert_eq!(world.cell(&sweep, 0).await.cost, cost(6));
+}
+
+pub(crate) async fn progress_never_touches_an_attempt_that_ended(world: World) {
+    let sweep = world.sweep("s", 1, 4).await;
+    let ledger = &world.ledger;
+    ledger.record(vec![record(key(&sweep, 0, 0), "a-1"), record(key(&sweep, 0, 0), "b-2")]).await.unwrap();
+    ledger.record_handover(&key(&sweep, 0, 1), attempt("c-3"), usage(2), cost(2)).await.unwrap();
+    ledger.record_progress(vec![open(key(&sweep, 0, 2), "d-4", 1)]).await.unwrap();
+    ledger.close_open_attempts(&sweep, at(9)).await.unwrap();
+    let before = (world.cell(&sweep, 0).await, ledger.attempts(&sweep).await.unwrap());
+    let late = [(0, "a-1"), (0, "b-2"), (1, "c-3"), (2, "d-4")];
+    let late = late.map(|(item, id)| open(key(&sweep, 0, item), id, 50)).to_vec();
+    ledger.record_progress(late).await.unwrap();
+    assert_eq!((world.cell(&sweep, 0).await, ledger.attempts(&sweep).await.unwrap()), before);
+}
+
+pub(crate) async fn a_hand_over_counts_once_and_is_not_waste(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let place = key(&sweep, 0, 0);
+    world.ledger.record_progress(vec![open(place.clone(), "a-1", 2)]).await.unwrap();
+    for units in [3, 4] {
+        world.ledger.record_handover(&place, attempt("a-1"), usage(units), cost(units)).await.unwrap();
+    }
+    assert_eq!(world.ledger.record(vec![record(place, "b-2")]).await.unwrap(), [Recorded::First]);
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.usage, cell.cost.known, cell.wasted), (usage(10), Money(10), CostSum::default()));
+    let handed_over = world.ledger.attempts(&sweep).await.unwrap().remove(0);
+    assert_eq!((handed_over.state, handed_over.usage), (AttemptState::HandedOver, usage(3)));
+    assert_eq!((handed_over.at_most, handed_over.ended_at, handed_over.outcome), (None, Some(at(2)), None));
+}
+
+pub(crate) async fn a_result_after_a_hand_over_of_the_same_attempt_still_counts(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let place = key(&sweep, 0, 0);
+    world.ledger.record_handover(&place, attempt("a-1"), usage(3), cost(3)).await.unwrap();
+    assert_eq!(world.ledger.record(vec![record(place.clone(), "a-1")]).await.unwrap(), [Recorded::First]);
+    world.ledger.record_handover(&place, attempt("a-1"), usage(3), cost(3)).await.unwrap();
+    assert_eq!(states(&world, &sweep).await, [("a-1".to_owned(), AttemptState::Recorded)]);
+    assert_eq!(world.cell(&sweep, 0).await.usage, usage(7));
+}
+
+pub(crate) async fn attempts_that_never_ended_are_lost_and_wasted(world: World) {
+    let sweep = world.sweep("s", 2, 2).await;
+    let other = world.sweep("other", 1, 1).await;
+    let running = vec![
+        open(key(&sweep, 0, 0), "a-1", 2),
+        open(key(&sweep, 1, 0), "b-2", 3),
+        open(key(&sweep, 1, 1), "c-3", 4),
+        open(key(&other, 0, 0), "d-4", 5),
+    ];
+    world.ledger.record_progress(running).await.unwrap();
+    world.ledger.record(vec![record(key(&sweep, 0, 0), "e-5")]).await.unwrap();
+    assert_eq!(world.ledger.close_open_attempts(&sweep, at(8)).await.unwrap(), 3);
+    assert_eq!(world.ledger.close_open_attempts(&sweep, at(9)).await.unwrap(), 0);
+    let lost = world.ledger.attempts(&sweep).await.unwrap().remove(0);
+    assert_eq!((lost.state, lost.ended_at, lost.at_most), (AttemptState::Lost, Some(at(8)), Some(Money(100))));
+    assert_eq!(world.cell(&sweep, 0).await.wasted, cost(2));
+    let cell = world.cell(&sweep, 1).await;
+    assert_eq!((cell.wasted, cell.cost), (CostSum { known: Money(7), unknown_calls: 1 }, cell.wasted));
+    assert_eq!(world.cell(&other, 0).await.wasted, CostSum::default());
+}
+
+pub(crate) async fn a_lost_attempt_that_reports_after_all_counts(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let running = vec![open(key(&sweep, 0, 0), "a-1", 2), open(key(&sweep, 0, 1), "b-2", 3)];
+    world.ledger.record_progress(running).await.unwrap();
+    world.ledger.close_open_attempts(&sweep, at(8)).await.unwrap();
+    assert_eq!(world.ledger.record(vec![record(key(&sweep, 0, 0), "a-1")]).await.unwrap(), [Recorded::First]);
+    world.ledger.record_handover(&key(&sweep, 0, 1), attempt("b-2"), usage(4), cost(4)).await.unwrap();
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.usage, cell.wasted), (usage(11), CostSum::default()));
+}
+
+pub(crate) async fn recorded_items_and_highest_attempts_are_found(world: World) {
+    let sweep = world.sweep("s", 2, 20).await;
+    let ledger = &world.ledger;
+    let records = [(0, 3, "a-1"), (0, 12, "a-5"), (0, 7, "a-3"), (1, 8, "a-9"), (0, 7, "b-4")];
+    let records = records.map(|(cell, item, id)| record(key(&sweep, cell, item), id)).to_vec();
+    ledger.record(records).await.unwrap();
+    ledger.record(vec![waiting(key(&sweep, 0, 8), "a-2", &["q"])]).await.unwrap();
+    ledger.record_progress(vec![open(key(&sweep, 0, 5), "a-6", 1)]).await.unwrap();
+    let items = ledger.recorded_items(&sweep, CellIndex(0), ItemIndex(4), ItemIndex(12)).await.unwrap();
+    assert_eq!(items, [7, 8, 12].map(ItemIndex));
+    let asked = [12, 5, 7, 1].map(ItemIndex);
+    let highest = ledger.highest_attempt(&sweep, CellIndex(0), &asked).await.unwrap();
+    assert_eq!(highest, BTreeMap::from([(ItemIndex(5), 6), (ItemIndex(7), 4), (ItemIndex(12), 5)]));
+}

@@ -1,0 +1,133 @@
+//! Resuming a sweep.
+
+use regatta_backends::ledger::{AttemptState, Recorded, Reopened, ShardState};
+use regatta_proto::{Cause, CellIndex, CostSum, ItemIndex, Money, Outcome, ShardIndex, SweepId};
+
+use crate::world::{
+    World, attempt, cost, judge, key, not_measured, open, questions, record, scored, unmeasured, usage, waiting,
+};
+
+async fn dispatch_all(world: &World, sweep: &SweepId) {
+    for shard in world.ledger.shards(sweep).await.unwrap() {
+        world.ledger.mark_shard(sweep, shard.index, ShardState::Dispatched, shard.count).await.unwrap();
+    }
+}
+
+async fn planned(world: &World, sweep: &SweepId) -> Vec<ShardIndex> {
+    let shards = world.ledger.shards(sweep).await.unwrap();
+    shards.into_iter().filter(|shard| shard.state == ShardState::Planned).map(|shard| shard.index).collect()
+}
+
+pub(crate) async fn unmeasured_sessions_run_again(world: World) {
+    let sweep = world.sweep("s", 2, 4).await;
+    let ledger = &world.ledger;
+    dispatch_all(&world, &sweep).await;
+    ledger.record_handover(&key(&sweep, 0, 1), attempt("a-1"), usage(2), cost(2)).await.unwrap();
+    let mut records: Vec<_> =
+        (0..4).map(|item| record(key(&sweep, 1, item), &format!("w-{item}"))).collect();
+    records.push(record(key(&sweep, 0, 0), "w-10"));
+    records.push(not_measured(key(&sweep, 0, 1), "w-11", Cause::EndpointUnavailable));
+    records.push(not_measured(key(&sweep, 0, 2), "w-12", Cause::JudgeUnavailable)); // its transcript was never kept
+    records.push(record(key(&sweep, 0, 3), "w-13"));
+    ledger.record(records).await.unwrap();
+    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 2, to_judge: 0 });
+
+    let items = ledger.recorded_items(&sweep, CellIndex(0), ItemIndex(0), ItemIndex(9)).await.unwrap();
+    assert_eq!(items, [0, 3].map(ItemIndex));
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.dispatched, cell.recorded, cell.settled, cell.not_measured), (2, 2, 2, 0));
+    assert_eq!((cell.cost.known, cell.wasted), (Money(30), CostSum { known: Money(16), unknown_calls: 2 }));
+    assert_eq!(world.cell(&sweep, 1).await.dispatched, 4);
+    assert_eq!(planned(&world, &sweep).await, [0, 1].map(ShardIndex));
+    let wasted: Vec<_> = ledger
+        .attempts(&sweep)
+        .await
+        .unwrap()
+        .into_iter()
+        .filter(|attempt| attempt.state == AttemptState::Waste)
+        .map(|attempt| attempt.id.to_string())
+        .collect();
+    assert_eq!(wasted, ["a-1", "w-11", "w-12"]);
+}
+
+pub(crate) async fn a_session_without_a_judge_only_asks_again(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let ledger = &world.ledger;
+    dispatch_all(&world, &sweep).await;
+    let mut failed = waiting(key(&sweep, 0, 0), "w-1", &["a", "b"]);
+    failed.outcome = Outcome::ModelFailure { cause: Cause::ContextLength };
+    ledger.record(vec![failed, record(key(&sweep, 0, 1), "w-2")]).await.unwrap();
+    let waiting = ledger.awaiting_all(&sweep).await.unwrap();
+    ledger.claim_questions(&sweep, &judge(), &questions(&["a", "b"])).await.unwrap();
+    ledger.settle(vec![unmeasured(key(&sweep, 0, 0), Cause::JudgeUnavailable)]).await.unwrap();
+
+    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 0, to_judge: 1 });
+    assert_eq!(ledger.awaiting_all(&sweep).await.unwrap(), waiting);
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.dispatched, cell.recorded, cell.settled, cell.not_measured), (2, 2, 1, 0));
+    assert_eq!(cell.wasted, CostSum::default());
+    assert_eq!(planned(&world, &sweep).await, []);
+    let claimed = ledger.claim_questions(&sweep, &judge(), &questions(&["b", "a"])).await.unwrap();
+    assert_eq!(claimed, questions(&["b", "a"]));
+    assert_eq!(ledger.settle(vec![scored(key(&sweep, 0, 0), 1)]).await.unwrap(), 1);
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.settled, cell.model_failures, cell.not_measured), (2, 1, 0));
+}
+
+pub(crate) async fn sessions_that_never_ran_are_planned_again(world: World) {
+    let sweep = world.sweep("s", 2, 4).await;
+    let ledger = &world.ledger;
+    ledger.mark_shard(&sweep, ShardIndex(0), ShardState::Dispatched, 2).await.unwrap();
+    ledger.mark_shard(&sweep, ShardIndex(1), ShardState::Dispatching, 0).await.unwrap();
+    ledger.record(vec![record(key(&sweep, 0, 0), "w-1")]).await.unwrap();
+    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 7, to_judge: 0 });
+    assert_eq!(planned(&world, &sweep).await, [0, 1, 2, 3].map(ShardIndex));
+    assert_eq!(world.cell(&sweep, 0).await.dispatched, 1);
+}
+
+pub(crate) async fn a_complete_sweep_has_nothing_to_resume(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    dispatch_all(&world, &sweep).await;
+    world.ledger.record((0..2).map(|item| record(key(&sweep, 0, item), &format!("w-{item}"))).collect()).await.unwrap();
+    let before = (world.cell(&sweep, 0).await, world.ledger.shards(&sweep).await.unwrap());
+    assert_eq!(world.ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened::default());
+    assert_eq!((world.cell(&sweep, 0).await, world.ledger.shards(&sweep).await.unwrap()), before);
+}
+
+pub(crate) async fn a_session_that_runs_again_has_one_result(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let ledger = &world.ledger;
+    let place = || key(&sweep, 0, 0);
+    let failed = not_measured(place(), "a-1", Cause::Timeout);
+    ledger.record(vec![failed.clone()]).await.unwrap();
+    ledger.record_progress(vec![open(place(), "c-2", 1)]).await.unwrap();
+    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    assert_eq!(ledger.record(vec![failed]).await.unwrap(), [Recorded::Repeat]);
+    assert_eq!(ledger.sessions(&sweep, CellIndex(0)).await.unwrap(), []);
+    assert_eq!(ledger.record(vec![record(place(), "b-3")]).await.unwrap(), [Recorded::First]);
+    assert_eq!(ledger.record(vec![record(place(), "c-2")]).await.unwrap(), [Recorded::Waste]);
+    let sessions = ledger.sessions(&sweep, CellIndex(0)).await.unwrap();
+    assert_eq!(sessions.iter().map(|session| session.attempt).collect::<Vec<_>>(), [3]);
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.recorded, cell.measured, cell.not_measured), (1, 1, 0));
+    assert_eq!((cell.cost.known, cell.wasted.known), (Money(21), Money(14)));
+}
+
+pub(crate) async fn other_sweeps_are_not_touched(world: World) {
+    let (sweep, other) = (world.sweep("s", 1, 2).await, world.sweep("other", 1, 2).await);
+    let ledger = &world.ledger;
+    for sweep in [&sweep, &other] {
+        let records =
+            vec![not_measured(key(sweep, 0, 0), "a-1", Cause::Timeout), waiting(key(sweep, 0, 1), "a-2", &["q"])];
+        ledger.record(records).await.unwrap();
+        ledger.settle(vec![unmeasured(key(sweep, 0, 1), Cause::JudgeUnavailable)]).await.unwrap();
+        ledger.claim_questions(sweep, &judge(), &questions(&["q"])).await.unwrap();
+        dispatch_all(&world, sweep).await;
+    }
+    let before = (world.cell(&other, 0).await, ledger.attempts(&other).await.unwrap());
+    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 1, to_judge: 1 });
+    assert_eq!((world.cell(&other, 0).await, ledger.attempts(&other).await.unwrap()), before);
+    assert_eq!(planned(&world, &other).await, []);
+    assert_eq!(ledger.claim_questions(&other, &judge(), &questions(&["q"])).await.unwrap(), []);
+    assert_eq!(ledger.awaiting_all(&other).await.unwrap(), []);
+}

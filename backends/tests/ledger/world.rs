@@ -1,0 +1,249 @@
+//! A fresh store for each test, and short words for what is put into it.
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use regatta_backends::Ledger;
+use regatta_backends::ledger::{
+    CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord, Settlement,
+    SettlementResult, TranscriptRef,
+};
+use regatta_proto::{
+    Attempt, AttemptId, Cause, Cell, CellIndex, CostSum, Digest, ItemId, ItemIndex, JudgeOutcome, ModelRef, Money,
+    OpenAttempt, Outcome, SessionKey, ShardIndex, SweepId, Trial, Usage, Verdict, WorkerId,
+};
+use regatta_tests::{Postgres, create_database};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+/// A store of its own and one handle to it.
+pub(crate) struct World {
+    store: Store,
+    pub(crate) ledger: Ledger,
+}
+
+enum Store {
+    Sqlite(TempDir),
+    Postgres(String),
+}
+
+impl Store {
+    async fn open(&self) -> Ledger {
+        match self {
+            Self::Sqlite(folder) => Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap(),
+            Self::Postgres(url) => {
+                Ledger::postgres(PostgresConfig { url: url.clone(), pool_size: 4 }).await.unwrap()
+            }
+        }
+    }
+}
+
+static POSTGRES: OnceCell<Postgres> = OnceCell::const_new();
+
+async fn server() -> String {
+    match std::env::var("REGATTA_TEST_POSTGRES_URL") {
+        Ok(url) => url,
+        Err(_) => POSTGRES.get_or_try_init(Postgres::start).await.unwrap().url(),
+    }
+}
+
+impl World {
+    pub(crate) async fn sqlite() -> Self {
+        Self::of(Store::Sqlite(tempfile::tempdir().unwrap())).await
+    }
+
+    pub(crate) async fn postgres() -> Self {
+        Self::of(Store::Postgres(create_database(&server().await).await.unwrap())).await
+    }
+
+    async fn of(store: Store) -> Self {
+        let ledger = store.open().await;
+        Self { store, ledger }
+    }
+
+    /// Another handle that shares nothing with the first but the store, as another process would.
+    pub(crate) async fn open(&self) -> Ledger {
+        self.store.open().await
+    }
+
+    /// The same kind of store, empty and never opened; `count` open it at once.
+    pub(crate) async fn open_new_at_once(&self, count: usize) -> Vec<Ledger> {
+        let store = match &self.store {
+            Store::Sqlite(_) => Store::Sqlite(tempfile::tempdir().unwrap()),
+            Store::Postgres(_) => Store::Postgres(create_database(&server().await).await.unwrap()),
+        };
+        let ledgers = futures::future::join_all((0..count).map(|_| store.open())).await;
+        if let Store::Sqlite(folder) = store {
+            // The files go with the process; the ledgers still use them.
+            let _ = folder.keep();
+        }
+        ledgers
+    }
+
+    /// A restart: the old handle goes, then a new one opens the store.
+    pub(crate) async fn restart(self) -> Self {
+        let Self { store, ledger } = self;
+        drop(ledger);
+        Self::of(store).await
+    }
+
+    /// Creates the sweep `name` with `cells` cells of `items` items each, cell i on queue `q{i % 2}`, in shards of two.
+    pub(crate) async fn sweep(&self, name: &str, cells: u32, items: u32) -> SweepId {
+        let sweep = new_sweep(name, cells, items);
+        let id = sweep.id.clone();
+        assert_eq!(self.ledger.create_sweep(sweep).await.unwrap(), Created::New);
+        id
+    }
+
+    pub(crate) async fn cell(&self, sweep: &SweepId, cell: u32) -> CellProgress {
+        self.ledger.cell_progress(sweep).await.unwrap().swap_remove(cell as usize)
+    }
+}
+
+pub(crate) fn new_sweep(name: &str, cells: u32, items: u32) -> NewSweep {
+    let mut shards = Vec::new();
+    for cell in 0..cells {
+        for first in (0..items).step_by(2) {
+            let index = ShardIndex(shards.len() as u32);
+            shards.push(NewShard { index, cell: CellIndex(cell), first, count: 2.min(items - first) });
+        }
+    }
+    NewSweep {
+        id: SweepId::new(name).unwrap(),
+        name: name.to_owned(),
+        lock: Digest::of(name.as_bytes()),
+        budget: Some(Money(5_000_000_000)),
+        created_at: at(0),
+        cells: (0..cells).map(|index| new_cell(index, items)).collect(),
+        shards,
+    }
+}
+
+fn new_cell(index: u32, items: u32) -> NewCell {
+    NewCell {
+        cell: Cell {
+            index: CellIndex(index),
+            benchmark: "worfbench".parse().unwrap(),
+            setting: "two-shot".parse().unwrap(),
+            model: "lab/model".parse().unwrap(),
+            trial: Trial(0),
+        },
+        items,
+        queue: format!("q{}", index % 2),
+    }
+}
+
+/// `seconds` after the beginning of the tests' time, and some nanoseconds that no clock in milliseconds would keep.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::new(1_790_000_000 + seconds, 123_456_789).unwrap()
+}
+
+pub(crate) fn key(sweep: &SweepId, cell: u32, item: u32) -> SessionKey {
+    SessionKey { sweep: sweep.clone(), cell: CellIndex(cell), item: ItemIndex(item) }
+}
+
+/// The attempt `id`, of the worker before its last dash; its number is what follows.
+pub(crate) fn attempt(id: &str) -> Attempt {
+    let (worker, number) = id.rsplit_once('-').unwrap();
+    Attempt {
+        id: AttemptId::new(id).unwrap(),
+        number: number.parse().unwrap(),
+        worker: WorkerId::new(worker).unwrap(),
+        started_at: at(1),
+        ended_at: at(2),
+    }
+}
+
+pub(crate) fn usage(tokens: u64) -> Usage {
+    Usage { input: 10 * tokens, cached_input: 4 * tokens, output: 3 * tokens, reasoning: tokens }
+}
+
+pub(crate) fn cost(nanos: u64) -> CostSum {
+    CostSum { known: Money(nanos), unknown_calls: nanos % 2 }
+}
+
+/// A measured and scored session that took 7 units.
+pub(crate) fn record(key: SessionKey, id: &str) -> SessionRecord {
+    SessionRecord {
+        item_id: ItemId::new(format!("item {}", key.item)).unwrap(),
+        task: "wikihow".to_owned(),
+        key,
+        attempt: attempt(id),
+        outcome: Outcome::Measured,
+        usage: usage(7),
+        cost: cost(7),
+        calls: 2,
+        retries: 1,
+        latency_us: 1_234_567,
+        served: vec!["model-2026".to_owned()],
+        transcript: TranscriptRef { segment: "transcripts/000.zst".to_owned(), line: 3 },
+        state: RecordState::Settled { scores: json!({"official": {"f1": 0.1, "a": [1, 2]}}) },
+    }
+}
+
+pub(crate) fn not_measured(key: SessionKey, id: &str, cause: Cause) -> SessionRecord {
+    SessionRecord {
+        outcome: Outcome::NotMeasured { cause },
+        state: RecordState::Settled { scores: serde_json::Value::Null },
+        ..record(key, id)
+    }
+}
+
+pub(crate) fn waiting(key: SessionKey, id: &str, questions: &[&str]) -> SessionRecord {
+    let transcript = Bytes::from(format!("transcript of {key} by {id}"));
+    let questions = questions.iter().map(|text| question(text)).collect();
+    SessionRecord { state: RecordState::Awaiting { judge: judge(), questions, transcript }, ..record(key, id) }
+}
+
+pub(crate) fn open(key: SessionKey, id: &str, units: u64) -> (OpenAttempt, WorkerId) {
+    let attempt = attempt(id);
+    let open = OpenAttempt {
+        key,
+        id: attempt.id,
+        number: attempt.number,
+        started_at: attempt.started_at,
+        usage: usage(units),
+        cost: cost(units),
+        in_flight_at_most: Some(Money(100)),
+    };
+    (open, attempt.worker)
+}
+
+pub(crate) fn judge() -> ModelRef {
+    "judges/encoder".parse().unwrap()
+}
+
+pub(crate) fn question(text: &str) -> Digest {
+    Digest::of(text.as_bytes())
+}
+
+pub(crate) fn questions(texts: &[&str]) -> Vec<Digest> {
+    texts.iter().map(|text| question(text)).collect()
+}
+
+pub(crate) fn verdict(micro: i32) -> Verdict {
+    Verdict::Similarity { micro: vec![vec![micro, -micro]] }
+}
+
+/// A judge's report that took 5 units.
+pub(crate) fn judged(sweep: &SweepId, id: &str, verdicts: &[(&str, i32)]) -> JudgeOutcome {
+    JudgeOutcome {
+        sweep: sweep.clone(),
+        lock: Digest::of(b"lock"),
+        judge: judge(),
+        served: "encoder 1".to_owned(),
+        verdicts: verdicts.iter().map(|(text, micro)| (question(text), verdict(*micro))).collect(),
+        unanswered: vec![],
+        attempt: AttemptId::new(id).unwrap(),
+        usage: usage(5),
+        cost: cost(5),
+    }
+}
+
+pub(crate) fn scored(key: SessionKey, score: i64) -> Settlement {
+    Settlement { key, result: SettlementResult::Scored(json!({ "score": score })) }
+}
+
+pub(crate) fn unmeasured(key: SessionKey, cause: Cause) -> Settlement {
+    Settlement { key, result: SettlementResult::NotMeasured(cause) }
+}
