@@ -2,7 +2,7 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
-use regatta_proto::Evaluator;
+use regatta_proto::{CostSum, Evaluator};
 
 use crate::report::numbers::{compact, duration, grouped, percent, shown, waste};
 use crate::summary::{LeaderboardRow, Summary};
@@ -89,6 +89,9 @@ fn totals(summary: &Summary) -> String {
         duration(summary.wall_seconds)
     )];
     lines.push(format!("paid for nothing: {}", waste(spent)));
+    if spent.unmeasured != CostSum::default() {
+        lines.push(format!("spent on sessions without a score: {}", spent.unmeasured));
+    }
     lines.extend(summary.notes.iter().map(|note| format!("note: {note}")));
     if summary.rows.iter().any(|row| row.simulated) {
         lines.push("* simulated".to_owned());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use regatta_backends::SessionRow;
 use regatta_benchmarks::{Score, Scores, Suite, Table};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkLock, Cell, Evaluator, ItemIndex, Outcome};
+use regatta_proto::{BenchmarkLock, Cell, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome};
 
 use super::FinishError;
 use super::results::push_session;
@@ -52,6 +52,8 @@ pub(crate) struct TaskResult {
 pub(crate) struct GroupResult {
     /// Its first trial.
     pub(crate) first: Cell,
+    /// Whether its answers came from a simulated endpoint, as the spec or the endpoint itself says.
+    pub(crate) simulated: bool,
     pub(crate) items: u32,
     pub(crate) keys: Vec<MetricKey>,
     /// Metrics that leaderboards show, by position in `keys`.
@@ -184,6 +186,8 @@ impl<'s> Group<'s> {
         let paper = paper_columns(&self.cells);
         GroupResult {
             first: self.first.clone(),
+            simulated: is_simulated(self.sweep, &self.first.model)
+                || self.served.keys().any(|served| served.ends_with("(simulated)")),
             items: self.scores.len() as u32,
             headline: headline(&self.keys, &paper),
             estimates: over(&all),
@@ -209,6 +213,11 @@ impl<'s> Group<'s> {
         }
         tasks
     }
+}
+
+/// Whether the spec says that `model` is simulated.
+pub(crate) fn is_simulated(sweep: &Sweep, model: &ModelRef) -> bool {
+    sweep.lock.endpoints.get(&model.endpoint).is_some_and(|endpoint| endpoint.kind == EndpointKind::Simulated)
 }
 
 /// A value that a score lacks counts as wrong, as in the benchmarks' own tables.

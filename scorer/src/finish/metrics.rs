@@ -55,7 +55,7 @@ const CSV_HEADER: [&str; 16] = [
     "low",
     "high",
     "n",
-    "measured",
+    "scored",
     "total",
     "coverage",
     "bound_low",
@@ -115,7 +115,7 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(CSV_HEADER)?;
     for row in rows(groups) {
-        let Estimate { value, low, high, n, measured, total, coverage, bound_low, bound_high } = row.estimate;
+        let Estimate { value, low, high, n, scored, total, coverage, bound_low, bound_high } = row.estimate;
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         writer.write_record([
             row.benchmark.to_string(),
@@ -129,7 +129,7 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             number(low),
             number(high),
             n.to_string(),
-            measured.to_string(),
+            scored.to_string(),
             total.to_string(),
             coverage.to_string(),
             number(bound_low),
@@ -152,7 +152,7 @@ pub(crate) fn ledger_rows(groups: &[GroupResult]) -> Vec<MetricRow> {
                     value: estimate.value,
                     low: estimate.low,
                     high: estimate.high,
-                    n: estimate.measured,
+                    n: estimate.scored,
                 });
             }
             let n = cell.sessions.scored() as u32;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use regatta_backends::{AttemptRow, MetricRow, SessionRow};
 use regatta_catalog::Sweep;
-use regatta_proto::{Cell, CellIndex, CostSum, EndpointKind, ItemIndex, ModelRef, SweepState, Usage};
+use regatta_proto::{Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
 
-use super::group::{Group, GroupResult};
+use super::group::{Group, GroupResult, is_simulated};
 use super::{FinishError, lines, metrics, spending};
 use crate::report::Report;
 use crate::summary::{Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
@@ -154,8 +154,7 @@ impl<'s> Tabulation<'s> {
             benchmark: group.first.benchmark.clone(),
             setting: group.first.setting.clone(),
             model: group.first.model.clone(),
-            simulated: self.is_simulated(&group.first.model)
-                || group.served.keys().any(|served| served.ends_with("(simulated)")),
+            simulated: group.simulated,
             judge: self.sweep.benchmark(&group.first).and_then(|lock| lock.judge.clone()),
             items: group.items,
             sessions: group.sessions,
@@ -172,10 +171,6 @@ impl<'s> Tabulation<'s> {
         }
     }
 
-    fn is_simulated(&self, model: &ModelRef) -> bool {
-        self.sweep.lock.endpoints.get(&model.endpoint).is_some_and(|endpoint| endpoint.kind == EndpointKind::Simulated)
-    }
-
     fn notes(&self, rows: &[LeaderboardRow], sessions: &SessionCounts) -> Vec<String> {
         let mut notes = Vec::new();
         let mut simulated: Vec<String> = Vec::new();
@@ -189,7 +184,7 @@ impl<'s> Tabulation<'s> {
             notes.push(format!("Simulated, not real models: {}.", simulated.join(", ")));
         }
         for (benchmark, lock) in &self.sweep.lock.benchmarks {
-            let Some(judge) = lock.judge.as_ref().filter(|judge| self.is_simulated(judge)) else { continue };
+            let Some(judge) = lock.judge.as_ref().filter(|judge| is_simulated(self.sweep, judge)) else { continue };
             notes.push(format!(
                 "The judge of {benchmark}, {judge}, is simulated: scores are not comparable with published ones."
             ));

@@ -81,11 +81,7 @@ pub(crate) fn waste(spent: &Spending) -> String {
     };
     let mut text = format!("{} ({attempts} of {})", spent.wasted, grouped(spent.attempts));
     if spent.lost_calls_at_most.0 > 0 {
-        text +=
-            &format!(", and up to {} more for calls in flight when their worker was lost", spent.lost_calls_at_most);
-    }
-    if spent.unmeasured != regatta_proto::CostSum::default() {
-        text += &format!("; {} went into sessions that were not measured", spent.unmeasured);
+        text += &format!(", and up to {} more for calls that a lost worker had in flight", spent.lost_calls_at_most);
     }
     text
 }

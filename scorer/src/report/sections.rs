@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use regatta_proto::Evaluator;
+use regatta_proto::{Evaluator, ModelRef};
 
 use super::content::{Block, Field, Section, Sheet};
 use super::numbers::{grouped, hundredth, percent, score, waste};
@@ -27,8 +27,13 @@ fn evaluators(groups: &[GroupResult]) -> BTreeSet<Evaluator> {
     groups.iter().flat_map(|group| group.keys.iter().map(|(evaluator, _)| *evaluator)).collect()
 }
 
-fn model(row: &LeaderboardRow) -> Field {
-    if row.simulated { Field::Simulated(row.model.to_string()) } else { Field::name(&row.model) }
+/// A model is never shown without saying that it is simulated.
+pub(crate) fn model(group: &GroupResult) -> Field {
+    named(&group.first.model, group.simulated)
+}
+
+fn named(model: &ModelRef, simulated: bool) -> Field {
+    if simulated { Field::Simulated(model.to_string()) } else { Field::name(model) }
 }
 
 fn leaderboard(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator) -> Option<Sheet> {
@@ -41,7 +46,7 @@ fn leaderboard(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator)
     header.extend(names.into_iter().map(str::to_owned));
     header.extend(["coverage", "input tokens", "output tokens", "cost"].map(str::to_owned));
     let lines = rows.iter().map(|row| {
-        let mut line = vec![model(row)];
+        let mut line = vec![named(&row.model, row.simulated)];
         line.extend(headline(row, evaluator).map(|(_, field)| field));
         line.push(Field::Number(percent(row.coverage)));
         line.push(Field::Number(grouped(row.spending.usage.input)));
@@ -74,7 +79,7 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
             outcomes.push(vec![
                 Field::name(&group.first.benchmark),
                 Field::name(&group.first.setting),
-                Field::name(&group.first.model),
+                model(group),
                 Field::name(outcome),
                 Field::name(cause),
                 Field::Number(grouped(*count)),
@@ -86,7 +91,7 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
         for at in &group.headline {
             let ((evaluator, metric), estimate) = (&group.keys[*at], &group.estimates[*at]);
             bounds.push(vec![
-                Field::name(&group.first.model),
+                model(group),
                 Field::name(&group.first.setting),
                 Field::name(format!("{metric} ({evaluator})")),
                 Field::Number(score(estimate.value)),
@@ -125,10 +130,12 @@ pub(crate) fn paper(groups: &[GroupResult]) -> Option<Section> {
             }
             let mut header = vec!["model".to_owned()];
             header.extend(labels.iter().map(|(label, _)| label.clone()));
+            header.push("coverage".to_owned());
             let rows = of.iter().map(|group| {
-                let mut row = vec![Field::name(&group.first.model)];
+                let mut row = vec![model(group)];
                 let values = group.paper.get(at).into_iter().flat_map(|(_, columns)| columns);
                 row.extend(values.map(|(_, value)| Field::Number(hundredth(*value))));
+                row.push(Field::Number(percent(group.sessions.coverage())));
                 row
             });
             blocks.push(Block::Table(Sheet {
@@ -142,7 +149,7 @@ pub(crate) fn paper(groups: &[GroupResult]) -> Option<Section> {
         return None;
     }
     let explanation = "The columns of the benchmark's published table, times 100, averaged over trials. They are means of means over \
-                       groups, for which no interval is given; groups without items have a dash.";
+                       groups, for which no interval is given; groups without items have a dash, and sessions without a score are left out.";
     blocks.insert(0, Block::Text(explanation.to_owned()));
     Some(Section { title: "The paper's table".to_owned(), blocks })
 }
@@ -166,8 +173,7 @@ pub(crate) fn tasks(groups: &[GroupResult]) -> Section {
             for (position, task) in first.tasks.iter().enumerate() {
                 for group in of {
                     let Some(of_task) = group.tasks.get(position) else { continue };
-                    let mut row =
-                        vec![Field::name(&task.task), Field::number(task.items), Field::name(&group.first.model)];
+                    let mut row = vec![Field::name(&task.task), Field::number(task.items), model(group)];
                     row.extend(shown.iter().map(|at| Field::Estimate(of_task.estimates[*at])));
                     let coverage = of_task.estimates.first().map_or(0.0, |estimate| estimate.coverage);
                     row.push(Field::Number(percent(coverage)));
@@ -190,7 +196,8 @@ pub(crate) fn costs(summary: &Summary) -> Section {
         .rows
         .iter()
         .map(|row| {
-            let mut line = vec![Field::name(&row.benchmark), Field::name(&row.setting), model(row)];
+            let mut line =
+                vec![Field::name(&row.benchmark), Field::name(&row.setting), named(&row.model, row.simulated)];
             line.extend(spent(&row.spending));
             line
         })
@@ -222,10 +229,11 @@ pub(crate) fn costs(summary: &Summary) -> Section {
         }),
         Block::Facts(vec![
             ("Paid for nothing".to_owned(), waste(&summary.spending)),
+            ("Spent on sessions without a score".to_owned(), summary.spending.unmeasured.to_string()),
             (
                 "Judges".to_owned(),
                 format!(
-                    "{} ({} input and {} output tokens)",
+                    "{}; {} input and {} output tokens",
                     judging.cost,
                     grouped(judging.usage.input),
                     grouped(judging.usage.output)

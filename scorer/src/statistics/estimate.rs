@@ -10,7 +10,7 @@ pub(crate) struct ItemScores {
     /// Sum of the scores that are there, each in 0..=1.
     pub(crate) sum: f64,
     /// How many are there.
-    pub(crate) measured: u32,
+    pub(crate) scored: u32,
     /// How many there should be.
     pub(crate) total: u32,
 }
@@ -21,42 +21,42 @@ impl ItemScores {
         self.total += 1;
         if let Some(score) = score {
             self.sum += score;
-            self.measured += 1;
+            self.scored += 1;
         }
     }
 }
 
-/// One number of a table. All figures but the counts are in 0..=1 and absent when nothing was measured.
+/// One number of a table. All figures but the counts are in 0..=1 and absent when nothing has a score.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Mean over items of each item's mean over its measured trials; a session that the model made impossible counts as wrong.
+    /// Mean over items of each item's mean over its scored trials; a session that the model made impossible counts as wrong.
     pub value: Option<f64>,
     /// Lower end of the 95 % interval over items; absent for a single item and where no valid interval is known.
     pub low: Option<f64>,
     /// Upper end of the 95 % interval.
     pub high: Option<f64>,
-    /// Items with a measured session.
+    /// Items with a scored session.
     pub n: u32,
-    /// Sessions measured.
-    pub measured: u32,
+    /// Sessions with a score, those that the model made impossible included.
+    pub scored: u32,
     /// Sessions there should be.
     pub total: u32,
-    /// `measured` / `total`.
+    /// `scored` / `total`.
     pub coverage: f64,
-    /// The value if every session that was not measured had scored 0.
+    /// The value if every session without a score had scored 0.
     pub bound_low: Option<f64>,
-    /// The value if every session that was not measured had scored 1.
+    /// The value if every session without a score had scored 1.
     pub bound_high: Option<f64>,
 }
 
 /// Estimates the mean of `items`. The interval is Student's t over item means, cut to 0..=1, where the mean must lie.
 pub(crate) fn estimate(items: &[ItemScores]) -> Estimate {
     let means: Vec<f64> =
-        items.iter().filter(|item| item.measured > 0).map(|item| item.sum / f64::from(item.measured)).collect();
-    let measured: u32 = items.iter().map(|item| item.measured).sum();
+        items.iter().filter(|item| item.scored > 0).map(|item| item.sum / f64::from(item.scored)).collect();
+    let scored: u32 = items.iter().map(|item| item.scored).sum();
     let total: u32 = items.iter().map(|item| item.total).sum();
-    let coverage = if total == 0 { 0.0 } else { f64::from(measured) / f64::from(total) };
-    let mut result = Estimate { n: means.len() as u32, measured, total, coverage, ..Estimate::default() };
+    let coverage = if total == 0 { 0.0 } else { f64::from(scored) / f64::from(total) };
+    let mut result = Estimate { n: means.len() as u32, scored, total, coverage, ..Estimate::default() };
     let Some(value) = mean(&means) else { return result };
     result.value = Some(value);
     if let Some(error) = standard_error(&means, value) {
@@ -64,7 +64,7 @@ pub(crate) fn estimate(items: &[ItemScores]) -> Estimate {
         result.low = Some((value - half).clamp(0.0, value));
         result.high = Some((value + half).clamp(value, value.max(1.0)));
     }
-    if measured == total {
+    if scored == total {
         (result.bound_low, result.bound_high) = (Some(value), Some(value));
         return result;
     }
@@ -72,7 +72,7 @@ pub(crate) fn estimate(items: &[ItemScores]) -> Estimate {
         let means: Vec<f64> = items
             .iter()
             .filter(|item| item.total > 0)
-            .map(|item| (item.sum + score * f64::from(item.total - item.measured)) / f64::from(item.total))
+            .map(|item| (item.sum + score * f64::from(item.total - item.scored)) / f64::from(item.total))
             .collect();
         mean(&means)
     };
@@ -131,7 +131,7 @@ mod tests {
         let once = estimate(&[item(&[Some(0.25)]), item(&[Some(0.75)]), item(&[Some(1.0)])]);
         let thrice = estimate(&[item(&[Some(0.25); 3]), item(&[Some(0.75); 3]), item(&[Some(1.0); 3])]);
         assert_eq!((once.value, once.low, once.high), (thrice.value, thrice.low, thrice.high));
-        assert_eq!((once.n, thrice.n, thrice.measured), (3, 3, 9));
+        assert_eq!((once.n, thrice.n, thrice.scored), (3, 3, 9));
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
     fn nothing_measured_is_no_value_and_never_zero() {
         let found = estimate(&[item(&[None]), item(&[None])]);
         assert_eq!((found.value, found.low, found.bound_low, found.coverage), (None, None, None, 0.0));
-        assert_eq!((found.n, found.measured, found.total), (0, 0, 2));
+        assert_eq!((found.n, found.scored, found.total), (0, 0, 2));
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
             let (one, other) = (estimate(&forward), estimate(&backward));
             prop_assert!(close(one.value, other.value) && close(one.low, other.low) && close(one.high, other.high));
             prop_assert!(close(one.bound_low, other.bound_low) && close(one.bound_high, other.bound_high));
-            prop_assert_eq!((one.n, one.measured, one.total), (other.n, other.measured, other.total));
+            prop_assert_eq!((one.n, one.scored, one.total), (other.n, other.scored, other.total));
         }
 
         #[test]

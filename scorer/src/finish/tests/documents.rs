@@ -1,0 +1,168 @@
+//! What people and programs read.
+
+use insta::assert_snapshot;
+use regatta_proto::{CostSum, Money, SweepLock, SweepState};
+
+use super::harness::{all_measured, circumstances, documents, lock, rows, some_trouble, summary, sweep, text};
+use crate::finish::tabulation::Tabulation;
+use crate::render_leaderboard;
+
+const MODELS: [&str; 2] = ["sim/first", "sim/second"];
+
+#[test]
+fn the_report_in_markdown() {
+    let sweep = sweep(lock(&MODELS));
+    assert_snapshot!(text(&documents(&sweep, &some_trouble), "report.md"));
+}
+
+#[test]
+fn the_leaderboard_in_a_terminal() {
+    let sweep = sweep(lock(&MODELS));
+    assert_snapshot!(render_leaderboard(&summary(&documents(&sweep, &some_trouble))));
+}
+
+#[test]
+fn a_leaderboard_with_expensive_models_fits_110_columns() {
+    let sweep = sweep(lock(&["sim/oracle", "sim/noisy-0.2", "sim/noisy-0.5"]));
+    let mut summary = summary(&documents(&sweep, &all_measured));
+    for row in &mut summary.rows {
+        row.spending.cost = CostSum { known: Money(12_345_670_000_000), unknown_calls: 0 };
+        row.spending.usage.input = 123_456_789;
+        row.spending.usage.output = 123_456_789;
+    }
+    let text = render_leaderboard(&summary);
+    let table = text.lines().skip(1).take(7);
+    assert!(table.clone().any(|line| line.contains("noisy-0.5")), "{text}");
+    for line in table {
+        assert!(line.chars().count() <= 110, "{line}");
+    }
+    assert_eq!(text.matches("sim/oracle *").count(), 1, "not wrapped: {text}");
+}
+
+#[test]
+fn results_say_what_came_out_of_every_session() {
+    let sweep = sweep(lock(&MODELS));
+    let results = text(&documents(&sweep, &some_trouble), "results.jsonl");
+    let lines: Vec<&str> = results.lines().collect();
+    assert_eq!(lines.len(), 2 * 2 * 4);
+    // Measured, failed by the model, not measured, not run.
+    assert_snapshot!([lines[0], lines[8], lines[9], lines[15]].join("\n"));
+}
+
+#[test]
+fn metrics_as_csv() {
+    let sweep = sweep(lock(&MODELS));
+    let csv = text(&documents(&sweep, &some_trouble), "metrics.csv");
+    let f1_chain: Vec<&str> =
+        csv.lines().filter(|line| line.contains("metric,") || line.contains(",f1_chain,")).collect();
+    assert_snapshot!(f1_chain.join("\n"));
+}
+
+#[test]
+fn attempts_as_lines() {
+    let sweep = sweep(lock(&MODELS));
+    let attempts = text(&documents(&sweep, &some_trouble), "attempts.jsonl");
+    let lines: Vec<&str> = attempts.lines().collect();
+    assert_eq!(lines.len(), 15 + 1);
+    assert_snapshot!([lines[0], lines[4]].join("\n"));
+}
+
+#[test]
+fn results_and_metrics_depend_neither_on_time_nor_attempts_nor_cost() {
+    let sweep = sweep(lock(&MODELS));
+    let usual = documents(&sweep, &some_trouble);
+    let mut tabulation = Tabulation::new(&sweep);
+    for cell in sweep.cells() {
+        let mut rows = rows(&sweep, cell, &some_trouble);
+        for row in &mut rows {
+            (row.attempt, row.retries, row.latency_us) = (9, 4, 1);
+            row.cost = CostSum { known: Money(1), unknown_calls: 3 };
+            row.transcript.segment = "elsewhere".to_owned();
+        }
+        rows.reverse();
+        tabulation.add(cell, &rows).unwrap();
+    }
+    let other = tabulation.finish(&circumstances(SweepState::Cancelled, Vec::new())).unwrap();
+    for name in ["results.jsonl", "metrics.json", "metrics.csv", "sweep.lock.yaml"] {
+        assert_eq!(text(&usual, name), text(&other, name), "{name}");
+    }
+}
+
+#[test]
+fn scores_are_the_same_in_whatever_order_a_database_keeps_their_fields() {
+    let sweep = sweep(lock(&MODELS));
+    let mut tabulation = Tabulation::new(&sweep);
+    for cell in sweep.cells() {
+        let mut rows = rows(&sweep, cell, &all_measured);
+        for row in &mut rows {
+            for score in row.scores.as_object_mut().unwrap().values_mut() {
+                let score = score.as_object_mut().unwrap();
+                let values = score["values"].as_object().unwrap().clone();
+                score["values"] = values.into_iter().rev().collect();
+            }
+        }
+        tabulation.add(cell, &rows).unwrap();
+    }
+    let other = tabulation.finish(&circumstances(SweepState::Complete, Vec::new())).unwrap();
+    assert_eq!(text(&documents(&sweep, &all_measured), "results.jsonl"), text(&other, "results.jsonl"));
+}
+
+#[test]
+fn a_model_without_any_measured_session_has_no_value_and_comes_last() {
+    let sweep = sweep(lock(&MODELS));
+    let found = summary(&documents(&sweep, &|cell, _| (cell.index.0 >= 2).then_some(regatta_proto::Outcome::Measured)));
+    let (best, last) = (&found.rows[0], &found.rows[1]);
+    assert_eq!((best.model.model.as_str(), last.model.model.as_str()), ("second", "first"));
+    assert_eq!(last.coverage, 0.0);
+    assert!(last.metrics.iter().all(|metric| metric.estimate.value.is_none() && metric.estimate.bound_low.is_none()));
+    let line = render_leaderboard(&found).lines().find(|line| line.contains("sim/first")).unwrap().to_owned();
+    assert!(line.contains(" – ") && !line.contains("0.000"), "{line}");
+}
+
+#[test]
+fn a_headline_is_what_the_papers_table_shows() {
+    let sweep = sweep(lock(&MODELS));
+    let found = summary(&documents(&sweep, &all_measured));
+    let names: Vec<&str> = found.rows[0].headline().map(|metric| metric.metric.as_str()).collect();
+    assert_eq!(names, ["f1_chain", "f1_graph"]);
+    assert_eq!(found.rows[0].metrics.len(), 6);
+}
+
+#[test]
+fn waste_is_what_was_lost_with_what_may_have_been_in_flight() {
+    let sweep = sweep(lock(&MODELS));
+    let found = summary(&documents(&sweep, &all_measured)).spending;
+    assert_eq!((found.attempts, found.wasted_attempts), (17, 1));
+    assert_eq!((found.cost.known, found.wasted.known), (Money(17 * 900_000), Money(900_000)));
+    assert_eq!(found.lost_calls_at_most, Money(5_000_000));
+}
+
+#[test]
+fn the_lock_as_yaml_is_the_lock() {
+    let sweep = sweep(lock(&MODELS));
+    let yaml = text(&documents(&sweep, &all_measured), "sweep.lock.yaml");
+    assert_eq!(serde_yaml_ng::from_str::<SweepLock>(&yaml).unwrap(), sweep.lock);
+}
+
+#[test]
+fn the_html_report_needs_nothing_from_elsewhere_and_runs_nothing() {
+    let sweep = sweep(lock(&MODELS));
+    let html = text(&documents(&sweep, &some_trouble), "report.html");
+    for forbidden in ["http:", "https:", "//cdn", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe"] {
+        assert!(!html.contains(forbidden), "{forbidden}");
+    }
+    assert!(html.contains("prefers-color-scheme: dark"));
+    assert_eq!(html.matches("<tr>").count(), html.matches("</tr>").count());
+    assert!(html.matches("<svg").count() >= 4);
+}
+
+#[test]
+fn names_mean_nothing_in_a_report() {
+    let sweep = sweep(lock(&["sim/<script>alert('1')</script>", "sim/a|b\"*c*"]));
+    let documents = documents(&sweep, &all_measured);
+    let html = text(&documents, "report.html");
+    assert!(!html.contains("<script") && html.contains("sim/&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;"));
+    assert!(html.contains("sim/a|b&quot;*c*"));
+    let markdown = text(&documents, "report.md");
+    assert!(!markdown.contains("<script") && markdown.contains("sim/a\\|b\"\\*c\\*"));
+}

@@ -1,0 +1,198 @@
+//! A small sweep with rows made by hand.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+use regatta_backends::{AttemptRow, AttemptState, SessionRow, TranscriptRef};
+use regatta_benchmarks::{Score, Scores};
+use regatta_catalog::Sweep;
+use regatta_proto::{
+    BenchmarkLock, Cause, Cell, CostSum, EndpointKind, EndpointSpec, Evaluator, FileSet, ItemIndex, ModelSpec, Money,
+    Outcome, Price, PriceSource, SessionKey, SweepLock, SweepState, Usage,
+};
+
+use crate::finish::tabulation::{Circumstances, Documents, Tabulation};
+use crate::summary::Summary;
+
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+}
+
+pub(crate) fn miniature() -> FileSet {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
+    let benchmark = regatta_benchmarks::find(&"worfbench".parse().unwrap()).unwrap();
+    let mut files = FileSet::from_origin("the miniature");
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if benchmark.wants(&name) {
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+/// Two items each of two tasks, two trials, evaluated with `official`.
+pub(crate) fn lock(models: &[&str]) -> SweepLock {
+    let price = Price { input_per_mtok: 0.5, cached_input_per_mtok: None, output_per_mtok: 2.0 };
+    let models: Vec<ModelSpec> = models
+        .iter()
+        .map(|id| ModelSpec { price: Some(price), ..ModelSpec::from(id.parse::<regatta_proto::ModelRef>().unwrap()) })
+        .collect();
+    let worfbench = BenchmarkLock {
+        dataset: miniature().snapshot().digest(),
+        settings: vec!["two-shot".parse().unwrap()],
+        tasks: vec!["wikihow".to_owned(), "os".to_owned()],
+        limit: Some(2),
+        evaluators: vec![Evaluator::Official],
+        judge: Some("sim/lexical".parse().unwrap()),
+        judge_price: None,
+        items: [("two-shot".parse().unwrap(), 4)].into(),
+    };
+    SweepLock {
+        v: SweepLock::VERSION,
+        regatta: "0.1.0".to_owned(),
+        name: "small".parse().unwrap(),
+        seed: 7,
+        trials: 2,
+        budget_usd: None,
+        benchmarks: [("worfbench".parse().unwrap(), worfbench)].into(),
+        endpoints: [("sim".parse().unwrap(), EndpointSpec::of_kind(EndpointKind::Simulated))].into(),
+        price_sources: vec![PriceSource::Spec; models.len()],
+        models,
+    }
+}
+
+pub(crate) fn sweep(lock: SweepLock) -> Sweep {
+    let name: regatta_proto::BenchmarkName = "worfbench".parse().unwrap();
+    let suite = regatta_benchmarks::find(&name).unwrap().load(&miniature()).unwrap();
+    Sweep::new(lock, BTreeMap::from([(name, suite)])).unwrap()
+}
+
+/// Scores that differ between items, trials and models: hundredths.
+pub(crate) fn scores(sweep: &Sweep, cell: &Cell, item: ItemIndex) -> Scores {
+    let failed = sweep.suite(cell).unwrap().score_failure(item, &sweep.benchmark(cell).unwrap().evaluators);
+    let seed = item.0 * 37 + cell.index.0 * 29;
+    let values = |score: Score| Score {
+        values: score
+            .values
+            .keys()
+            .zip(0..)
+            .map(|(n, at)| (n.clone(), f64::from((seed + at * 13) % 101) / 100.0))
+            .collect(),
+        ..score
+    };
+    failed.into_iter().map(|(evaluator, score)| (evaluator, values(score))).collect()
+}
+
+pub(crate) fn session(sweep: &Sweep, cell: &Cell, item: ItemIndex, outcome: Outcome) -> SessionRow {
+    let about = sweep.item(cell, item).unwrap();
+    let scores = match outcome {
+        Outcome::Measured => serde_json::to_value(scores(sweep, cell, item)).unwrap(),
+        Outcome::ModelFailure { .. } => serde_json::to_value(
+            sweep.suite(cell).unwrap().score_failure(item, &sweep.benchmark(cell).unwrap().evaluators),
+        )
+        .unwrap(),
+        Outcome::NotMeasured { .. } => serde_json::Value::Null,
+    };
+    SessionRow {
+        item,
+        item_id: about.id.clone(),
+        task: about.task.to_string(),
+        outcome,
+        scores,
+        usage: Usage { input: 1000, output: 200, ..Usage::default() },
+        cost: CostSum { known: Money(900_000), unknown_calls: 0 },
+        attempt: 1,
+        transcript: TranscriptRef { segment: "transcripts/0123456789abcdef.jsonl.zst".to_owned(), line: item.0 },
+        calls: 1,
+        retries: 0,
+        latency_us: 20_000,
+        served: vec![format!("{} (simulated)", cell.model.model)],
+    }
+}
+
+/// Every session measured, but for what `outcome` says of a cell and the position of an item (`None`: no row).
+pub(crate) type Outcomes = dyn Fn(&Cell, usize) -> Option<Outcome>;
+
+pub(crate) fn rows(sweep: &Sweep, cell: &Cell, outcome: &Outcomes) -> Vec<SessionRow> {
+    let items = sweep.selected(cell).iter().enumerate();
+    items.filter_map(|(at, item)| Some(session(sweep, cell, *item, outcome(cell, at)?))).collect()
+}
+
+pub(crate) fn all_measured(_: &Cell, _: usize) -> Option<Outcome> {
+    Some(Outcome::Measured)
+}
+
+/// Something of everything: a failure of the model, one of the endpoint, and a session that was not run.
+pub(crate) fn some_trouble(cell: &Cell, at: usize) -> Option<Outcome> {
+    match (cell.index.0, at) {
+        (2, 0) => Some(Outcome::ModelFailure { cause: Cause::ContextLength }),
+        (2, 1) => Some(Outcome::NotMeasured { cause: Cause::Timeout }),
+        (3, 3) => None,
+        _ => Some(Outcome::Measured),
+    }
+}
+
+/// The attempt behind `row`.
+pub(crate) fn attempt(sweep: &Sweep, cell: &Cell, row: &SessionRow, state: AttemptState) -> AttemptRow {
+    let number = if state == AttemptState::Recorded { row.attempt } else { row.attempt + 1 };
+    AttemptRow {
+        key: SessionKey { sweep: sweep.id.clone(), cell: cell.index, item: row.item },
+        id: format!("w1-{}-{}-{number}", cell.index, row.item).parse().unwrap(),
+        number,
+        worker: "w1".parse().unwrap(),
+        state,
+        started_at: at(1),
+        ended_at: Some(at(2)),
+        outcome: (state == AttemptState::Recorded).then(|| row.outcome.clone()),
+        usage: row.usage,
+        cost: row.cost,
+        at_most: (state == AttemptState::Lost).then_some(Money(5_000_000)),
+        calls: row.calls,
+        retries: row.retries,
+        latency_us: row.latency_us,
+        transcript: (state == AttemptState::Recorded).then(|| row.transcript.clone()),
+    }
+}
+
+/// The documents of `sweep`; the first session of the first cell was lost once.
+pub(crate) fn documents(sweep: &Sweep, outcome: &Outcomes) -> Documents {
+    let mut tabulation = Tabulation::new(sweep);
+    let mut attempts = Vec::new();
+    for cell in sweep.cells() {
+        let rows = rows(sweep, cell, outcome);
+        attempts.extend(rows.iter().map(|row| attempt(sweep, cell, row, AttemptState::Recorded)));
+        if cell.index.0 == 0 {
+            attempts.extend(rows.first().map(|row| attempt(sweep, cell, row, AttemptState::Lost)));
+        }
+        tabulation.add(cell, &rows).unwrap();
+    }
+    let state = super::super::end_state(&sweep.lock, &tabulation.sessions());
+    tabulation.finish(&circumstances(state, attempts)).unwrap()
+}
+
+pub(crate) fn circumstances(state: SweepState, attempts: Vec<AttemptRow>) -> Circumstances {
+    Circumstances {
+        state,
+        created_at: at(0),
+        ended_at: at(0) + SignedDuration::from_millis(83_250),
+        attempts,
+        judging: (Usage { input: 4000, ..Usage::default() }, CostSum { known: Money(0), unknown_calls: 16 }),
+    }
+}
+
+pub(crate) fn text(documents: &Documents, name: &str) -> String {
+    let (_, content) = documents.files.iter().find(|(file, _)| *file == name).unwrap();
+    String::from_utf8(content.clone()).unwrap()
+}
+
+pub(crate) fn summary(documents: &Documents) -> Summary {
+    serde_json::from_str(&text(documents, "summary.json")).unwrap()
+}
