@@ -8,6 +8,7 @@ use std::time::Duration;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use regatta_proto::EndpointName;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -19,14 +20,15 @@ const LASTED: Duration = Duration::from_secs(5);
 /// Counts failures to connect in a row.
 #[derive(Debug)]
 pub(crate) struct Breaker {
+    endpoint: EndpointName,
     failures: AtomicU32,
     since: Mutex<Option<Instant>>,
     open: watch::Sender<bool>,
 }
 
 impl Breaker {
-    pub(crate) fn new() -> Self {
-        Self { failures: AtomicU32::new(0), since: Mutex::new(None), open: watch::Sender::new(false) }
+    pub(crate) fn new(endpoint: EndpointName) -> Self {
+        Self { endpoint, failures: AtomicU32::new(0), since: Mutex::new(None), open: watch::Sender::new(false) }
     }
 
     /// The endpoint answered, whatever it said.
@@ -38,7 +40,7 @@ impl Breaker {
         self.failures.store(0, Ordering::Relaxed);
         *since = None;
         if self.open.send_replace(false) {
-            tracing::info!("the endpoint answers again");
+            tracing::info!(endpoint = %self.endpoint, "endpoint {} answers again", self.endpoint);
         }
     }
 
@@ -49,7 +51,12 @@ impl Breaker {
         let failures = self.failures.load(Ordering::Relaxed).saturating_add(1);
         self.failures.store(failures, Ordering::Relaxed);
         if failures >= FAILURES && began.elapsed() >= LASTED && !self.open.send_replace(true) {
-            tracing::warn!(failures, "the endpoint cannot be reached; each session tries once until it answers");
+            tracing::warn!(
+                endpoint = %self.endpoint,
+                failures,
+                "endpoint {} cannot be reached; each call tries once until it answers",
+                self.endpoint
+            );
         }
     }
 
@@ -71,7 +78,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn many_failures_in_one_moment_are_no_death() {
-        let breaker = Breaker::new();
+        let breaker = Breaker::new("main".parse().unwrap());
         (0..1000).for_each(|_| breaker.unreached());
         assert!(!breaker.is_open());
         tokio::time::advance(LASTED).await;
@@ -81,7 +88,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_few_failures_over_a_long_time_are_no_death() {
-        let breaker = Breaker::new();
+        let breaker = Breaker::new("main".parse().unwrap());
         for _ in 1..FAILURES {
             breaker.unreached();
             tokio::time::advance(LASTED).await;
@@ -93,7 +100,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_answer_ends_it_and_the_count_begins_anew() {
-        let breaker = Breaker::new();
+        let breaker = Breaker::new("main".parse().unwrap());
         for _ in 0..FAILURES {
             breaker.unreached();
             tokio::time::advance(LASTED).await;

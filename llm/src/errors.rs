@@ -199,3 +199,21 @@ pub(crate) fn class_of_error_in_200(info: &ErrorInfo) -> ErrorClass {
     ];
     by_word.into_iter().find_map(|(parts, class)| info.says(parts).then_some(class)).unwrap_or(ErrorClass::Server)
 }
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::Outcome;
+
+    use super::*;
+
+    #[test]
+    fn only_the_models_fault_is_a_model_failure() {
+        use ErrorClass::*;
+        for class in [Connection, Timeout, RateLimited, Server, BadResponse, Auth, NotFound, BadRequest, ContextLength]
+        {
+            let is_model_failure = matches!(Outcome::of_failure(class), Outcome::ModelFailure { .. });
+            assert_eq!(rule(class).fault == Fault::Model, is_model_failure, "{class:?}");
+            assert_eq!(serde_json::to_value(class).unwrap(), word(class));
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! format is a folder beside `openai`; a new kind of judge is a variant of `Service` in `endpoint`.
 
 mod answer;
+mod backlog;
 mod breaker;
 mod call;
 mod embedding;

@@ -9,6 +9,8 @@ use regatta_proto::Limits;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until};
 
+use crate::backlog::{Backlog, Refused};
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The permits of one endpoint.
@@ -16,6 +18,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) struct Permits {
     slots: Semaphore,
     window: Option<Window>,
+    backlog: Backlog,
 }
 
 /// Leave to send one request; given back when dropped.
@@ -27,20 +30,38 @@ pub(crate) struct Permit<'a> {
 impl Permits {
     pub(crate) fn new(limits: Limits) -> Self {
         let slots = (limits.concurrency.max(1) as usize).min(Semaphore::MAX_PERMITS);
-        Self { slots: Semaphore::new(slots), window: limits.requests_per_minute.map(Window::new) }
+        Self {
+            slots: Semaphore::new(slots),
+            window: limits.requests_per_minute.map(Window::new),
+            backlog: Backlog::new(limits.concurrency),
+        }
     }
 
     /// Waits for leave, first come first served. The slot comes first: a place in the minute that is then waited with would let
-    /// more requests into a later minute than allowed.
-    pub(crate) async fn acquire(&self) -> Permit<'_> {
-        let Ok(slot) = self.slots.acquire().await else {
-            // Only a closed semaphore refuses, and nobody closes it.
-            return std::future::pending().await;
+    /// more requests into a later minute than allowed. A new call, other than a retry, also waits for the backlog of refused calls.
+    pub(crate) async fn acquire(&self, is_new: bool) -> Permit<'_> {
+        let slot = loop {
+            if is_new {
+                self.backlog.admit().await;
+            }
+            let Ok(slot) = self.slots.acquire().await else {
+                // Only a closed semaphore refuses, and nobody closes it.
+                return std::future::pending().await;
+            };
+            // The door may have closed while this call waited for its slot, which refused calls need now.
+            if !(is_new && self.backlog.is_closed()) {
+                break slot;
+            }
         };
         if let Some(window) = &self.window {
             window.enter().await;
         }
         Permit { _slot: slot }
+    }
+
+    /// The endpoint's rate limit refused a call: until the guard is dropped, at its end, it counts towards the backlog.
+    pub(crate) fn refused(&self) -> Refused<'_> {
+        self.backlog.refuse()
     }
 }
 
@@ -89,7 +110,7 @@ mod tests {
         let (permits, running, most) = (permits(3, None), AtomicUsize::new(0), AtomicUsize::new(0));
         let full = Barrier::new(3);
         join_all((0..30).map(|_| async {
-            let _permit = permits.acquire().await;
+            let _permit = permits.acquire(true).await;
             most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             full.wait().await;
             running.fetch_sub(1, Ordering::SeqCst);
@@ -105,7 +126,7 @@ mod tests {
             let (permits, starts) = (Arc::clone(&permits), Arc::clone(&starts));
             async move {
                 tokio::time::sleep(Duration::from_secs(caller % 7 * 9)).await;
-                let _permit = permits.acquire().await;
+                let _permit = permits.acquire(true).await;
                 starts.lock().await.push(Instant::now());
             }
         });
@@ -118,10 +139,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_waiter_that_leaves_takes_no_place_with_it() {
         let permits = permits(5, Some(1));
-        drop(permits.acquire().await);
+        drop(permits.acquire(true).await);
         let begun = Instant::now();
-        assert!(tokio::time::timeout(Duration::from_secs(10), permits.acquire()).await.is_err());
-        drop(permits.acquire().await);
+        assert!(tokio::time::timeout(Duration::from_secs(10), permits.acquire(true)).await.is_err());
+        drop(permits.acquire(true).await);
         assert_eq!(begun.elapsed().as_secs(), 60);
     }
 }

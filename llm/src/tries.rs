@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use regatta_proto::{Limits, Retries, Try};
+use regatta_proto::{EndpointName, ErrorClass, Limits, Retries, Try};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -44,11 +44,17 @@ pub(crate) enum GivenUp {
 }
 
 impl Tries {
-    pub(crate) fn new(limits: Limits, retries: Retries, metrics: EndpointMetrics, seed: u64) -> Self {
+    pub(crate) fn new(
+        name: &EndpointName,
+        limits: Limits,
+        retries: Retries,
+        metrics: EndpointMetrics,
+        seed: u64,
+    ) -> Self {
         Self {
             retries,
             permits: Permits::new(limits),
-            breaker: Breaker::new(),
+            breaker: Breaker::new(name.clone()),
             metrics,
             seed,
             calls: AtomicU64::new(0),
@@ -72,10 +78,10 @@ impl Tries {
         Fut: Future<Output = Result<T, Failure>>,
     {
         let mut tries = Vec::new();
-        let mut schedule = None;
+        let (mut schedule, mut refused) = (None, None);
         let mut spent = Duration::ZERO;
         loop {
-            let Some(permit) = cancel.run_until_cancelled(self.permits.acquire()).await else {
+            let Some(permit) = cancel.run_until_cancelled(self.permits.acquire(tries.is_empty())).await else {
                 return Err(GivenUp::Cancelled(tries));
             };
             let in_flight = self.metrics.begin();
@@ -94,6 +100,11 @@ impl Tries {
                 Some(Err(failure)) => failure,
             };
             let unreached = failure.unreached;
+            let was_refused = failure.class == ErrorClass::RateLimited;
+            if was_refused && refused.is_none() {
+                // Kept to the end of the call, its tries in flight included.
+                refused = Some(self.permits.refused());
+            }
             if unreached {
                 self.breaker.unreached()
             } else {
@@ -103,7 +114,7 @@ impl Tries {
             let delay = if rule(failure.class).retried && !(unreached && self.breaker.is_open()) {
                 schedule
                     .get_or_insert_with(|| Schedule::new(self.retries, seed.unwrap_or_else(|| self.next_seed())))
-                    .next_delay(spent, failure.retry_after)
+                    .next_delay(spent, was_refused, failure.retry_after)
             } else {
                 None
             };

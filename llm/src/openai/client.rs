@@ -42,7 +42,7 @@ impl Client {
             embeddings,
             secret,
             transport,
-            tries: Tries::new(spec.limits, spec.retries, metrics, context.seed),
+            tries: Tries::new(name, spec.limits, spec.retries, metrics, context.seed),
             // A simulated endpoint answers by session, so it is always told.
             identify_sessions: spec.identify_sessions || spec.kind == EndpointKind::Simulated,
             clock: Arc::clone(&context.clock),

@@ -1,7 +1,8 @@
 //! Under paused time: nothing here waits for real.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use futures::future::{join, join_all};
 use prometheus::Registry;
@@ -14,8 +15,9 @@ const RETRIES: Retries = Retries { attempts: 8, base_delay_ms: 500, max_delay_ms
 
 fn tries(concurrency: u32, requests_per_minute: Option<u32>, retries: Retries) -> Tries {
     let metrics = Arc::new(CallMetrics::register(&Registry::new()).unwrap());
-    let metrics = EndpointMetrics::new(metrics, &"sim".parse().unwrap());
-    Tries::new(Limits { concurrency, requests_per_minute }, retries, metrics, 1)
+    let name = "sim".parse().unwrap();
+    let metrics = EndpointMetrics::new(metrics, &name);
+    Tries::new(&name, Limits { concurrency, requests_per_minute }, retries, metrics, 1)
 }
 
 fn failure(class: ErrorClass) -> Failure {
@@ -151,4 +153,54 @@ async fn an_endpoint_that_restarts_costs_retries_and_no_sessions() {
         })
     });
     assert!(join_all(calls).await.iter().all(Result::is_ok));
+}
+
+/// An endpoint that accepts 500 requests a minute, counted by a sliding window or by a bucket of 20 that refills steadily, and never
+/// says when there is room again.
+#[derive(Default)]
+struct Limited {
+    starts: VecDeque<Instant>,
+    bucket: Option<(f64, Instant)>,
+}
+
+impl Limited {
+    const PER_MINUTE: f64 = 500.0;
+
+    fn by_window(&mut self) -> bool {
+        while self.starts.front().is_some_and(|start| start.elapsed() >= Duration::from_secs(60)) {
+            self.starts.pop_front();
+        }
+        let accepts = (self.starts.len() as f64) < Self::PER_MINUTE;
+        if accepts {
+            self.starts.push_back(Instant::now());
+        }
+        accepts
+    }
+
+    fn by_bucket(&mut self) -> bool {
+        let (level, since) = self.bucket.get_or_insert((20.0, Instant::now()));
+        *level = (*level + since.elapsed().as_secs_f64() * Self::PER_MINUTE / 60.0).min(20.0);
+        *since = Instant::now();
+        let accepts = *level >= 1.0;
+        *level -= f64::from(u8::from(accepts));
+        accepts
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_over_its_limit_loses_no_sessions() {
+    for accept in [Limited::by_window, Limited::by_bucket] {
+        let tries = tries(64, None, Retries::default());
+        let (never, limited) = (CancellationToken::new(), Mutex::new(Limited::default()));
+        let begun = Instant::now();
+        let calls = (0..3_000).map(|seed| {
+            let limited = &limited;
+            tries.run(Some(seed), &never, move || async move {
+                sleep(Duration::from_millis(200)).await;
+                if accept(&mut limited.lock().unwrap()) { Ok(()) } else { Err(failure(ErrorClass::RateLimited)) }
+            })
+        });
+        assert_eq!(join_all(calls).await.iter().filter(|call| call.is_err()).count(), 0);
+        assert!(begun.elapsed() < Duration::from_secs(720), "{:?}; at best it is 360 s", begun.elapsed());
+    }
 }
