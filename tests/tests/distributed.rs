@@ -151,7 +151,7 @@ async fn a_deployment_gives_the_same_bytes_as_one_process() {
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_workers_and_a_restarted_coordinator_change_no_result_and_their_attempts_are_kept() {
     let deployment = Deployment::new().await;
-    let (_server, spec) = sweep(deployment.folder.path(), &unique_name("chaos"), 150).await;
+    let (_server, spec) = sweep(deployment.folder.path(), &unique_name("chaos"), 600).await;
     let coordinator = deployment.start("coordinator").await;
     let _scorer = deployment.start("scorer").await;
     let (killed, asked_to_leave) = (deployment.start("worker").await, deployment.start("worker").await);

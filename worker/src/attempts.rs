@@ -18,8 +18,6 @@ struct Entry {
     attempt: OpenAttempt,
     /// Whether the present state has been reported.
     reported: bool,
-    /// Whether it was there at the previous report; attempts that come and go between two reports need none.
-    seen: bool,
 }
 
 impl Attempts {
@@ -44,19 +42,18 @@ impl Attempts {
             cost: CostSum::default(),
             in_flight_at_most: Some(Money::ZERO),
         };
-        self.locked().insert(id.clone(), Entry { attempt, reported: false, seen: false });
+        self.locked().insert(id.clone(), Entry { attempt, reported: false });
         Ok(OpenGuard { attempts: self, id, number, started_at })
     }
 
-    /// What has changed since the last report, or `None`.
+    /// What has changed since the last report, or `None`. Attempts that come and go between two reports need none.
     pub(crate) fn progress(&self) -> Option<Progress> {
         let mut changed = Vec::new();
         for entry in self.locked().values_mut() {
-            if entry.seen && !entry.reported {
+            if !entry.reported {
                 entry.reported = true;
                 changed.push(entry.attempt.clone());
             }
-            entry.seen = true;
         }
         (!changed.is_empty()).then(|| Progress { worker: self.worker.clone(), open: changed })
     }
@@ -121,10 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_outlives_a_report_is_reported_once_until_its_spending_changes() {
+    fn a_running_attempt_is_reported_once_until_its_spending_changes() {
         let attempts = attempts();
         let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!(attempts.progress(), None, "it has only just begun");
         assert_eq!(attempts.progress().unwrap().open.len(), 1);
         assert_eq!(attempts.progress(), None);
         open.spent(Usage { output: 5, ..Usage::default() }, CostSum::default(), None);
