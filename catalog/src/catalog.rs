@@ -59,7 +59,9 @@ pub enum CatalogError {
     #[error(transparent)]
     Id(#[from] regatta_proto::IdError),
     /// This build selects other items than the one that planned the sweep.
-    #[error("{benchmark} {setting}: the lock counts {locked} items, this build selects {found}; run it with the version that planned it")]
+    #[error(
+        "{benchmark} {setting}: the lock counts {locked} items, this build selects {found}; run it with the version that planned it"
+    )]
     SelectionChanged {
         /// The benchmark.
         benchmark: BenchmarkName,
@@ -130,8 +132,8 @@ impl Catalog {
     pub async fn suite(&self, name: &BenchmarkName, digest: &Digest) -> Result<Arc<dyn Suite>, CatalogError> {
         let once = slot(&self.suites, (name.clone(), *digest));
         once.get_or_try_init(|| async {
-            let benchmark = regatta_benchmarks::find(name)
-                .ok_or_else(|| CatalogError::UnknownBenchmark { name: name.clone() })?;
+            let benchmark =
+                regatta_benchmarks::find(name).ok_or_else(|| CatalogError::UnknownBenchmark { name: name.clone() })?;
             Ok(benchmark.load(&load_dataset(&self.blobs, digest).await?)?)
         })
         .await

@@ -82,7 +82,8 @@ impl Bars {
 impl Row {
     fn describe(&self) -> String {
         let tokens = self.usage.input + self.usage.output;
-        let trouble = if self.not_measured > 0 { format!("  {} not measured", self.not_measured) } else { String::new() };
+        let trouble =
+            if self.not_measured > 0 { format!("  {} not measured", self.not_measured) } else { String::new() };
         format!("{} tokens  {}{trouble}", thousands(tokens), self.cost)
     }
 }

@@ -41,7 +41,10 @@ impl Client {
 
     async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
         let response = request.send().await.with_context(|| {
-            format!("failed to reach the coordinator at {}; give its address with --coordinator or REGATTA_COORDINATOR", self.base)
+            format!(
+                "failed to reach the coordinator at {}; give its address with --coordinator or REGATTA_COORDINATOR",
+                self.base
+            )
         })?;
         let status = response.status();
         if status.is_success() {
@@ -57,7 +60,8 @@ impl Client {
 
     async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> anyhow::Result<T> {
         let text = self.send(request).await?.bytes().await.context("failed to read the coordinator's answer")?;
-        serde_json::from_slice(&text).context("failed to read the coordinator's answer; do both sides run the same version?")
+        serde_json::from_slice(&text)
+            .context("failed to read the coordinator's answer; do both sides run the same version?")
     }
 
     pub(crate) async fn upload(&self, digest: &Digest, content: Bytes) -> anyhow::Result<()> {

@@ -13,8 +13,9 @@ const DEPTH_MAX: usize = 8;
 
 /// The benchmark of this name.
 pub(crate) fn benchmark(name: &BenchmarkName) -> anyhow::Result<&'static dyn Benchmark> {
-    regatta_benchmarks::find(name)
-        .with_context(|| format!("unknown benchmark {:?}; known: {}", name.as_str(), regatta_benchmarks::names_of_all()))
+    regatta_benchmarks::find(name).with_context(|| {
+        format!("unknown benchmark {:?}; known: {}", name.as_str(), regatta_benchmarks::names_of_all())
+    })
 }
 
 /// Reads the files below `directory` that `wanted` accepts.
@@ -33,7 +34,10 @@ pub(crate) fn read_dataset(name: &BenchmarkName, directory: &Path) -> anyhow::Re
     let files = read_files(directory, &|path| benchmark.wants(path))
         .with_context(|| format!("failed to read the data of {name}; give its directory with --data {name}=DIR"))?;
     if files.iter().next().is_none() {
-        bail!("{} holds no file that belongs to {name}; give its data directory with --data {name}=DIR", directory.display());
+        bail!(
+            "{} holds no file that belongs to {name}; give its data directory with --data {name}=DIR",
+            directory.display()
+        );
     }
     Ok(files)
 }
@@ -50,7 +54,8 @@ fn collect(
         let entry = entry.with_context(context)?;
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
         let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
-        let kind = std::fs::metadata(entry.path()).with_context(|| format!("failed to read {}", entry.path().display()))?;
+        let kind =
+            std::fs::metadata(entry.path()).with_context(|| format!("failed to read {}", entry.path().display()))?;
         if kind.is_dir() && depth < DEPTH_MAX {
             collect(&entry.path(), &path, wanted, files, depth + 1)?;
         } else if kind.is_file() && wanted(&path) {

@@ -45,7 +45,8 @@ impl Embedded {
         let store = directory.join("store");
         std::fs::create_dir_all(&store).with_context(|| format!("failed to create {}", store.display()))?;
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.context("failed to open the run's ledger")?;
-        let catalog = Catalog::new(Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?);
+        let catalog =
+            Catalog::new(Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?);
         let queue = Queue::memory();
         let registry = Registry::new();
         let config = CoordinatorConfig { tick: TICK, queue_survives: false, ..CoordinatorConfig::default() };
@@ -58,7 +59,14 @@ impl Embedded {
             CoordinatorMetrics::register(&registry)?,
             crate::roles::coordinator::price_book()?,
         );
-        Ok(Self { directory: directory.to_owned(), ledger, queue, catalog, registry, coordinator: Arc::new(coordinator) })
+        Ok(Self {
+            directory: directory.to_owned(),
+            ledger,
+            queue,
+            catalog,
+            registry,
+            coordinator: Arc::new(coordinator),
+        })
     }
 
     /// The sweep that this directory holds, if it holds one.
@@ -166,7 +174,14 @@ impl Embedded {
         let environment = Environment { clock: clock(), variables: crate::roles::variables() };
         let metrics = WorkerMetrics::register(&self.registry)?;
         let calls = Arc::new(CallMetrics::register(&self.registry)?);
-        Ok(Worker::new(WorkerConfig::new(id, seed), self.queue.clone(), self.catalog.clone(), environment, metrics, calls))
+        Ok(Worker::new(
+            WorkerConfig::new(id, seed),
+            self.queue.clone(),
+            self.catalog.clone(),
+            environment,
+            metrics,
+            calls,
+        ))
     }
 
     fn scorer(&self) -> anyhow::Result<Scorer> {

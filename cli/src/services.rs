@@ -24,5 +24,7 @@ pub(crate) async fn blobs(args: &BlobArgs) -> anyhow::Result<Blobs> {
         // Servers other than AWS rarely resolve bucket names as hosts.
         path_style: args.s3_endpoint.is_some(),
     };
-    Blobs::s3(config).await.context("failed to open the blob store; check REGATTA_BUCKET, S3_ENDPOINT and the AWS variables")
+    Blobs::s3(config)
+        .await
+        .context("failed to open the blob store; check REGATTA_BUCKET, S3_ENDPOINT and the AWS variables")
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bytes::Bytes;
-use regatta_proto::{BenchmarkName, EndpointKind, EndpointName, EndpointSpec, FileSet, ModelRef, SweepSpec, parse_spec};
+use regatta_proto::{
+    BenchmarkName, EndpointKind, EndpointName, EndpointSpec, FileSet, ModelRef, SweepSpec, parse_spec,
+};
 
 use crate::args::SpecArgs;
 use crate::data::read_dataset;
@@ -29,7 +31,8 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
     let mut spec = parse_spec(&text, &|name| std::env::var(name).ok()).with_context(|| format!("{place}"))?;
     override_from(args, &mut spec);
     let base = args.spec.parent().unwrap_or(Path::new(".")).to_owned();
-    let given: BTreeMap<&BenchmarkName, &PathBuf> = args.data.iter().map(|(name, directory)| (name, directory)).collect();
+    let given: BTreeMap<&BenchmarkName, &PathBuf> =
+        args.data.iter().map(|(name, directory)| (name, directory)).collect();
     for name in given.keys() {
         if !spec.benchmarks.contains_key(*name) {
             anyhow::bail!("--data {name}=…: {place} does not run {name}");
@@ -41,7 +44,9 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
         let directory = match (given.get(name), &benchmark.data) {
             (Some(directory), _) => (*directory).clone(),
             (None, Some(directory)) => base.join(directory),
-            (None, None) => anyhow::bail!("{place}: benchmarks.{name}.data is missing; write it, or give --data {name}=DIR"),
+            (None, None) => {
+                anyhow::bail!("{place}: benchmarks.{name}.data is missing; write it, or give --data {name}=DIR")
+            }
         };
         let files = read_dataset(name, &directory).with_context(|| format!("{place}: benchmarks.{name}.data"))?;
         data.insert(name.clone(), files);

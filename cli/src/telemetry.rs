@@ -12,9 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 /// Opens `address`; a taken port is a configuration error that says what to do.
 pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
-        format!("failed to listen on {address}; is another process using the port? Choose another with --listen")
-    }).map_err(crate::exit::bad_configuration)
+    TcpListener::bind(address)
+        .await
+        .with_context(|| {
+            format!("failed to listen on {address}; is another process using the port? Choose another with --listen")
+        })
+        .map_err(crate::exit::bad_configuration)
 }
 
 pub(crate) fn routes(registry: Registry) -> axum::Router {
@@ -32,7 +35,11 @@ fn metrics(registry: &Registry) -> Response {
 }
 
 /// Serves `routes` until `stop` fires.
-pub(crate) fn serve(listener: TcpListener, routes: axum::Router, stop: CancellationToken) -> tokio::task::JoinHandle<()> {
+pub(crate) fn serve(
+    listener: TcpListener,
+    routes: axum::Router,
+    stop: CancellationToken,
+) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
         let served = axum::serve(listener, routes).with_graceful_shutdown(async move { stop.cancelled().await }).await;
         if let Err(error) = served {

@@ -93,7 +93,10 @@ async fn is_stored(State(coordinator): Api, Path(digest): Path<Digest>) -> Statu
     }
 }
 
-async fn submit(State(coordinator): Api, Json(submission): Json<Submission>) -> Result<Json<Submitted>, CoordinatorError> {
+async fn submit(
+    State(coordinator): Api,
+    Json(submission): Json<Submission>,
+) -> Result<Json<Submitted>, CoordinatorError> {
     coordinator.submit(submission).await.map(Json)
 }
 

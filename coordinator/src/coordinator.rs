@@ -246,7 +246,8 @@ impl Coordinator {
 
     /// Works until `stop` fires. `addresses` are those of simulated endpoints. A tick that fails is logged and repeated: stores may be away for a while.
     pub async fn run(&self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) {
-        let mut rounds = Rounds { addresses, watched: BTreeMap::new(), told: None, recovered: self.config.queue_survives };
+        let mut rounds =
+            Rounds { addresses, watched: BTreeMap::new(), told: None, recovered: self.config.queue_survives };
         let mut ticks = tokio::time::interval(self.config.tick);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -257,7 +258,10 @@ impl Coordinator {
             }
             if let Err(error) = self.tick(&mut rounds).await {
                 self.metrics.failed_ticks.inc();
-                tracing::error!(error = format!("{:#}", anyhow::Error::from(error)), "failed to look after the sweeps, trying again");
+                tracing::error!(
+                    error = format!("{:#}", anyhow::Error::from(error)),
+                    "failed to look after the sweeps, trying again"
+                );
             }
         }
     }
@@ -265,8 +269,7 @@ impl Coordinator {
     async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
         let Rounds { watched, recovered, .. } = rounds;
         let rows = self.ledger.sweeps().await?;
-        let live: BTreeSet<SweepId> =
-            rows.iter().filter(|row| !row.state.is_end()).map(|row| row.id.clone()).collect();
+        let live: BTreeSet<SweepId> = rows.iter().filter(|row| !row.state.is_end()).map(|row| row.id.clone()).collect();
         watched.retain(|id, _| live.contains(id));
         let mut cancelled = BTreeSet::new();
         for row in rows {
@@ -301,7 +304,8 @@ impl Coordinator {
             let id = one.sweep.id.clone();
             let progress = self.ledger.cell_progress(&id).await?;
             if progress.iter().all(|cell| cell.settled == cell.items) {
-                if self.ledger.transition(&id, &[SweepState::Running], SweepState::Tabulating, self.clock.now()).await? {
+                if self.ledger.transition(&id, &[SweepState::Running], SweepState::Tabulating, self.clock.now()).await?
+                {
                     self.tabulate(&id, one.sweep.digest).await?;
                 }
                 continue;
@@ -340,10 +344,8 @@ impl Coordinator {
     /// Broadcasts the control message when it has changed, and again every few seconds.
     async fn tell(&self, rounds: &mut Rounds, cancelled: &BTreeSet<SweepId>) -> Result<(), CoordinatorError> {
         let control = routes(rounds.watched.values().map(|one| &*one.sweep), &rounds.addresses, cancelled);
-        let fresh = rounds
-            .told
-            .as_ref()
-            .is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);
+        let fresh =
+            rounds.told.as_ref().is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);
         if !fresh {
             self.queue.broadcast(control.clone()).await?;
             rounds.told = Some((control, Instant::now()));

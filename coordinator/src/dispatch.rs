@@ -7,8 +7,8 @@ use regatta_catalog::Sweep;
 use regatta_proto::{ItemIndex, Job, SessionJob, SessionKey, Transcript};
 
 use crate::budget::affordable_sessions;
-use crate::shards::SHARD_ITEMS;
 use crate::coordinator::{Coordinator, CoordinatorError, Watched};
+use crate::shards::SHARD_ITEMS;
 
 /// Shards asked of the ledger at once.
 const SHARDS_AT_ONCE: u32 = 64;

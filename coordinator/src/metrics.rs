@@ -29,7 +29,10 @@ impl CoordinatorMetrics {
                 Opts::new("regatta_coordinator_window_sessions", "Sessions dispatched and not yet recorded, by queue."),
                 &["queue"],
             )?,
-            dispatched: IntCounter::new("regatta_coordinator_dispatched_total", "Sessions dispatched by this process.")?,
+            dispatched: IntCounter::new(
+                "regatta_coordinator_dispatched_total",
+                "Sessions dispatched by this process.",
+            )?,
             reconciled: IntCounter::new(
                 "regatta_coordinator_reconciled_total",
                 "Times that lost or doubtful jobs were dispatched again.",

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use regatta_benchmarks::{Benchmark, Persona, Scoring, Suite, Verdicts};
 use regatta_catalog::{Catalog, CatalogError};
 use regatta_proto::{
-    BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, Evaluator, ModelRef, ModelSpec, Price, PriceSource,
-    Question, SessionSeed, SweepLock, SweepSpec, Transcript, Verdict,
+    BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, Evaluator, ModelRef, ModelSpec,
+    Price, PriceSource, Question, SessionSeed, SweepLock, SweepSpec, Transcript, Verdict,
 };
 
 /// Says what a model at an endpoint of some kind costs, and where that is known from.
@@ -48,7 +48,8 @@ pub async fn plan(
     catalog: &Catalog,
     prices: &PriceBook,
 ) -> Result<SweepLock, PlanError> {
-    let kind = |model: &ModelRef| spec.endpoints.get(&model.endpoint).map_or(EndpointKind::Openai, |endpoint| endpoint.kind);
+    let kind =
+        |model: &ModelRef| spec.endpoints.get(&model.endpoint).map_or(EndpointKind::Openai, |endpoint| endpoint.kind);
     let mut benchmarks = BTreeMap::new();
     for (name, wanted) in &spec.benchmarks {
         let mut locked = plan_benchmark(name, wanted, datasets, catalog).await?;
@@ -107,12 +108,13 @@ async fn plan_benchmark(
     let Some(dataset) = datasets.get(name) else {
         return field(format!("{place}.data"), format!("is missing; write it, or give --data {name}=DIR"));
     };
-    let suite = catalog
-        .suite(name, dataset)
-        .await
-        .map_err(|source| PlanError::Data { benchmark: name.clone(), source })?;
-    let settings =
-        if wanted.settings.is_empty() { benchmark.settings().into_iter().take(1).collect() } else { wanted.settings.clone() };
+    let suite =
+        catalog.suite(name, dataset).await.map_err(|source| PlanError::Data { benchmark: name.clone(), source })?;
+    let settings = if wanted.settings.is_empty() {
+        benchmark.settings().into_iter().take(1).collect()
+    } else {
+        wanted.settings.clone()
+    };
     let evaluators = evaluators(&place, benchmark, &wanted.evaluators)?;
     let mut items = BTreeMap::new();
     for (position, setting) in settings.iter().enumerate() {

@@ -39,7 +39,11 @@ impl Quiet {
 }
 
 impl Coordinator {
-    pub(crate) async fn reconcile(&self, watched: &mut Watched, progress: &[CellProgress]) -> Result<(), CoordinatorError> {
+    pub(crate) async fn reconcile(
+        &self,
+        watched: &mut Watched,
+        progress: &[CellProgress],
+    ) -> Result<(), CoordinatorError> {
         let quiet = watched.quiet.observe(progress);
         if quiet < self.config.doubtful_after {
             return Ok(());
@@ -47,8 +51,7 @@ impl Coordinator {
         let sweep = &watched.sweep;
         let open = outstanding(progress);
         let lost = open.values().sum::<u64>() > 0 && quiet >= self.config.lost_after;
-        let doubtful =
-            self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state == ShardState::Dispatching);
+        let doubtful = self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state == ShardState::Dispatching);
         if !lost && !doubtful {
             return Ok(());
         }

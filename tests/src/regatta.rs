@@ -72,7 +72,8 @@ pub fn binary() -> Result<&'static Path, HarnessError> {
 /// When it does not build.
 pub fn regatta() -> Result<Command, HarnessError> {
     let mut command = Command::new(binary()?);
-    let kept = ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
+    let kept =
+        ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
     let kept: Vec<_> = kept.collect();
     command.env_clear().envs(kept).current_dir(workspace()).stdin(Stdio::null()).kill_on_drop(true);
     Ok(command)
@@ -84,7 +85,9 @@ pub fn regatta() -> Result<Command, HarnessError> {
 /// When it cannot be started or takes too long.
 pub async fn finish(mut command: Command) -> Result<Output, HarnessError> {
     let output = tokio::time::timeout(PATIENCE, command.output()).await;
-    output.map_err(|_| HarnessError::Binary(format!("{command:?} did not end")))?.map_err(HarnessError::io("run regatta"))
+    output
+        .map_err(|_| HarnessError::Binary(format!("{command:?} did not end")))?
+        .map_err(HarnessError::io("run regatta"))
 }
 
 /// A long-running role, killed on drop.

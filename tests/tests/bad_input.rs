@@ -55,7 +55,8 @@ async fn complains(from: &str, to: &str, parts: &[&str]) {
 
 #[tokio::test]
 async fn an_unknown_key_is_named_with_its_line() {
-    complains("models:", "trails: 3\nmodels:", &["FOLDER/spec.yaml", "unknown field `trails`", "`trials`", "line 6"]).await;
+    complains("models:", "trails: 3\nmodels:", &["FOLDER/spec.yaml", "unknown field `trails`", "`trials`", "line 6"])
+        .await;
 }
 
 #[tokio::test]

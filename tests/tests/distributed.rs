@@ -175,7 +175,11 @@ async fn killed_workers_and_a_restarted_coordinator_change_no_result_and_their_a
         assert!(attempt["at_most_nanodollars"].as_u64().is_some_and(|most| most > 0), "{attempt}");
     }
     let recorded = attempts.iter().filter(|attempt| attempt["state"] == "recorded").count();
-    assert_eq!(recorded, read(&directory, "results.jsonl").lines().count(), "exactly one attempt counts for each session");
+    assert_eq!(
+        recorded,
+        read(&directory, "results.jsonl").lines().count(),
+        "exactly one attempt counts for each session"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

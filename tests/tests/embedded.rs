@@ -25,10 +25,8 @@ models:
 
 fn spec(folder: &Path, name: &str, simulation: &str) -> std::path::PathBuf {
     let data = workspace().join("examples/data/worfbench");
-    let text = SPEC
-        .replace("NAME", name)
-        .replace("DATA", &data.display().to_string())
-        .replace("SIMULATION", simulation);
+    let text =
+        SPEC.replace("NAME", name).replace("DATA", &data.display().to_string()).replace("SIMULATION", simulation);
     let path = folder.join(format!("{name}.yaml"));
     std::fs::write(&path, text).unwrap();
     path

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use regatta_backends::{Consumer, Delivery, Queue, QueueError, Receipt};
 use regatta_catalog::Sweep;
 use regatta_llm::{Endpoint, SessionTag};
-use regatta_proto::{
-    Cause, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome, Transcript,
-};
+use regatta_proto::{Cause, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome, Transcript};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

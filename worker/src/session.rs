@@ -3,9 +3,7 @@
 use regatta_benchmarks::{Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{CallError, ChatCall, Endpoint, SessionTag};
-use regatta_proto::{
-    Cell, ChatRequest, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Transcript, Usage,
-};
+use regatta_proto::{Cell, ChatRequest, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Transcript, Usage};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempts::OpenGuard;

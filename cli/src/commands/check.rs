@@ -45,12 +45,18 @@ fn describe(sweep: &Sweep) {
     for cell in sweep.cells() {
         let items = sweep.selected(cell).len();
         sessions += items;
-        output::line(&format!("{} {} {} trial {}: {items} sessions", cell.benchmark, cell.setting, cell.model, cell.trial));
+        output::line(&format!(
+            "{} {} {} trial {}: {items} sessions",
+            cell.benchmark, cell.setting, cell.model, cell.trial
+        ));
     }
     let most: regatta_proto::Money = regatta_coordinator::worst_cost(sweep);
     let unpriced = sweep.lock.models.iter().filter(|model| model.price.is_none()).count();
     let unknown = if unpriced > 0 { format!(", and {unpriced} models of unknown price") } else { String::new() };
-    output::line(&format!("{} cells, {sessions} sessions, at most {most} in one try each{unknown}", sweep.cells().len()));
+    output::line(&format!(
+        "{} cells, {sessions} sessions, at most {most} in one try each{unknown}",
+        sweep.cells().len()
+    ));
 }
 
 /// A directory that goes away again.

@@ -29,7 +29,11 @@ async fn embedded(directory: &Path, json: bool) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
     let run = Embedded::open(directory).await?;
     let Some(sweep) = run.held().await? else {
-        return Err(BadConfiguration(format!("{} holds no sweep yet; start one with regatta run", directory.display())).into());
+        return Err(BadConfiguration(format!(
+            "{} holds no sweep yet; start one with regatta run",
+            directory.display()
+        ))
+        .into());
     };
     crate::spec::check_endpoint_keys(&sweep.lock.endpoints, sweep.lock.models.iter().map(|model| &model.id))?;
     let state = run.execute(&sweep, &leaving).await?;

@@ -69,7 +69,10 @@ pub(crate) fn conclude(run: &Embedded, directory: &Path, state: SweepState, json
         output::line(&render_leaderboard(&summary));
         output::note(&format!("{state} · report: {}", directory.join("report.html").display()));
         if state != SweepState::Complete {
-            output::note(&format!("some sessions were not measured; continue with: regatta resume {}", directory.display()));
+            output::note(&format!(
+                "some sessions were not measured; continue with: regatta resume {}",
+                directory.display()
+            ));
         }
     }
     Ok(of_state(state))

@@ -35,7 +35,16 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
 
 fn describe(status: &SweepStatus) -> String {
     let mut table = new_table(&[
-        "cell", "sessions", "dispatched", "recorded", "settled", "measured", "model failures", "not measured", "cost", "wasted",
+        "cell",
+        "sessions",
+        "dispatched",
+        "recorded",
+        "settled",
+        "measured",
+        "model failures",
+        "not measured",
+        "cost",
+        "wasted",
     ]);
     for cell in &status.cells {
         let name = &cell.cell;
