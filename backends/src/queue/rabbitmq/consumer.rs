@@ -10,7 +10,7 @@ use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use regatta_proto::wire;
 use serde::de::DeserializeOwned;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Shared;
@@ -20,11 +20,12 @@ use crate::queue::{Delivery, QueueError, Receipt};
 
 /// The reader's end.
 pub(in crate::queue) struct RabbitMqConsumer<T> {
-    arrivals: mpsc::Receiver<Arrival<T>>,
-    closed: CancellationToken,
-    stop: CancellationToken,
-    /// Tells the task to close the channel, which returns all that is unsettled.
+    /// Tells the task to close the channel, which returns all that is unsettled. First, so that it is dropped first.
     _dropped: DropGuard,
+    arrivals: mpsc::Receiver<Arrival<T>>,
+    /// Takes what arrived and was not taken; none once stopped.
+    stop: Option<oneshot::Sender<mpsc::Receiver<Arrival<T>>>>,
+    closed: CancellationToken,
 }
 
 struct Arrival<T> {
@@ -52,9 +53,13 @@ impl<T> RabbitMqConsumer<T> {
     }
 
     pub(in crate::queue) fn stop(&mut self) {
-        self.stop.cancel();
-        self.arrivals.close();
-        while self.arrivals.try_recv().is_ok() {}
+        let (_, nothing) = mpsc::channel(1);
+        let untaken = std::mem::replace(&mut self.arrivals, nothing);
+        if let Some(stop) = self.stop.take() {
+            // Handed back by the task, after it has unsubscribed; or else they might come to us again. Without a task, the
+            // channel is closed.
+            let _ = stop.send(untaken);
+        }
     }
 }
 
@@ -62,14 +67,14 @@ impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
     /// Subscribes, then keeps subscribed.
     pub(super) async fn start(shared: Arc<Shared>, queue: ShortString, prefetch: u32) -> Result<Self, QueueError> {
         let prefetch = u16::try_from(prefetch.max(1)).unwrap_or(u16::MAX);
-        let subscriber = Subscriber { shared, queue, prefetch };
+        let dropped = CancellationToken::new();
+        let (closed, guard) = (shared.closed.clone(), dropped.clone().drop_guard());
+        let subscriber = Subscriber { shared, queue, prefetch, dropped };
         let first = subscriber.subscribe().await?;
         let (sender, arrivals) = mpsc::channel(usize::from(prefetch));
-        let (stop, dropped) = (CancellationToken::new(), CancellationToken::new());
-        let closed = subscriber.shared.closed.clone();
-        let feed = Feed { sender, stop: stop.clone(), dropped: dropped.clone() };
-        tokio::spawn(async move { subscriber.feed(first, feed).await });
-        Ok(Self { arrivals, closed, stop, _dropped: dropped.drop_guard() })
+        let (stop, stopped) = oneshot::channel();
+        tokio::spawn(async move { subscriber.feed(first, sender, stopped).await });
+        Ok(Self { _dropped: guard, arrivals, stop: Some(stop), closed })
     }
 }
 
@@ -77,11 +82,6 @@ struct Subscriber {
     shared: Arc<Shared>,
     queue: ShortString,
     prefetch: u16,
-}
-
-struct Feed<T> {
-    sender: mpsc::Sender<Arrival<T>>,
-    stop: CancellationToken,
     dropped: CancellationToken,
 }
 
@@ -95,28 +95,25 @@ impl Subscriber {
         channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
         let consumer = channel.basic_consume(self.queue.clone(), tag, options, FieldTable::default()).await;
-        Ok((Lane::new(channel), consumer.map_err(failed())?))
+        Ok((Lane::new(channel, self.dropped.clone()), consumer.map_err(failed())?))
     }
 
-    async fn feed<T: DeserializeOwned>(&self, first: Subscription, feed: Feed<T>) {
+    async fn feed<T: DeserializeOwned>(
+        &self,
+        first: Subscription,
+        sender: mpsc::Sender<Arrival<T>>,
+        stopped: oneshot::Receiver<mpsc::Receiver<Arrival<T>>>,
+    ) {
         let mut backoff = Backoff::new(self.shared.seed, self.queue.as_str());
         let mut subscription = Some(first);
-        let ended = async {
-            tokio::select! {
-                () = feed.stop.cancelled() => {}
-                () = feed.dropped.cancelled() => {}
-                () = self.shared.closed.cancelled() => {}
-            }
-        };
+        // With what was not taken, if the consumer was stopped; without, if it was dropped or the queue closed.
+        let ended = async { self.shared.closed.run_until_cancelled(stopped).await.and_then(Result::ok) };
         let mut ended = std::pin::pin!(ended);
         loop {
             if let Some((lane, mut consumer)) = subscription.take() {
-                let stopped = tokio::select! {
-                    () = &mut ended => true,
-                    () = forward(&lane, &mut consumer, &feed.sender, &mut backoff) => false,
-                };
-                if stopped {
-                    return self.finish(&lane, consumer, &feed.dropped).await;
+                tokio::select! {
+                    untaken = &mut ended => return self.finish(&lane, consumer, untaken).await,
+                    () = forward(&lane, &mut consumer, &sender, &mut backoff) => {}
                 }
                 tracing::warn!(queue = %self.queue.as_str(), "lost a consumer's channel; subscribing again");
             }
@@ -125,26 +122,33 @@ impl Subscriber {
                 self.subscribe().await
             };
             tokio::select! {
-                () = &mut ended => return,
+                _ = &mut ended => return,
                 result = again => match result {
                     Ok(again) => subscription = Some(again),
-                    Err(error) => tracing::warn!(queue = %self.queue.as_str(), error = &error as &dyn std::error::Error, "failed to subscribe; trying again"),
+                    Err(error) => tracing::warn!(
+                        queue = %self.queue.as_str(),
+                        error = &error as &dyn std::error::Error,
+                        "failed to subscribe; trying again"
+                    ),
                 },
             }
         }
     }
 
     /// Fetches no more, hands back what nobody took, and closes the channel when the consumer is dropped.
-    async fn finish(&self, lane: &Arc<Lane>, mut consumer: lapin::Consumer, dropped: &CancellationToken) {
-        // Where the channel is broken, all is returned already.
+    async fn finish<T>(
+        &self,
+        lane: &Arc<Lane>,
+        mut consumer: lapin::Consumer,
+        untaken: Option<mpsc::Receiver<Arrival<T>>>,
+    ) {
+        // Where the channel is broken, all is returned already, so errors mean nothing here.
         let _ = lane.channel().basic_cancel(consumer.tag(), BasicCancelOptions::default()).await;
-        while let Some(Ok(untaken)) = consumer.next().await {
-            drop(lane.receipt(untaken.delivery_tag));
+        drop(untaken);
+        while let Some(Ok(unseen)) = consumer.next().await {
+            drop(lane.receipt(unseen.delivery_tag));
         }
-        tokio::select! {
-            () = dropped.cancelled() => {}
-            () = self.shared.closed.cancelled() => {}
-        }
+        self.shared.closed.run_until_cancelled(self.dropped.cancelled()).await;
         let _ = lane.channel().close(200, "OK".into()).await;
     }
 }

@@ -11,16 +11,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::FutureExt;
 use lapin::Channel;
 use lapin::options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions};
+use tokio_util::sync::CancellationToken;
 
 /// A channel with a consumer, and what it has not settled yet.
 pub(super) struct Lane {
     channel: Channel,
     unsettled: Mutex<BTreeSet<u64>>,
+    /// Says that the consumer was dropped: the channel is about to be closed, which returns everything. To settle something
+    /// meanwhile would only have it delivered once more to nobody.
+    dropped: CancellationToken,
 }
 
 impl Lane {
-    pub(super) fn new(channel: Channel) -> Arc<Self> {
-        Arc::new(Self { channel, unsettled: Mutex::default() })
+    pub(super) fn new(channel: Channel, dropped: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { channel, unsettled: Mutex::default(), dropped })
+    }
+
+    fn is_void(&self) -> bool {
+        self.dropped.is_cancelled() || !self.channel.status().connected()
     }
 
     pub(super) fn channel(&self) -> &Channel {
@@ -40,6 +48,9 @@ impl Lane {
     /// Queues the frames that `send` makes, in the same step in which `tags` stop being unsettled; then waits until they are
     /// written. A channel that is gone has returned all its deliveries, so its errors mean nothing.
     async fn settle(&self, tags: &[u64], send: impl Future<Output = lapin::Result<()>> + Send) {
+        if self.is_void() {
+            return;
+        }
         let mut send = std::pin::pin!(send);
         let sent = {
             let mut unsettled = self.lock();
@@ -55,6 +66,9 @@ impl Lane {
     }
 
     fn hand_back_at_once(&self, tag: u64) {
+        if self.is_void() {
+            return;
+        }
         let mut unsettled = self.lock();
         unsettled.remove(&tag);
         let options = BasicNackOptions { multiple: false, requeue: true };
@@ -99,7 +113,7 @@ impl fmt::Debug for RabbitMqReceipt {
 impl RabbitMqReceipt {
     /// Whether its channel is gone, and the broker delivers the message again.
     pub(super) fn is_void(&self) -> bool {
-        !self.lane.channel.status().connected()
+        self.lane.is_void()
     }
 
     pub(in crate::queue) async fn ack(mut self) {
