@@ -15,8 +15,8 @@ const OTHERS: &str = "(others)";
 /// The fault of the sliding window, beside those of [`Fault`].
 const OVER_LIMIT: &str = "requests_per_minute";
 
-/// What the endpoint counted since it started. A request is counted exactly once as refused, faulty, abandoned or answered,
-/// except that a slow one is both faulty and then answered or abandoned.
+/// What the endpoint counted since it started. A request is either refused, or counted by model and then as faulty or answered once
+/// it is over. A slow one is faulty and then answered; one whose client went away is abandoned, whether it was faulty or not.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests that a model could answer, by model.
