@@ -8,6 +8,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkLock, Cell, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome};
 
 use super::FinishError;
+use super::columns::{Columns, headline, paper_columns};
 use super::results::push_session;
 use crate::statistics::{Estimate, ItemScores, estimate};
 use crate::summary::SessionCounts;
@@ -65,7 +66,7 @@ pub(crate) struct GroupResult {
     /// In the order of the data set.
     pub(crate) tasks: Vec<TaskResult>,
     /// Columns of the paper's table, averaged over trials.
-    pub(crate) paper: Vec<(Evaluator, Vec<(String, Option<f64>)>)>,
+    pub(crate) paper: Vec<(Evaluator, Columns)>,
     /// Sessions by outcome and cause.
     pub(crate) outcomes: BTreeMap<(&'static str, &'static str), u64>,
     /// Sessions by what answered.
@@ -223,33 +224,4 @@ pub(crate) fn is_simulated(sweep: &Sweep, model: &ModelRef) -> bool {
 /// A value that a score lacks counts as wrong, as in the benchmarks' own tables.
 fn value(scores: &Scores, evaluator: Evaluator, name: &str) -> f64 {
     scores.get(&evaluator).and_then(|score| score.values.get(name)).copied().unwrap_or_default()
-}
-
-/// The columns of the paper's table: means over the trials that fill them.
-fn paper_columns(cells: &[CellResult]) -> Vec<(Evaluator, Vec<(String, Option<f64>)>)> {
-    let Some(first) = cells.first() else { return Vec::new() };
-    let mut all = Vec::new();
-    for (at, (evaluator, table)) in first.tables.iter().enumerate() {
-        let mut columns = Vec::new();
-        for (label, _) in &table.columns {
-            let values: Vec<f64> = cells
-                .iter()
-                .filter_map(|cell| cell.tables.get(at)?.1.columns.iter().find(|(other, _)| other == label)?.1)
-                .collect();
-            let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-            columns.push((label.clone(), mean));
-        }
-        all.push((*evaluator, columns));
-    }
-    all
-}
-
-/// Leaderboards show the metrics that the paper's main table shows: its columns end with their names. All, when there is no table.
-fn headline(keys: &[MetricKey], paper: &[(Evaluator, Vec<(String, Option<f64>)>)]) -> BTreeSet<usize> {
-    let shown = |(evaluator, name): &MetricKey| {
-        let columns = paper.iter().filter(|(of, _)| of == evaluator).flat_map(|(_, columns)| columns);
-        columns.into_iter().any(|(label, _)| label.rsplit(' ').next() == Some(name))
-    };
-    let chosen: BTreeSet<usize> = (0..keys.len()).filter(|at| shown(&keys[*at])).collect();
-    if chosen.is_empty() { (0..keys.len()).collect() } else { chosen }
 }

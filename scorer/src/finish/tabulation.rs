@@ -1,6 +1,7 @@
 //! From a sweep's rows, given cell by cell, to every document it leaves behind. Knows neither ledger nor store nor clock.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use regatta_backends::{AttemptRow, MetricRow, SessionRow};
@@ -18,9 +19,16 @@ pub(crate) struct Tabulation<'s> {
     results: Vec<u8>,
     open: Option<Group<'s>>,
     groups: Vec<GroupResult>,
-    /// What answered the attempt that counts: its number, and a position in `served`.
-    served_by: HashMap<(CellIndex, ItemIndex), (u32, usize)>,
-    served: Vec<Vec<String>>,
+    counting: HashMap<(CellIndex, ItemIndex), Counting>,
+    /// Few distinct lists are shared by many sessions.
+    served: HashSet<Arc<[String]>>,
+}
+
+/// The attempt of a session that counts.
+struct Counting {
+    number: u32,
+    /// What answered it.
+    served: Arc<[String]>,
 }
 
 /// What else the documents tell.
@@ -46,19 +54,18 @@ impl<'s> Tabulation<'s> {
             results: Vec::new(),
             open: None,
             groups: Vec::new(),
-            served_by: HashMap::new(),
-            served: Vec::new(),
+            counting: HashMap::new(),
+            served: HashSet::new(),
         }
     }
 
     /// Adds the settled sessions of the next cell.
     pub(crate) fn add(&mut self, cell: &'s Cell, rows: &[SessionRow]) -> Result<(), FinishError> {
         for row in rows.iter().filter(|row| !row.served.is_empty()) {
-            let at = self.served.iter().position(|known| *known == row.served).unwrap_or_else(|| {
-                self.served.push(row.served.clone());
-                self.served.len() - 1
-            });
-            self.served_by.insert((cell.index, row.item), (row.attempt, at));
+            let known = self.served.get(row.served.as_slice()).cloned();
+            let served = known.unwrap_or_else(|| Arc::from(row.served.as_slice()));
+            self.served.insert(served.clone());
+            self.counting.insert((cell.index, row.item), Counting { number: row.attempt, served });
         }
         if cell.trial.0 == 0 {
             self.groups.extend(self.open.take().map(Group::finish));
@@ -82,8 +89,8 @@ impl<'s> Tabulation<'s> {
     pub(crate) fn finish(mut self, circumstances: &Circumstances) -> Result<Documents, FinishError> {
         self.groups.extend(self.open.take().map(Group::finish));
         let attempts = spending::lines(self.sweep, &circumstances.attempts, |attempt| {
-            let (number, at) = self.served_by.get(&(attempt.key.cell, attempt.key.item))?;
-            (*number == attempt.number).then(|| self.served[*at].as_slice())
+            let counting = self.counting.get(&(attempt.key.cell, attempt.key.item))?;
+            (counting.number == attempt.number).then_some(&*counting.served)
         })?;
         let summary = self.summary(circumstances);
         let report = Report::new(&summary, &self.groups, self.sweep);

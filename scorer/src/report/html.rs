@@ -6,7 +6,7 @@ use crate::statistics::Estimate;
 
 const STYLE: &str = include_str!("style.css");
 /// Size of a drawn interval, in pixels.
-const BAR: (f64, f64) = (140.0, 16.0);
+const BAR: (f64, f64) = (104.0, 16.0);
 /// Space left and right of the scale for the point, in pixels.
 const MARGIN: f64 = 4.0;
 

@@ -1,6 +1,7 @@
 //! The report: what people read. `sections` says what is in it; `markdown` and `html` say how it looks.
 
 mod content;
+mod costs;
 mod html;
 mod markdown;
 pub(crate) mod numbers;
@@ -26,7 +27,7 @@ impl Report {
         let mut all = vec![sections::result(summary, groups), sections::coverage(summary, groups)];
         all.extend(sections::paper(groups));
         all.push(sections::tasks(groups));
-        all.push(sections::costs(summary));
+        all.push(costs::section(summary));
         all.push(provenance::section(summary, groups, sweep));
         all.push(sections::reading());
         Self {

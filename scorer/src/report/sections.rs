@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use regatta_proto::{Evaluator, ModelRef};
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{grouped, hundredth, percent, score, waste};
+use super::numbers::{grouped, hundredth, percent, score};
 use crate::finish::GroupResult;
-use crate::summary::{LeaderboardRow, Spending, Summary};
+use crate::summary::{LeaderboardRow, Summary};
 
 /// The leaderboard of every benchmark, setting and evaluator, with what a reader must know.
 pub(crate) fn result(summary: &Summary, groups: &[GroupResult]) -> Section {
@@ -32,7 +32,7 @@ pub(crate) fn model(group: &GroupResult) -> Field {
     named(&group.first.model, group.simulated)
 }
 
-fn named(model: &ModelRef, simulated: bool) -> Field {
+pub(crate) fn named(model: &ModelRef, simulated: bool) -> Field {
     if simulated { Field::Simulated(model.to_string()) } else { Field::name(model) }
 }
 
@@ -44,13 +44,13 @@ fn leaderboard(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator)
     }
     let mut header = vec!["model".to_owned()];
     header.extend(names.into_iter().map(str::to_owned));
-    header.extend(["coverage", "input tokens", "output tokens", "cost"].map(str::to_owned));
+    header.extend(["coverage", "tokens in / out", "cost"].map(str::to_owned));
     let lines = rows.iter().map(|row| {
         let mut line = vec![named(&row.model, row.simulated)];
         line.extend(headline(row, evaluator).map(|(_, field)| field));
         line.push(Field::Number(percent(row.coverage)));
-        line.push(Field::Number(grouped(row.spending.usage.input)));
-        line.push(Field::Number(grouped(row.spending.usage.output)));
+        let usage = &row.spending.usage;
+        line.push(Field::Number(format!("{} / {}", grouped(usage.input), grouped(usage.output))));
         line.push(Field::number(row.spending.cost));
         line
     });
@@ -190,76 +190,6 @@ pub(crate) fn tasks(groups: &[GroupResult]) -> Section {
     Section { title: "Tasks".to_owned(), blocks }
 }
 
-/// Tokens, money, attempts and waste.
-pub(crate) fn costs(summary: &Summary) -> Section {
-    let mut rows: Vec<Vec<Field>> = summary
-        .rows
-        .iter()
-        .map(|row| {
-            let mut line =
-                vec![Field::name(&row.benchmark), Field::name(&row.setting), named(&row.model, row.simulated)];
-            line.extend(spent(&row.spending));
-            line
-        })
-        .collect();
-    if rows.len() > 1 {
-        let mut total = vec![Field::name("all"), Field::name(""), Field::name("")];
-        total.extend(spent(&summary.spending));
-        rows.push(total);
-    }
-    let judging = &summary.judging;
-    let blocks = vec![
-        Block::Table(Sheet {
-            caption: "All attempts, whatever became of them".to_owned(),
-            header: columns(&[
-                "benchmark",
-                "setting",
-                "model",
-                "attempts",
-                "calls",
-                "failed tries",
-                "input tokens",
-                "of these cached",
-                "output tokens",
-                "of these reasoning",
-                "cost",
-                "paid for nothing",
-            ]),
-            rows,
-        }),
-        Block::Facts(vec![
-            ("Paid for nothing".to_owned(), waste(&summary.spending)),
-            ("Spent on sessions without a score".to_owned(), summary.spending.unmeasured.to_string()),
-            (
-                "Judges".to_owned(),
-                format!(
-                    "{}; {} input and {} output tokens",
-                    judging.cost,
-                    grouped(judging.usage.input),
-                    grouped(judging.usage.output)
-                ),
-            ),
-        ]),
-    ];
-    Section { title: "Cost, attempts and waste".to_owned(), blocks }
-}
-
-fn spent(spending: &Spending) -> [Field; 9] {
-    let usage = &spending.usage;
-    let count = |count: u64| Field::Number(grouped(count));
-    [
-        count(spending.attempts),
-        count(spending.calls),
-        count(spending.retries),
-        count(usage.input),
-        count(usage.cached_input),
-        count(usage.output),
-        count(usage.reasoning),
-        Field::number(spending.cost),
-        Field::number(spending.wasted),
-    ]
-}
-
 /// How to read the numbers.
 pub(crate) fn reading() -> Section {
     let facts = [
@@ -285,6 +215,6 @@ pub(crate) fn reading() -> Section {
     Section { title: "How to read this".to_owned(), blocks: vec![Block::Facts(facts)] }
 }
 
-fn columns(names: &[&str]) -> Vec<String> {
+pub(crate) fn columns(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
