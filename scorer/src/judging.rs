@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use regatta_backends::{SettlementResult, Settlement};
+use regatta_backends::{Settlement, SettlementResult};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::Sweep;
 use regatta_proto::{AskedQuestion, Cause, Digest, Job, JudgeJob, JudgeOutcome, ModelRef, Transcript, wire};
@@ -72,7 +72,10 @@ impl Scorer {
             let waiting = self.ledger.awaiting(&sweep.id, &judge, &unanswered).await?;
             let settlements = waiting
                 .into_iter()
-                .map(|session| Settlement { key: session.key, result: SettlementResult::NotMeasured(Cause::JudgeUnavailable) })
+                .map(|session| Settlement {
+                    key: session.key,
+                    result: SettlementResult::NotMeasured(Cause::JudgeUnavailable),
+                })
                 .collect();
             self.ledger.settle(settlements).await?;
         }
@@ -88,7 +91,8 @@ impl Scorer {
             let Some(cell) = sweep.cell(session.key.cell) else { continue };
             let (Some(suite), Some(benchmark)) = (sweep.suite(cell), sweep.benchmark(cell)) else { continue };
             let Some(judge) = benchmark.judge.clone() else { continue };
-            if let Scoring::Needs(needed) = suite.score(session.key.item, &benchmark.evaluators, &transcript, &nothing) {
+            if let Scoring::Needs(needed) = suite.score(session.key.item, &benchmark.evaluators, &transcript, &nothing)
+            {
                 let questions = open.entry(judge).or_default();
                 for question in needed {
                     let digest = question.digest();

@@ -36,14 +36,15 @@ impl ScorerMetrics {
             registry.register(Box::new(counter.clone()))?;
             Ok(counter)
         };
-        let family = |name: &str, help: &str, label: &str, values: &[&str]| -> Result<IntCounterVec, prometheus::Error> {
-            let family = IntCounterVec::new(Opts::new(name, help), &[label])?;
-            for value in values {
-                family.with_label_values(&[value]);
-            }
-            registry.register(Box::new(family.clone()))?;
-            Ok(family)
-        };
+        let family =
+            |name: &str, help: &str, label: &str, values: &[&str]| -> Result<IntCounterVec, prometheus::Error> {
+                let family = IntCounterVec::new(Opts::new(name, help), &[label])?;
+                for value in values {
+                    family.with_label_values(&[value]);
+                }
+                registry.register(Box::new(family.clone()))?;
+                Ok(family)
+            };
         let batch_reports = Histogram::with_opts(
             HistogramOpts::new("regatta_scorer_batch_reports", "Reports handled at once.")
                 .buckets(vec![1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]),
@@ -70,10 +71,16 @@ impl ScorerMetrics {
             )?,
             cost_nanodollars: counter("regatta_cost_nanodollars_total", "Known cost of all recorded attempts.")?,
             unpriced_calls: counter("regatta_unpriced_calls_total", "Calls whose price is unknown.")?,
-            wasted_nanodollars: counter("regatta_wasted_nanodollars_total", "Known cost of attempts that did not count.")?,
+            wasted_nanodollars: counter(
+                "regatta_wasted_nanodollars_total",
+                "Known cost of attempts that did not count.",
+            )?,
             questions: counter("regatta_questions_total", "Questions sent to judges.")?,
             batch_reports,
-            failed_batches: counter("regatta_scorer_failed_batches_total", "Batches that failed and were tried again.")?,
+            failed_batches: counter(
+                "regatta_scorer_failed_batches_total",
+                "Batches that failed and were tried again.",
+            )?,
         })
     }
 }

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
-use regatta_backends::{Recorded, RecordState, SessionRecord, Settlement, TranscriptRef};
+use regatta_backends::{RecordState, Recorded, SessionRecord, Settlement, TranscriptRef};
 use regatta_benchmarks::{Scores, Scoring};
 use regatta_catalog::Sweep;
-use regatta_proto::{
-    AskedQuestion, Cause, Cell, Digest, ModelRef, Outcome, SessionOutcome, Transcript, wire,
-};
+use regatta_proto::{AskedQuestion, Cause, Cell, Digest, ModelRef, Outcome, SessionOutcome, Transcript, wire};
 
 use crate::judging::ask;
 use crate::scorer::{Scorer, ScorerError};
@@ -38,7 +36,9 @@ impl Scorer {
         for (one, recorded) in prepared.into_iter().zip(recorded) {
             self.count(&one.record, recorded);
             // A repeat may be the second life of a batch whose questions were never sent: ask again, answers are idempotent.
-            if let (RecordState::Awaiting { judge, .. }, Recorded::First | Recorded::Repeat) = (&one.record.state, recorded) {
+            if let (RecordState::Awaiting { judge, .. }, Recorded::First | Recorded::Repeat) =
+                (&one.record.state, recorded)
+            {
                 let questions = open.entry(judge.clone()).or_default();
                 questions.extend(one.questions.into_iter().map(|question| (question.digest, question)));
             }

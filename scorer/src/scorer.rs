@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use regatta_backends::{BlobError, Consumer, Delivery, Ledger, LedgerError, Queue, QueueError, Receipt};
 use regatta_catalog::{Catalog, CatalogError};
-use regatta_proto::{Clock, CostSum, Digest, ModelRef, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError};
+use regatta_proto::{
+    Clock, CostSum, Digest, ModelRef, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

@@ -1,0 +1,68 @@
+//! The official WorFBench data, whole: what a perfect answer scores under the official evaluator, and that no item is lost.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use regatta_tests::regatta::{finish, regatta, shared, skipped, workspace};
+use serde_json::Value;
+
+/// Task, items, and the mean f1 of a verbatim copy of the gold: chain and graph, by the official evaluator with all-MiniLM-L6-v2.
+/// The gold does not score 1 everywhere: long golds keep START and END, golds with many orders are cut off, repeated nodes tie.
+const CEILING: [(&str, usize, f64, f64); 9] = [
+    ("wikihow", 262, 0.9382, 0.9879),
+    ("toolbench", 114, 0.9772, 0.9971),
+    ("toolalpaca", 93, 0.9978, 1.0),
+    ("lumos", 489, 0.9965, 0.9960),
+    ("alfworld", 312, 0.9384, 0.9989),
+    ("webshop", 133, 1.0, 1.0),
+    ("os", 20, 1.0, 1.0),
+    ("seal_tools", 223, 0.8962, 0.9942),
+    ("intercodesql", 500, 0.9982, 1.0),
+];
+
+/// The local model directory, if it can be had.
+async fn minilm() -> Option<PathBuf> {
+    let output = tokio::process::Command::new(workspace().join("tests/fixtures/minilm.sh")).output().await.unwrap();
+    let directory = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !directory.is_empty()).then(|| PathBuf::from(directory))
+}
+
+#[tokio::test]
+async fn the_oracle_scores_exactly_the_ceiling_on_all_2146_items() {
+    let test = "the_oracle_scores_exactly_the_ceiling_on_all_2146_items";
+    let Some(shared) = shared(test) else { return };
+    let Some(minilm) = minilm().await else {
+        skipped(test, "the MiniLM model cannot be had; set REGATTA_MINILM to its directory");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let data = format!("worfbench={}", shared.join("benchmarks/worfbench/data").display());
+    let mut command = regatta().unwrap();
+    command.args(["run", "examples/worfbench.yaml", "--data", &data, "--output"]).arg(folder.path());
+    command.env("REGATTA_MINILM", &minilm);
+    let output = finish(command).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let results = std::fs::read_to_string(folder.path().join("results.jsonl")).unwrap();
+    let mut oracle: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut lines = 0;
+    for line in results.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["outcome"], "measured");
+        lines += 1;
+        if line["model"] == "sim/oracle" {
+            let official = &line["scores"]["official"];
+            let scores = (official["f1_chain"].as_f64().unwrap(), official["f1_graph"].as_f64().unwrap());
+            oracle.entry(line["task"].as_str().unwrap().to_owned()).or_default().push(scores);
+        }
+    }
+    assert_eq!(lines, 2 * 2146, "every item of both models is accounted for");
+    for (task, items, chain, graph) in CEILING {
+        let scores = &oracle[task];
+        let mean = |of: fn(&(f64, f64)) -> f64| scores.iter().map(of).sum::<f64>() / scores.len() as f64;
+        assert_eq!(scores.len(), items, "{task}");
+        assert!((mean(|score| score.0) - chain).abs() <= 5e-5, "{task}: chain {}", mean(|score| score.0));
+        assert!((mean(|score| score.1) - graph).abs() <= 5e-5, "{task}: graph {}", mean(|score| score.1));
+    }
+}
