@@ -2,7 +2,7 @@
 --
 -- Timestamps are nanoseconds since 1970, money is nano-dollars, digests are 32 bytes. A sweep is referred to by its number,
 -- which keeps keys small. Tables that grow with sessions have no foreign keys: every writer updates the cell's row in the same
--- transaction and fails when there is none.
+-- transaction and fails when there is none. Nor do their checks say IN, for which SQLite fills a table of its own at each row.
 
 CREATE TABLE sweeps (
     number        INTEGER PRIMARY KEY,
@@ -66,10 +66,11 @@ CREATE TABLE attempts (
     id            TEXT    NOT NULL,
     number        INTEGER NOT NULL,
     worker        TEXT    NOT NULL,
-    state         TEXT    NOT NULL CHECK (state IN ('open', 'recorded', 'waste', 'handed_over', 'lost')),
+    state         TEXT    NOT NULL CHECK (
+        state = 'recorded' OR state = 'open' OR state = 'waste' OR state = 'handed_over' OR state = 'lost'),
     started_at_ns INTEGER NOT NULL,
     ended_at_ns   INTEGER,
-    outcome       TEXT    CHECK (outcome IN ('measured', 'model_failure', 'not_measured')),
+    outcome       TEXT    CHECK (outcome = 'measured' OR outcome = 'model_failure' OR outcome = 'not_measured'),
     cause         TEXT,
     input         INTEGER NOT NULL,
     cached_input  INTEGER NOT NULL,
@@ -97,8 +98,8 @@ CREATE TABLE sessions (
     item_id TEXT    NOT NULL,
     task    TEXT    NOT NULL,
     attempt TEXT    NOT NULL, -- the attempt that counts
-    state   TEXT    NOT NULL CHECK (state IN ('settled', 'awaiting')),
-    outcome TEXT    NOT NULL CHECK (outcome IN ('measured', 'model_failure', 'not_measured')),
+    state   TEXT    NOT NULL CHECK (state = 'settled' OR state = 'awaiting'),
+    outcome TEXT    NOT NULL CHECK (outcome = 'measured' OR outcome = 'model_failure' OR outcome = 'not_measured'),
     cause   TEXT,
     scores  TEXT,
     served  TEXT    NOT NULL,
@@ -116,7 +117,7 @@ CREATE TABLE awaiting (
     questions  BLOB    NOT NULL, -- digests, one after the other
     transcript BLOB    NOT NULL,
     PRIMARY KEY (sweep, cell, item)
-) STRICT, WITHOUT ROWID;
+) STRICT; -- with a rowid: in an index such long rows would spill over to pages of their own
 
 -- The same, from question to session.
 CREATE TABLE awaiting_questions (

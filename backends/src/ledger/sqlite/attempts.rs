@@ -7,13 +7,25 @@ use regatta_proto::{
     Attempt, AttemptId, Cause, CellIndex, CostSum, ItemIndex, OpenAttempt, Outcome, SessionKey, SweepId, Usage,
     WorkerId,
 };
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{CachedStatement, OptionalExtension, Row, Transaction, params};
 
 use super::planning::number;
 use super::thread::Fault;
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
 use crate::ledger::counters::{AttemptWrite, Before, Delta, Spent, hands_over};
 use crate::ledger::{AttemptRow, AttemptState, LedgerError, TranscriptRef};
+
+/// What follows `INSERT`, in the order in which [`write_row`] binds.
+macro_rules! attempt_columns {
+    () => {
+        " INTO attempts
+             (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
+              input, cached_input, output, reasoning, known, unknown_calls, at_most,
+              calls, retries, latency_us, segment, line)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+                 ?22, ?23)"
+    };
+}
 
 /// Counter changes of a call, written once a cell at its end.
 #[derive(Debug, Default)]
@@ -110,16 +122,20 @@ fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<Spent> {
     })
 }
 
+/// Inserts an attempt unless it is there, and says whether it did.
+pub(super) fn insert(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<bool, Fault> {
+    let statement = concat!("INSERT OR IGNORE", attempt_columns!());
+    Ok(write_row(tx.prepare_cached(statement)?, row)? == 1)
+}
+
 /// Inserts or replaces an attempt.
 pub(super) fn put(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<(), Fault> {
-    let mut put = tx.prepare_cached(
-        "INSERT OR REPLACE INTO attempts
-             (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
-              input, cached_input, output, reasoning, known, unknown_calls, at_most,
-              calls, retries, latency_us, segment, line)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
-    )?;
-    put.execute(params![
+    write_row(tx.prepare_cached(concat!("INSERT OR REPLACE", attempt_columns!()))?, row)?;
+    Ok(())
+}
+
+fn write_row(mut statement: CachedStatement<'_>, row: &AttemptWrite<'_>) -> Result<usize, Fault> {
+    Ok(statement.execute(params![
         row.place.sweep,
         row.place.cell,
         row.place.item,
@@ -143,8 +159,7 @@ pub(super) fn put(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<(), Fa
         row.latency_us,
         row.transcript.map(|transcript| transcript.segment.as_str()),
         row.transcript.map(|transcript| transcript.line),
-    ])?;
-    Ok(())
+    ])?)
 }
 
 pub(super) fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Result<(), Fault> {

@@ -20,6 +20,10 @@ const CACHED_STATEMENTS: usize = 128;
 /// Pages are kept in memory up to this many KiB (negative by SQLite's convention).
 const CACHE_KIB: i64 = -32 * 1024;
 
+/// Pages that the write-ahead log gathers before they are copied to the database (16 MiB): pages written again and again, as
+/// those of the counters, are then copied once.
+const CHECKPOINT_PAGES: i64 = 4096;
+
 /// Opens or creates the ledger in the file `path`.
 pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     let failed = |source: StoreError| LedgerError::Open { location: path.display().to_string(), source };
@@ -48,6 +52,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "cache_size", CACHE_KIB)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
     Ok(connection)
 }

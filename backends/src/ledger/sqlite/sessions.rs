@@ -1,10 +1,10 @@
 //! Sessions: recorded, settled, read, reopened.
 
 use regatta_proto::{Cause, CellIndex, ItemIndex, Outcome, SweepId};
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Row, Transaction, params};
 use serde_json::Value;
 
-use super::attempts::{Deltas, before, put};
+use super::attempts::{self, Deltas};
 use super::planning::number;
 use super::thread::Fault;
 use crate::ledger::columns::{
@@ -20,28 +20,46 @@ pub(super) fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<
     let mut results = Vec::with_capacity(records.len());
     for record in records {
         let place = deltas.place(tx, &record.key)?;
-        let before = before(tx, place, &record.attempt.id)?;
-        let result = classify(before, is_there(tx, place)?);
-        results.push(result);
-        let state = match result {
-            Recorded::Repeat => continue,
-            Recorded::Waste => AttemptState::Waste,
-            Recorded::First => AttemptState::Recorded,
-        };
-        let row = AttemptWrite::reported(place, state, record)?;
-        put(tx, &row)?;
-        let delta = deltas.of(place.sweep, place.cell);
-        delta.attempt(before, row.as_before());
-        if result == Recorded::First {
-            delta.recorded += 1;
-            if matches!(record.state, RecordState::Settled { .. }) {
-                delta.settled(&record.outcome);
-            }
-            insert(tx, place, record)?;
-        }
+        results.push(record_one(tx, &mut deltas, place, record)?);
     }
     deltas.write(tx)?;
     Ok(results)
+}
+
+fn record_one(
+    tx: &Transaction<'_>,
+    deltas: &mut Deltas,
+    place: Place,
+    record: &SessionRecord,
+) -> Result<Recorded, Fault> {
+    let is_there = is_there(tx, place)?;
+    let row = |result| {
+        let state = if result == Recorded::First { AttemptState::Recorded } else { AttemptState::Waste };
+        AttemptWrite::reported(place, state, record)
+    };
+    // Nearly all attempts are new; looking for what is stored about them first would cost as much as storing them.
+    let mut before = None;
+    let mut result = classify(before, is_there);
+    let mut written = row(result)?;
+    if !attempts::insert(tx, &written)? {
+        before = attempts::before(tx, place, &record.attempt.id)?;
+        result = classify(before, is_there);
+        if result == Recorded::Repeat {
+            return Ok(result);
+        }
+        written = row(result)?;
+        attempts::put(tx, &written)?;
+    }
+    let delta = deltas.of(place.sweep, place.cell);
+    delta.attempt(before, written.as_before());
+    if result == Recorded::First {
+        delta.recorded += 1;
+        if matches!(record.state, RecordState::Settled { .. }) {
+            delta.settled(&record.outcome);
+        }
+        insert(tx, place, record)?;
+    }
+    Ok(result)
 }
 
 fn is_there(tx: &Transaction<'_>, place: Place) -> Result<bool, Fault> {
@@ -97,54 +115,67 @@ fn insert(tx: &Transaction<'_>, place: Place, record: &SessionRecord) -> Result<
 pub(super) fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> Result<u64, Fault> {
     let mut deltas = Deltas::default();
     let mut settled = 0;
-    let mut update = tx.prepare_cached(
-        "UPDATE sessions SET state = 'settled', scores = ?4,
-             cause = iif(?5 IS NULL, cause, ?6), outcome = coalesce(?5, outcome)
-         WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state = 'awaiting' RETURNING outcome, cause",
-    )?;
     for settlement in settlements {
         let place = deltas.place(tx, &settlement.key)?;
-        let (scores, cause) = match &settlement.result {
-            SettlementResult::Scored(Value::Null) => (None, None),
-            SettlementResult::Scored(scores) => (Some(stored_json(scores, "scores")?), None),
-            SettlementResult::NotMeasured(cause) => (None, Some(*cause)),
+        let Some(waiting) = waiting(tx, place)? else { continue };
+        let (outcome, scores) = match &settlement.result {
+            SettlementResult::Scored(Value::Null) => (waiting.outcome, None),
+            SettlementResult::Scored(scores) => (waiting.outcome, Some(stored_json(scores, "scores")?)),
+            SettlementResult::NotMeasured(cause) => (Outcome::NotMeasured { cause: *cause }, None),
         };
-        let changed = cause.map(|cause| Outcome::NotMeasured { cause });
-        let row: Option<(String, Option<String>)> = update
-            .query_row(
-                params![
-                    place.sweep,
-                    place.cell,
-                    place.item,
-                    scores,
-                    changed.as_ref().map(Outcome::as_str),
-                    cause.map(Cause::as_str),
-                ],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .optional()?;
-        let Some((kind, stored_cause)) = row else { continue };
-        settled += 1;
-        deltas.of(place.sweep, place.cell).settled(&outcome(&kind, stored_cause.as_deref())?);
-        if !cause.is_some_and(keeps_transcript) {
-            forget(tx, place)?;
+        tx.prepare_cached(
+            "UPDATE sessions SET state = 'settled', outcome = ?4, cause = ?5, scores = ?6
+             WHERE sweep = ?1 AND cell = ?2 AND item = ?3",
+        )?
+        .execute(params![
+            place.sweep,
+            place.cell,
+            place.item,
+            outcome.as_str(),
+            outcome.cause().map(Cause::as_str),
+            scores,
+        ])?;
+        if !outcome.cause().is_some_and(keeps_transcript) {
+            forget(tx, place, &waiting.questions)?;
         }
+        deltas.of(place.sweep, place.cell).settled(&outcome);
+        settled += 1;
     }
-    drop(update);
     deltas.write(tx)?;
     Ok(settled)
 }
 
+/// A session that waits.
+struct Waiting {
+    outcome: Outcome,
+    questions: Vec<u8>,
+}
+
+/// Read before it is changed, because `RETURNING` would open a table of its own for each row.
+fn waiting(tx: &Transaction<'_>, place: Place) -> Result<Option<Waiting>, Fault> {
+    let mut select = tx.prepare_cached(
+        "SELECT s.outcome, s.cause, w.questions FROM sessions s
+         LEFT JOIN awaiting w ON w.sweep = ?1 AND w.cell = ?2 AND w.item = ?3
+         WHERE s.sweep = ?1 AND s.cell = ?2 AND s.item = ?3 AND s.state = 'awaiting'",
+    )?;
+    let mut rows = select.query(params![place.sweep, place.cell, place.item])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let kind = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+    let cause = row.get_ref(1)?.as_str_or_null().map_err(rusqlite::Error::from)?;
+    Ok(Some(Waiting { outcome: outcome(kind, cause)?, questions: row.get::<_, Option<_>>(2)?.unwrap_or_default() }))
+}
+
 /// Removes what a settled session waited for.
-fn forget(tx: &Transaction<'_>, place: Place) -> Result<(), Fault> {
-    let mut delete =
-        tx.prepare_cached("DELETE FROM awaiting WHERE sweep = ?1 AND cell = ?2 AND item = ?3 RETURNING questions")?;
-    let questions: Option<Vec<u8>> =
-        delete.query_row(params![place.sweep, place.cell, place.item], |row| row.get(0)).optional()?;
+fn forget(tx: &Transaction<'_>, place: Place, questions: &[u8]) -> Result<(), Fault> {
+    tx.prepare_cached("DELETE FROM awaiting WHERE sweep = ?1 AND cell = ?2 AND item = ?3")?.execute(params![
+        place.sweep,
+        place.cell,
+        place.item
+    ])?;
     let mut delete = tx.prepare_cached(
         "DELETE FROM awaiting_questions WHERE sweep = ?1 AND question = ?2 AND cell = ?3 AND item = ?4",
     )?;
-    for question in questions.unwrap_or_default().chunks(DIGEST_LENGTH) {
+    for question in questions.chunks(DIGEST_LENGTH) {
         delete.execute(params![place.sweep, question, place.cell, place.item])?;
     }
     Ok(())
