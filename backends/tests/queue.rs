@@ -1,6 +1,7 @@
 //! What every queue does, checked with the one in memory and with RabbitMQ; then what only a broker can do.
 //!
 //! `REGATTA_TEST_AMQP_URL` names a running broker; otherwise a private one is started.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's own steps fail the test")]
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -403,6 +404,19 @@ async fn an_unreachable_broker_is_an_error_after_the_connect_timeout() {
     assert!(matches!(&error, QueueError::Connect { address, .. } if address == "127.0.0.1:1"), "{error}");
     let error = Queue::connect(RabbitMqConfig::new("http://x", "p")).await.unwrap_err();
     assert!(matches!(&error, QueueError::BadUrl { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn tls_with_a_broker_that_speaks_none_is_an_error() {
+    within(async {
+        let url = broker_url().await.replace("amqp://", "amqps://");
+        let config = RabbitMqConfig { connect_timeout: Duration::from_millis(1), ..RabbitMqConfig::new(url, "p") };
+        let error = Queue::connect(config).await.unwrap_err();
+        assert!(matches!(&error, QueueError::Connect { .. }), "{error}");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("InvalidContentType") || cause.contains("corrupt message"), "{cause}");
+    })
+    .await;
 }
 
 /// The whole point of confirms and redeliveries: nothing is lost when the broker dies, and nobody has to be told.

@@ -115,7 +115,7 @@ fn read(path: &Path) -> Result<Option<Bytes>, BlobError> {
     let open = || -> io::Result<Option<(File, u64)>> {
         let Some(file) = found(File::open(path))? else { return Ok(None) };
         let metadata = file.metadata()?;
-        Ok(metadata.is_file().then(|| (file, metadata.len())))
+        Ok(metadata.is_file().then_some((file, metadata.len())))
     };
     let Some((file, size)) = open().map_err(failed("read", path))? else { return Ok(None) };
     if size > OBJECT_BYTES_MAX {

@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Shared;
 use super::backoff::Backoff;
 use super::lane::{Lane, RabbitMqReceipt};
+use super::link::in_time;
 use crate::queue::{Delivery, QueueError, Receipt};
 
 /// The reader's end.
@@ -89,7 +90,12 @@ type Subscription = (Arc<Lane>, lapin::Consumer);
 
 impl Subscriber {
     async fn subscribe(&self) -> Result<Subscription, QueueError> {
-        let failed = || QueueError::broker(format!("consume {:?}", self.queue.as_str()));
+        let action = format!("consume {:?}", self.queue.as_str());
+        in_time(&action, self.try_subscribe(&action)).await
+    }
+
+    async fn try_subscribe(&self, action: &str) -> Result<Subscription, QueueError> {
+        let failed = || QueueError::broker(action);
         let channel = self.shared.consuming.channel().await.map_err(failed())?;
         self.shared.topology.declare_work_queue(&channel, &self.queue).await?;
         channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;

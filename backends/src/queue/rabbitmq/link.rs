@@ -7,8 +7,13 @@ use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties, ErrorKind};
 use tokio::sync::Mutex;
 
+use crate::queue::QueueError;
+
 /// A broker that does not answer within this time is as good as gone.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What is asked of a broker may have to wait for an election, but not longer than this.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A dead peer is noticed after two of these, in seconds, unless the URL says otherwise.
 const HEARTBEAT_S: u16 = 20;
@@ -69,6 +74,20 @@ impl Link {
         if let Some(connection) = self.connection.lock().await.take() {
             // A connection that is broken already needs no closing.
             let _ = connection.close(200, "OK".into()).await;
+        }
+    }
+}
+
+/// Bounds what a broker may take to answer: it keeps one waiting for as long as a queue has no leader.
+pub(super) async fn in_time<T>(
+    action: &str,
+    work: impl Future<Output = Result<T, QueueError>>,
+) -> Result<T, QueueError> {
+    match tokio::time::timeout(ANSWER_TIMEOUT, work).await {
+        Ok(result) => result,
+        Err(_) => {
+            let silent = io::Error::new(io::ErrorKind::TimedOut, "no answer from the broker");
+            Err(QueueError::broker(action)(silent.into()))
         }
     }
 }

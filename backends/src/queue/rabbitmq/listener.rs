@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::backoff::Backoff;
+use super::link::in_time;
 use crate::queue::{Controls, QueueError};
 
 /// Broadcasts kept for a listener that does not read; each supersedes those before.
@@ -32,8 +33,14 @@ pub(super) async fn listen(shared: Arc<Shared>) -> Result<Controls, QueueError> 
     Ok(controls)
 }
 
+const LISTEN: &str = "listen to broadcasts";
+
 async fn subscribe(shared: &Shared) -> Result<(lapin::Channel, lapin::Consumer), QueueError> {
-    let failed = || QueueError::broker("listen to broadcasts");
+    in_time(LISTEN, try_subscribe(shared)).await
+}
+
+async fn try_subscribe(shared: &Shared) -> Result<(lapin::Channel, lapin::Consumer), QueueError> {
+    let failed = || QueueError::broker(LISTEN);
     let channel = shared.consuming.channel().await.map_err(failed())?;
     shared.topology.declare_control(&channel).await?;
     let mut arguments = FieldTable::default();

@@ -20,7 +20,7 @@ pub(super) use lane::RabbitMqReceipt;
 use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
 use lapin::uri::AMQPUri;
-use link::{Link, is_missing, is_passing};
+use link::{Link, in_time, is_missing, is_passing};
 use publisher::{Outbox, Publisher, Route};
 use regatta_proto::{Control, Job, Report, wire};
 use serde::Serialize;
@@ -84,7 +84,7 @@ impl RabbitMqQueue {
 
     pub(super) async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
         let channel = self.shared.channel("declare a queue").await?;
-        self.shared.topology.declare_jobs(&channel, queue).await
+        in_time("declare a queue", self.shared.topology.declare_jobs(&channel, queue)).await
     }
 
     pub(super) async fn publish_jobs(&self, queue: &str, jobs: &[Job]) -> Result<(), QueueError> {
@@ -149,24 +149,30 @@ impl Shared {
     async fn first_contact(&self, deadline: Instant) -> Result<(), QueueError> {
         let mut backoff = Backoff::new(self.seed, "connect");
         loop {
-            let failed = match self.consuming.channel().await {
-                Ok(channel) => return self.topology.declare_all(&channel).await,
-                Err(error) => error,
-            };
+            let Err(error) = in_time("declare what all share", self.greet()).await else { return Ok(()) };
             let next_try = Instant::now() + backoff.next();
-            if next_try >= deadline || !is_passing(&failed) {
-                return Err(QueueError::Connect { address: self.consuming.address(), source: Box::new(failed) });
+            if next_try >= deadline || !may_pass(&error) {
+                return Err(error);
             }
-            tracing::warn!(address = self.consuming.address(), error = %failed, "failed to reach the broker; trying again");
+            tracing::warn!(error = &error as &dyn std::error::Error, "failed to reach the broker; trying again");
             tokio::time::sleep_until(next_try).await;
         }
+    }
+
+    async fn greet(&self) -> Result<(), QueueError> {
+        let channel = self
+            .consuming
+            .channel()
+            .await
+            .map_err(|error| QueueError::Connect { address: self.consuming.address(), source: Box::new(error) })?;
+        self.topology.declare_all(&channel).await
     }
 
     /// Publishes over one connection after another.
     async fn keep_publishing(&self, link: &Link, mut outbox: Outbox) {
         let mut backoff = Backoff::new(self.seed, "publish");
         while !outbox.is_finished() {
-            match self.publishing_channel(link).await {
+            match in_time("open a publishing channel", self.publishing_channel(link)).await {
                 Ok(channel) => {
                     backoff.reset();
                     match outbox.publish_on(&channel).await {
@@ -200,13 +206,17 @@ impl Shared {
     }
 
     async fn ready_messages(&self, queue: ShortString) -> Result<u64, QueueError> {
-        let channel = self.channel("ask for the length of a queue").await?;
-        let options = QueueDeclareOptions::durable().passive();
-        match channel.queue_declare(queue.clone(), options, FieldTable::default()).await {
-            Ok(found) => Ok(u64::from(found.message_count())),
-            Err(error) if is_missing(&error) => Err(QueueError::NoSuchQueue { queue: queue.to_string() }),
-            Err(error) => Err(QueueError::broker(format!("ask for the length of {:?}", queue.as_str()))(error)),
-        }
+        let action = format!("ask for the length of {:?}", queue.as_str());
+        let channel = self.channel(&action).await?;
+        let asked = async {
+            let options = QueueDeclareOptions::durable().passive();
+            match channel.queue_declare(queue.clone(), options, FieldTable::default()).await {
+                Ok(found) => Ok(u64::from(found.message_count())),
+                Err(error) if is_missing(&error) => Err(QueueError::NoSuchQueue { queue: queue.to_string() }),
+                Err(error) => Err(QueueError::broker(action.as_str())(error)),
+            }
+        };
+        in_time(&action, asked).await
     }
 
     fn encode<T: Serialize>(&self, queue: &str, messages: &[T]) -> Result<Vec<Bytes>, QueueError> {
@@ -220,5 +230,13 @@ impl Shared {
             Ok(body)
         };
         messages.iter().map(one).collect()
+    }
+}
+
+/// Whether trying again may help.
+fn may_pass(error: &QueueError) -> bool {
+    match error {
+        QueueError::Connect { source, .. } | QueueError::Broker { source, .. } => is_passing(source),
+        _ => false,
     }
 }

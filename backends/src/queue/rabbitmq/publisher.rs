@@ -2,6 +2,7 @@
 //! connection left unknown.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use lapin::options::BasicPublishOptions;
 use lapin::types::ShortString;
 use lapin::{BasicProperties, Channel, Confirmation};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::queue::QueueError;
 
@@ -53,7 +55,7 @@ impl Publisher {
     /// A publisher and the task's end of it.
     pub(super) fn new(timeout: Duration) -> (Self, Outbox) {
         let (requests, incoming) = mpsc::channel(WAITING_REQUESTS);
-        (Self { requests, timeout }, Outbox::new(incoming))
+        (Self { requests, timeout }, Outbox::new(incoming, timeout))
     }
 
     /// Returns when all are confirmed.
@@ -88,6 +90,7 @@ pub(super) struct Outbox {
     sent: BTreeMap<u64, Message>,
     sent_bytes: usize,
     messages_seen: u64,
+    timeout: Duration,
 }
 
 struct Caller {
@@ -100,12 +103,14 @@ struct Message {
     caller: u64,
     route: Arc<Route>,
     body: Bytes,
+    /// When it was sent last.
+    sent_at: Option<Instant>,
 }
 
 type Fate = (u64, lapin::Result<Confirmation>);
 
 impl Outbox {
-    fn new(incoming: mpsc::Receiver<Request>) -> Self {
+    fn new(incoming: mpsc::Receiver<Request>, timeout: Duration) -> Self {
         Self {
             incoming,
             callers: HashMap::new(),
@@ -114,6 +119,7 @@ impl Outbox {
             sent: BTreeMap::new(),
             sent_bytes: 0,
             messages_seen: 0,
+            timeout,
         }
     }
 
@@ -139,7 +145,14 @@ impl Outbox {
             if !self.backlog.is_empty() && self.has_room() {
                 continue;
             }
+            // A queue without a leader confirms nothing. Its messages must not fill the window for ever: a new channel, on which
+            // those that nobody waits for any more are not sent again, sets the others going.
+            let oldest = self.sent.first_key_value().and_then(|(_, message)| message.sent_at);
+            let overdue = tokio::time::sleep_until(oldest.unwrap_or_else(Instant::now) + self.timeout);
             tokio::select! {
+                () = overdue, if oldest.is_some() => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "a message was not confirmed in time").into());
+                }
                 request = self.incoming.recv(), if self.backlog.is_empty() => match request {
                     Some(request) => self.accept(request),
                     None if self.sent.is_empty() => return Ok(()),
@@ -165,7 +178,8 @@ impl Outbox {
         self.callers.insert(caller, Caller { unconfirmed: request.bodies.len(), done: request.done });
         for body in request.bodies {
             self.messages_seen += 1;
-            self.backlog.push_back((self.messages_seen, Message { caller, route: Arc::clone(&request.route), body }));
+            let route = Arc::clone(&request.route);
+            self.backlog.push_back((self.messages_seen, Message { caller, route, body, sent_at: None }));
         }
     }
 
@@ -176,10 +190,11 @@ impl Outbox {
     /// Moves one message from the backlog to those on their way. What nobody waits for any more is not sent.
     fn next_to_send(&mut self) -> Option<(u64, Message)> {
         while self.has_room() {
-            let (position, message) = self.backlog.pop_front()?;
+            let (position, mut message) = self.backlog.pop_front()?;
             match self.callers.get(&message.caller) {
                 Some(caller) if !caller.done.is_closed() => {
                     self.sent_bytes += message.body.len();
+                    message.sent_at = Some(Instant::now());
                     self.sent.insert(position, message.clone());
                     return Some((position, message));
                 }
@@ -206,9 +221,9 @@ impl Outbox {
                 }
                 Ok(Confirmation::Nack(returned)) => {
                     missing.extend(returned.map(|returned| returned.routing_key.clone()));
-                    broken = Some(std::io::Error::other("the broker refused a message (nack)").into());
+                    broken = Some(io::Error::other("the broker refused a message (nack)").into());
                 }
-                Ok(Confirmation::NotRequested) => broken = Some(std::io::Error::other("confirms are off").into()),
+                Ok(Confirmation::NotRequested) => broken = Some(io::Error::other("confirms are off").into()),
                 Err(error) => broken = Some(error),
             }
         }
