@@ -2,7 +2,7 @@
 
 use regatta_catalog::Sweep;
 use regatta_llm::Endpoint;
-use regatta_proto::{AttemptId, JudgeJob, JudgeOutcome};
+use regatta_proto::{AttemptId, CostSum, JudgeJob, JudgeOutcome, Usage};
 use tokio_util::sync::CancellationToken;
 
 /// Asks the judge. `None` when interrupted: the questions go to another worker.
@@ -27,4 +27,19 @@ pub(crate) async fn answer(
         usage: answers.usage,
         cost: answers.cost,
     })
+}
+
+/// None of the questions can be asked, and why.
+pub(crate) fn unanswered(job: JudgeJob, attempt: AttemptId, reason: &str) -> JudgeOutcome {
+    JudgeOutcome {
+        sweep: job.sweep,
+        lock: job.lock,
+        judge: job.judge,
+        served: String::new(),
+        verdicts: Vec::new(),
+        unanswered: job.questions.into_iter().map(|asked| (asked, reason.to_owned())).collect(),
+        attempt,
+        usage: Usage::default(),
+        cost: CostSum::default(),
+    }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use regatta_backends::{Queue, QueueError, Receipt};
 use regatta_proto::{Job, Report};
 use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::WorkerMetrics;
 
@@ -13,6 +15,29 @@ const BATCH: usize = 512;
 /// Entries that may wait; sessions stop ending when the broker does not keep up.
 const WAITING: usize = 4096;
 
+/// A delivery's receipt, counted among those that its consumer must outlive.
+pub(crate) struct Held {
+    receipt: Receipt,
+    counted: TaskTrackerToken,
+}
+
+impl Held {
+    /// Counts `receipt` among `unsettled` until it is settled.
+    pub(crate) fn new(receipt: Receipt, unsettled: &TaskTracker) -> Self {
+        Self { receipt, counted: unsettled.token() }
+    }
+
+    pub(crate) async fn ack(self) {
+        self.receipt.ack().await;
+        drop(self.counted);
+    }
+
+    pub(crate) async fn hand_back(self) {
+        self.receipt.hand_back().await;
+        drop(self.counted);
+    }
+}
+
 /// What one job has led to.
 pub(crate) struct Parcel {
     /// For the scorers.
@@ -20,7 +45,7 @@ pub(crate) struct Parcel {
     /// For another worker: the queue and the continuation.
     pub(crate) job: Option<(String, Job)>,
     /// The job's delivery, acknowledged once all the above is confirmed.
-    pub(crate) receipt: Option<Receipt>,
+    pub(crate) receipt: Option<Held>,
 }
 
 /// Where sessions leave their parcels.
@@ -51,7 +76,7 @@ impl Outbox {
 
 async fn publish(queue: &Queue, metrics: &WorkerMetrics, parcels: impl Iterator<Item = Parcel>) {
     let mut reports = Vec::new();
-    let mut receipts = Vec::new();
+    let mut receipts: Vec<Held> = Vec::new();
     let mut jobs: BTreeMap<String, Vec<Job>> = BTreeMap::new();
     for parcel in parcels {
         reports.extend(parcel.reports);
@@ -61,7 +86,12 @@ async fn publish(queue: &Queue, metrics: &WorkerMetrics, parcels: impl Iterator<
         }
     }
     match confirm(queue, jobs, reports).await {
-        Ok(()) => Receipt::ack_all(receipts).await,
+        Ok(()) => {
+            let (receipts, counted): (Vec<Receipt>, Vec<TaskTrackerToken>) =
+                receipts.into_iter().map(|held| (held.receipt, held.counted)).unzip();
+            Receipt::ack_all(receipts).await;
+            drop(counted);
+        }
         Err(error) => {
             metrics.reports_lost.inc();
             tracing::error!(%error, jobs = receipts.len(), "failed to publish reports; their jobs will be delivered again");

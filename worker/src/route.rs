@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use regatta_backends::{Consumer, Delivery, Queue, QueueError, Receipt};
+use regatta_backends::{Consumer, Delivery, Queue, QueueError};
 use regatta_catalog::Sweep;
 use regatta_llm::{Endpoint, SessionTag};
 use regatta_proto::{Cause, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome, Transcript};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::judging::answer;
-use crate::outbox::{Outbox, Parcel};
+use crate::judging::{answer, unanswered};
+use crate::outbox::{Held, Outbox, Parcel};
 use crate::session::{Ended, Session};
-use crate::worker::Shared;
+use crate::worker::{Shared, Unreadable};
 
 /// Jobs taken per concurrent call: those that wait for a retry hold a delivery but no permit, and must not starve the others.
 const TAKEN_PER_PERMIT: u32 = 2;
@@ -57,7 +57,9 @@ struct Line {
     outbox: Outbox,
 }
 
+/// Receipts are void without their consumer, so it is kept until the last of them is settled.
 async fn consume(mut consumer: Consumer<Job>, line: Arc<Line>, stop: CancellationToken, sessions: TaskTracker) {
+    let unsettled = TaskTracker::new();
     loop {
         let delivery = tokio::select! {
             biased;
@@ -66,14 +68,19 @@ async fn consume(mut consumer: Consumer<Job>, line: Arc<Line>, stop: Cancellatio
         };
         let Some(delivery) = delivery else { break };
         let line = line.clone();
-        sessions.spawn(async move { line.handle(delivery).await });
+        let Delivery { message, redeliveries, receipt } = delivery;
+        let held = Held::new(receipt, &unsettled);
+        sessions.spawn(async move { line.handle(message, redeliveries, held).await });
     }
     consumer.stop();
+    // The outbox ends when nobody can leave anything in it.
+    drop(line);
+    unsettled.close();
+    unsettled.wait().await;
 }
 
 impl Line {
-    async fn handle(&self, delivery: Delivery<Job>) {
-        let Delivery { message, redeliveries, receipt } = delivery;
+    async fn handle(&self, message: Job, redeliveries: u32, receipt: Held) {
         if redeliveries > 0 {
             self.shared.metrics.redeliveries.inc();
         }
@@ -90,7 +97,7 @@ impl Line {
         self.shared.metrics.in_flight.dec();
     }
 
-    async fn run(&self, job: SessionJob, redeliveries: u32, receipt: Receipt) {
+    async fn run(&self, job: SessionJob, redeliveries: u32, receipt: Held) {
         let shared = &self.shared;
         let SessionJob { key, lock, attempt: first, mut transcript } = job;
         let number = first.saturating_add(redeliveries);
@@ -103,8 +110,9 @@ impl Line {
             }
         };
         let ended = match shared.sweep(&lock).await {
-            Some(sweep) => self.drive(&sweep, &key, &open, &mut transcript).await,
-            None => internal(),
+            Ok(sweep) => self.drive(&sweep, &key, &open, &mut transcript).await,
+            Err(Unreadable::Interrupted) => Ended::Interrupted,
+            Err(Unreadable::Damaged) => internal(),
         };
         let (usage, cost) = transcript.spent_by(number);
         let attempt = open.close(shared.clock.now());
@@ -163,16 +171,17 @@ impl Line {
         driving.await
     }
 
-    async fn judge(&self, job: JudgeJob, receipt: Receipt) {
+    async fn judge(&self, job: JudgeJob, receipt: Held) {
         let Ok(id) = self.shared.attempts.next_id() else {
             receipt.hand_back().await;
             return;
         };
-        let Some(sweep) = self.shared.sweep(&job.lock).await else {
-            receipt.hand_back().await;
-            return;
+        let outcome = match self.shared.sweep(&job.lock).await {
+            Ok(sweep) => answer(&self.endpoint, &sweep, job, id, &self.shared.interrupt).await,
+            Err(Unreadable::Interrupted) => None,
+            Err(Unreadable::Damaged) => Some(unanswered(job, id, "the sweep of the questions cannot be read")),
         };
-        match answer(&self.endpoint, &sweep, job, id, &self.shared.interrupt).await {
+        match outcome {
             Some(outcome) => {
                 let parcel = Parcel { reports: vec![Report::Judge(outcome)], job: None, receipt: Some(receipt) };
                 self.outbox.leave(parcel).await;

@@ -51,6 +51,14 @@ pub struct Worker {
     call_metrics: Arc<CallMetrics>,
 }
 
+/// Why a job's sweep could not be read.
+pub(crate) enum Unreadable {
+    /// This process leaves; another may have more luck.
+    Interrupted,
+    /// It stayed away, or is damaged.
+    Damaged,
+}
+
 /// What all sessions of the process share.
 pub(crate) struct Shared {
     pub(crate) attempts: Attempts,
@@ -68,25 +76,24 @@ impl Shared {
         self.cancelled.read().unwrap_or_else(PoisonError::into_inner).contains(sweep)
     }
 
-    /// The sweep of a job. Waits out a blob store that is away for a while; `None` when it stays away or the sweep is damaged.
-    pub(crate) async fn sweep(&self, lock: &Digest) -> Option<Arc<Sweep>> {
+    /// The sweep of a job. Waits out a blob store that is away for a while.
+    pub(crate) async fn sweep(&self, lock: &Digest) -> Result<Arc<Sweep>, Unreadable> {
         let mut delay = Duration::from_millis(200);
         for tried in 1..=CATALOG_TRIES {
             match self.catalog.sweep(lock).await {
-                Ok(sweep) => return Some(sweep),
-                Err(error) if tried == CATALOG_TRIES || self.interrupt.is_cancelled() => {
-                    tracing::error!(%error, %lock, "failed to read a sweep");
-                }
-                Err(error) => {
-                    tracing::warn!(%error, %lock, tried, "failed to read a sweep, trying again");
-                    tokio::select! {
-                        () = tokio::time::sleep(delay) => delay = (delay * 2).min(CATALOG_RETRY_MAX),
-                        () = self.interrupt.cancelled() => {}
-                    }
+                Ok(sweep) => return Ok(sweep),
+                Err(error) => tracing::warn!(%error, %lock, tried, "failed to read a sweep"),
+            }
+            if tried < CATALOG_TRIES {
+                tokio::select! {
+                    biased;
+                    () = self.interrupt.cancelled() => return Err(Unreadable::Interrupted),
+                    () = tokio::time::sleep(delay) => delay = (delay * 2).min(CATALOG_RETRY_MAX),
                 }
             }
         }
-        None
+        tracing::error!(%lock, "gave up reading a sweep");
+        Err(Unreadable::Damaged)
     }
 }
 
