@@ -248,6 +248,19 @@ impl Ledger {
         each!(self, ledger => ledger.claim_questions(sweep, judge, questions))
     }
 
+    /// Lets `questions` be claimed again: whoever claimed them could not ask them.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn release_questions(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> Result<(), LedgerError> {
+        each!(self, ledger => ledger.release_questions(sweep, judge, questions))
+    }
+
     /// Sessions that wait for `judge` to answer any of `questions`, ordered by cell and item.
     ///
     /// # Errors
@@ -340,7 +353,8 @@ impl Ledger {
     }
 
     /// Forgets what was dispatched without a result, and returns how many sessions are planned again: for jobs that died with their
-    /// queue. Calling it while such jobs are alive makes some sessions run twice; the surplus attempts are recorded as waste.
+    /// queue. Questions without an answer may be claimed again. Calling it while such jobs are alive makes some sessions run twice;
+    /// the surplus attempts are recorded as waste.
     ///
     /// # Errors
     /// When the sweep is unknown or the store fails.

@@ -166,6 +166,22 @@ pub(super) async fn claim(
     Ok(questions.iter().filter(|question| claimed.remove(*question)).copied().collect())
 }
 
+pub(super) async fn release(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    judge: &ModelRef,
+    questions: &[Digest],
+) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
+    let questions = column(questions, |question| question.bytes().as_slice());
+    tx.execute(
+        "DELETE FROM asked WHERE sweep = $1 AND judge = $2 AND question = ANY ($3)",
+        &[&number, &judge.to_string(), &questions],
+    )
+    .await?;
+    Ok(())
+}
+
 pub(super) async fn awaiting(
     client: &Object,
     sweep: &SweepId,

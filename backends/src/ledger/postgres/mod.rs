@@ -158,6 +158,15 @@ impl PostgresLedger {
         write!(self.0, "claim questions", tx => judging::claim(tx, sweep, judge, questions))
     }
 
+    pub(super) async fn release_questions(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> Result<(), LedgerError> {
+        write!(self.0, "release questions", tx => judging::release(tx, sweep, judge, questions))
+    }
+
     pub(super) async fn awaiting(
         &self,
         sweep: &SweepId,

@@ -32,6 +32,7 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reop
 pub(super) async fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault> {
     let number = number(tx, sweep).await?;
     cells::lock_sweep(tx, number).await?;
+    tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
     plan_again(tx, number).await
 }
 

@@ -89,6 +89,21 @@ pub(super) fn claim(
     Ok(claimed)
 }
 
+pub(super) fn release(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    judge: &ModelRef,
+    questions: &[Digest],
+) -> Result<(), Fault> {
+    let number = number(tx, sweep)?;
+    let judge = judge.to_string();
+    let mut forget = tx.prepare_cached("DELETE FROM asked WHERE sweep = ?1 AND judge = ?2 AND question = ?3")?;
+    for question in questions {
+        forget.execute(params![number, judge, question.bytes()])?;
+    }
+    Ok(())
+}
+
 const AWAITING: &str = "SELECT s.cell, s.item, s.item_id, s.outcome, s.cause, a.questions, a.transcript
      FROM awaiting a JOIN sessions s ON s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item
      WHERE a.sweep = ?1 AND s.state = 'awaiting'";

@@ -152,6 +152,16 @@ impl SqliteLedger {
         self.0.write("claim questions", move |tx| judging::claim(tx, &sweep, &judge, &questions)).await
     }
 
+    pub(super) async fn release_questions(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> Result<(), LedgerError> {
+        let (sweep, judge, questions) = (sweep.clone(), judge.clone(), questions.to_vec());
+        self.0.write("release questions", move |tx| judging::release(tx, &sweep, &judge, &questions)).await
+    }
+
     pub(super) async fn awaiting(
         &self,
         sweep: &SweepId,

@@ -28,6 +28,7 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, 
 
 pub(super) fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault> {
     let number = number(tx, sweep)?;
+    tx.execute("DELETE FROM asked WHERE sweep = ?1", [number])?;
     plan_again(tx, number)
 }
 
