@@ -23,7 +23,10 @@ pub(crate) async fn ask(
 ) -> Result<(), ScorerError> {
     let mut digests: Vec<Digest> = questions.keys().copied().collect();
     digests.sort_unstable();
-    let claimed = scorer.ledger.claim_questions(&sweep.id, judge, &digests).await?;
+    // A saved verdict is never asked for again.
+    let known = scorer.ledger.verdicts(judge, &digests).await?;
+    let open: Vec<Digest> = digests.iter().filter(|digest| !known.contains_key(*digest)).copied().collect();
+    let claimed = scorer.ledger.claim_questions(&sweep.id, judge, &open).await?;
     let fresh: Vec<AskedQuestion> = claimed.iter().filter_map(|digest| questions.remove(digest)).collect();
     let endpoint = sweep
         .lock
@@ -42,8 +45,12 @@ pub(crate) async fn ask(
         })
         .collect();
     if !jobs.is_empty() {
+        if let Err(error) = scorer.queue.publish_jobs(&endpoint.queue(&judge.endpoint), jobs).await {
+            // Claimed and not asked, they would be waited for in vain when the batch is repeated.
+            scorer.ledger.release_questions(&sweep.id, judge, &claimed).await?;
+            return Err(error.into());
+        }
         scorer.metrics.questions.inc_by(fresh.len() as u64);
-        scorer.queue.publish_jobs(&endpoint.queue(&judge.endpoint), jobs).await?;
     }
     // Another scorer may have saved an answer after we looked and searched for waiting sessions before ours were there.
     let known = scorer.ledger.verdicts(judge, &digests).await?;
@@ -63,8 +70,9 @@ impl Scorer {
         if let Some((_, reason)) = outcome.unanswered.first() {
             tracing::warn!(sweep = %sweep.id, %judge, questions = unanswered.len(), reason, "the judge did not answer");
         }
-        self.count_usage(&outcome.usage, &outcome.cost);
+        let (usage, cost) = (outcome.usage, outcome.cost);
         self.ledger.save_judged(vec![outcome]).await?;
+        self.count_usage(&usage, &cost);
         if !answered.is_empty() {
             settle_waiting(self, sweep, &judge, &answered).await?;
         }

@@ -175,9 +175,9 @@ impl Scorer {
         for report in &batch.others {
             match report {
                 Report::HandedOver { key, attempt, usage, cost } => {
+                    self.ledger.record_handover(key, attempt.clone(), *usage, *cost).await?;
                     self.metrics.surplus.with_label_values(&["handed_over"]).inc();
                     self.count_usage(usage, cost);
-                    self.ledger.record_handover(key, attempt.clone(), *usage, *cost).await?;
                 }
                 Report::Judge(outcome) => {
                     let sweep = self.catalog.sweep(&outcome.lock).await?;
