@@ -6,7 +6,7 @@ use regatta_benchmarks::{Benchmark, Persona, Scoring, Suite, Verdicts};
 use regatta_catalog::{Catalog, CatalogError};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, Evaluator, ModelRef, ModelSpec,
-    Price, PriceSource, Question, SessionSeed, SweepLock, SweepSpec, Transcript, Verdict,
+    Price, PriceSource, Question, SessionSeed, SpecError, SweepLock, SweepSpec, Transcript, Verdict, check_spec,
 };
 
 /// Says what a model at an endpoint of some kind costs, and where that is known from.
@@ -23,6 +23,9 @@ pub enum PlanError {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// The spec makes no sense, whatever the data.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
     /// The data set is missing or malformed.
     #[error("benchmarks.{benchmark}: {source}")]
     Data {
@@ -48,6 +51,7 @@ pub async fn plan(
     catalog: &Catalog,
     prices: &PriceBook,
 ) -> Result<SweepLock, PlanError> {
+    check_spec(&spec)?;
     let kind =
         |model: &ModelRef| spec.endpoints.get(&model.endpoint).map_or(EndpointKind::Openai, |endpoint| endpoint.kind);
     let mut benchmarks = BTreeMap::new();

@@ -48,7 +48,7 @@ pub use report::{Attempt, JudgeOutcome, OpenAttempt, Progress, Report, SessionOu
 pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, Simulation};
 pub use spec::{BenchmarkSpec, SweepSpec};
-pub use spec_file::{SpecError, parse_spec, substitute};
+pub use spec_file::{SpecError, check_spec, parse_spec, substitute};
 pub use stage::SweepState;
 pub use transcript::{Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
 pub use usage::Usage;

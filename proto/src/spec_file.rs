@@ -52,7 +52,7 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     let text = substitute(text, variable)?;
     let mut spec: SweepSpec = serde_yaml_ng::from_str(&text).map_err(|error| SpecError::Yaml(error.to_string()))?;
     add_implied_endpoints(&mut spec);
-    check(&spec)?;
+    check_spec(&spec)?;
     Ok(spec)
 }
 
@@ -114,7 +114,11 @@ fn all_models(spec: &SweepSpec) -> impl Iterator<Item = &ModelRef> {
     spec.models.iter().map(|model| &model.id).chain(judges)
 }
 
-fn check(spec: &SweepSpec) -> Result<(), SpecError> {
+/// Whether `spec` makes sense by itself, its data not looked at. [`parse_spec`] does this too; specs that come as JSON need it.
+///
+/// # Errors
+/// With the field that is wrong.
+pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
     let field = |field: String, problem: String| Err(SpecError::Field { field, problem });
     if spec.trials == 0 || spec.trials > TRIALS_MAX {
         return field("trials".into(), format!("must be 1 to {TRIALS_MAX}, is {}", spec.trials));
