@@ -1,6 +1,6 @@
 //! What workers must know: endpoints with work, and sweeps whose jobs are void.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use regatta_catalog::Sweep;
 use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, SweepId};
@@ -10,7 +10,7 @@ use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, SweepId}
 pub(crate) fn routes<'a>(
     sweeps: impl IntoIterator<Item = &'a Sweep>,
     addresses: &BTreeMap<EndpointName, String>,
-    cancelled: &BTreeSet<SweepId>,
+    cancelled: impl IntoIterator<Item = &'a SweepId>,
 ) -> Control {
     let mut routes = BTreeMap::new();
     for sweep in sweeps {
@@ -25,5 +25,5 @@ pub(crate) fn routes<'a>(
             routes.entry(queue.clone()).or_insert(EndpointRoute { name: model.endpoint.clone(), queue, endpoint });
         }
     }
-    Control { routes: routes.into_values().collect(), cancelled: cancelled.iter().cloned().collect() }
+    Control { routes: routes.into_values().collect(), cancelled: cancelled.into_iter().cloned().collect() }
 }

@@ -1,18 +1,13 @@
 //! The coordinator: takes sweeps in, keeps their queues filled, notices their end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use regatta_backends::{BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Queue, QueueError};
 use regatta_catalog::{Catalog, CatalogError, Sweep};
-use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointName, Money, Report, SweepId, SweepState};
-use tokio::time::{Instant, MissedTickBehavior};
-use tokio_util::sync::CancellationToken;
+use regatta_proto::{Clock, Digest, EndpointKind, Money, Report, SweepId, SweepState};
 
-use crate::budget::worst_session;
-use crate::control::routes;
-use crate::reconcile::Quiet;
 use crate::{CoordinatorMetrics, PlanError, PriceBook, Submission, Submitted, SweepStatus, plan, shards};
 
 /// How the coordinator works.
@@ -87,26 +82,11 @@ pub struct Coordinator {
     pub(crate) ledger: Ledger,
     pub(crate) queue: Queue,
     pub(crate) metrics: CoordinatorMetrics,
-    catalog: Catalog,
-    clock: Arc<dyn Clock>,
+    pub(crate) catalog: Catalog,
+    pub(crate) clock: Arc<dyn Clock>,
     prices: Arc<PriceBook>,
-}
-
-/// A running sweep with what is only worth computing once.
-pub(crate) struct Watched {
-    pub(crate) sweep: Arc<Sweep>,
-    pub(crate) worst_session: Money,
-    pub(crate) quiet: Quiet,
-}
-
-/// What `run` remembers from one tick to the next; all of it can be rebuilt.
-struct Rounds {
-    addresses: BTreeMap<EndpointName, String>,
-    watched: BTreeMap<SweepId, Watched>,
-    /// The last broadcast and when it went out.
-    told: Option<(Control, Instant)>,
-    /// Whether jobs that died with an earlier process have been planned again.
-    recovered: bool,
+    /// Sweeps whose jobs, where the queue does not survive, are all of this process.
+    ours: Mutex<BTreeSet<SweepId>>,
 }
 
 impl Coordinator {
@@ -121,7 +101,7 @@ impl Coordinator {
         metrics: CoordinatorMetrics,
         prices: Arc<PriceBook>,
     ) -> Self {
-        Self { config, ledger, queue, metrics, catalog, clock, prices }
+        Self { config, ledger, queue, metrics, catalog, clock, prices, ours: Mutex::default() }
     }
 
     /// The blob store, for uploads.
@@ -182,9 +162,12 @@ impl Coordinator {
                 budget: lock.budget_usd.and_then(Money::from_dollars),
                 created_at: self.clock.now(),
                 cells,
-                shards: shards::cut(sweep),
+                shards: shards::cut(sweep, self.config.window),
             })
             .await?;
+        if created == Created::New {
+            self.adopt(&sweep.id);
+        }
         let sessions = sweep.cells().iter().map(|cell| sweep.selected(cell).len() as u64).sum();
         tracing::info!(sweep = %sweep.id, sessions, cells = sweep.cells().len(), "planned");
         Ok(Submitted { id: sweep.id.clone(), created: matches!(created, Created::New), sessions })
@@ -218,11 +201,18 @@ impl Coordinator {
         }
         let reopened = self.ledger.reopen_unmeasured(id).await?;
         tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");
-        self.ledger.transition(id, &[row.state], SweepState::Running, self.clock.now()).await?;
+        // Before the sweep runs again: should this fail, it can be resumed once more.
         if reopened.to_judge > 0 {
             self.queue.publish_reports(vec![Report::Rejudge { sweep: id.clone(), lock: row.lock }]).await?;
         }
+        self.adopt(id);
+        self.ledger.transition(id, &[row.state], SweepState::Running, self.clock.now()).await?;
         Ok(())
+    }
+
+    /// Nothing of `id` that an earlier process dispatched is counted on any more. Says whether that was so already.
+    pub(crate) fn adopt(&self, id: &SweepId) -> bool {
+        !self.ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone())
     }
 
     /// How a sweep stands.
@@ -242,115 +232,6 @@ impl Coordinator {
     /// When the ledger fails.
     pub async fn sweeps(&self) -> Result<Vec<regatta_backends::SweepRow>, CoordinatorError> {
         Ok(self.ledger.sweeps().await?)
-    }
-
-    /// Works until `stop` fires. `addresses` are those of simulated endpoints. A tick that fails is logged and repeated: stores may be away for a while.
-    pub async fn run(&self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) {
-        let mut rounds =
-            Rounds { addresses, watched: BTreeMap::new(), told: None, recovered: self.config.queue_survives };
-        let mut ticks = tokio::time::interval(self.config.tick);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                _ = ticks.tick() => {}
-            }
-            if let Err(error) = self.tick(&mut rounds).await {
-                self.metrics.failed_ticks.inc();
-                tracing::error!(
-                    error = format!("{:#}", anyhow::Error::from(error)),
-                    "failed to look after the sweeps, trying again"
-                );
-            }
-        }
-    }
-
-    async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
-        let Rounds { watched, recovered, .. } = rounds;
-        let rows = self.ledger.sweeps().await?;
-        let live: BTreeSet<SweepId> = rows.iter().filter(|row| !row.state.is_end()).map(|row| row.id.clone()).collect();
-        watched.retain(|id, _| live.contains(id));
-        let mut cancelled = BTreeSet::new();
-        for row in rows {
-            match row.state {
-                SweepState::Cancelled => {
-                    cancelled.insert(row.id);
-                }
-                SweepState::Running | SweepState::Tabulating if !watched.contains_key(&row.id) => {
-                    if !*recovered {
-                        self.ledger.reset_dispatch(&row.id).await?;
-                    }
-                    if row.state == SweepState::Tabulating {
-                        // A coordinator died between noticing the end and saying so; saying it twice is harmless.
-                        self.tabulate(&row.id, row.lock).await?;
-                    }
-                    let sweep = self.catalog.sweep(&row.lock).await?;
-                    for (name, endpoint) in &sweep.lock.endpoints {
-                        self.queue.declare_jobs(&endpoint.queue(name)).await?;
-                    }
-                    let worst_session = worst_session(&sweep);
-                    watched.insert(row.id, Watched { sweep, worst_session, quiet: Quiet::new() });
-                }
-                _ => {}
-            }
-        }
-        *recovered = true;
-        self.metrics.sweeps_running.set(watched.len() as i64);
-        self.tell(rounds, &cancelled).await?;
-        let watched = &mut rounds.watched;
-        let sharing = watched.len().max(1) as u64;
-        for one in watched.values_mut() {
-            let id = one.sweep.id.clone();
-            let progress = self.ledger.cell_progress(&id).await?;
-            if progress.iter().all(|cell| cell.settled == cell.items) {
-                if self.ledger.transition(&id, &[SweepState::Running], SweepState::Tabulating, self.clock.now()).await?
-                {
-                    self.tabulate(&id, one.sweep.digest).await?;
-                }
-                continue;
-            }
-            self.dispatch(one, &progress, u64::from(self.config.window) / sharing).await?;
-            if self.out_of_budget(one, &progress).await? {
-                continue;
-            }
-            self.reconcile(one, &progress).await?;
-        }
-        Ok(())
-    }
-
-    /// Ends a sweep that may dispatch nothing more once everything it did dispatch is settled.
-    async fn out_of_budget(
-        &self,
-        watched: &Watched,
-        progress: &[regatta_backends::CellProgress],
-    ) -> Result<bool, CoordinatorError> {
-        let sweep = &watched.sweep;
-        let settled = progress.iter().all(|cell| cell.settled == cell.recorded && cell.dispatched <= cell.recorded);
-        if crate::budget::affordable_sessions(sweep, progress, watched.worst_session) > 0 || !settled {
-            return Ok(false);
-        }
-        if self.ledger.transition(&sweep.id, &[SweepState::Running], SweepState::Tabulating, self.clock.now()).await? {
-            self.tabulate(&sweep.id, sweep.digest).await?;
-        }
-        Ok(true)
-    }
-
-    async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
-        tracing::info!(%sweep, "every session is settled");
-        Ok(self.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.clone(), lock }]).await?)
-    }
-
-    /// Broadcasts the control message when it has changed, and again every few seconds.
-    async fn tell(&self, rounds: &mut Rounds, cancelled: &BTreeSet<SweepId>) -> Result<(), CoordinatorError> {
-        let control = routes(rounds.watched.values().map(|one| &*one.sweep), &rounds.addresses, cancelled);
-        let fresh =
-            rounds.told.as_ref().is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);
-        if !fresh {
-            self.queue.broadcast(control.clone()).await?;
-            rounds.told = Some((control, Instant::now()));
-        }
-        Ok(())
     }
 }
 

@@ -7,44 +7,80 @@ use regatta_catalog::Sweep;
 use regatta_proto::{ItemIndex, Job, SessionJob, SessionKey, Transcript};
 
 use crate::budget::affordable_sessions;
-use crate::coordinator::{Coordinator, CoordinatorError, Watched};
-use crate::shards::SHARD_ITEMS;
+use crate::rounds::Watched;
+use crate::window::{Window, outstanding};
+use crate::{Coordinator, CoordinatorError};
 
 /// Shards asked of the ledger at once.
 const SHARDS_AT_ONCE: u32 = 64;
 
+/// What a look at a sweep's shards has led to.
+#[derive(Debug, Default)]
+pub(crate) struct Dispatched {
+    sessions: u64,
+    /// A shard did not fit the budget.
+    unaffordable: bool,
+    /// Sessions are outstanding, unsettled or in doubt.
+    unsettled: bool,
+}
+
+impl Dispatched {
+    /// Whether the budget lets nothing more run and nothing runs.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.unaffordable && self.sessions == 0 && !self.unsettled
+    }
+}
+
 impl Coordinator {
-    /// Tops up every queue that `sweep` uses, each to at most `window` sessions outstanding.
+    /// Tops up every queue that the sweep uses, each to at most its share of `window`.
     pub(crate) async fn dispatch(
         &self,
         watched: &Watched,
         progress: &[CellProgress],
-        window: u64,
-    ) -> Result<(), CoordinatorError> {
+        window: &mut Window,
+    ) -> Result<Dispatched, CoordinatorError> {
         let sweep = &watched.sweep;
-        let window = window.max(u64::from(SHARD_ITEMS));
-        let mut affordable = affordable_sessions(sweep, progress, watched.worst_session);
-        for (queue, outstanding) in outstanding(progress) {
-            self.metrics.window.with_label_values(&[&queue]).set(outstanding.cast_signed());
-            let mut room = window.saturating_sub(outstanding).min(affordable);
+        let mut affordable = self.affordable(watched, progress).await?;
+        let mut done = Dispatched {
+            unsettled: progress.iter().any(|cell| cell.dispatched > cell.recorded || cell.recorded > cell.settled),
+            ..Dispatched::default()
+        };
+        for (queue, mut own) in outstanding(progress) {
             // Topping up in halves keeps the number of ledger queries small without ever letting a queue run dry.
-            if room < window / 2 && outstanding > 0 && affordable == u64::MAX {
+            if own * 2 > window.share(&queue) && affordable == u64::MAX {
                 continue;
             }
             for shard in self.ledger.next_shards(&sweep.id, &queue, SHARDS_AT_ONCE).await? {
                 // A shard left in `dispatching` by a crash is in doubt: reconciliation decides about it.
                 if shard.state != ShardState::Planned {
+                    done.unsettled = true;
                     continue;
                 }
-                if u64::from(shard.count) > room {
+                let count = u64::from(shard.count);
+                if count > affordable {
+                    done.unaffordable = true;
+                    break;
+                }
+                if !window.admits(&queue, own, count) {
                     break;
                 }
                 let published = self.publish(sweep, &shard, &queue).await?;
-                room = room.saturating_sub(published);
+                window.take(&queue, published);
+                own += published;
                 affordable = affordable.saturating_sub(published);
+                done.sessions += published;
             }
         }
-        Ok(())
+        Ok(done)
+    }
+
+    /// Sessions that the budget still allows.
+    async fn affordable(&self, watched: &Watched, progress: &[CellProgress]) -> Result<u64, CoordinatorError> {
+        if watched.sweep.lock.budget_usd.is_none() {
+            return Ok(u64::MAX);
+        }
+        let (_, judged) = self.ledger.judge_costs(&watched.sweep.id).await?;
+        Ok(affordable_sessions(&watched.sweep, progress, judged.known, watched.worst_session))
     }
 
     /// Publishes the sessions of `shard` that have no result yet. The intent is written before and the fact after, so that a crash in
@@ -79,13 +115,4 @@ impl Coordinator {
         self.metrics.dispatched.inc_by(u64::from(published));
         Ok(u64::from(published))
     }
-}
-
-/// Sessions dispatched and not yet recorded, by queue; queues with nothing left are there too.
-pub(crate) fn outstanding(progress: &[CellProgress]) -> BTreeMap<String, u64> {
-    let mut queues = BTreeMap::new();
-    for cell in progress {
-        *queues.entry(cell.queue.clone()).or_insert(0) += cell.dispatched.saturating_sub(cell.recorded);
-    }
-    queues
 }

@@ -10,9 +10,11 @@ mod dispatch;
 mod metrics;
 mod plan;
 mod reconcile;
+mod rounds;
 mod shards;
 mod status;
 mod submission;
+mod window;
 
 pub use api::{ApiConfig, router};
 pub use budget::worst_cost;

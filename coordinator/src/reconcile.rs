@@ -7,28 +7,30 @@
 use std::time::Duration;
 
 use regatta_backends::{CellProgress, ShardState};
+use regatta_catalog::Sweep;
+use regatta_proto::Report;
 use tokio::time::Instant;
 
-use crate::coordinator::{Coordinator, CoordinatorError, Watched};
-use crate::dispatch::outstanding;
+use crate::rounds::Watched;
+use crate::{Coordinator, CoordinatorError};
 
-/// When the last outcome of a sweep came in, as far as this process has seen.
+/// When the last outcome or verdict of a sweep came in, as far as this process has seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Quiet {
-    recorded: u64,
+    /// Sessions recorded, and sessions settled.
+    seen: Option<(u64, u64)>,
     since: Instant,
 }
 
 impl Quiet {
     pub(crate) fn new() -> Self {
-        Self { recorded: u64::MAX, since: Instant::now() }
+        Self { seen: None, since: Instant::now() }
     }
 
-    /// For how long the number of recorded sessions has not changed.
-    fn observe(&mut self, progress: &[CellProgress]) -> Duration {
-        let recorded = progress.iter().map(|cell| cell.recorded).sum();
-        if recorded != self.recorded {
-            *self = Self { recorded, since: Instant::now() };
+    /// For how long these numbers have not changed.
+    fn observe(&mut self, recorded: u64, settled: u64) -> Duration {
+        if self.seen != Some((recorded, settled)) {
+            *self = Self { seen: Some((recorded, settled)), since: Instant::now() };
         }
         self.since.elapsed()
     }
@@ -44,26 +46,36 @@ impl Coordinator {
         watched: &mut Watched,
         progress: &[CellProgress],
     ) -> Result<(), CoordinatorError> {
-        let quiet = watched.quiet.observe(progress);
+        let sum = |count: fn(&CellProgress) -> u64| -> u64 { progress.iter().map(count).sum() };
+        let (dispatched, recorded, settled) =
+            (sum(|cell| cell.dispatched), sum(|cell| cell.recorded), sum(|cell| cell.settled));
+        let quiet = watched.quiet.observe(recorded, settled);
         if quiet < self.config.doubtful_after {
             return Ok(());
         }
         let sweep = &watched.sweep;
-        let open = outstanding(progress);
-        let lost = open.values().sum::<u64>() > 0 && quiet >= self.config.lost_after;
-        let doubtful = self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state == ShardState::Dispatching);
-        if !lost && !doubtful {
+        // Jobs of sessions, or of judges whose answers recorded sessions wait for.
+        let lost = (dispatched > recorded || recorded > settled) && quiet >= self.config.lost_after;
+        let in_doubt =
+            lost || self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state == ShardState::Dispatching);
+        if !in_doubt || self.has_waiting_jobs(sweep).await? {
             return Ok(());
         }
-        for queue in open.keys() {
-            if self.queue.depth(queue).await? > 0 {
-                return Ok(());
-            }
-        }
-        let sessions = self.ledger.reset_dispatch(&sweep.id).await?;
+        let sessions = self.forget_dispatch(sweep).await?;
         tracing::warn!(sweep = %sweep.id, sessions, quiet_s = quiet.as_secs(), "dispatching sessions again that have no result");
         self.metrics.reconciled.inc();
         watched.quiet.restart();
         Ok(())
+    }
+
+    /// Plans again everything of `sweep` without a result, and has the questions asked again that its sessions wait for.
+    pub(crate) async fn forget_dispatch(&self, sweep: &Sweep) -> Result<u64, CoordinatorError> {
+        let sessions = self.ledger.reset_dispatch(&sweep.id).await?;
+        let waiting = self.ledger.cell_progress(&sweep.id).await?.iter().any(|cell| cell.recorded > cell.settled);
+        if waiting {
+            let rejudge = Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest };
+            self.queue.publish_reports(vec![rejudge]).await?;
+        }
+        Ok(sessions)
     }
 }

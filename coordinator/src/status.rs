@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use regatta_backends::{CellProgress, SweepRow};
-use regatta_proto::{Cell, CostSum, SweepId, SweepState, Usage};
+use regatta_proto::{Cell, CostSum, Money, SweepId, SweepState, Usage};
 use serde::{Deserialize, Serialize};
 
 /// A sweep and its cells.
@@ -62,7 +62,11 @@ impl SweepStatus {
                 model_failures: progress.model_failures,
                 not_measured: progress.not_measured,
                 usage: progress.usage,
-                cost: progress.cost,
+                // The ledger's sum holds the wasted part.
+                cost: CostSum {
+                    known: Money(progress.cost.known.0.saturating_sub(progress.wasted.known.0)),
+                    unknown_calls: progress.cost.unknown_calls.saturating_sub(progress.wasted.unknown_calls),
+                },
                 wasted: progress.wasted,
             })
             .collect();

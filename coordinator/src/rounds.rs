@@ -1,0 +1,203 @@
+//! What the coordinator does again and again while it runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use regatta_backends::{CellProgress, SweepRow};
+use regatta_catalog::Sweep;
+use regatta_proto::{Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::worst_session;
+use crate::control::routes;
+use crate::reconcile::Quiet;
+use crate::window::Window;
+use crate::{Coordinator, CoordinatorError};
+
+/// A sweep that has not ended, with what is only worth computing once.
+pub(crate) struct Watched {
+    pub(crate) sweep: Arc<Sweep>,
+    pub(crate) worst_session: Money,
+    pub(crate) quiet: Quiet,
+    /// Whether it may dispatch; otherwise it is being tabulated.
+    running: bool,
+}
+
+/// What `run` remembers from one tick to the next; all of it can be rebuilt.
+struct Rounds {
+    addresses: BTreeMap<EndpointName, String>,
+    watched: BTreeMap<SweepId, Watched>,
+    /// Cancelled sweeps; those whose queues may still hold jobs of theirs, which only workers can drop, with their routes.
+    cancelled: BTreeMap<SweepId, Option<Arc<Sweep>>>,
+    /// The last broadcast and when it went out.
+    told: Option<(Control, Instant)>,
+}
+
+impl Coordinator {
+    /// Works until `stop` fires. `addresses` are those of simulated endpoints. What fails is logged and repeated: stores may be away
+    /// for a while. A sweep that cannot be looked after does not hold up the others.
+    pub async fn run(&self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) {
+        let mut rounds = Rounds { addresses, watched: BTreeMap::new(), cancelled: BTreeMap::new(), told: None };
+        let mut ticks = tokio::time::interval(self.config.tick);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                _ = ticks.tick() => {}
+            }
+            if let Err(error) = self.tick(&mut rounds).await {
+                self.metrics.failed_ticks.inc();
+                tracing::error!(
+                    error = format!("{:#}", anyhow::Error::from(error)),
+                    "failed to look after the sweeps, trying again"
+                );
+            }
+        }
+    }
+
+    async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
+        let rows = self.ledger.sweeps().await?;
+        let in_state = |wanted: fn(SweepState) -> bool| -> BTreeSet<&SweepId> {
+            rows.iter().filter(|row| wanted(row.state)).map(|row| &row.id).collect()
+        };
+        let live = in_state(|state| !state.is_end());
+        let cancelled = in_state(|state| state == SweepState::Cancelled);
+        rounds.watched.retain(|id, _| live.contains(id));
+        rounds.cancelled.retain(|id, _| cancelled.contains(id));
+        for row in &rows {
+            let followed = match row.state {
+                SweepState::Running | SweepState::Tabulating => self.follow(&mut rounds.watched, row).await,
+                SweepState::Cancelled => self.void(&mut rounds.cancelled, row).await,
+                _ => Ok(()),
+            };
+            self.note(&row.id, followed);
+        }
+        self.metrics.sweeps_running.set(rounds.watched.len() as i64);
+        self.tell(rounds).await?;
+        let mut progress = BTreeMap::new();
+        for (id, _) in rounds.watched.iter().filter(|(_, one)| one.running) {
+            progress.insert(id.clone(), self.ledger.cell_progress(id).await?);
+        }
+        let mut window = Window::over(self.config.window, progress.values().map(Vec::as_slice));
+        self.metrics.window.reset();
+        for (queue, outstanding) in window.outstanding() {
+            self.metrics.window.with_label_values(&[queue]).set(outstanding.cast_signed());
+        }
+        for (id, progress) in &progress {
+            if let Some(one) = rounds.watched.get_mut(id) {
+                let done = self.look_after(one, progress, &mut window).await;
+                self.note(id, done);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to watch the sweep of `row`, or takes note of its state.
+    async fn follow(&self, watched: &mut BTreeMap<SweepId, Watched>, row: &SweepRow) -> Result<(), CoordinatorError> {
+        let running = row.state == SweepState::Running;
+        if let Some(one) = watched.get_mut(&row.id) {
+            one.running = running;
+            return Ok(());
+        }
+        let sweep = self.catalog.sweep(&row.lock).await?;
+        self.declare(&sweep).await?;
+        if !self.config.queue_survives && running && !self.adopt(&row.id) {
+            self.forget_dispatch(&sweep).await?;
+        }
+        if !running {
+            // A coordinator died between noticing the end and saying so; saying it twice is harmless.
+            self.tabulate(&row.id, row.lock).await?;
+        }
+        let worst_session = worst_session(&sweep);
+        watched.insert(row.id.clone(), Watched { sweep, worst_session, quiet: Quiet::new(), running });
+        Ok(())
+    }
+
+    /// Keeps the queues of a cancelled sweep open until its jobs are out of them.
+    async fn void(
+        &self,
+        cancelled: &mut BTreeMap<SweepId, Option<Arc<Sweep>>>,
+        row: &SweepRow,
+    ) -> Result<(), CoordinatorError> {
+        let sweep = match cancelled.get(&row.id) {
+            Some(None) => return Ok(()),
+            Some(Some(sweep)) => sweep.clone(),
+            None => {
+                // Should it not be readable, workers must hear of it all the same.
+                cancelled.insert(row.id.clone(), None);
+                let sweep = self.catalog.sweep(&row.lock).await?;
+                self.declare(&sweep).await?;
+                sweep
+            }
+        };
+        let waiting = self.has_waiting_jobs(&sweep).await?;
+        cancelled.insert(row.id.clone(), waiting.then_some(sweep));
+        Ok(())
+    }
+
+    async fn declare(&self, sweep: &Sweep) -> Result<(), CoordinatorError> {
+        for (name, endpoint) in &sweep.lock.endpoints {
+            self.queue.declare_jobs(&endpoint.queue(name)).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether a queue that `sweep` uses, for models or judges, holds messages.
+    pub(crate) async fn has_waiting_jobs(&self, sweep: &Sweep) -> Result<bool, CoordinatorError> {
+        for (name, endpoint) in &sweep.lock.endpoints {
+            if self.queue.depth(&endpoint.queue(name)).await? > 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Dispatches and watches one running sweep, or ends it.
+    async fn look_after(
+        &self,
+        one: &mut Watched,
+        progress: &[CellProgress],
+        window: &mut Window,
+    ) -> Result<(), CoordinatorError> {
+        let complete = progress.iter().all(|cell| cell.settled == cell.items);
+        if complete || self.dispatch(one, progress, window).await?.is_over() {
+            let sweep = &one.sweep;
+            let now = self.clock.now();
+            if self.ledger.transition(&sweep.id, &[SweepState::Running], SweepState::Tabulating, now).await? {
+                self.tabulate(&sweep.id, sweep.digest).await?;
+            }
+            return Ok(());
+        }
+        self.reconcile(one, progress).await
+    }
+
+    async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
+        tracing::info!(%sweep, "nothing is left to run");
+        Ok(self.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.clone(), lock }]).await?)
+    }
+
+    /// Broadcasts the control message when it has changed, and again every few seconds.
+    async fn tell(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
+        let watched = rounds.watched.values().map(|one| &*one.sweep);
+        let void = rounds.cancelled.values().filter_map(Option::as_deref);
+        let control = routes(watched.chain(void), &rounds.addresses, rounds.cancelled.keys());
+        let fresh =
+            rounds.told.as_ref().is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);
+        if !fresh {
+            self.queue.broadcast(control.clone()).await?;
+            rounds.told = Some((control, Instant::now()));
+        }
+        Ok(())
+    }
+
+    /// One sweep's trouble is counted and logged; it is tried again with the next tick.
+    fn note(&self, sweep: &SweepId, result: Result<(), CoordinatorError>) {
+        if let Err(error) = result {
+            self.metrics.failed_ticks.inc();
+            let error = format!("{:#}", anyhow::Error::from(error));
+            tracing::error!(%sweep, error, "failed to look after a sweep, trying again");
+        }
+    }
+}
