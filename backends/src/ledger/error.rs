@@ -1,5 +1,7 @@
 //! What can go wrong with a ledger.
 
+use std::error::Error;
+
 use regatta_proto::{CellIndex, ShardIndex, SweepId};
 
 /// Why the ledger did not do what it was asked; nothing of the call has been kept.
@@ -93,23 +95,40 @@ pub enum StoreError {
     /// From SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// From PostgreSQL; the driver's own text is only "db error", so the server's is shown with it.
-    #[error("{source}{}", cause(source))]
+    /// From PostgreSQL.
+    #[error("{}", with_reasons(source))]
     Postgres {
-        /// The driver's error.
+        /// The driver's error; its own text is little more than "db error".
         source: tokio_postgres::Error,
     },
     /// No connection was to be had.
-    #[error("no connection: {0}")]
-    Pool(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("no connection: {}", with_reasons(&**source))]
+    Pool {
+        /// The pool's error.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// No TLS session was to be had.
-    #[error("no TLS: {0}")]
-    Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("no TLS: {}", with_reasons(&**source))]
+    Tls {
+        /// The TLS library's error.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// From the file system.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-fn cause(error: &tokio_postgres::Error) -> String {
-    std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default()
+/// An error with all that caused it, each said once.
+fn with_reasons(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(reason) = next {
+        let said = reason.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        next = reason.source();
+    }
+    text
 }

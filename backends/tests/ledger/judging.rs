@@ -114,7 +114,10 @@ pub(crate) async fn of_two_scorers_with_the_same_judge_report_one_counts(world: 
         one.unwrap();
         two.unwrap();
     }
-    assert_eq!(world.ledger.judge_costs(&sweep).await.unwrap(), (usage(200), CostSum { known: Money(200), unknown_calls: 40 }));
+    assert_eq!(
+        world.ledger.judge_costs(&sweep).await.unwrap(),
+        (usage(200), CostSum { known: Money(200), unknown_calls: 40 })
+    );
 }
 
 pub(crate) async fn sessions_wait_for_their_questions(world: World) {
@@ -136,13 +139,16 @@ pub(crate) async fn sessions_wait_for_their_questions(world: World) {
     assert_eq!(ledger.awaiting(&sweep, &"judges/other".parse().unwrap(), &questions(&["a"])).await.unwrap(), []);
     let all = ledger.awaiting_all(&sweep).await.unwrap();
     assert_eq!(all.len(), 3);
-    assert_eq!(all[2], AwaitingSession {
-        key: key(&sweep, 1, 0),
-        item_id: ItemId::new("item 0").unwrap(),
-        outcome: Outcome::Measured,
-        questions: questions(&["b", "a", "b"]),
-        transcript: "transcript of s/c1/i0 by w-1".into(),
-    });
+    assert_eq!(
+        all[2],
+        AwaitingSession {
+            key: key(&sweep, 1, 0),
+            item_id: ItemId::new("item 0").unwrap(),
+            outcome: Outcome::Measured,
+            questions: questions(&["b", "a", "b"]),
+            transcript: "transcript of s/c1/i0 by w-1".into(),
+        }
+    );
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.recorded, cell.settled, cell.measured), (3, 1, 1));
 }
@@ -183,11 +189,14 @@ pub(crate) async fn settling_keeps_the_outcome_or_says_why_not(world: World) {
     assert_eq!(world.ledger.settle(settlements).await.unwrap(), 3);
     let sessions = world.ledger.sessions(&sweep, CellIndex(0)).await.unwrap();
     let results: Vec<_> = sessions.into_iter().map(|session| (session.outcome, session.scores)).collect();
-    assert_eq!(results, [
-        (failure, json!({"score": 1})),
-        (Outcome::NotMeasured { cause: Cause::JudgeUnavailable }, Value::Null),
-        (Outcome::NotMeasured { cause: Cause::Internal }, Value::Null),
-    ]);
+    assert_eq!(
+        results,
+        [
+            (failure, json!({"score": 1})),
+            (Outcome::NotMeasured { cause: Cause::JudgeUnavailable }, Value::Null),
+            (Outcome::NotMeasured { cause: Cause::Internal }, Value::Null),
+        ]
+    );
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.settled, cell.measured, cell.model_failures, cell.not_measured), (3, 0, 1, 2));
     // What the attempt itself reported stays.

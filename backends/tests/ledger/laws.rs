@@ -11,7 +11,8 @@ use regatta_proto::{Cause, CellIndex, Outcome, SweepId};
 
 use crate::oracle::{ExpectedAttempt, Oracle};
 use crate::world::{
-    World, at, attempt, cost, judge, judged, key, not_measured, open, question, record, scored, unmeasured, usage, waiting,
+    World, at, attempt, cost, judge, judged, key, not_measured, open, question, record, scored, unmeasured, usage,
+    waiting,
 };
 
 const CELLS: u32 = 2;
@@ -160,8 +161,7 @@ async fn compare(ledger: &Ledger, oracle: &Oracle, sweep: &SweepId) {
         .unwrap()
         .into_iter()
         .map(|row| {
-            let attempt =
-                ExpectedAttempt { state: row.state, usage: row.usage, cost: row.cost, outcome: row.outcome };
+            let attempt = ExpectedAttempt { state: row.state, usage: row.usage, cost: row.cost, outcome: row.outcome };
             ((row.key, row.id.to_string()), attempt)
         })
         .collect();

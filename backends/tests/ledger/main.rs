@@ -9,6 +9,7 @@ mod oracle;
 mod planning;
 mod recording;
 mod resume;
+mod server;
 mod world;
 
 use world::World;

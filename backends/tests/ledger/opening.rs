@@ -37,7 +37,8 @@ pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
 
 pub(crate) async fn many_processes_may_open_at_once(world: World) {
     let ledgers = world.open_new_at_once(8).await;
-    let created = futures::future::join_all(ledgers.iter().map(|ledger| ledger.create_sweep(new_sweep("s", 1, 1)))).await;
+    let created =
+        futures::future::join_all(ledgers.iter().map(|ledger| ledger.create_sweep(new_sweep("s", 1, 1)))).await;
     let new = created.into_iter().filter(|created| *created.as_ref().unwrap() == Created::New).count();
     assert_eq!(new, 1);
 }
@@ -73,6 +74,9 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
         ledger.transition(&sweep, &SweepState::ALL, SweepState::Running, at(1)).await.err(),
     ];
     for (call, error) in errors.into_iter().enumerate() {
-        assert!(matches!(&error, Some(LedgerError::UnknownSweep { sweep: named }) if *named == sweep), "{call}: {error:?}");
+        assert!(
+            matches!(&error, Some(LedgerError::UnknownSweep { sweep: named }) if *named == sweep),
+            "{call}: {error:?}"
+        );
     }
 }

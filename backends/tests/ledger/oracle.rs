@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_backends::ledger::{
     AttemptState, RecordState, Recorded, Reopened, SessionRecord, Settlement, SettlementResult,
 };
-use regatta_proto::{
-    Attempt, Cause, CostSum, Digest, JudgeOutcome, OpenAttempt, Outcome, SessionKey, Usage,
-};
+use regatta_proto::{Attempt, Cause, CostSum, Digest, JudgeOutcome, OpenAttempt, Outcome, SessionKey, Usage};
 use serde_json::Value;
 
 /// An attempt as the ledger should show it.
@@ -43,7 +41,8 @@ pub(crate) struct Oracle {
 impl Oracle {
     pub(crate) fn record(&mut self, record: &SessionRecord) -> Recorded {
         let id = (record.key.clone(), record.attempt.id.to_string());
-        let reported = |attempt: &ExpectedAttempt| [AttemptState::Recorded, AttemptState::Waste].contains(&attempt.state);
+        let reported =
+            |attempt: &ExpectedAttempt| [AttemptState::Recorded, AttemptState::Waste].contains(&attempt.state);
         if self.attempts.get(&id).is_some_and(reported) {
             return Recorded::Repeat;
         }
@@ -72,7 +71,9 @@ impl Oracle {
     pub(crate) fn progress(&mut self, open: &OpenAttempt) {
         let id = (open.key.clone(), open.id.to_string());
         let news = self.attempts.get(&id).is_none_or(|old| {
-            old.state == AttemptState::Open && open.usage.input >= old.usage.input && open.cost.known >= old.cost.known
+            old.state == AttemptState::Open
+                && open.usage.input >= old.usage.input
+                && open.cost.known >= old.cost.known
                 && open.cost.unknown_calls >= old.cost.unknown_calls
         });
         if news {
@@ -131,9 +132,8 @@ impl Oracle {
     }
 
     pub(crate) fn reopen(&mut self, planned: u64) -> Reopened {
-        let unmeasured = |session: &ExpectedSession| {
-            !session.waits && matches!(session.outcome, Outcome::NotMeasured { .. })
-        };
+        let unmeasured =
+            |session: &ExpectedSession| !session.waits && matches!(session.outcome, Outcome::NotMeasured { .. });
         for (key, session) in &mut self.sessions {
             if unmeasured(session) && session.questions.is_some() {
                 let attempt = &self.attempts[&(key.clone(), session.attempt.clone())];
@@ -158,10 +158,10 @@ impl Oracle {
 
     pub(crate) fn counters(&self, cell: u32) -> Counters {
         let sessions = || self.sessions.iter().filter(|(key, _)| key.cell.0 == cell).map(|(_, session)| session);
-        let settled = |kind: &str| sessions().filter(|session| !session.waits && session.outcome.as_str() == kind).count();
+        let settled =
+            |kind: &str| sessions().filter(|session| !session.waits && session.outcome.as_str() == kind).count();
         let attempts = || self.attempts.iter().filter(|((key, _), _)| key.cell.0 == cell).map(|(_, attempt)| attempt);
-        let wasted =
-            attempts().filter(|attempt| [AttemptState::Waste, AttemptState::Lost].contains(&attempt.state));
+        let wasted = attempts().filter(|attempt| [AttemptState::Waste, AttemptState::Lost].contains(&attempt.state));
         let (usage, cost) = sum(attempts().map(|attempt| (attempt.usage, attempt.cost)));
         (
             sessions().count() as u64,

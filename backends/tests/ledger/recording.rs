@@ -19,16 +19,16 @@ async fn states(world: &World, sweep: &regatta_proto::SweepId) -> Vec<(String, A
 pub(crate) async fn the_first_attempt_counts_and_later_ones_are_waste(world: World) {
     let sweep = world.sweep("s", 1, 2).await;
     let first = record(key(&sweep, 0, 0), "a-2");
-    let late = SessionRecord { usage: usage(3), cost: cost(3), ..not_measured(key(&sweep, 0, 0), "b-1", Cause::Timeout) };
+    let late =
+        SessionRecord { usage: usage(3), cost: cost(3), ..not_measured(key(&sweep, 0, 0), "b-1", Cause::Timeout) };
     assert_eq!(world.ledger.record(vec![first]).await.unwrap(), [Recorded::First]);
     assert_eq!(world.ledger.record(vec![late]).await.unwrap(), [Recorded::Waste]);
     let sessions = world.ledger.sessions(&sweep, CellIndex(0)).await.unwrap();
-    assert_eq!(sessions.iter().map(|session| (session.attempt, &session.outcome)).collect::<Vec<_>>(), [(
-        2,
-        &Outcome::Measured
-    )]);
-    let waste_and_recorded =
-        [("b-1".to_owned(), AttemptState::Waste), ("a-2".to_owned(), AttemptState::Recorded)];
+    assert_eq!(
+        sessions.iter().map(|session| (session.attempt, &session.outcome)).collect::<Vec<_>>(),
+        [(2, &Outcome::Measured)]
+    );
+    let waste_and_recorded = [("b-1".to_owned(), AttemptState::Waste), ("a-2".to_owned(), AttemptState::Recorded)];
     assert_eq!(states(&world, &sweep).await, waste_and_recorded);
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.recorded, cell.settled, cell.measured, cell.not_measured), (1, 1, 1, 0));
@@ -199,7 +199,8 @@ pub(crate) async fn a_batch_with_an_unknown_cell_is_refused_as_a_whole(world: Wo
 pub(crate) async fn a_number_no_column_can_hold_is_refused(world: World) {
     let sweep = world.sweep("s", 1, 2).await;
     let huge = Usage { output: u64::MAX, ..Usage::default() };
-    let batch = vec![record(key(&sweep, 0, 0), "w-1"), SessionRecord { usage: huge, ..record(key(&sweep, 0, 1), "w-2") }];
+    let batch =
+        vec![record(key(&sweep, 0, 0), "w-1"), SessionRecord { usage: huge, ..record(key(&sweep, 0, 1), "w-2") }];
     let error = world.ledger.record(batch).await.unwrap_err();
     assert_eq!(error.to_string(), "failed to store output: 18446744073709551615 is out of range");
     assert_eq!(world.ledger.attempts(&sweep).await.unwrap(), []);

@@ -23,8 +23,7 @@ pub(crate) async fn unmeasured_sessions_run_again(world: World) {
     let ledger = &world.ledger;
     dispatch_all(&world, &sweep).await;
     ledger.record_handover(&key(&sweep, 0, 1), attempt("a-1"), usage(2), cost(2)).await.unwrap();
-    let mut records: Vec<_> =
-        (0..4).map(|item| record(key(&sweep, 1, item), &format!("w-{item}"))).collect();
+    let mut records: Vec<_> = (0..4).map(|item| record(key(&sweep, 1, item), &format!("w-{item}"))).collect();
     records.push(record(key(&sweep, 0, 0), "w-10"));
     records.push(not_measured(key(&sweep, 0, 1), "w-11", Cause::EndpointUnavailable));
     records.push(not_measured(key(&sweep, 0, 2), "w-12", Cause::JudgeUnavailable)); // its transcript was never kept

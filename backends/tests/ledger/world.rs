@@ -31,9 +31,7 @@ impl Store {
     async fn open(&self) -> Ledger {
         match self {
             Self::Sqlite(folder) => Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap(),
-            Self::Postgres(url) => {
-                Ledger::postgres(PostgresConfig { url: url.clone(), pool_size: 4 }).await.unwrap()
-            }
+            Self::Postgres(url) => Ledger::postgres(PostgresConfig { url: url.clone(), pool_size: 4 }).await.unwrap(),
         }
     }
 }
@@ -78,6 +76,14 @@ impl World {
             let _ = folder.keep();
         }
         ledgers
+    }
+
+    /// Of the server's database.
+    pub(crate) fn url(&self) -> &str {
+        match &self.store {
+            Store::Sqlite(_) => panic!("this rule is about servers"),
+            Store::Postgres(url) => url,
+        }
     }
 
     /// A restart: the old handle goes, then a new one opens the store.

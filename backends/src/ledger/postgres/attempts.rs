@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 
 use super::cells::{self, Deltas};
 use super::planning::number;
-use super::pool::Fault;
+use super::pool::{Fault, both};
 use super::{all_changed, column};
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
 use crate::ledger::counters::{AttemptWrite, Before, Spent, hands_over};
@@ -143,7 +143,8 @@ pub(super) async fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttemp
         }
     }
     let rows: Vec<_> = rows.into_values().collect();
-    tokio::try_join!(put(tx, &rows), cells::add(tx, &deltas))?;
+    let (rows, counters) = tokio::join!(put(tx, &rows), cells::add(tx, &deltas));
+    both(rows, counters)?;
     Ok(())
 }
 
@@ -163,7 +164,8 @@ pub(super) async fn record_handover(
     let mut deltas = Deltas::new();
     deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
     let rows = [row];
-    tokio::try_join!(put(tx, &rows), cells::add(tx, &deltas))?;
+    let (rows, counters) = tokio::join!(put(tx, &rows), cells::add(tx, &deltas));
+    both(rows, counters)?;
     Ok(())
 }
 

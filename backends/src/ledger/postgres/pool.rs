@@ -68,6 +68,12 @@ impl Fault {
         }
     }
 
+    /// Whether the statement failed only because an earlier one of the transaction had.
+    fn is_consequence(&self) -> bool {
+        let Self::Postgres(error) = self else { return false };
+        error.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
+    }
+
     /// Whether the server undid everything because of somebody else's transaction, so that the same may succeed at once, and
     /// that has not happened too often.
     pub(super) fn is_worth_another(&self, action: &'static str, tried: u32) -> bool {
@@ -78,6 +84,16 @@ impl Fault {
             tracing::debug!(ledger.action = action, ledger.tried = tried, "transaction collided with another one");
         }
         collided && tried < TRIES
+    }
+}
+
+/// The results of two statements that were sent together, or the reason why the transaction failed: which of the two the
+/// driver reports first is left to chance.
+pub(super) fn both<A, B>(one: Result<A, Fault>, other: Result<B, Fault>) -> Result<(A, B), Fault> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (Err(consequence), Err(reason)) if consequence.is_consequence() => Err(reason),
+        (Err(reason), _) | (_, Err(reason)) => Err(reason),
     }
 }
 
@@ -107,12 +123,12 @@ impl Connections {
             .post_create(settle_in)
             .runtime(Runtime::Tokio1)
             .build()
-            .map_err(|error| failed(StoreError::Pool(Box::new(error))))?;
+            .map_err(|error| failed(StoreError::Pool { source: Box::new(error) }))?;
         Ok((Self(pool), location))
     }
 
     pub(super) async fn one(&self, action: &'static str) -> Result<Object, LedgerError> {
-        let unavailable = |error| LedgerError::Store { action, source: StoreError::Pool(Box::new(error)) };
+        let unavailable = |error| LedgerError::Store { action, source: StoreError::Pool { source: Box::new(error) } };
         self.0.get().await.map_err(unavailable)
     }
 }
@@ -191,11 +207,11 @@ fn tls() -> Result<MakeRustlsConnect, StoreError> {
     let system = rustls_native_certs::load_native_certs();
     let (added, _) = roots.add_parsable_certificates(system.certs);
     if added == 0 {
-        return Err(StoreError::Tls("no root certificates were found on this system".into()));
+        return Err(StoreError::Tls { source: "no root certificates were found on this system".into() });
     }
     let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| StoreError::Tls(Box::new(error)))?
+        .map_err(|error| StoreError::Tls { source: Box::new(error) })?
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(MakeRustlsConnect::new(config))

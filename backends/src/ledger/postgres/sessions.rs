@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use super::attempts::{befores, put};
 use super::cells::{self, Deltas};
 use super::planning::number;
-use super::pool::Fault;
+use super::pool::{Fault, both};
 use super::{all_changed, column};
 use crate::ledger::columns::{
     DIGEST_LENGTH, Place, cost, json, large, outcome, parsed, small, stored_digests, stored_json, unreadable, usage,
@@ -26,7 +26,8 @@ pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> R
     for record in records {
         ids.push((locked.place(&record.key)?, &record.attempt.id));
     }
-    let (mut befores, mut there) = tokio::try_join!(befores(tx, &ids), there(tx, &ids))?;
+    let (befores, there) = tokio::join!(befores(tx, &ids), there(tx, &ids));
+    let (mut befores, mut there) = both(befores, there)?;
     let mut results = Vec::with_capacity(records.len());
     let mut deltas = Deltas::new();
     let mut attempts = Vec::new();
@@ -55,7 +56,9 @@ pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> R
         befores.insert(attempt, row.as_before());
         attempts.push(row);
     }
-    tokio::try_join!(put(tx, &attempts), insert(tx, &firsts), wait(tx, &firsts), cells::add(tx, &deltas))?;
+    let (attempts, sessions, waiting, counters) =
+        tokio::join!(put(tx, &attempts), insert(tx, &firsts), wait(tx, &firsts), cells::add(tx, &deltas));
+    both(both(attempts, sessions), both(waiting, counters))?;
     Ok(results)
 }
 
@@ -226,7 +229,9 @@ pub(super) async fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> 
         }
         settled.push(Settled { place: *place, outcome, scores });
     }
-    tokio::try_join!(update(tx, &settled), forget(tx, &answered), cells::add(tx, &deltas))?;
+    let (sessions, waiting, counters) =
+        tokio::join!(update(tx, &settled), forget(tx, &answered), cells::add(tx, &deltas));
+    both(both(sessions, waiting), counters)?;
     Ok(settled.len() as u64)
 }
 
@@ -355,7 +360,7 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
         )
         .await?;
     let rows = client.query(&select, &[&number, &i64::from(cell.0)]).await?;
-    rows.iter().map(|row| Ok(session(row)?)).collect()
+    rows.iter().map(session).collect()
 }
 
 fn session(row: &Row) -> Result<SessionRow, Fault> {
