@@ -20,8 +20,8 @@ pub struct ChatCall<'a> {
     pub price: Option<&'a Price>,
     /// The session, for endpoints that are told, and as the source of the jitter between tries.
     pub session: Option<SessionTag<'a>>,
-    /// Ends the call at once, in flight or waiting.
-    pub cancel: &'a CancellationToken,
+    /// Once it fires, no further try begins and every wait ends. A request in flight is awaited: it is paid already.
+    pub interrupt: &'a CancellationToken,
 }
 
 /// Names a session to an endpoint.
@@ -45,15 +45,15 @@ pub enum CallError {
     /// Given up; the last try is the reason, and [`regatta_proto::Outcome::of_failure`] of its class the session's outcome.
     #[error("the call was given up after {} tries", .0.tries.len())]
     Failed(FailedCall),
-    /// Cancelled by the caller; the tries so far, possibly none. A request in flight may still be billed.
-    #[error("the call was cancelled after {} failed tries", .0.tries.len())]
-    Cancelled(FailedCall),
+    /// Interrupted by the caller before the next try; the tries so far, possibly none.
+    #[error("the call was interrupted after {} failed tries", .0.tries.len())]
+    Interrupted(FailedCall),
 }
 
-/// Questions whose answering was cancelled, with what had been spent.
+/// Questions whose answering was interrupted, with what had been spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("answering was cancelled")]
-pub struct Cancelled {
+#[error("answering was interrupted")]
+pub struct Interrupted {
     /// Tokens of finished calls.
     pub usage: Usage,
     /// Their cost.

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answers, Trouble};
-use crate::call::Cancelled;
+use crate::call::Interrupted;
 use crate::embedding::Embedding;
 use crate::similarity::{Known, VectorCache, answers};
 
@@ -52,16 +52,16 @@ impl Encoding {
     pub(crate) async fn answer(
         &self,
         questions: &[AskedQuestion],
-        cancel: &CancellationToken,
-    ) -> Result<Answers, Cancelled> {
+        interrupt: &CancellationToken,
+    ) -> Result<Answers, Interrupted> {
         // The encoder is the model, whatever the spec calls it.
         let (mut vectors, missing) = self.cache.lookup("", questions);
         let mut batches: FuturesUnordered<_> = missing
             .chunks(TEXTS_AT_ONCE)
-            .map(|texts| async move { (texts, self.encode(texts, cancel).await) })
+            .map(|texts| async move { (texts, self.encode(texts, interrupt).await) })
             .collect();
-        let cancelled = Cancelled { usage: Usage::default(), cost: CostSum::default() };
-        while let Some((texts, encoded)) = cancel.run_until_cancelled(batches.next()).await.ok_or(cancelled)? {
+        let interrupted = Interrupted { usage: Usage::default(), cost: CostSum::default() };
+        while let Some((texts, encoded)) = interrupt.run_until_cancelled(batches.next()).await.ok_or(interrupted)? {
             for (text, result) in texts.iter().zip(encoded) {
                 if let Ok(known) = &result {
                     self.cache.keep("", text, known);
@@ -72,13 +72,13 @@ impl Encoding {
         Ok(answers(questions, &vectors, self.encoder.name()))
     }
 
-    async fn encode(&self, texts: &[&str], cancel: &CancellationToken) -> Vec<Result<Arc<Known>, Trouble>> {
+    async fn encode(&self, texts: &[&str], interrupt: &CancellationToken) -> Vec<Result<Arc<Known>, Trouble>> {
         let trouble = |reason: String| Trouble { class: ErrorClass::BadResponse, reason };
         let Ok(thread) = Arc::clone(&self.threads).acquire_owned().await else {
             // Only a closed semaphore refuses, and nobody closes it.
             return std::future::pending().await;
         };
-        let (encoder, served, cancel) = (Arc::clone(&self.encoder), Arc::clone(&self.served), cancel.clone());
+        let (encoder, served, interrupt) = (Arc::clone(&self.encoder), Arc::clone(&self.served), interrupt.clone());
         let owned: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         let encoding = tokio::task::spawn_blocking(move || {
@@ -89,7 +89,7 @@ impl Encoding {
                     .ok_or_else(|| trouble(format!("the encoder gives {text:?} no direction")))?;
                 Ok(Arc::new(Known { vector, served: Arc::clone(&served) }))
             };
-            owned.iter().take_while(|_| !cancel.is_cancelled()).map(encode).collect::<Vec<_>>()
+            owned.iter().take_while(|_| !interrupt.is_cancelled()).map(encode).collect::<Vec<_>>()
         });
         let encoded = encoding.await;
         self.in_flight.fetch_sub(1, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::encoding::Encoding;
 use crate::open;
 use crate::openai::Client;
-use crate::{Answers, CallError, Cancelled, ChatCall, OpenContext, OpenError, RecordedVerdicts};
+use crate::{Answers, CallError, ChatCall, Interrupted, OpenContext, OpenError, RecordedVerdicts};
 
 /// An endpoint, opened once a process and shared by all its sessions; a clone is the same endpoint.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl Endpoint {
     /// One chat call: permits, tries, provenance, cost.
     ///
     /// # Errors
-    /// When it was given up or cancelled. Encoders and recorded verdicts do not chat: a bad request.
+    /// When it was given up or interrupted. Encoders and recorded verdicts do not chat: a bad request.
     pub async fn chat(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
         if let Service::OpenAi(client) = &self.0.service {
             return client.chat(call).await;
@@ -64,17 +64,17 @@ impl Endpoint {
     /// Answers an evaluator's questions: similarities by `/embeddings`, by the encoder, or from the recorded verdicts.
     ///
     /// # Errors
-    /// Only when cancelled; a question without an answer is part of the [`Answers`].
+    /// Only when interrupted; a question without an answer is part of the [`Answers`].
     pub async fn answer(
         &self,
         model: &str,
         questions: &[AskedQuestion],
         price: Option<&Price>,
-        cancel: &CancellationToken,
-    ) -> Result<Answers, Cancelled> {
+        interrupt: &CancellationToken,
+    ) -> Result<Answers, Interrupted> {
         match &self.0.service {
-            Service::OpenAi(client) => client.answer(model, questions, price, cancel).await,
-            Service::Encoder(encoding) => encoding.answer(questions, cancel).await,
+            Service::OpenAi(client) => client.answer(model, questions, price, interrupt).await,
+            Service::Encoder(encoding) => encoding.answer(questions, interrupt).await,
             Service::Recorded(verdicts) => Ok(verdicts.answer(questions)),
         }
     }

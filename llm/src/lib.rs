@@ -28,7 +28,7 @@ mod transport;
 mod tries;
 
 pub use answer::{Answers, Unanswered};
-pub use call::{CallError, Cancelled, ChatCall, SessionTag};
+pub use call::{CallError, ChatCall, Interrupted, SessionTag};
 pub use endpoint::Endpoint;
 pub use errors::{Fault, Rule, rule};
 pub use metrics::CallMetrics;

@@ -83,7 +83,7 @@ impl Window {
         if starts.len() >= self.per_minute
             && let Some(oldest) = starts.front().copied()
         {
-            // Cancelled here, the place stays free for the next one.
+            // Interrupted here, the place stays free for the next one.
             sleep_until(oldest + MINUTE).await;
             starts.pop_front();
         }

@@ -1,4 +1,4 @@
-//! The life of one call: permit, try, and after a failure again, until an answer, the end of patience, or cancellation.
+//! The life of one call: permit, try, and after a failure again, until an answer, the end of patience, or interruption.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -39,8 +39,8 @@ pub(crate) struct Done<T> {
 pub(crate) enum GivenUp {
     /// The last try is the reason.
     Failed(Vec<Try>),
-    /// Cancelled, after these tries.
-    Cancelled(Vec<Try>),
+    /// Interrupted, after these tries.
+    Interrupted(Vec<Try>),
 }
 
 impl Tries {
@@ -70,7 +70,7 @@ impl Tries {
     pub(crate) async fn run<T, F, Fut>(
         &self,
         seed: Option<u64>,
-        cancel: &CancellationToken,
+        interrupt: &CancellationToken,
         once: F,
     ) -> Result<Done<T>, GivenUp>
     where
@@ -81,23 +81,23 @@ impl Tries {
         let (mut schedule, mut refused) = (None, None);
         let mut spent = Duration::ZERO;
         loop {
-            let Some(permit) = cancel.run_until_cancelled(self.permits.acquire(tries.is_empty())).await else {
-                return Err(GivenUp::Cancelled(tries));
+            let Some(permit) = interrupt.run_until_cancelled(self.permits.acquire(tries.is_empty())).await else {
+                return Err(GivenUp::Interrupted(tries));
             };
             let in_flight = self.metrics.begin();
             let begun = Instant::now();
-            let result = cancel.run_until_cancelled(once()).await;
+            // In flight it is as good as paid: its answer is awaited, and only what would come after it is given up.
+            let result = once().await;
             let latency = begun.elapsed();
             drop(in_flight);
             drop(permit);
             let failure = match result {
-                None => return Err(GivenUp::Cancelled(tries)),
-                Some(Ok(value)) => {
+                Ok(value) => {
                     self.breaker.reached();
                     self.metrics.answered(latency);
                     return Ok(Done { value, tries, latency });
                 }
-                Some(Err(failure)) => failure,
+                Err(failure) => failure,
             };
             let unreached = failure.unreached;
             let was_refused = failure.class == ErrorClass::RateLimited;
@@ -125,7 +125,7 @@ impl Tries {
             };
             spent += delay;
             tokio::select! {
-                () = cancel.cancelled() => return Err(GivenUp::Cancelled(tries)),
+                () = interrupt.cancelled() => return Err(GivenUp::Interrupted(tries)),
                 () = self.breaker.opened(), if unreached => {}
                 () = sleep(delay) => {}
             }

@@ -21,7 +21,7 @@ impl Money {
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         let nanos = (dollars * 1e9).round();
         // 2^63 keeps every amount storable in a signed 64-bit database column.
-        (nanos >= 0.0 && nanos < 9.2e18).then_some(Self(nanos as u64))
+        (0.0..9.2e18).contains(&nanos).then_some(Self(nanos as u64))
     }
 
     /// As dollars, for display and for ratios only.

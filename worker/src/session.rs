@@ -53,11 +53,11 @@ impl Session<'_> {
                 request: &request,
                 price,
                 session: Some(self.tag),
-                cancel: self.interrupt,
+                interrupt: self.interrupt,
             };
             match self.endpoint.chat(call).await {
                 Ok(call) => transcript.events.push(Event::Call(Box::new(call))),
-                Err(CallError::Cancelled(failed)) => {
+                Err(CallError::Interrupted(failed)) => {
                     if !failed.tries.is_empty() {
                         transcript.events.push(Event::Failed(failed));
                     }

@@ -71,10 +71,10 @@ impl Client {
             let answer = self.transport.post(&self.chat, headers, body.clone()).await?;
             response::read(&answer, &self.secret, &*self.clock)
         };
-        let done = match self.tries.run(call.session.map(|tag| tag.seed.0), call.cancel, once).await {
+        let done = match self.tries.run(call.session.map(|tag| tag.seed.0), call.interrupt, once).await {
             Ok(done) => done,
             Err(GivenUp::Failed(tries)) => return Err(CallError::Failed(failed(tries))),
-            Err(GivenUp::Cancelled(tries)) => return Err(CallError::Cancelled(failed(tries))),
+            Err(GivenUp::Interrupted(tries)) => return Err(CallError::Interrupted(failed(tries))),
         };
         let completion = done.value;
         let cost = call.price.filter(|_| completion.usage_is_known).map(|price| price.cost(&completion.usage));

@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answers, Trouble};
-use crate::call::Cancelled;
+use crate::call::Interrupted;
 use crate::similarity::{Known, answers};
 use crate::tries::GivenUp;
 
@@ -30,23 +30,23 @@ impl Client {
         model: &str,
         questions: &[AskedQuestion],
         price: Option<&Price>,
-        cancel: &CancellationToken,
-    ) -> Result<Answers, Cancelled> {
+        interrupt: &CancellationToken,
+    ) -> Result<Answers, Interrupted> {
         let (mut vectors, missing) = self.cache.lookup(model, questions);
         let mut spent = Spent::default();
         // Collected first: a stream that still held the closure could not move between threads.
         let batches: Vec<_> =
-            batches(&missing).into_iter().map(|texts| self.embed(model, texts, price, cancel)).collect();
+            batches(&missing).into_iter().map(|texts| self.embed(model, texts, price, interrupt)).collect();
         let mut batches = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE);
-        let mut cancelled = false;
+        let mut interrupted = false;
         while let Some(batch) = batches.next().await {
             spent.usage += batch.spent.usage;
             spent.cost += batch.spent.cost;
-            cancelled |= batch.cancelled;
+            interrupted |= batch.interrupted;
             vectors.extend(batch.vectors);
         }
-        if cancelled {
-            return Err(Cancelled { usage: spent.usage, cost: spent.cost });
+        if interrupted {
+            return Err(Interrupted { usage: spent.usage, cost: spent.cost });
         }
         Ok(Answers { usage: spent.usage, cost: spent.cost, ..answers(questions, &vectors, model) })
     }
@@ -58,7 +58,7 @@ impl Client {
         model: &str,
         texts: Vec<&'q str>,
         price: Option<&Price>,
-        cancel: &CancellationToken,
+        interrupt: &CancellationToken,
     ) -> Batch<'q> {
         let mut batch = Batch::default();
         let mut waiting = VecDeque::from([texts]);
@@ -75,12 +75,12 @@ impl Client {
                 let answer = self.transport.post(&self.embeddings, headers, body.clone()).await?;
                 embeddings::read(&answer, count, &self.secret, &*self.clock)
             };
-            let (tries, embedded) = match self.tries.run(None, cancel, once).await {
+            let (tries, embedded) = match self.tries.run(None, interrupt, once).await {
                 Ok(done) => (done.tries, Some(done.value)),
                 Err(GivenUp::Failed(tries)) => (tries, None),
-                Err(GivenUp::Cancelled(tries)) => {
+                Err(GivenUp::Interrupted(tries)) => {
                     batch.spent.add_tries(&tries);
-                    batch.cancelled = true;
+                    batch.interrupted = true;
                     return batch;
                 }
             };
@@ -117,7 +117,7 @@ impl Client {
 struct Batch<'q> {
     vectors: Vec<(&'q str, Result<Arc<Known>, Trouble>)>,
     spent: Spent,
-    cancelled: bool,
+    interrupted: bool,
 }
 
 impl<'q> Batch<'q> {

@@ -92,35 +92,42 @@ async fn waiting_for_our_own_permits_does_not_count_towards_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_wait_ends_when_cancelled() {
+async fn every_wait_ends_when_interrupted() {
     let tries = Arc::new(tries(1, None, RETRIES));
-    for failing in [false, true] {
-        let cancel = CancellationToken::new();
-        let call = || {
-            let (tries, cancel) = (Arc::clone(&tries), cancel.clone());
-            async move {
-                let once = || async move {
-                    if failing {
-                        let forever = Some(Duration::from_secs(3600));
-                        return Err(Failure { retry_after: forever, ..failure(ErrorClass::RateLimited) });
-                    }
-                    std::future::pending::<Result<(), Failure>>().await
-                };
-                tries.run(None, &cancel, once).await
-            }
-        };
-        // One in flight (or waiting for its retry), one waiting for the only permit (or its retry).
-        let calls = [tokio::spawn(call()), tokio::spawn(call())];
-        tokio::task::yield_now().await;
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(tries.metrics().in_flight(), usize::from(!failing));
-        cancel.cancel();
-        for made in join_all(calls).await {
-            let Err(GivenUp::Cancelled(made)) = made.unwrap() else { panic!("not cancelled") };
-            assert_eq!(made.len(), usize::from(failing));
+    let interrupt = CancellationToken::new();
+    let call = || {
+        let (tries, interrupt) = (Arc::clone(&tries), interrupt.clone());
+        async move {
+            let forever = Some(Duration::from_secs(3600));
+            let once =
+                || async move { Err::<(), _>(Failure { retry_after: forever, ..failure(ErrorClass::RateLimited) }) };
+            tries.run(None, &interrupt, once).await
         }
-        assert_eq!(tries.metrics().in_flight(), 0);
+    };
+    let calls = [tokio::spawn(call()), tokio::spawn(call())];
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    interrupt.cancel();
+    for made in join_all(calls).await {
+        let Err(GivenUp::Interrupted(made)) = made.unwrap() else { panic!("not interrupted") };
+        assert_eq!(made.len(), 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_in_flight_is_awaited_when_interrupted_and_no_further_one_begins() {
+    let tries = Arc::new(tries(1, None, RETRIES));
+    let interrupt = CancellationToken::new();
+    let slow = || async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        Ok::<_, Failure>("answer")
+    };
+    let (in_flight, waiting, ()) =
+        tokio::join!(tries.run(None, &interrupt, slow), tries.run(None, &interrupt, slow), async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            interrupt.cancel();
+        });
+    assert_eq!(in_flight.unwrap_or_else(|_| panic!("it was in flight")).value, "answer");
+    assert!(matches!(waiting, Err(GivenUp::Interrupted(tries)) if tries.is_empty()));
 }
 
 #[tokio::test(start_paused = true)]

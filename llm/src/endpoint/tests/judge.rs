@@ -45,7 +45,7 @@ async fn counting_server() -> Server {
 
 async fn answer(bench: &Bench, questions: &[AskedQuestion]) -> Answers {
     let price = Price { input_per_mtok: 1.0, cached_input_per_mtok: None, output_per_mtok: 0.0 };
-    bench.endpoint.answer("embedder", questions, Some(&price), &bench.cancel).await.unwrap()
+    bench.endpoint.answer("embedder", questions, Some(&price), &bench.interrupt).await.unwrap()
 }
 
 #[tokio::test]
@@ -136,10 +136,10 @@ async fn answering_ends_when_cancelled() {
     let bench = Arc::new(open(&spec(&server)));
     let answering = tokio::spawn({
         let bench = Arc::clone(&bench);
-        async move { bench.endpoint.answer("m", &[asked(&["a"], &["b"])], None, &bench.cancel).await }
+        async move { bench.endpoint.answer("m", &[asked(&["a"], &["b"])], None, &bench.interrupt).await }
     });
     server.waiting.clone().wait_for(|waiting| waiting.now == 1).await.unwrap();
-    bench.cancel.cancel();
+    bench.interrupt.cancel();
     assert!(answering.await.unwrap().is_err());
 }
 
@@ -200,7 +200,7 @@ async fn calls_can_move_between_threads() {
     fn movable<T: Send>(_: T) {}
     let bench = open(&spec(&counting_server().await));
     movable(bench.endpoint.chat(bench.call(&request())));
-    movable(bench.endpoint.answer("m", &[], None, &bench.cancel));
+    movable(bench.endpoint.answer("m", &[], None, &bench.interrupt));
 }
 
 #[tokio::test]
@@ -211,8 +211,8 @@ async fn an_encoder_answers_in_this_process_as_it_would_by_hand() {
     let texts: Vec<String> = (0..40).map(|number| format!("take item {number} to the fridge")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let questions = [asked(&texts[..3], &texts), asked(&["open the door", texts[0]], &["close the door"])];
-    let cancel = CancellationToken::new();
-    let answers = endpoint.answer("minilm", &questions, None, &cancel).await.unwrap();
+    let interrupt = CancellationToken::new();
+    let answers = endpoint.answer("minilm", &questions, None, &interrupt).await.unwrap();
 
     let encoder = regatta_encoder::SentenceEncoder::open(&dir).unwrap();
     let vectors: HashMap<&str, Vec<f32>> = texts
@@ -234,7 +234,7 @@ async fn an_encoder_answers_in_this_process_as_it_would_by_hand() {
     assert!(answers.served.starts_with("all-MiniLM-L6-v2 ("), "{}", answers.served);
     assert_eq!((answers.cost, endpoint.in_flight()), (CostSum::default(), 0));
 
-    cancel.cancel();
+    interrupt.cancel();
     let new = [asked(&["never seen"], &["before"])];
-    assert!(endpoint.answer("minilm", &new, None, &cancel).await.is_err());
+    assert!(endpoint.answer("minilm", &new, None, &interrupt).await.is_err());
 }

@@ -24,7 +24,7 @@ const HELLO: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1
 struct Bench {
     endpoint: Endpoint,
     registry: Registry,
-    cancel: CancellationToken,
+    interrupt: CancellationToken,
 }
 
 fn spec(server: &Server) -> EndpointSpec {
@@ -55,7 +55,7 @@ fn try_open(
 fn open(spec: &EndpointSpec) -> Bench {
     let registry = Registry::new();
     let endpoint = try_open(spec, Path::new("/nowhere"), None, &registry).unwrap();
-    Bench { endpoint, registry, cancel: CancellationToken::new() }
+    Bench { endpoint, registry, interrupt: CancellationToken::new() }
 }
 
 fn request() -> ChatRequest {
@@ -71,7 +71,7 @@ impl Bench {
             request,
             price: None,
             session: None,
-            cancel: &self.cancel,
+            interrupt: &self.interrupt,
         }
     }
 
