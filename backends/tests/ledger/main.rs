@@ -2,6 +2,8 @@
 //!
 //! `REGATTA_TEST_POSTGRES_URL` names a running server; otherwise a private one is started.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test tells what went wrong by failing")]
+
 mod judging;
 mod laws;
 mod opening;
