@@ -170,7 +170,8 @@ pub(crate) async fn an_attempt_is_read_back_as_it_was_recorded(world: World) {
 
 pub(crate) async fn what_endpoints_say_is_kept_to_the_letter(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
-    let scores = json!({"z": 0.1, "a": [1e-7, 12345678.125, 0.1234567890123456, -0.0, 1e300], "Ü\u{0}": "\u{1F3C1} '\"\\"});
+    let scores =
+        json!({"z": 0.1, "a": [1e-7, 12345678.125, 0.1234567890123456, -0.0, 1e300], "Ü\u{0}": "\u{1F3C1} '\"\\"});
     let strange = SessionRecord {
         served: vec!["nul \u{0} 'quote' \"é\" \u{1F3C1}".to_owned(), String::new()],
         item_id: ItemId::new("'; DROP TABLE sessions; -- ü").unwrap(),
