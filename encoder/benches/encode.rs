@@ -1,4 +1,5 @@
-//! Time of one text, by its length; and of two texts at once on two threads, which shows whether passes share cores.
+//! Time of one text, by its length; and of two texts at once on two threads, which shows what is left to gain from
+//! callers' threads beside those of the matrix products. `RAYON_NUM_THREADS=1` measures without the latter.
 
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench fails and reports on a terminal")]
 

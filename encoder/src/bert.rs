@@ -20,9 +20,8 @@ pub(crate) const LAYER_NAMES: LayerNames = LayerNames {
 /// The embedding layer. A single text is all of token type 0, so that row is added to each token.
 pub(crate) fn embeddings(weights: &VarBuilder, config: &ModelConfig) -> Result<Embeddings> {
     let weights = weights.pp("embeddings");
-    let mut types = table(&weights.pp("token_type_embeddings"), config.type_vocab_size, config.hidden_size)?;
-    types.truncate(config.hidden_size);
-    Embeddings::load(&weights, config, types)
+    let types = table(&weights.pp("token_type_embeddings"), config.type_vocab_size, config.hidden_size)?;
+    Embeddings::load(&weights, config, Some(&types.narrow(0, 0, 1)?))
 }
 
 /// 0, 1, 2, …

@@ -29,7 +29,7 @@ pub(crate) struct ModelConfig {
     /// Rows of the position table; with MPNet the first two are not positions.
     pub(crate) max_position_embeddings: usize,
     #[serde(default = "default_epsilon")]
-    pub(crate) layer_norm_eps: f32,
+    pub(crate) layer_norm_eps: f64,
     /// Rows of the token type table (BERT).
     #[serde(default = "default_token_types")]
     pub(crate) type_vocab_size: usize,
@@ -38,7 +38,7 @@ pub(crate) struct ModelConfig {
     pub(crate) relative_attention_num_buckets: usize,
 }
 
-fn default_epsilon() -> f32 {
+fn default_epsilon() -> f64 {
     1e-12
 }
 

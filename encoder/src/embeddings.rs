@@ -1,57 +1,45 @@
 //! Token ids to the vectors that enter the first layer.
 
 use crate::config::ModelConfig;
-use crate::kernels::Norm;
 use crate::weights::{norm, table};
-use candle_core::Result;
-use candle_nn::VarBuilder;
+use candle_core::{Device, Module, Result, Tensor};
+use candle_nn::{Embedding, LayerNorm, VarBuilder};
 
 /// The tables of an embedding layer.
 #[derive(Debug)]
 pub(crate) struct Embeddings {
-    words: Vec<f32>,
-    positions: Vec<f32>,
-    /// Added to each token: the token type of a single text, or zeros.
-    constant: Vec<f32>,
-    norm: Norm,
-    columns: usize,
+    words: Embedding,
+    positions: Embedding,
+    norm: LayerNorm,
 }
 
 impl Embeddings {
-    /// Loads words and positions below `weights`; `constant` is what the architecture adds to every token.
-    pub(crate) fn load(weights: &VarBuilder, config: &ModelConfig, constant: Vec<f32>) -> Result<Self> {
+    /// Loads words and positions below `weights`; `constant`, of shape (1, columns), is what the architecture adds to
+    /// every token.
+    pub(crate) fn load(weights: &VarBuilder, config: &ModelConfig, constant: Option<&Tensor>) -> Result<Self> {
         let columns = config.hidden_size;
+        let words = table(&weights.pp("word_embeddings"), config.vocab_size, columns)?;
+        let mut positions = table(&weights.pp("position_embeddings"), config.max_position_embeddings, columns)?;
+        if let Some(constant) = constant {
+            // Each token has one position, so this adds the constant once a token.
+            positions = positions.broadcast_add(constant)?;
+        }
         Ok(Self {
-            words: table(&weights.pp("word_embeddings"), config.vocab_size, columns)?,
-            positions: table(&weights.pp("position_embeddings"), config.max_position_embeddings, columns)?,
-            constant,
+            words: Embedding::new(words, columns),
+            positions: Embedding::new(positions, columns),
             norm: norm(&weights.pp("LayerNorm"), columns, config.layer_norm_eps)?,
-            columns,
         })
     }
 
-    /// The vectors of tokens at the given positions, one row each.
-    pub(crate) fn look_up(&self, ids: &[u32], positions: &[u32]) -> Result<Vec<f32>> {
-        let mut rows = Vec::with_capacity(ids.len() * self.columns);
-        for (id, position) in ids.iter().zip(positions) {
-            let word = self.row(&self.words, *id)?.iter().zip(&self.constant);
-            let position = self.row(&self.positions, *position)?;
-            rows.extend(word.zip(position).map(|((word, constant), position)| word + constant + position));
-        }
-        self.norm.apply(&mut rows);
-        Ok(rows)
+    /// The vectors of tokens at the given positions, of shape (tokens, columns).
+    pub(crate) fn look_up(&self, ids: &[u32], positions: &[u32]) -> Result<Tensor> {
+        let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
+        let positions = self.positions.forward(&Tensor::new(positions, &Device::Cpu)?)?;
+        self.norm.forward(&(words + positions)?)
     }
 
     /// Columns of a row.
     pub(crate) fn columns(&self) -> usize {
-        self.columns
-    }
-
-    fn row<'a>(&self, table: &'a [f32], index: u32) -> Result<&'a [f32]> {
-        let start = index as usize * self.columns;
-        match table.get(start..start + self.columns) {
-            Some(row) => Ok(row),
-            None => candle_core::bail!("embedding row {index} is beyond the table"),
-        }
+        self.words.hidden_size()
     }
 }

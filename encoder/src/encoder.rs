@@ -12,7 +12,8 @@ use std::path::Path;
 
 /// A sentence-transformers model in memory, ready to encode; share it through an `Arc`.
 ///
-/// A text has the same vector, bit for bit, on every call, thread and processor.
+/// A text has the same vector, bit for bit, on every call and thread. Between processors with different vector
+/// instructions the last bits may differ.
 #[derive(Debug)]
 pub struct SentenceEncoder {
     name: String,
@@ -51,7 +52,7 @@ impl SentenceEncoder {
         let weights_name = format!("{folder}model.safetensors");
         let bytes =
             files.bytes(&weights_name, "save the model with safe serialisation; other weight files are not read")?;
-        let model = Model::load(&bytes, &config, tokens_max)
+        let model = Model::load(&bytes, &config)
             .map_err(|source| EncoderError::Weights { path: files.path(&weights_name), source: Box::new(source) })?;
 
         let name = model_name(dir, config.origin.as_deref());
@@ -73,7 +74,7 @@ impl SentenceEncoder {
         self.dimensions
     }
 
-    /// The unit vector of one text, computed on the calling thread alone.
+    /// The unit vector of one text. Blocks the calling thread; large products are shared with rayon's threads.
     ///
     /// # Errors
     /// When the tokenizer refuses the text; with a consistent directory this does not happen.

@@ -2,8 +2,8 @@
 //!
 //! [`SentenceEncoder::open`] reads a directory, [`SentenceEncoder::encode`] turns one text into one unit vector, and
 //! [`cosine_micro`] compares two of them. Nothing is ever downloaded. One text is one forward pass without padding, so
-//! its vector never depends on its neighbours; and a pass runs on the calling thread alone, so callers decide how many
-//! cores are used.
+//! its vector never depends on its neighbours. The arithmetic is candle's: its larger operations are spread over rayon's
+//! global thread pool, and where callers already keep all cores busy, `RAYON_NUM_THREADS=1` turns that off.
 //!
 //! A new architecture is a module beside `bert` and `mpnet`: the names of its weights, its position ids, and what else
 //! is its own; the layers they share are in `transformer`.
@@ -14,7 +14,6 @@ mod embeddings;
 mod encoder;
 mod error;
 mod files;
-mod kernels;
 mod model;
 mod mpnet;
 mod name;

@@ -2,9 +2,10 @@
 
 use crate::config::{Architecture, ModelConfig};
 use crate::embeddings::Embeddings;
+use crate::mpnet::PositionBias;
 use crate::transformer::Transformer;
 use crate::{bert, mpnet, weights};
-use candle_core::Result;
+use candle_core::{DType, Result, Tensor};
 
 /// Length below which a vector is not scaled up to one.
 const LENGTH_MIN: f64 = 1e-12;
@@ -15,26 +16,25 @@ pub(crate) struct Model {
     architecture: Architecture,
     embeddings: Embeddings,
     transformer: Transformer,
+    /// With MPNet alone.
+    position_bias: Option<PositionBias>,
 }
 
 impl Model {
-    /// Loads the weights of a safetensors file for texts of up to `tokens_max` tokens.
-    pub(crate) fn load(bytes: &[u8], config: &ModelConfig, tokens_max: usize) -> Result<Self> {
+    /// Loads the weights of a safetensors file.
+    pub(crate) fn load(bytes: &[u8], config: &ModelConfig) -> Result<Self> {
         let architecture = config.architecture;
-        let (embeddings, transformer) = match architecture {
-            Architecture::Bert => {
-                let weights = weights::below_prefix(bytes, bert::PREFIX)?;
-                let transformer = Transformer::load(&weights.pp("encoder"), config, &bert::LAYER_NAMES, None)?;
-                (bert::embeddings(&weights, config)?, transformer)
-            }
-            Architecture::Mpnet => {
-                let weights = weights::below_prefix(bytes, mpnet::PREFIX)?;
-                let bias = mpnet::position_bias(&weights, config, tokens_max)?;
-                let transformer = Transformer::load(&weights.pp("encoder"), config, &mpnet::LAYER_NAMES, Some(bias))?;
-                (mpnet::embeddings(&weights, config)?, transformer)
-            }
+        let (prefix, names) = match architecture {
+            Architecture::Bert => (bert::PREFIX, &bert::LAYER_NAMES),
+            Architecture::Mpnet => (mpnet::PREFIX, &mpnet::LAYER_NAMES),
         };
-        Ok(Self { architecture, embeddings, transformer })
+        let weights = weights::below_prefix(bytes, prefix)?;
+        let transformer = Transformer::load(&weights.pp("encoder"), config, names)?;
+        let (embeddings, position_bias) = match architecture {
+            Architecture::Bert => (bert::embeddings(&weights, config)?, None),
+            Architecture::Mpnet => (mpnet::embeddings(&weights, config)?, Some(PositionBias::load(&weights, config)?)),
+        };
+        Ok(Self { architecture, embeddings, transformer, position_bias })
     }
 
     /// The unit vector of a token sequence; zeros for none, which only a tokenizer without special tokens gives.
@@ -46,21 +46,15 @@ impl Model {
             Architecture::Bert => bert::position_ids(ids),
             Architecture::Mpnet => mpnet::position_ids(ids),
         };
-        let rows = self.transformer.forward(ids.len(), self.embeddings.look_up(ids, &positions)?);
-        Ok(unit_mean(&rows, self.embeddings.columns()))
+        let position_bias = self.position_bias.as_ref().map(|bias| bias.of_length(ids.len())).transpose()?;
+        let rows = self.embeddings.look_up(ids, &positions)?;
+        unit_mean(&self.transformer.forward(rows, position_bias.as_ref())?)
     }
 }
 
 /// The mean of all rows, scaled to length one. No row is padding, so none is left out.
-fn unit_mean(rows: &[f32], columns: usize) -> Vec<f32> {
-    // Scaling to length one makes the division by the number of rows unnecessary.
-    let mut sum = vec![0f64; columns];
-    for row in rows.chunks_exact(columns) {
-        for (sum, value) in sum.iter_mut().zip(row) {
-            *sum += f64::from(*value);
-        }
-    }
-    let length = sum.iter().map(|value| value * value).sum::<f64>().sqrt().max(LENGTH_MIN);
-    #[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is the point")]
-    sum.into_iter().map(|value| (value / length) as f32).collect()
+fn unit_mean(rows: &Tensor) -> Result<Vec<f32>> {
+    let mean = rows.to_dtype(DType::F64)?.mean(0)?;
+    let length = mean.sqr()?.sum_all()?.sqrt()?.to_scalar::<f64>()?.max(LENGTH_MIN);
+    (mean / length)?.to_dtype(DType::F32)?.to_vec1()
 }

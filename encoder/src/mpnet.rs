@@ -3,10 +3,9 @@
 
 use crate::config::ModelConfig;
 use crate::embeddings::Embeddings;
-use crate::kernels::PositionBias;
 use crate::transformer::LayerNames;
 use crate::weights::table;
-use candle_core::Result;
+use candle_core::{Device, Result, Tensor};
 use candle_nn::VarBuilder;
 
 pub(crate) const PREFIX: &str = "mpnet";
@@ -28,7 +27,7 @@ const DISTANCE_MAX: f32 = 128.0;
 
 /// The embedding layer.
 pub(crate) fn embeddings(weights: &VarBuilder, config: &ModelConfig) -> Result<Embeddings> {
-    Embeddings::load(&weights.pp("embeddings"), config, vec![0.0; config.hidden_size])
+    Embeddings::load(&weights.pp("embeddings"), config, None)
 }
 
 /// 2, 3, 4, … for a plain text. A padding token, which a text can only contain by spelling it out, sits at 1 and does
@@ -45,11 +44,31 @@ pub(crate) fn position_ids(ids: &[u32]) -> Vec<u32> {
     ids.iter().map(&mut next).collect()
 }
 
-/// The bias on attention scores for texts of up to `tokens_max` tokens.
-pub(crate) fn position_bias(weights: &VarBuilder, config: &ModelConfig, tokens_max: usize) -> Result<PositionBias> {
-    let (heads, buckets) = (config.num_attention_heads, config.relative_attention_num_buckets);
-    let table = table(&weights.pp("encoder.relative_attention_bias"), buckets, heads)?;
-    Ok(PositionBias::tabulate(heads, tokens_max, |head, distance| table[bucket(distance, buckets) * heads + head]))
+/// What is added to attention scores because of how far the key is from the query, one curve a head.
+#[derive(Debug)]
+pub(crate) struct PositionBias {
+    /// Of shape (heads, buckets).
+    curves: Tensor,
+}
+
+impl PositionBias {
+    pub(crate) fn load(weights: &VarBuilder, config: &ModelConfig) -> Result<Self> {
+        let (heads, buckets) = (config.num_attention_heads, config.relative_attention_num_buckets);
+        let table = table(&weights.pp("encoder.relative_attention_bias"), buckets, heads)?;
+        Ok(Self { curves: table.t()?.contiguous()? })
+    }
+
+    /// The bias for a text of `tokens` tokens, of shape (heads, queries, keys).
+    pub(crate) fn of_length(&self, tokens: usize) -> Result<Tensor> {
+        let (heads, buckets) = self.curves.dims2()?;
+        let reach = tokens.cast_signed();
+        #[expect(clippy::cast_possible_truncation, reason = "there are tens of buckets")]
+        let by_distance: Vec<u32> = (1 - reach..reach).map(|distance| bucket(distance, buckets) as u32).collect();
+        // The first key is `query` tokens before the query, the last one `tokens - 1 - query` after it.
+        let rows: Vec<u32> = by_distance.windows(tokens).rev().flatten().copied().collect();
+        let rows = Tensor::from_vec(rows, tokens * tokens, &Device::Cpu)?;
+        self.curves.index_select(&rows, 1)?.reshape((heads, tokens, tokens))
+    }
 }
 
 /// The table row for a key `distance` tokens after the query. Half of the rows are for keys that follow, half for the

@@ -2,12 +2,10 @@
 //! connection and a normalisation. They differ in the names of the weights and in the bias by relative position.
 
 use crate::config::ModelConfig;
-use crate::kernels::{
-    Norm, Panels, PositionBias, Rows, RowsMut, add_bias, add_bias_gelu, add_residual_norm, attention_weights,
-};
 use crate::weights::{Dense, norm};
-use candle_core::Result;
-use candle_nn::VarBuilder;
+use candle_core::{Module, Result, Tensor};
+use candle_nn::ops::softmax_last_dim;
+use candle_nn::{LayerNorm, VarBuilder};
 
 /// The names in a layer that depend on the architecture.
 pub(crate) struct LayerNames {
@@ -23,7 +21,6 @@ pub(crate) struct LayerNames {
 pub(crate) struct Transformer {
     layers: Vec<Layer>,
     heads: usize,
-    position_bias: Option<PositionBias>,
 }
 
 #[derive(Debug)]
@@ -31,32 +28,28 @@ struct Layer {
     /// Queries, keys and values in one product.
     attention_input: Dense,
     attention_output: Dense,
-    attention_norm: Norm,
+    attention_norm: LayerNorm,
     expand: Dense,
     contract: Dense,
-    output_norm: Norm,
+    output_norm: LayerNorm,
 }
 
 impl Transformer {
     /// Loads `layer.0`, `layer.1`, … below `weights`.
-    pub(crate) fn load(
-        weights: &VarBuilder,
-        config: &ModelConfig,
-        names: &LayerNames,
-        position_bias: Option<PositionBias>,
-    ) -> Result<Self> {
+    pub(crate) fn load(weights: &VarBuilder, config: &ModelConfig, names: &LayerNames) -> Result<Self> {
         let layers = (0..config.num_hidden_layers)
             .map(|index| Layer::load(&weights.pp("layer").pp(index), config, names))
             .collect::<Result<_>>()?;
-        Ok(Self { layers, heads: config.num_attention_heads, position_bias })
+        Ok(Self { layers, heads: config.num_attention_heads })
     }
 
-    /// The vectors of `tokens` tokens, one row each, through all layers.
-    pub(crate) fn forward(&self, tokens: usize, mut rows: Vec<f32>) -> Vec<f32> {
+    /// Vectors of shape (tokens, columns) through all layers. `position_bias`, of shape (heads, tokens, tokens), is
+    /// added to each layer's attention scores.
+    pub(crate) fn forward(&self, mut rows: Tensor, position_bias: Option<&Tensor>) -> Result<Tensor> {
         for layer in &self.layers {
-            rows = layer.forward(tokens, &rows, self.heads, self.position_bias.as_ref());
+            rows = layer.forward(&rows, self.heads, position_bias)?;
         }
-        rows
+        Ok(rows)
     }
 }
 
@@ -74,41 +67,28 @@ impl Layer {
         })
     }
 
-    fn forward(&self, tokens: usize, rows: &[f32], heads: usize, position_bias: Option<&PositionBias>) -> Vec<f32> {
-        let context = self.attend(tokens, rows, heads, position_bias);
-        let mut attended = self.attention_output.product(tokens, &context);
-        add_residual_norm(&mut attended, &self.attention_output.bias, rows, &self.attention_norm);
-
-        let mut wide = self.expand.product(tokens, &attended);
-        add_bias_gelu(&mut wide, &self.expand.bias);
-        let mut output = self.contract.product(tokens, &wide);
-        add_residual_norm(&mut output, &self.contract.bias, &attended, &self.output_norm);
-        output
+    fn forward(&self, rows: &Tensor, heads: usize, position_bias: Option<&Tensor>) -> Result<Tensor> {
+        let context = self.attend(rows, heads, position_bias)?;
+        let attended = self.attention_norm.forward(&(self.attention_output.forward(&context)? + rows)?)?;
+        let wide = self.expand.forward(&attended)?.gelu_erf()?;
+        self.output_norm.forward(&(self.contract.forward(&wide)? + &attended)?)
     }
 
     /// For each token, the mean of all tokens' values, weighted by how well their keys match its query; head by head.
-    fn attend(&self, tokens: usize, rows: &[f32], heads: usize, position_bias: Option<&PositionBias>) -> Vec<f32> {
-        let mut projected = self.attention_input.product(tokens, rows);
-        add_bias(&mut projected, &self.attention_input.bias);
-        // A row of it: the queries of all heads, then the keys, then the values.
-        let stride = self.attention_input.bias.len();
-        let columns = stride / 3;
+    fn attend(&self, rows: &Tensor, heads: usize, position_bias: Option<&Tensor>) -> Result<Tensor> {
+        let (tokens, columns) = rows.dims2()?;
         let width = columns / heads;
-        #[expect(clippy::cast_precision_loss, reason = "a head has hundreds of columns at most")]
-        let scale = 1.0 / (width as f32).sqrt();
+        // (query | key | value, head, token, column of the head): views, nothing is copied.
+        let parts = self.attention_input.forward(rows)?.reshape((tokens, 3, heads, width))?.permute((1, 2, 0, 3))?;
+        let (query, key, value) = (parts.get(0)?, parts.get(1)?, parts.get(2)?);
 
-        let mut context = vec![0f32; tokens * columns];
-        let mut weights = vec![0f32; tokens * tokens];
-        for head in 0..heads {
-            let (query, key, value) = (head * width, columns + head * width, 2 * columns + head * width);
-            let keys = Panels::pack(width, tokens, |column, token| projected[token * stride + key + column]);
-            let queries = Rows { values: &projected[query..], stride };
-            keys.product(tokens, queries, RowsMut { values: &mut weights, stride: tokens });
-            attention_weights(&mut weights, tokens, scale, head, position_bias);
-            let values = Panels::pack(tokens, width, |token, column| projected[token * stride + value + column]);
-            let weights = Rows { values: &weights, stride: tokens };
-            values.product(tokens, weights, RowsMut { values: &mut context[head * width..], stride: columns });
+        #[expect(clippy::cast_precision_loss, reason = "a head has hundreds of columns at most")]
+        let scale = (width as f64).sqrt().recip();
+        // Scaling the queries scales the scores, of which a long text has more.
+        let mut scores = (query * scale)?.matmul(&key.t()?)?;
+        if let Some(bias) = position_bias {
+            scores = (scores + bias)?;
         }
-        context
+        softmax_last_dim(&scores)?.matmul(&value)?.transpose(0, 1)?.reshape((tokens, columns))
     }
 }

@@ -1,14 +1,14 @@
 //! Weights from a safetensors file, in the form that the forward pass wants them.
 
-use crate::kernels::{Norm, Panels, Rows, RowsMut};
-use candle_core::{DType, Device, Result};
-use candle_nn::VarBuilder;
+use candle_core::{DType, Device, Module, Result, Tensor};
+use candle_nn::{LayerNorm, VarBuilder};
 
-/// A dense layer: a matrix of shape (inputs, outputs), the transpose of the file, and a bias.
+/// A dense layer. The weight is kept as (inputs, outputs), the transpose of the file: a product then reads it in place,
+/// where the other way round it would be repacked for each text, which takes longer than the product itself.
 #[derive(Debug)]
 pub(crate) struct Dense {
-    weight: Panels,
-    pub(crate) bias: Vec<f32>,
+    weight: Tensor,
+    bias: Tensor,
 }
 
 impl Dense {
@@ -18,26 +18,19 @@ impl Dense {
 
     /// Several layers of the same input as one: their outputs follow each other in a row.
     pub(crate) fn stacked(parts: &[VarBuilder], inputs: usize, outputs: usize) -> Result<Self> {
-        let mut weight = Vec::with_capacity(parts.len() * outputs * inputs);
-        let mut bias = Vec::with_capacity(parts.len() * outputs);
-        for part in parts {
-            weight.extend(table(part, outputs, inputs)?);
-            bias.extend(part.get(outputs, "bias")?.to_vec1::<f32>()?);
-        }
-        Ok(Self { weight: Panels::pack(inputs, bias.len(), |input, output| weight[output * inputs + input]), bias })
-    }
-
-    /// Rows times weight, without the bias.
-    pub(crate) fn product(&self, count: usize, rows: &[f32]) -> Vec<f32> {
-        let outputs = self.bias.len();
-        let mut products = vec![0f32; count * outputs];
-        let stride = rows.len() / count.max(1);
-        self.weight.product(count, Rows { values: rows, stride }, RowsMut { values: &mut products, stride: outputs });
-        products
+        let weights: Vec<_> = parts.iter().map(|part| table(part, outputs, inputs)).collect::<Result<_>>()?;
+        let biases: Vec<_> = parts.iter().map(|part| part.get(outputs, "bias")).collect::<Result<_>>()?;
+        Ok(Self { weight: Tensor::cat(&weights, 0)?.t()?.contiguous()?, bias: Tensor::cat(&biases, 0)? })
     }
 }
 
-/// The weights of a safetensors file as f32, below whichever of `prefixes` the file uses. Checkpoints of
+impl Module for Dense {
+    fn forward(&self, rows: &Tensor) -> Result<Tensor> {
+        rows.matmul(&self.weight)?.broadcast_add(&self.bias)
+    }
+}
+
+/// The weights of a safetensors file as f32, below `prefix` where the file uses it. Checkpoints of
 /// sentence-transformers have none, those with a head on top have the name of the model.
 pub(crate) fn below_prefix<'a>(bytes: &'a [u8], prefix: &str) -> Result<VarBuilder<'a>> {
     let weights = VarBuilder::from_slice_safetensors(bytes, DType::F32, &Device::Cpu)?;
@@ -46,15 +39,11 @@ pub(crate) fn below_prefix<'a>(bytes: &'a [u8], prefix: &str) -> Result<VarBuild
 }
 
 /// A layer normalisation.
-pub(crate) fn norm(weights: &VarBuilder, columns: usize, epsilon: f32) -> Result<Norm> {
-    Ok(Norm {
-        scale: weights.get(columns, "weight")?.to_vec1()?,
-        shift: weights.get(columns, "bias")?.to_vec1()?,
-        epsilon,
-    })
+pub(crate) fn norm(weights: &VarBuilder, columns: usize, epsilon: f64) -> Result<LayerNorm> {
+    Ok(LayerNorm::new(weights.get(columns, "weight")?, weights.get(columns, "bias")?, epsilon))
 }
 
-/// A table of `rows` vectors, row after row.
-pub(crate) fn table(weights: &VarBuilder, rows: usize, columns: usize) -> Result<Vec<f32>> {
-    weights.get((rows, columns), "weight")?.flatten_all()?.to_vec1()
+/// A table of vectors, of shape (rows, columns).
+pub(crate) fn table(weights: &VarBuilder, rows: usize, columns: usize) -> Result<Tensor> {
+    weights.get((rows, columns), "weight")
 }
