@@ -32,9 +32,9 @@ pub use self::states::{AttemptState, ShardState};
 
 /// Where sweeps, attempts, sessions and verdicts are kept. Handles are cheap to clone and share one store.
 ///
-/// Every call is one transaction: it happens as a whole or not at all, and may be repeated after an error. Apart from
-/// [`Ledger::sweep`] and [`Ledger::sweeps`], calls fail with [`LedgerError::UnknownSweep`], [`LedgerError::UnknownCell`] or
-/// [`LedgerError::UnknownShard`] when they name what was never created.
+/// Every call is one transaction: it happens as a whole or not at all, and may be repeated after an error. Calls about a sweep
+/// that nobody created fail with [`LedgerError::UnknownSweep`] (only [`Ledger::sweep`] says `None`), and calls that would change
+/// a cell or shard that does not exist with [`LedgerError::UnknownCell`] or [`LedgerError::UnknownShard`].
 #[derive(Debug, Clone)]
 pub enum Ledger {
     /// One file, for the embedded run.

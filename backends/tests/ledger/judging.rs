@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use futures::future::join_all;
-use regatta_backends::Ledger;
 use regatta_backends::ledger::AwaitingSession;
+use regatta_backends::{Ledger, LedgerError};
 use regatta_proto::{
     AskedQuestion, Cause, CellIndex, CostSum, ItemId, JudgeOutcome, Money, Outcome, Question, SweepId,
 };
@@ -163,6 +163,8 @@ pub(crate) async fn a_session_is_settled_once(world: World) {
     assert_eq!(ledger.settle(twice).await.unwrap(), 1);
     let late = vec![unmeasured(key(&sweep, 0, 0), Cause::JudgeUnavailable), scored(key(&sweep, 0, 9), 3)];
     assert_eq!(ledger.settle(late).await.unwrap(), 0);
+    let error = ledger.settle(vec![scored(key(&sweep, 7, 0), 3)]).await.unwrap_err();
+    assert!(matches!(error, LedgerError::UnknownCell { cell: CellIndex(7), .. }), "{error}");
     let rest = || vec![scored(key(&sweep, 0, 1), 4), scored(key(&sweep, 0, 2), 5)];
     let (one, two) = tokio::join!(ledger.settle(rest()), other.settle(rest()));
     assert_eq!(one.unwrap() + two.unwrap(), 2);

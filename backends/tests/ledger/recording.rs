@@ -6,7 +6,7 @@ use regatta_backends::LedgerError;
 use regatta_backends::ledger::{
     AttemptRow, AttemptState, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
 };
-use regatta_proto::{Cause, CellIndex, CostSum, ItemId, ItemIndex, Money, Outcome, Usage};
+use regatta_proto::{Cause, CellIndex, CostSum, ItemId, ItemIndex, Money, OpenAttempt, Outcome, Usage};
 use serde_json::{Value, json};
 
 use crate::world::{World, at, attempt, cost, key, not_measured, open, record, usage, waiting};
@@ -242,10 +242,26 @@ pub(crate) async fn a_running_attempt_is_known_until_it_ends(world: World) {
 
 pub(crate) async fn an_overtaken_progress_report_is_ignored(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
-    world.ledger.record_progress(vec![open(key(&sweep, 0, 0), "w-1", 6)]).await.unwrap();
-    world.ledger.record_progress(vec![open(key(&sweep, 0, 0), "w-1", 4)]).await.unwrap();
-    assert_eq!(world.ledger.attempts(&sweep).await.unwrap()[0].usage, usage(6));
-    assert_eq!(world.cell(&sweep, 0).await.cost, cost(6));
+    let report = |change: fn(&mut OpenAttempt)| {
+        let (mut open, worker) = open(key(&sweep, 0, 0), "w-1", 7);
+        open.in_flight_at_most = None;
+        change(&mut open);
+        (open, worker)
+    };
+    world.ledger.record_progress(vec![open(key(&sweep, 0, 0), "w-1", 7)]).await.unwrap();
+    let older = vec![
+        report(|open| open.usage.input -= 1),
+        report(|open| open.usage.output -= 1),
+        report(|open| open.cost.known.0 -= 1),
+        report(|open| open.cost.unknown_calls -= 1),
+    ];
+    for older in older {
+        world.ledger.record_progress(vec![older]).await.unwrap();
+        assert_eq!(world.ledger.attempts(&sweep).await.unwrap()[0].at_most, Some(Money(100)));
+    }
+    assert_eq!((world.cell(&sweep, 0).await.usage, world.cell(&sweep, 0).await.cost), (usage(7), cost(7)));
+    world.ledger.record_progress(vec![report(|_| ())]).await.unwrap();
+    assert_eq!(world.ledger.attempts(&sweep).await.unwrap()[0].at_most, None);
 }
 
 pub(crate) async fn progress_never_touches_an_attempt_that_ended(world: World) {

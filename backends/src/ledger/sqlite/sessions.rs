@@ -117,6 +117,7 @@ pub(super) fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> Result
     let mut settled = 0;
     for settlement in settlements {
         let place = deltas.place(tx, &settlement.key)?;
+        let delta = deltas.of(place.sweep, place.cell);
         let Some(waiting) = waiting(tx, place)? else { continue };
         let (outcome, scores) = match &settlement.result {
             SettlementResult::Scored(Value::Null) => (waiting.outcome, None),
@@ -138,7 +139,7 @@ pub(super) fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> Result
         if !outcome.cause().is_some_and(keeps_transcript) {
             forget(tx, place, &waiting.questions)?;
         }
-        deltas.of(place.sweep, place.cell).settled(&outcome);
+        delta.settled(&outcome);
         settled += 1;
     }
     deltas.write(tx)?;

@@ -1,0 +1,134 @@
+//! What a session costs in the ledger: `cargo bench -p regatta-backends --bench ledger`.
+//!
+//! Sessions in batches of 500, as scorers send them: recorded with their scores, or recorded with a question and settled
+//! afterwards. PostgreSQL is the one of `REGATTA_TEST_POSTGRES_URL`, or a private one on this machine.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement may fail loudly, and prints its result")]
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use regatta_backends::Ledger;
+use regatta_backends::ledger::{
+    NewCell, NewSweep, PostgresConfig, RecordState, SessionRecord, Settlement, SettlementResult, TranscriptRef,
+};
+use regatta_proto::{
+    Attempt, AttemptId, Cell, CellIndex, CostSum, Digest, ItemId, ItemIndex, Money, Outcome, SessionKey, SweepId,
+    Trial, Usage, WorkerId,
+};
+use regatta_tests::{Postgres, create_database};
+use serde_json::json;
+
+const BATCH: u32 = 500;
+const BATCHES: u32 = 100;
+
+/// A compressed transcript of a short session, in bytes.
+const TRANSCRIPT: usize = 2000;
+
+#[tokio::main]
+async fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    measure("sqlite", &Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap()).await;
+
+    let (_server, url) = match std::env::var("REGATTA_TEST_POSTGRES_URL") {
+        Ok(url) => (None, url),
+        Err(_) => {
+            let server = Postgres::start().await.unwrap();
+            let url = server.url();
+            (Some(server), url)
+        }
+    };
+    let url = create_database(&url).await.unwrap();
+    measure("postgres", &Ledger::postgres(PostgresConfig { url, pool_size: 2 }).await.unwrap()).await;
+}
+
+async fn measure(name: &str, ledger: &Ledger) {
+    let sweep = SweepId::new("bench").unwrap();
+    ledger.create_sweep(new_sweep(&sweep)).await.unwrap();
+    let (mut scored, mut waiting, mut settled) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    for batch in 0..BATCHES {
+        let items = || (batch * BATCH..(batch + 1) * BATCH).map(ItemIndex);
+        let records = items().map(|item| record(&sweep, CellIndex(0), item, scores())).collect();
+        let start = Instant::now();
+        ledger.record(records).await.unwrap();
+        scored += start.elapsed();
+
+        let records = items().map(|item| record(&sweep, CellIndex(1), item, question(item))).collect();
+        let start = Instant::now();
+        ledger.record(records).await.unwrap();
+        waiting += start.elapsed();
+
+        let settlements = items().map(|item| settlement(&sweep, item)).collect();
+        let start = Instant::now();
+        assert_eq!(ledger.settle(settlements).await.unwrap(), u64::from(BATCH));
+        settled += start.elapsed();
+    }
+    let each = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(BATCHES * BATCH);
+    println!("{name}: record with scores {:.1} us a session", each(scored));
+    println!("{name}: record with a question {:.1} us, settle {:.1} us a session", each(waiting), each(settled));
+}
+
+fn new_sweep(id: &SweepId) -> NewSweep {
+    let cell = |index| NewCell {
+        cell: Cell {
+            index: CellIndex(index),
+            benchmark: "worfbench".parse().unwrap(),
+            setting: "two-shot".parse().unwrap(),
+            model: "lab/model".parse().unwrap(),
+            trial: Trial(0),
+        },
+        items: BATCH * BATCHES,
+        queue: "lab".to_owned(),
+    };
+    NewSweep {
+        id: id.clone(),
+        name: "bench".to_owned(),
+        lock: Digest::of(b"bench"),
+        budget: None,
+        created_at: Timestamp::UNIX_EPOCH,
+        cells: vec![cell(0), cell(1)],
+        shards: vec![],
+    }
+}
+
+fn record(sweep: &SweepId, cell: CellIndex, item: ItemIndex, state: RecordState) -> SessionRecord {
+    SessionRecord {
+        key: SessionKey { sweep: sweep.clone(), cell, item },
+        item_id: ItemId::new(format!("item-{item}")).unwrap(),
+        task: "wikihow".to_owned(),
+        attempt: Attempt {
+            id: AttemptId::new(format!("worker-3f9a2c-{item}")).unwrap(),
+            number: 1,
+            worker: WorkerId::new("worker-3f9a2c").unwrap(),
+            started_at: Timestamp::UNIX_EPOCH,
+            ended_at: Timestamp::UNIX_EPOCH,
+        },
+        outcome: Outcome::Measured,
+        usage: Usage { input: 1200, cached_input: 800, output: 300, reasoning: 0 },
+        cost: CostSum { known: Money(123_456), unknown_calls: 0 },
+        calls: 1,
+        retries: 0,
+        latency_us: 1_500_000,
+        served: vec!["model-2026-08".to_owned()],
+        transcript: TranscriptRef { segment: "transcripts/000123-3f9a2c.zst".to_owned(), line: item.0 },
+        state,
+    }
+}
+
+fn scores() -> RecordState {
+    RecordState::Settled { scores: json!({"official": {"precision": 0.25, "recall": 0.5, "f1": 0.333_333}}) }
+}
+
+fn question(item: ItemIndex) -> RecordState {
+    RecordState::Awaiting {
+        judge: "judges/encoder".parse().unwrap(),
+        questions: vec![Digest::of(&item.0.to_le_bytes())],
+        transcript: vec![7; TRANSCRIPT].into(),
+    }
+}
+
+fn settlement(sweep: &SweepId, item: ItemIndex) -> Settlement {
+    let scores = json!({"official": {"precision": 0.25, "recall": 0.5, "f1": 0.333_333}});
+    let key = SessionKey { sweep: sweep.clone(), cell: CellIndex(1), item };
+    Settlement { key, result: SettlementResult::Scored(scores) }
+}
