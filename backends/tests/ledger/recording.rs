@@ -67,32 +67,27 @@ pub(crate) async fn first_waste_and_repeat_are_told_apart_within_a_batch(world: 
 pub(crate) async fn of_two_scorers_one_records_a_session_first(world: World) {
     const ITEMS: u32 = 60;
     let sweep = world.sweep("s", 3, ITEMS).await;
-    let scorer = |ledger: regatta_backends::Ledger, worker: &'static str, step: u32| {
-        let sweep = sweep.clone();
-        tokio::spawn(async move {
-            let mut results = Vec::new();
-            // A step that shares no factor with the number of items walks through all of them, in an order of its own.
-            let items: Vec<u32> = (0..ITEMS).map(|n| n * step % ITEMS).collect();
-            for batch in items.chunks(5) {
-                let records = batch
-                    .iter()
-                    .flat_map(|item| [2, 0, 1].map(|cell| (cell, *item)))
-                    .map(|(cell, item)| record(key(&sweep, cell, item), &format!("{worker}-{}", cell * ITEMS + item)))
-                    .collect();
-                results.extend(ledger.record(records).await.unwrap());
-            }
-            results
-        })
+    let batch = |worker: &str, items: std::ops::Range<u32>| -> Vec<SessionRecord> {
+        let places = items.flat_map(|item| [0, 1, 2].map(|cell| (cell, item)));
+        places
+            .map(|(cell, item)| record(key(&sweep, cell, item), &format!("{worker}-{}", cell * ITEMS + item)))
+            .collect()
     };
-    let (one, other) = (scorer(world.open().await, "a", 7), scorer(world.open().await, "b", 53));
+    let (one, other) = (world.open().await, world.open().await);
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    for result in one.await.unwrap().into_iter().chain(other.await.unwrap()) {
-        let name = match result {
-            Recorded::First => "first",
-            Recorded::Waste => "waste",
-            Recorded::Repeat => "repeat",
-        };
-        *counts.entry(name).or_default() += 1;
+    for first in (0..ITEMS).step_by(3) {
+        // The same sessions at the same moment, in opposite orders.
+        let there = batch("a", first..first + 3);
+        let back = batch("b", first..first + 3).into_iter().rev().collect();
+        let (there, back) = tokio::join!(one.record(there), other.record(back));
+        for result in there.unwrap().into_iter().chain(back.unwrap()) {
+            let name = match result {
+                Recorded::First => "first",
+                Recorded::Waste => "waste",
+                Recorded::Repeat => "repeat",
+            };
+            *counts.entry(name).or_default() += 1;
+        }
     }
     assert_eq!(counts, BTreeMap::from([("first", 3 * ITEMS), ("waste", 3 * ITEMS)]));
     for cell in 0..3 {

@@ -9,6 +9,7 @@ mod planning;
 mod pool;
 mod resume;
 mod sessions;
+mod settling;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -181,7 +182,7 @@ impl PostgresLedger {
     }
 
     pub(super) async fn settle(&self, settlements: Vec<Settlement>) -> Result<u64, LedgerError> {
-        write!(self.0, "settle sessions", tx => sessions::settle(tx, &settlements))
+        write!(self.0, "settle sessions", tx => settling::settle(tx, &settlements))
     }
 
     pub(super) async fn sessions(&self, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, LedgerError> {

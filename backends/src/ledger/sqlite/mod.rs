@@ -7,6 +7,7 @@ mod migrate;
 mod planning;
 mod resume;
 mod sessions;
+mod settling;
 mod thread;
 
 use std::collections::{BTreeMap, HashMap};
@@ -178,7 +179,7 @@ impl SqliteLedger {
     }
 
     pub(super) async fn settle(&self, settlements: Vec<Settlement>) -> Result<u64, LedgerError> {
-        self.0.write("settle sessions", move |tx| sessions::settle(tx, &settlements)).await
+        self.0.write("settle sessions", move |tx| settling::settle(tx, &settlements)).await
     }
 
     pub(super) async fn sessions(&self, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, LedgerError> {
