@@ -1,0 +1,165 @@
+use jiff::Timestamp;
+use regatta_coordinator::CoordinatorError;
+use regatta_proto::{Money, SweepState};
+
+use crate::stage::{Stage, spec, tabulate};
+
+const DOLLAR: Money = Money(1_000_000_000);
+
+#[tokio::test]
+async fn a_cancelled_sweep_is_tabulated_and_everybody_is_told() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Cancelled);
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    assert_eq!(stage.told().await.cancelled, [sweep.id.clone()]);
+    let again = process.coordinator.cancel(&sweep.id).await;
+    assert!(matches!(again, Err(CoordinatorError::WrongState { state: SweepState::Cancelled, .. })));
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_sweep_keeps_its_queues_open_until_its_jobs_are_out_of_them() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    assert_eq!(stage.told().await.routes.len(), 1, "else no worker would look into the queue and drop the jobs");
+    let waiting = stage.waiting(&sweep).await as usize;
+    stage.take(&sweep, waiting).await;
+    stage.until(async || stage.told().await.routes.is_empty()).await;
+    assert_eq!(stage.told().await.cancelled, [sweep.id.clone()]);
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_sweep_dispatches_nothing_more() {
+    let mut stage = Stage::set().await;
+    stage.config.window = 8;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "trials: 5")).await;
+    stage.until_waiting(&sweep, 8).await;
+    let jobs = stage.take(&sweep, 8).await;
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    stage.finish(&sweep, &jobs, Money::ZERO).await;
+    stage.round().await;
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    process.end().await;
+}
+
+/// Runs a sweep of at least 12 sessions, each at most a dollar, to its end, and gives what was spent and how many ran.
+async fn run_on_a_budget(budget: &str, costs: &[Money]) -> (u64, u64) {
+    let stage = Stage::set().await;
+    let mut process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 6, &format!("trials: 2\nbudget_usd: {budget}"))).await;
+    let budget = Money::from_dollars(budget.parse().unwrap()).unwrap();
+    process.work();
+    let (mut spent, mut ran) = (0, 0);
+    let mut costs = costs.iter().cycle();
+    loop {
+        stage
+            .until(async || stage.waiting(&sweep).await > 0 || stage.state(&sweep.id).await != SweepState::Running)
+            .await;
+        stage.round().await;
+        let waiting = stage.waiting(&sweep).await;
+        assert!(spent + waiting * DOLLAR.0 <= budget.0, "{spent} spent and {waiting} outstanding");
+        if waiting == 0 {
+            break;
+        }
+        for job in stage.take(&sweep, waiting as usize).await {
+            let cost = *costs.next().unwrap();
+            spent += cost.0;
+            ran += 1;
+            stage.finish(&sweep, &[job], cost).await;
+        }
+    }
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Tabulating);
+    process.end().await;
+    (spent, ran)
+}
+
+#[tokio::test]
+async fn a_budget_holds_even_if_every_session_costs_its_worst_case() {
+    let (spent, ran) = run_on_a_budget("9.5", &[DOLLAR]).await;
+    assert_eq!((spent, ran), (8 * DOLLAR.0, 8));
+}
+
+#[tokio::test]
+async fn a_budget_ends_the_sweep_when_what_is_left_pays_for_less_than_a_shard() {
+    let (_, ran) = run_on_a_budget("5.5", &[DOLLAR]).await;
+    assert_eq!(ran, 4);
+}
+
+#[tokio::test]
+async fn what_sessions_did_not_cost_is_spent_on_others() {
+    let cheap = Money(DOLLAR.0 / 100);
+    let (_, ran) = run_on_a_budget("5", &[cheap]).await;
+    assert!(ran >= 12, "all of them ran: {ran}");
+}
+
+#[tokio::test]
+async fn a_budget_for_nothing_ends_the_sweep_at_once() {
+    assert_eq!(run_on_a_budget("0.5", &[DOLLAR]).await, (0, 0));
+}
+
+#[tokio::test]
+async fn waste_is_spent_once_and_shown_once() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    let mut jobs = stage.take(&sweep, 1).await;
+    stage.finish(&sweep, &jobs, DOLLAR).await;
+    jobs[0].attempt = 2;
+    stage.finish(&sweep, &jobs, DOLLAR).await;
+    let status = process.coordinator.status(&sweep.id).await.unwrap();
+    assert_eq!((status.cells[0].cost.known, status.cells[0].wasted.known), (DOLLAR, DOLLAR));
+    assert_eq!(status.cost().known, DOLLAR + DOLLAR);
+    process.end().await;
+}
+
+#[tokio::test]
+async fn only_a_sweep_that_ended_without_all_results_can_be_resumed() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    let refused = |result, expected| match result {
+        Err(CoordinatorError::WrongState { state, .. }) => assert_eq!(state, expected),
+        other => panic!("{other:?}"),
+    };
+    refused(process.coordinator.resume(&sweep.id).await, SweepState::Running);
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    let count = stage.waiting(&sweep).await as usize;
+    let jobs = stage.take(&sweep, count).await;
+    stage.finish(&sweep, &jobs, Money::ZERO).await;
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    refused(process.coordinator.resume(&sweep.id).await, SweepState::Tabulating);
+    let end = Timestamp::UNIX_EPOCH;
+    stage.ledger.transition(&sweep.id, &[SweepState::Tabulating], SweepState::Complete, end).await.unwrap();
+    refused(process.coordinator.resume(&sweep.id).await, SweepState::Complete);
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_resumed_sweep_runs_what_has_no_result() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    let count = stage.waiting(&sweep).await as usize;
+    let jobs = stage.take(&sweep, count).await;
+    stage.finish(&sweep, &jobs[..count - 2], Money::ZERO).await;
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    process.coordinator.resume(&sweep.id).await.unwrap();
+    let again = stage.take(&sweep, 2).await;
+    assert_eq!(
+        again.iter().map(|job| &job.key).collect::<Vec<_>>(),
+        jobs[count - 2..].iter().map(|job| &job.key).collect::<Vec<_>>()
+    );
+    assert!(stage.told().await.cancelled.is_empty());
+    process.end().await;
+}

@@ -1,0 +1,243 @@
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use regatta_backends::{Queue, RecordState, ShardState};
+use regatta_catalog::Sweep;
+use regatta_proto::{Job, Money, Question, Report, SessionJob, SessionKey, ShardIndex, Transcript};
+
+use crate::stage::{Stage, queue_of, record, spec};
+
+/// Long enough for many rounds, short enough to wait for.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// The jobs of the first attempts of all sessions.
+fn all_jobs(sweep: &Sweep) -> Vec<SessionJob> {
+    let cells = sweep.cells().iter();
+    cells
+        .flat_map(|cell| {
+            sweep.selected(cell).iter().map(|item| SessionJob {
+                key: SessionKey { sweep: sweep.id.clone(), cell: cell.index, item: *item },
+                lock: sweep.digest,
+                attempt: 1,
+                transcript: Transcript::default(),
+            })
+        })
+        .collect()
+}
+
+/// A coordinator has died while it published the only shard of `sweep`: `published` jobs got through.
+async fn die_while_publishing(stage: &Stage, sweep: &Sweep, published: &[SessionJob]) {
+    assert_eq!(stage.ledger.shards(&sweep.id).await.unwrap().len(), 1);
+    stage.ledger.mark_shard(&sweep.id, ShardIndex(0), ShardState::Dispatching, 0).await.unwrap();
+    stage.queue.declare_jobs(&queue_of(sweep)).await.unwrap();
+    let jobs = published.iter().map(|job| Job::Session(Box::new(job.clone()))).collect();
+    stage.queue.publish_jobs(&queue_of(sweep), jobs).await.unwrap();
+}
+
+/// Waits until the coordinator has had more than the quiet time, and has looked again after that.
+async fn let_quiet_time_pass(stage: &Stage) {
+    let since = Instant::now();
+    while since.elapsed() < QUIET * 2 {
+        stage.round().await;
+    }
+    stage.round().await;
+}
+
+#[tokio::test]
+async fn a_restarted_coordinator_dispatches_nothing_twice() {
+    let mut stage = Stage::set().await;
+    stage.config.window = 8;
+    let first = stage.start();
+    let sweep = stage.submit(&first, &spec("s", 6, "trials: 2")).await;
+    stage.until_waiting(&sweep, 8).await;
+    let mut taken = stage.take(&sweep, 3).await;
+    first.end().await;
+    let second = stage.start();
+    stage.round().await;
+    assert_eq!(stage.waiting(&sweep).await, 5);
+    let total = all_jobs(&sweep).len();
+    let mut seen = BTreeSet::new();
+    while seen.len() < total {
+        for job in taken.drain(..) {
+            assert!(seen.insert(job.key.clone()), "{} came twice", job.key);
+            stage.finish(&sweep, &[job], Money::ZERO).await;
+        }
+        if seen.len() < total {
+            taken = stage.take(&sweep, 1).await;
+        }
+    }
+    second.end().await;
+}
+
+#[tokio::test]
+async fn a_shard_in_doubt_is_left_alone_while_its_queue_holds_jobs() {
+    let mut stage = Stage::set().await;
+    stage.config.doubtful_after = QUIET;
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let jobs = all_jobs(&sweep);
+    die_while_publishing(&stage, &sweep, &jobs[..3]).await;
+    let process = stage.start();
+    let_quiet_time_pass(&stage).await;
+    assert_eq!(stage.waiting(&sweep).await, 3);
+    assert_eq!(process.metrics.reconciled.get(), 0);
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_shard_in_doubt_is_dispatched_again_after_the_quiet_time_without_what_has_a_result() {
+    let mut stage = Stage::set().await;
+    stage.config.doubtful_after = QUIET;
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let jobs = all_jobs(&sweep);
+    die_while_publishing(&stage, &sweep, &jobs[..3]).await;
+    let process = stage.start();
+    let taken = stage.take(&sweep, 3).await;
+    stage.begin(&taken[1]).await;
+    let last_outcome = Instant::now();
+    stage.finish(&sweep, &taken[..1], Money::ZERO).await;
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    assert!(last_outcome.elapsed() >= QUIET);
+    let again = stage.take(&sweep, jobs.len() - 1).await;
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    assert!(again.iter().all(|job| job.key != taken[0].key), "it has a result");
+    let numbers: Vec<u32> = again.iter().filter(|job| job.key == taken[1].key).map(|job| job.attempt).collect();
+    assert_eq!(numbers, [2], "its first attempt is known");
+    process.end().await;
+}
+
+#[tokio::test]
+async fn dispatched_jobs_count_as_lost_only_after_the_long_quiet_time() {
+    let mut stage = Stage::set().await;
+    stage.config.doubtful_after = Duration::ZERO;
+    stage.config.lost_after = QUIET;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let total = all_jobs(&sweep).len();
+    let taken = stage.take(&sweep, total).await;
+    let since = Instant::now();
+    stage.begin(&taken[0]).await;
+    stage.finish(&sweep, &taken[1..2], Money::ZERO).await;
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    assert!(since.elapsed() >= QUIET);
+    let again = stage.take(&sweep, total - 1).await;
+    assert!(again.iter().any(|job| job.key == taken[0].key && job.attempt == 2));
+    process.end().await;
+}
+
+#[tokio::test]
+async fn with_a_queue_that_dies_everything_without_a_result_is_planned_again_at_the_start() {
+    let mut stage = Stage::set().await;
+    stage.config.queue_survives = false;
+    let first = stage.start();
+    let sweep = stage.submit(&first, &spec("s", 6, "")).await;
+    let jobs = all_jobs(&sweep);
+    stage.until_waiting(&sweep, jobs.len() as u64).await;
+    let taken = stage.take(&sweep, 4).await;
+    stage.finish(&sweep, &taken[..3], Money::ZERO).await;
+    stage.begin(&taken[3]).await;
+    first.end().await;
+    stage.queue = Queue::memory();
+    let second = stage.start();
+    stage.round().await;
+    assert_eq!(stage.waiting(&sweep).await as usize, jobs.len() - 3);
+    let again = stage.take(&sweep, jobs.len() - 3).await;
+    let of = |wanted: &SessionJob| again.iter().find(|job| job.key == wanted.key).map(|job| job.attempt);
+    assert_eq!((of(&taken[0]), of(&taken[3])), (None, Some(2)));
+    second.end().await;
+}
+
+#[tokio::test]
+async fn a_sweep_of_this_very_process_is_not_planned_again() {
+    let mut stage = Stage::set().await;
+    stage.config.queue_survives = false;
+    let process = stage.start();
+    let one = stage.submit(&process, &spec("one", 6, "")).await;
+    stage.until_waiting(&one, all_jobs(&one).len() as u64).await;
+    stage.take(&one, all_jobs(&one).len()).await;
+    let two = stage.submit(&process, &spec("two", 6, "")).await;
+    stage.until_waiting(&two, all_jobs(&two).len() as u64).await;
+    let next = stage.take(&two, all_jobs(&two).len()).await;
+    assert!(next.iter().all(|job| job.key.sweep == two.id));
+    process.end().await;
+}
+
+/// A session of `job` waits for a verdict that was asked for.
+async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &SessionJob) {
+    let question = Question::Similarity { left: vec!["a".to_owned()], right: vec!["b".to_owned()] }.digest();
+    let judge = sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap();
+    let state = RecordState::Awaiting {
+        judge: judge.clone(),
+        questions: vec![question],
+        transcript: bytes::Bytes::from_static(b"kept"),
+    };
+    stage.ledger.record(vec![record(sweep, job, Money::ZERO, state)]).await.unwrap();
+    assert_eq!(stage.ledger.claim_questions(&sweep.id, &judge, &[question]).await.unwrap(), [question]);
+}
+
+async fn can_be_asked_again(stage: &Stage, sweep: &Sweep) -> bool {
+    let question = Question::Similarity { left: vec!["a".to_owned()], right: vec!["b".to_owned()] }.digest();
+    let judge = sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap();
+    stage.ledger.claim_questions(&sweep.id, &judge, &[question]).await.unwrap() == [question]
+}
+
+#[tokio::test]
+async fn with_a_queue_that_dies_questions_without_an_answer_are_asked_again_at_the_start() {
+    let mut stage = Stage::set().await;
+    stage.config.queue_survives = false;
+    let first = stage.start();
+    let sweep = stage.submit(&first, &spec("s", 1, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.finish(&sweep, &jobs[1..], Money::ZERO).await;
+    wait_for_a_verdict(&stage, &sweep, &jobs[0]).await;
+    first.end().await;
+    stage.queue = Queue::memory();
+    let second = stage.start();
+    assert_eq!(stage.report().await, Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest });
+    assert!(can_be_asked_again(&stage, &sweep).await);
+    second.end().await;
+}
+
+#[tokio::test]
+async fn questions_whose_answers_never_come_count_as_lost_after_the_long_quiet_time() {
+    let mut stage = Stage::set().await;
+    stage.config.doubtful_after = Duration::ZERO;
+    stage.config.lost_after = QUIET;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 1, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    let since = Instant::now();
+    stage.finish(&sweep, &jobs[1..], Money::ZERO).await;
+    wait_for_a_verdict(&stage, &sweep, &jobs[0]).await;
+    assert_eq!(stage.report().await, Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest });
+    assert!(since.elapsed() >= QUIET);
+    assert!(can_be_asked_again(&stage, &sweep).await);
+    assert_eq!(stage.waiting(&sweep).await, 0, "the session itself has a result");
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_round_that_fails_is_repeated() {
+    let stage = Stage::set().await;
+    let sweep = stage.submit(&stage.process(), &spec("s", 2, "")).await;
+    let (locks, away) = (stage.blob_folder().join("locks"), stage.blob_folder().join("away"));
+    std::fs::rename(&locks, &away).unwrap();
+    let process = stage.start();
+    stage.until(async || process.metrics.failed_ticks.get() >= 2).await;
+    std::fs::rename(&away, &locks).unwrap();
+    stage.until(async || process.metrics.sweeps_running.get() == 1).await;
+    stage.until_waiting(&sweep, all_jobs(&sweep).len() as u64).await;
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_sweep_that_cannot_be_read_does_not_hold_up_the_others() {
+    let stage = Stage::set().await;
+    let broken = stage.submit(&stage.process(), &spec("broken", 2, "")).await;
+    std::fs::write(stage.blob_folder().join(format!("locks/{}.json", broken.digest)), "{}").unwrap();
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("whole", 2, "")).await;
+    stage.until(async || process.metrics.sweeps_running.get() == 1).await;
+    stage.until_waiting(&sweep, all_jobs(&sweep).len() as u64).await;
+    assert!(process.metrics.failed_ticks.get() > 0);
+    process.end().await;
+}

@@ -1,0 +1,276 @@
+//! A coordinator over a ledger in a file, queues in memory and blobs in a folder. The tests play its workers and its scorers.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus::Registry;
+use regatta_backends::{Blobs, Ledger, Queue, RecordState, SessionRecord, TranscriptRef};
+use regatta_catalog::{Catalog, Sweep, store_dataset};
+use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Submission};
+use regatta_proto::{
+    Attempt, Control, CostSum, FileSet, Job, ManualClock, Money, OpenAttempt, Outcome, PriceSource, Report, SessionJob,
+    SweepId, SweepState, Usage, parse_spec,
+};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A test that waits longer than this has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The three seams, which outlive coordinators.
+pub(crate) struct Stage {
+    folder: tempfile::TempDir,
+    pub(crate) ledger: Ledger,
+    pub(crate) queue: Queue,
+    pub(crate) config: CoordinatorConfig,
+}
+
+/// A coordinator's process.
+pub(crate) struct Process {
+    pub(crate) coordinator: Arc<Coordinator>,
+    pub(crate) metrics: CoordinatorMetrics,
+    stop: CancellationToken,
+    running: Option<JoinHandle<()>>,
+}
+
+/// A spec of `sessions` per trial at one endpoint, whose every call costs at most a dollar.
+pub(crate) fn spec(name: &str, sessions: u32, more: &str) -> String {
+    format!(
+        "name: {name}
+benchmarks:
+  worfbench: {{ limit: {sessions}, tasks: [lumos, wikihow], judge: sim/lexical }}
+endpoints:
+  sim: {{ kind: openai, base_url: 'http://127.0.0.1:9/v1', identify_sessions: true }}
+models:
+  - id: sim/oracle
+    max_tokens: 1000
+    price: {{ input_per_mtok: 0, output_per_mtok: 1000 }}
+{more}"
+    )
+}
+
+impl Stage {
+    /// A coordinator looks at the ledger all the time, and tells everybody each time, so that its rounds can be counted.
+    pub(crate) async fn set() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
+        let config = CoordinatorConfig {
+            tick: Duration::from_millis(1),
+            rebroadcast: Duration::ZERO,
+            ..CoordinatorConfig::default()
+        };
+        Self { folder, ledger, queue: Queue::memory(), config }
+    }
+
+    pub(crate) fn blobs(&self) -> Blobs {
+        Blobs::directory(self.blob_folder()).unwrap()
+    }
+
+    pub(crate) fn blob_folder(&self) -> std::path::PathBuf {
+        self.folder.path().join("blobs")
+    }
+
+    /// A coordinator that has just been started and is not working yet.
+    pub(crate) fn process(&self) -> Process {
+        let metrics = CoordinatorMetrics::register(&Registry::new()).unwrap();
+        let prices: Arc<PriceBook> = Arc::new(|_, model| match model.price {
+            Some(price) => (Some(price), PriceSource::Spec),
+            None => (None, PriceSource::Unknown),
+        });
+        let coordinator = Coordinator::new(
+            self.config.clone(),
+            self.ledger.clone(),
+            self.queue.clone(),
+            Catalog::new(self.blobs()),
+            Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
+            metrics.clone(),
+            prices,
+        );
+        Process { coordinator: Arc::new(coordinator), metrics, stop: CancellationToken::new(), running: None }
+    }
+
+    /// A coordinator at work.
+    pub(crate) fn start(&self) -> Process {
+        let mut process = self.process();
+        process.work();
+        process
+    }
+
+    /// `spec` with the miniature of WorFBench, uploaded.
+    pub(crate) async fn submission(&self, spec: &str) -> Submission {
+        let files = miniature();
+        store_dataset(&self.blobs(), &files).await.unwrap();
+        let spec = parse_spec(spec, &|_| None).unwrap();
+        let data = BTreeMap::from([("worfbench".parse().unwrap(), files.snapshot())]);
+        Submission { spec, data, recorded: BTreeMap::new() }
+    }
+
+    /// Plans `spec` and enters it.
+    pub(crate) async fn submit(&self, process: &Process, spec: &str) -> Arc<Sweep> {
+        let sweep = process.coordinator.plan(self.submission(spec).await).await.unwrap();
+        assert!(process.coordinator.enter(&sweep).await.unwrap().created);
+        sweep
+    }
+
+    /// Waits until the coordinator has looked at everything once more.
+    pub(crate) async fn round(&self) {
+        let mut controls = self.queue.listen().await.unwrap();
+        // The newest one was sent before; the next may belong to a round that has begun already.
+        for _ in 0..4 {
+            within(controls.next()).await.expect("the queue is open");
+        }
+    }
+
+    /// What the coordinator tells everybody now.
+    pub(crate) async fn told(&self) -> Control {
+        self.round().await;
+        within(self.queue.listen().await.unwrap().next()).await.expect("the queue is open")
+    }
+
+    /// Jobs that nobody has taken.
+    pub(crate) async fn waiting(&self, sweep: &Sweep) -> u64 {
+        self.queue.declare_jobs(&queue_of(sweep)).await.unwrap();
+        self.queue.depth(&queue_of(sweep)).await.unwrap()
+    }
+
+    /// Waits until exactly `count` jobs wait.
+    pub(crate) async fn until_waiting(&self, sweep: &Sweep, count: u64) {
+        self.until(async || self.waiting(sweep).await == count).await;
+    }
+
+    /// Waits, round after round, until `holds`.
+    pub(crate) async fn until(&self, holds: impl AsyncFn() -> bool) {
+        within(async {
+            while !holds().await {
+                self.round().await;
+            }
+        })
+        .await;
+    }
+
+    /// Takes the next `count` jobs, as workers do.
+    pub(crate) async fn take(&self, sweep: &Sweep, count: usize) -> Vec<SessionJob> {
+        let mut consumer = self.queue.consume_jobs(&queue_of(sweep), count as u32).await.unwrap();
+        let mut jobs = Vec::new();
+        while jobs.len() < count {
+            let delivery = within(consumer.next()).await.expect("the queue is open");
+            delivery.receipt.ack().await;
+            match delivery.message {
+                Job::Session(job) => jobs.push(*job),
+                Job::Judge(job) => panic!("nobody has asked for {job:?}"),
+            }
+        }
+        jobs
+    }
+
+    /// Records the result of each job, as a scorer does; each costs `cost`.
+    pub(crate) async fn finish(&self, sweep: &Sweep, jobs: &[SessionJob], cost: Money) {
+        let settled = || RecordState::Settled { scores: serde_json::json!({}) };
+        self.ledger.record(jobs.iter().map(|job| record(sweep, job, cost, settled())).collect()).await.unwrap();
+    }
+
+    /// A worker says that it is at work on `job`.
+    pub(crate) async fn begin(&self, job: &SessionJob) {
+        let open = OpenAttempt {
+            key: job.key.clone(),
+            id: attempt_id(job),
+            number: job.attempt,
+            started_at: Timestamp::UNIX_EPOCH,
+            usage: Usage::default(),
+            cost: CostSum::default(),
+            in_flight_at_most: None,
+        };
+        self.ledger.record_progress(vec![(open, "w".parse().unwrap())]).await.unwrap();
+    }
+
+    pub(crate) async fn state(&self, sweep: &SweepId) -> SweepState {
+        self.ledger.sweep(sweep).await.unwrap().unwrap().state
+    }
+
+    /// The next report that the coordinator sends to the scorers.
+    pub(crate) async fn report(&self) -> Report {
+        let mut consumer = self.queue.consume_reports(1).await.unwrap();
+        let delivery = within(consumer.next()).await.expect("the queue is open");
+        delivery.receipt.ack().await;
+        delivery.message
+    }
+}
+
+impl Process {
+    pub(crate) fn work(&mut self) {
+        let (coordinator, stop) = (self.coordinator.clone(), self.stop.clone());
+        self.running = Some(tokio::spawn(async move { coordinator.run(BTreeMap::new(), stop).await }));
+    }
+
+    pub(crate) async fn end(mut self) {
+        self.stop.cancel();
+        if let Some(running) = self.running.take() {
+            within(running).await.unwrap();
+        }
+    }
+}
+
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("it happens in time")
+}
+
+/// The queue of the sweep's one endpoint.
+pub(crate) fn queue_of(sweep: &Sweep) -> String {
+    let (name, endpoint) = sweep.lock.endpoints.first_key_value().unwrap();
+    endpoint.queue(name)
+}
+
+pub(crate) fn tabulate(sweep: &Sweep) -> Report {
+    Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest }
+}
+
+pub(crate) fn record(sweep: &Sweep, job: &SessionJob, cost: Money, state: RecordState) -> SessionRecord {
+    let item = sweep.item(sweep.cell(job.key.cell).unwrap(), job.key.item).unwrap();
+    SessionRecord {
+        key: job.key.clone(),
+        item_id: item.id.clone(),
+        task: item.task.to_string(),
+        attempt: Attempt {
+            id: attempt_id(job),
+            number: job.attempt,
+            worker: "w".parse().unwrap(),
+            started_at: Timestamp::UNIX_EPOCH,
+            ended_at: Timestamp::UNIX_EPOCH,
+        },
+        outcome: Outcome::Measured,
+        usage: Usage::default(),
+        cost: CostSum { known: cost, unknown_calls: 0 },
+        calls: 1,
+        retries: 0,
+        latency_us: 0,
+        served: Vec::new(),
+        transcript: TranscriptRef { segment: "none".to_owned(), line: 0 },
+        state,
+    }
+}
+
+fn attempt_id(job: &SessionJob) -> regatta_proto::AttemptId {
+    format!("{}-{}-{}-{}", job.key.sweep, job.key.cell, job.key.item, job.attempt).parse().unwrap()
+}
+
+fn miniature() -> FileSet {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
+    let mut files = FileSet::from_origin("the miniature of WorFBench");
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".json") {
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
