@@ -6,6 +6,7 @@ mod consumer;
 mod lane;
 mod link;
 mod listener;
+mod outbox;
 mod publisher;
 mod topology;
 
@@ -21,7 +22,8 @@ use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
 use lapin::uri::AMQPUri;
 use link::{Link, in_time, is_missing, is_passing};
-use publisher::{Outbox, Publisher, Route};
+use outbox::Outbox;
+use publisher::{Publisher, Route};
 use regatta_proto::{Control, Job, Report, wire};
 use serde::Serialize;
 use tokio::time::Instant;

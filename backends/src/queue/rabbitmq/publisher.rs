@@ -1,31 +1,17 @@
-//! One task publishes for everyone: it keeps many messages on their way at once, and publishes those again whose fate a broken
-//! connection left unknown.
+//! The callers' end of publishing: hand over, then wait until all is confirmed.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream::FuturesUnordered;
-use futures::{FutureExt, StreamExt};
-use lapin::options::BasicPublishOptions;
 use lapin::types::ShortString;
-use lapin::{BasicProperties, Channel, Confirmation};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
 
+use super::outbox::Outbox;
 use crate::queue::QueueError;
 
-/// Messages on their way to the broker, unconfirmed.
-const WINDOW_MESSAGES: usize = 4096;
-/// Their bytes; one message may exceed it alone.
-const WINDOW_BYTES: usize = 64 << 20;
-/// Callers whose messages were taken but not looked at yet; further ones wait.
+/// Callers whose messages were handed over but not looked at yet; further ones wait.
 const WAITING_REQUESTS: usize = 64;
-
-/// AMQP's delivery mode of messages that survive the broker.
-const PERSISTENT: u8 = 2;
 
 /// Where a message goes.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,18 +23,19 @@ pub(super) struct Route {
     pub(super) mandatory: bool,
 }
 
-/// The callers' end.
+/// Shared by all callers.
 #[derive(Debug, Clone)]
 pub(super) struct Publisher {
     requests: mpsc::Sender<Request>,
     timeout: Duration,
 }
 
+/// Messages of one caller.
 #[derive(Debug)]
 pub(super) struct Request {
-    route: Arc<Route>,
-    bodies: Vec<Bytes>,
-    done: oneshot::Sender<Result<(), QueueError>>,
+    pub(super) route: Arc<Route>,
+    pub(super) bodies: Vec<Bytes>,
+    pub(super) done: oneshot::Sender<Result<(), QueueError>>,
 }
 
 impl Publisher {
@@ -75,211 +62,5 @@ impl Publisher {
             Ok(result) => result,
             Err(_) => Err(QueueError::Unconfirmed { queue, messages, timeout: self.timeout }),
         }
-    }
-}
-
-/// All that was taken from callers and not confirmed; it outlives connections.
-pub(super) struct Outbox {
-    incoming: mpsc::Receiver<Request>,
-    /// Callers that wait, by number.
-    callers: HashMap<u64, Caller>,
-    callers_seen: u64,
-    /// To be sent, in order.
-    backlog: VecDeque<(u64, Message)>,
-    /// Sent and not confirmed, by position in the order of all messages ever.
-    sent: BTreeMap<u64, Message>,
-    sent_bytes: usize,
-    messages_seen: u64,
-    timeout: Duration,
-}
-
-struct Caller {
-    unconfirmed: usize,
-    done: oneshot::Sender<Result<(), QueueError>>,
-}
-
-#[derive(Clone)]
-struct Message {
-    caller: u64,
-    route: Arc<Route>,
-    body: Bytes,
-    /// When it was sent last.
-    sent_at: Option<Instant>,
-}
-
-type Fate = (u64, lapin::Result<Confirmation>);
-
-impl Outbox {
-    fn new(incoming: mpsc::Receiver<Request>, timeout: Duration) -> Self {
-        Self {
-            incoming,
-            callers: HashMap::new(),
-            callers_seen: 0,
-            backlog: VecDeque::new(),
-            sent: BTreeMap::new(),
-            sent_bytes: 0,
-            messages_seen: 0,
-            timeout,
-        }
-    }
-
-    /// Publishes on this channel, which confirms, until it breaks; then says how. Ends well when there are no callers any more.
-    pub(super) async fn publish_on(&mut self, channel: &Channel) -> Result<(), lapin::Error> {
-        let result = self.try_publish_on(channel).await;
-        // Whether the broker has those is unknown, so they go again, before all others and in their order.
-        for unconfirmed in std::mem::take(&mut self.sent).into_iter().rev() {
-            self.backlog.push_front(unconfirmed);
-        }
-        self.sent_bytes = 0;
-        result
-    }
-
-    async fn try_publish_on(&mut self, channel: &Channel) -> Result<(), lapin::Error> {
-        let mut fates = FuturesUnordered::new();
-        loop {
-            while let Some((position, message)) = self.next_to_send() {
-                fates.push(send(channel, position, message));
-            }
-            // Also what sends the new ones: a future does nothing before it is polled.
-            self.settle(known(&mut fates))?;
-            if !self.backlog.is_empty() && self.has_room() {
-                continue;
-            }
-            // A queue without a leader confirms nothing. Its messages must not fill the window for ever: a new channel, on which
-            // those that nobody waits for any more are not sent again, sets the others going.
-            let oldest = self.sent.first_key_value().and_then(|(_, message)| message.sent_at);
-            let overdue = tokio::time::sleep_until(oldest.unwrap_or_else(Instant::now) + self.timeout);
-            tokio::select! {
-                () = overdue, if oldest.is_some() => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "a message was not confirmed in time").into());
-                }
-                request = self.incoming.recv(), if self.backlog.is_empty() => match request {
-                    Some(request) => self.accept(request),
-                    None if self.sent.is_empty() => return Ok(()),
-                    None => if let Some(fate) = fates.next().await { self.settle(vec![fate])? },
-                },
-                Some(fate) = fates.next(), if !fates.is_empty() => {
-                    let mut round = vec![fate];
-                    round.append(&mut known(&mut fates));
-                    self.settle(round)?;
-                }
-            }
-        }
-    }
-
-    /// Whether nobody can call any more, and nothing is left to do.
-    pub(super) fn is_finished(&self) -> bool {
-        self.incoming.is_closed() && self.incoming.is_empty() && self.backlog.is_empty()
-    }
-
-    fn accept(&mut self, request: Request) {
-        self.callers_seen += 1;
-        let caller = self.callers_seen;
-        self.callers.insert(caller, Caller { unconfirmed: request.bodies.len(), done: request.done });
-        for body in request.bodies {
-            self.messages_seen += 1;
-            let route = Arc::clone(&request.route);
-            self.backlog.push_back((self.messages_seen, Message { caller, route, body, sent_at: None }));
-        }
-    }
-
-    fn has_room(&self) -> bool {
-        self.sent.len() < WINDOW_MESSAGES && self.sent_bytes < WINDOW_BYTES
-    }
-
-    /// Moves one message from the backlog to those on their way. What nobody waits for any more is not sent.
-    fn next_to_send(&mut self) -> Option<(u64, Message)> {
-        while self.has_room() {
-            let (position, mut message) = self.backlog.pop_front()?;
-            match self.callers.get(&message.caller) {
-                Some(caller) if !caller.done.is_closed() => {
-                    self.sent_bytes += message.body.len();
-                    message.sent_at = Some(Instant::now());
-                    self.sent.insert(position, message.clone());
-                    return Some((position, message));
-                }
-                Some(_) => drop(self.callers.remove(&message.caller)),
-                None => {}
-            }
-        }
-        None
-    }
-
-    /// Takes note of what became of some messages; fails when the channel is broken.
-    ///
-    /// The client attaches a message that the broker returned to whichever confirmation it completes next, which may be that of
-    /// another message. So a return is taken to concern all messages to the same queue, and is looked at before confirmations.
-    fn settle(&mut self, fates: Vec<Fate>) -> Result<(), lapin::Error> {
-        let mut confirmed = Vec::with_capacity(fates.len());
-        let mut broken = None;
-        let mut missing = HashSet::new();
-        for (position, fate) in fates {
-            match fate {
-                Ok(Confirmation::Ack(returned)) => {
-                    confirmed.push(position);
-                    missing.extend(returned.map(|returned| returned.routing_key.clone()));
-                }
-                Ok(Confirmation::Nack(returned)) => {
-                    missing.extend(returned.map(|returned| returned.routing_key.clone()));
-                    broken = Some(io::Error::other("the broker refused a message (nack)").into());
-                }
-                Ok(Confirmation::NotRequested) => broken = Some(io::Error::other("confirms are off").into()),
-                Err(error) => broken = Some(error),
-            }
-        }
-        if !missing.is_empty() {
-            self.fail_missing(&missing);
-        }
-        for position in confirmed {
-            self.confirm(position);
-        }
-        broken.map_or(Ok(()), Err)
-    }
-
-    fn confirm(&mut self, position: u64) {
-        let Some(message) = self.forget(position) else { return };
-        let Some(caller) = self.callers.get_mut(&message.caller) else { return };
-        caller.unconfirmed -= 1;
-        if caller.unconfirmed == 0
-            && let Some(caller) = self.callers.remove(&message.caller)
-        {
-            // A caller that gave up does not listen.
-            let _ = caller.done.send(Ok(()));
-        }
-    }
-
-    fn fail_missing(&mut self, missing: &HashSet<ShortString>) {
-        let lost = |message: &Message| message.route.mandatory && missing.contains(&message.route.key);
-        let positions: Vec<u64> =
-            self.sent.iter().filter(|(_, message)| lost(message)).map(|(position, _)| *position).collect();
-        for position in positions {
-            let Some(message) = self.forget(position) else { continue };
-            if let Some(caller) = self.callers.remove(&message.caller) {
-                let queue = message.route.key.to_string();
-                let _ = caller.done.send(Err(QueueError::NoSuchQueue { queue }));
-            }
-        }
-    }
-
-    fn forget(&mut self, position: u64) -> Option<Message> {
-        let message = self.sent.remove(&position)?;
-        self.sent_bytes -= message.body.len();
-        Some(message)
-    }
-}
-
-/// All fates that are known by now, without waiting.
-fn known<F: Future<Output = Fate>>(fates: &mut FuturesUnordered<F>) -> Vec<Fate> {
-    std::iter::from_fn(|| fates.next().now_or_never().flatten()).collect()
-}
-
-async fn send(channel: &Channel, position: u64, message: Message) -> Fate {
-    let options = BasicPublishOptions { mandatory: message.route.mandatory, immediate: false };
-    let properties = BasicProperties::default().with_delivery_mode(PERSISTENT);
-    let Message { route, body, .. } = message;
-    let published = channel.basic_publish(route.exchange.clone(), route.key.clone(), options, &body, properties).await;
-    match published {
-        Ok(confirm) => (position, confirm.await),
-        Err(error) => (position, Err(error)),
     }
 }
