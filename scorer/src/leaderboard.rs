@@ -2,7 +2,7 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
-use regatta_proto::{CostSum, Evaluator};
+use regatta_proto::{CostSum, Evaluator, Money};
 
 use crate::report::numbers::{compact, duration, grouped, percent, shown, waste};
 use crate::summary::{LeaderboardRow, Summary};
@@ -41,7 +41,7 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
         line.extend(shown_metrics(row).into_iter().map(|(_, value)| value));
         line.push(percent(row.coverage));
         line.push(format!("{} / {}", compact(row.spending.usage.input), compact(row.spending.usage.output)));
-        line.push(row.spending.cost.to_string());
+        line.push(in_short(&row.spending.cost));
         table.add_row(line);
     }
     for column in 1..columns {
@@ -97,4 +97,12 @@ fn totals(summary: &Summary) -> String {
         lines.push("* simulated".to_owned());
     }
     lines.join("\n")
+}
+/// A cost in one narrow cell: what is known, as a lower bound when something is not.
+fn in_short(cost: &CostSum) -> String {
+    match (cost.known, cost.unknown_calls) {
+        (known, 0) => known.to_string(),
+        (Money::ZERO, _) => "unknown".to_owned(),
+        (known, _) => format!("≥ {known}"),
+    }
 }
