@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use regatta_backends::queue::DELIVERY_LIMIT;
 use regatta_backends::{Consumer, Delivery, Queue, QueueError};
 use regatta_catalog::Sweep;
 use regatta_llm::{Endpoint, SessionTag};
@@ -16,6 +17,10 @@ use crate::worker::{Shared, Unreadable};
 
 /// Jobs taken per concurrent call: those that wait for a retry hold a delivery but no permit, and must not starve the others.
 const TAKEN_PER_PERMIT: u32 = 2;
+
+/// Redeliveries from which a session is given up: it takes its workers down, or nobody gets it reported. Below the queue's own limit,
+/// beyond which the job would become a dead letter and its sweep would wait for it for ever.
+const REDELIVERIES_MAX: u32 = DELIVERY_LIMIT * 3 / 4;
 
 /// A queue that is being consumed.
 pub(crate) struct Route {
@@ -110,6 +115,10 @@ impl Line {
             }
         };
         let ended = match shared.sweep(&lock).await {
+            _ if redeliveries >= REDELIVERIES_MAX => {
+                tracing::error!(session = %key, redeliveries, "the session was delivered too often and is given up");
+                Ended::Over(Outcome::NotMeasured { cause: Cause::Undeliverable })
+            }
             Ok(sweep) => self.drive(&sweep, &key, &open, &mut transcript).await,
             Err(Unreadable::Interrupted) => Ended::Interrupted,
             Err(Unreadable::Damaged) => internal(),
