@@ -78,14 +78,17 @@ fn known_benchmarks() -> String {
     regatta_benchmarks::all().iter().map(|benchmark| benchmark.name().to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// Read at most once, however many ask at the same time.
 type Once<T> = Arc<OnceCell<Arc<T>>>;
+/// What has been read lately, by its name.
+type Recent<K, T> = Arc<Mutex<LruCache<K, Once<T>>>>;
 
 /// Sweeps by the digest of their lock, read from Blobs at first use. Cheap to clone.
 #[derive(Clone)]
 pub struct Catalog {
     blobs: Blobs,
-    sweeps: Arc<Mutex<LruCache<Digest, Once<Sweep>>>>,
-    suites: Arc<Mutex<LruCache<(BenchmarkName, Digest), Once<dyn Suite>>>>,
+    sweeps: Recent<Digest, Sweep>,
+    suites: Recent<(BenchmarkName, Digest), dyn Suite>,
 }
 
 impl Catalog {
