@@ -111,3 +111,60 @@ async fn confirm(queue: &Queue, jobs: BTreeMap<String, Vec<Job>>, reports: Vec<R
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use prometheus::Registry;
+    use regatta_proto::{CellIndex, Digest, ItemIndex, SessionJob, SessionKey, Transcript};
+
+    use super::*;
+
+    const JOBS: &str = "jobs.test";
+
+    fn job() -> Job {
+        let key = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
+        Job::Session(Box::new(SessionJob { key, lock: Digest::of(b""), attempt: 1, transcript: Transcript::default() }))
+    }
+
+    fn report() -> Report {
+        Report::Tabulate { sweep: "s".parse().unwrap(), lock: Digest::of(b"") }
+    }
+
+    /// Takes the one job of `jobs`, leaves a report about it to be published in `reports`, and waits until all is settled.
+    async fn report_by_way_of(reports: &Queue, jobs: &Queue) -> WorkerMetrics {
+        let mut consumer = jobs.consume_jobs(JOBS, 1).await.unwrap();
+        let unsettled = TaskTracker::new();
+        let held = Held::new(consumer.next().await.unwrap().receipt, &unsettled);
+        consumer.stop();
+        let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
+        let (outbox, publisher) = Outbox::start(reports.clone(), metrics.clone());
+        outbox.leave(Parcel { reports: vec![report()], job: None, receipt: Some(held) }).await;
+        drop(outbox);
+        publisher.await.unwrap();
+        unsettled.close();
+        unsettled.wait().await;
+        metrics
+    }
+
+    #[tokio::test]
+    async fn a_job_is_acknowledged_when_its_report_is_published() {
+        let queue = Queue::memory();
+        queue.declare_jobs(JOBS).await.unwrap();
+        queue.publish_jobs(JOBS, vec![job()]).await.unwrap();
+        let metrics = report_by_way_of(&queue, &queue).await;
+        assert_eq!((queue.depth(JOBS).await.unwrap(), metrics.reports_lost.get()), (0, 0));
+        assert_eq!(queue.consume_reports(1).await.unwrap().next().await.unwrap().message, report());
+    }
+
+    #[tokio::test]
+    async fn a_job_whose_report_cannot_be_published_is_handed_back() {
+        let (jobs, closed) = (Queue::memory(), Queue::memory());
+        closed.close();
+        jobs.declare_jobs(JOBS).await.unwrap();
+        jobs.publish_jobs(JOBS, vec![job()]).await.unwrap();
+        let metrics = report_by_way_of(&closed, &jobs).await;
+        assert_eq!(metrics.reports_lost.get(), 1);
+        let again = jobs.consume_jobs(JOBS, 1).await.unwrap().next().await.unwrap();
+        assert_eq!((again.message, again.redeliveries), (job(), 1));
+    }
+}

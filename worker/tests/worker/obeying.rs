@@ -1,0 +1,61 @@
+use regatta_proto::{Job, Latency, Simulation};
+
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn a_job_of_a_cancelled_sweep_is_dropped_unrun() {
+    let (stage, server) = Stage::with(Simulation::default()).await;
+    let mut void = stage.job(0, 0);
+    void.key.sweep = "cancelled".parse().unwrap();
+    let mut judging = stage.judge_job(&[("a", "b")]);
+    judging.sweep = void.key.sweep.clone();
+    stage.publish_any(vec![Job::Judge(judging), Job::Session(Box::new(void.clone()))]).await;
+    stage.publish([stage.job(0, 1)]).await;
+    let mut reports = stage.reports().await;
+    stage.tell(vec![stage.route.clone()], vec![void.key.sweep.clone()]).await;
+    let worker = stage.start_untold("w", |_| {});
+    assert_eq!(reports.outcome().await.key, stage.job(0, 1).key);
+    assert_eq!(worker.ended("dropped"), 2);
+    worker.leave().await;
+    assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
+    assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn an_endpoint_whose_key_is_missing_is_left_to_workers_that_have_it() {
+    let (mut stage, _server) = Stage::with(Simulation::default()).await;
+    let mut locked = stage.route.clone();
+    locked.queue = "jobs.locked".to_owned();
+    locked.endpoint.api_key_env = Some("LOCKED_KEY".to_owned());
+    stage.queue.declare_jobs(&locked.queue).await.unwrap();
+    stage.queue.publish_jobs(&locked.queue, vec![Job::Session(Box::new(stage.job(0, 0)))]).await.unwrap();
+    stage.publish([stage.job(0, 1)]).await;
+    let mut reports = stage.reports().await;
+    // Routes are followed in their order: when the second one has worked, the first one has been tried.
+    stage.tell(vec![locked.clone(), stage.route.clone()], Vec::new()).await;
+    let without = stage.start_untold("without", |_| {});
+    assert_eq!(reports.outcome().await.key, stage.job(0, 1).key);
+    without.leave().await;
+    assert_eq!(stage.queue.depth(&locked.queue).await.unwrap(), 1);
+
+    stage.variables.insert("LOCKED_KEY".to_owned(), "secret".to_owned());
+    let with = stage.start_untold("with", |_| {});
+    let outcome = reports.outcome().await;
+    assert_eq!((outcome.key, outcome.attempt.number), (stage.job(0, 0).key, 1));
+    with.leave().await;
+}
+
+#[tokio::test]
+async fn a_session_goes_on_to_its_end_when_its_queue_is_no_longer_named() {
+    let latency = Latency { median_ms: 200.0, ..Latency::default() };
+    let (stage, server) = Stage::with(Simulation { latency, ..Simulation::default() }).await;
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    reports.progress(|_| true).await;
+    stage.tell(Vec::new(), Vec::new()).await;
+    assert_eq!(reports.outcome().await.attempt.number, 1);
+    worker.leave().await;
+    assert_eq!(stage.waiting().await, 0, "it was acknowledged, not given to somebody else");
+    assert_eq!(server.counters().total_requests(), 1);
+}

@@ -1,0 +1,310 @@
+//! A worker between queues in memory and a simulated endpoint. The tests play the coordinator and the scorers.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus::Registry;
+use regatta_backends::{Blobs, Consumer, Queue};
+use regatta_catalog::{Catalog, Sweep, store_dataset};
+use regatta_llm::CallMetrics;
+use regatta_proto::{
+    AskedQuestion, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec, Evaluator, FileSet,
+    ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, OpenAttempt, Price, PriceSource, Question, Report,
+    SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepLock, SystemClock, Transcript,
+};
+use regatta_simulator::{Config, SimulatedEndpoint};
+use regatta_worker::{Environment, Lifecycle, Worker, WorkerConfig, WorkerError, WorkerMetrics};
+use tokio::task::JoinHandle;
+
+/// A test that waits longer than this has failed. Tests with paused time have worked off everything else by then.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The queues, the blobs, and a sweep whose first cell has a price and whose second has none.
+pub(crate) struct Stage {
+    folder: tempfile::TempDir,
+    pub(crate) queue: Queue,
+    pub(crate) sweep: Arc<Sweep>,
+    pub(crate) route: EndpointRoute,
+    pub(crate) variables: BTreeMap<String, String>,
+}
+
+/// A worker's process.
+pub(crate) struct Process {
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) metrics: WorkerMetrics,
+    running: JoinHandle<Result<(), WorkerError>>,
+}
+
+/// What workers report, in the order in which it comes.
+pub(crate) struct Reports(Consumer<Report>);
+
+impl Stage {
+    /// A stage without an endpoint; one call at a time, and an hour between two tries.
+    pub(crate) async fn set() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::directory(folder.path().join("blobs")).unwrap();
+        let mut endpoint = EndpointSpec::of_kind(EndpointKind::Openai);
+        endpoint.base_url = Some("http://127.0.0.1:9/v1".to_owned());
+        endpoint.identify_sessions = true;
+        endpoint.limits.concurrency = 1;
+        endpoint.retries.base_delay_ms = 3_600_000;
+        endpoint.retries.max_delay_ms = 3_600_000;
+        endpoint.retries.deadline_ms = 36_000_000;
+        let sweep = Catalog::new(blobs.clone()).store(&lock(&blobs, &endpoint).await).await.unwrap();
+        let route = route(&sweep, endpoint);
+        Self { folder, queue: Queue::memory(), sweep, route, variables: BTreeMap::new() }
+    }
+
+    /// A stage with an endpoint.
+    pub(crate) async fn with(simulation: Simulation) -> (Self, SimulatedEndpoint) {
+        let mut stage = Self::set().await;
+        let server = stage.serve(simulation, None).await;
+        stage.route.endpoint.base_url = Some(server.url());
+        (stage, server)
+    }
+
+    /// Starts an endpoint, where an earlier one was if need be.
+    pub(crate) async fn serve(&self, simulation: Simulation, where_it_was: Option<&str>) -> SimulatedEndpoint {
+        let cell = &self.sweep.cells()[0];
+        let suites = vec![(cell.benchmark.clone(), self.sweep.suite(cell).unwrap().clone())];
+        let mut config = Config { simulation, ..Config::on_loopback(suites) };
+        if let Some(address) = where_it_was {
+            config.listen = address.parse().unwrap();
+        }
+        SimulatedEndpoint::start(config).await.unwrap()
+    }
+
+    pub(crate) fn blob_folder(&self) -> std::path::PathBuf {
+        self.folder.path().join("blobs")
+    }
+
+    /// A worker that hears of the stage's route at once.
+    pub(crate) async fn start(&self, id: &str, adjust: impl FnOnce(&mut WorkerConfig)) -> Process {
+        self.tell(vec![self.route.clone()], Vec::new()).await;
+        self.start_untold(id, adjust)
+    }
+
+    pub(crate) fn start_untold(&self, id: &str, adjust: impl FnOnce(&mut WorkerConfig)) -> Process {
+        let mut config = WorkerConfig::new(id.parse().unwrap(), 7);
+        config.progress_every = Duration::from_millis(5);
+        adjust(&mut config);
+        let registry = Registry::new();
+        let metrics = WorkerMetrics::register(&registry).unwrap();
+        let worker = Worker::new(
+            config,
+            self.queue.clone(),
+            Catalog::new(Blobs::directory(self.blob_folder()).unwrap()),
+            Environment { clock: Arc::new(SystemClock), variables: Arc::new(self.variables.clone()) },
+            metrics.clone(),
+            Arc::new(CallMetrics::register(&registry).unwrap()),
+        );
+        let lifecycle = Lifecycle::default();
+        let running = tokio::spawn(worker.run(lifecycle.clone()));
+        Process { lifecycle, metrics, running }
+    }
+
+    pub(crate) async fn tell(&self, routes: Vec<EndpointRoute>, cancelled: Vec<regatta_proto::SweepId>) {
+        self.queue.broadcast(Control { routes, cancelled }).await.unwrap();
+    }
+
+    /// The first attempt at the session of the cell's `item`-th selected item.
+    pub(crate) fn job(&self, cell: usize, item: usize) -> SessionJob {
+        let cell = &self.sweep.cells()[cell];
+        SessionJob {
+            key: SessionKey {
+                sweep: self.sweep.id.clone(),
+                cell: cell.index,
+                item: self.sweep.selected(cell).get(item).copied().unwrap_or(ItemIndex(u32::MAX)),
+            },
+            lock: self.sweep.digest,
+            attempt: 1,
+            transcript: Transcript::default(),
+        }
+    }
+
+    pub(crate) fn judge_job(&self, texts: &[(&str, &str)]) -> JudgeJob {
+        let questions = texts.iter().map(|(left, right)| {
+            let question = Question::Similarity { left: vec![(*left).to_owned()], right: vec![(*right).to_owned()] };
+            AskedQuestion { digest: question.digest(), question }
+        });
+        JudgeJob {
+            sweep: self.sweep.id.clone(),
+            lock: self.sweep.digest,
+            judge: "sim/lexical".parse().unwrap(),
+            questions: questions.collect(),
+        }
+    }
+
+    pub(crate) async fn publish(&self, jobs: impl IntoIterator<Item = SessionJob>) {
+        self.publish_any(jobs.into_iter().map(|job| Job::Session(Box::new(job))).collect()).await;
+    }
+
+    pub(crate) async fn publish_any(&self, jobs: Vec<Job>) {
+        self.queue.declare_jobs(&self.route.queue).await.unwrap();
+        self.queue.publish_jobs(&self.route.queue, jobs).await.unwrap();
+    }
+
+    /// Jobs that nobody holds. The right question only when no worker consumes.
+    pub(crate) async fn waiting(&self) -> u64 {
+        self.queue.depth(&self.route.queue).await.unwrap()
+    }
+
+    /// Takes all session jobs that wait, each with the number of its deliveries before.
+    pub(crate) async fn take_all(&self) -> Vec<(SessionJob, u32)> {
+        let waiting = self.waiting().await;
+        let mut consumer = self.queue.consume_jobs(&self.route.queue, waiting as u32).await.unwrap();
+        let mut jobs = Vec::new();
+        for _ in 0..waiting {
+            let delivery = within(consumer.next()).await.unwrap();
+            delivery.receipt.ack().await;
+            match delivery.message {
+                Job::Session(job) => jobs.push((*job, delivery.redeliveries)),
+                Job::Judge(job) => panic!("{job:?}"),
+            }
+        }
+        jobs
+    }
+
+    pub(crate) async fn reports(&self) -> Reports {
+        Reports(self.queue.consume_reports(10_000).await.unwrap())
+    }
+}
+
+impl Process {
+    /// Tells the worker to leave and waits until it has.
+    pub(crate) async fn leave(self) {
+        self.lifecycle.drain.cancel();
+        within(self.running).await.unwrap().unwrap();
+    }
+
+    pub(crate) fn ended(&self, outcome: &str) -> u64 {
+        self.metrics.sessions.with_label_values(&[outcome]).get()
+    }
+}
+
+impl Reports {
+    async fn next(&mut self) -> Report {
+        let delivery = within(self.0.next()).await.expect("the queue is open");
+        delivery.receipt.ack().await;
+        delivery.message
+    }
+
+    /// The next report that is not about progress.
+    pub(crate) async fn result(&mut self) -> Report {
+        loop {
+            match self.next().await {
+                Report::Progress(_) => {}
+                result => return result,
+            }
+        }
+    }
+
+    pub(crate) async fn outcome(&mut self) -> SessionOutcome {
+        match self.result().await {
+            Report::Session(outcome) => *outcome,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn verdicts(&mut self) -> JudgeOutcome {
+        match self.result().await {
+            Report::Judge(outcome) => outcome,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The next attempt in progress for which `wanted` holds.
+    pub(crate) async fn progress(&mut self, wanted: impl Fn(&OpenAttempt) -> bool) -> OpenAttempt {
+        loop {
+            match self.next().await {
+                Report::Progress(progress) => {
+                    if let Some(open) = progress.open.into_iter().find(|open| wanted(open)) {
+                        return open;
+                    }
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Everything that has been reported and not been looked at, progress left out. For when no worker is left.
+    pub(crate) async fn rest(mut self, queue: &Queue) -> Vec<Report> {
+        let end = Report::Tabulate { sweep: "end".parse().unwrap(), lock: Digest::of(b"end") };
+        queue.publish_reports(vec![end.clone()]).await.unwrap();
+        let mut rest = Vec::new();
+        loop {
+            match self.result().await {
+                report if report == end => return rest,
+                report => rest.push(report),
+            }
+        }
+    }
+}
+
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("it happens in time")
+}
+
+async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
+    let dataset = store_dataset(blobs, &miniature()).await.unwrap();
+    let benchmark = "worfbench".parse().unwrap();
+    let suite = Catalog::new(blobs.clone()).suite(&benchmark, &dataset).await.unwrap();
+    let setting: Setting = "zero-shot".parse().unwrap();
+    let items = suite.select(&setting, &[], None).unwrap().len() as u32;
+    let judge: ModelRef = "sim/lexical".parse().unwrap();
+    let benchmark_lock = BenchmarkLock {
+        dataset,
+        settings: vec![setting.clone()],
+        tasks: Vec::new(),
+        limit: None,
+        evaluators: vec![Evaluator::Official],
+        judge: Some(judge),
+        judge_price: None,
+        items: BTreeMap::from([(setting, items)]),
+    };
+    // Every call costs at most a dollar.
+    let priced = ModelSpec {
+        max_tokens: Some(1000),
+        price: Some(Price { input_per_mtok: 0.0, cached_input_per_mtok: None, output_per_mtok: 1000.0 }),
+        ..ModelSpec::from("sim/oracle".parse::<ModelRef>().unwrap())
+    };
+    SweepLock {
+        v: SweepLock::VERSION,
+        regatta: "test".to_owned(),
+        name: "s".parse().unwrap(),
+        seed: 1,
+        trials: 1,
+        budget_usd: None,
+        benchmarks: BTreeMap::from([(benchmark, benchmark_lock)]),
+        endpoints: BTreeMap::from([("sim".parse().unwrap(), endpoint.clone())]),
+        models: vec![priced, ModelSpec::from("sim/noisy-0.1".parse::<ModelRef>().unwrap())],
+        price_sources: vec![PriceSource::Spec, PriceSource::Unknown],
+    }
+}
+
+fn route(sweep: &Sweep, endpoint: EndpointSpec) -> EndpointRoute {
+    let name = sweep.cells()[0].model.endpoint.clone();
+    let queue = endpoint.queue(&name);
+    EndpointRoute { name, queue, endpoint }
+}
+
+fn miniature() -> FileSet {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
+    let mut files = FileSet::from_origin("the miniature of WorFBench");
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".json") {
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
