@@ -130,7 +130,10 @@ async fn settle_waiting(
     let mut settlements = Vec::with_capacity(waiting.len());
     for session in waiting {
         if session.questions.iter().all(|digest| known.holds(digest)) {
-            settlements.extend(settlement(sweep, &session.key, &session.transcript, &known)?);
+            settlements.push(settlement(sweep, &session.key, &session.transcript, &known)?.unwrap_or_else(|| {
+                tracing::error!(session = %session.key, %judge, "the judge's verdicts do not fit the questions");
+                Settlement { key: session.key, result: SettlementResult::NotMeasured(Cause::Internal) }
+            }));
         }
     }
     scorer.ledger.settle(settlements).await?;

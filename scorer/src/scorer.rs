@@ -108,14 +108,16 @@ impl Scorer {
         // Two batches: one in hand, one on its way.
         let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
         let mut consumer = self.queue.consume_reports(prefetch).await?;
-        while let Some(batch) = self.gather(&mut consumer, &stop).await {
+        let mut set_aside = None;
+        while let Some(batch) = self.gather(&mut consumer, &mut set_aside, &stop).await {
             self.metrics.batch_reports.observe(batch.len() as f64);
             let (reports, receipts): (Vec<Report>, Vec<Receipt>) =
                 batch.into_iter().map(|delivery| (delivery.message, delivery.receipt)).unzip();
             if self.handle_until_done(&Batch::sort(reports), &stop).await {
                 Receipt::ack_all(receipts).await;
             } else {
-                for receipt in receipts {
+                // What is handed back goes to the front, so the last one goes first.
+                for receipt in receipts.into_iter().rev() {
                     receipt.hand_back().await;
                 }
             }
@@ -124,18 +126,32 @@ impl Scorer {
         Ok(())
     }
 
-    /// The next batch: complete, or as large as it got within the linger time. `None` at the end.
-    async fn gather(&self, consumer: &mut Consumer<Report>, stop: &CancellationToken) -> Option<Vec<Delivery<Report>>> {
-        // Reports that are here already are recorded even when it is time to stop: in an embedded run nobody else would.
-        let first = tokio::select! {
-            biased;
-            first = consumer.next() => first?,
-            () = stop.cancelled() => return None,
+    /// The next batch: complete, or as large as it got within the linger time. `None` at the end. A report that was delivered before
+    /// comes alone: it may be the one for which its batch failed, and must not take the others with it to the dead letters.
+    async fn gather(
+        &self,
+        consumer: &mut Consumer<Report>,
+        set_aside: &mut Option<Delivery<Report>>,
+        stop: &CancellationToken,
+    ) -> Option<Vec<Delivery<Report>>> {
+        let first = match set_aside.take() {
+            Some(first) => first,
+            // Reports that are here already are recorded even when it is time to stop: in an embedded run nobody else would.
+            None => tokio::select! {
+                biased;
+                first = consumer.next() => first?,
+                () = stop.cancelled() => return None,
+            },
         };
+        let most = if first.redeliveries > 0 { 1 } else { self.config.batch };
         let mut batch = vec![first];
         let deadline = Instant::now() + self.config.linger;
-        while batch.len() < self.config.batch {
+        while batch.len() < most {
             match tokio::time::timeout_at(deadline, consumer.next()).await {
+                Ok(Some(delivery)) if delivery.redeliveries > 0 => {
+                    *set_aside = Some(delivery);
+                    break;
+                }
                 Ok(Some(delivery)) => batch.push(delivery),
                 Ok(None) | Err(_) => break,
             }

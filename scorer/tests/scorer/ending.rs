@@ -1,0 +1,108 @@
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use regatta_backends::AttemptState;
+use regatta_proto::{Cause, CostSum, OpenAttempt, Outcome, Progress, Report, SessionOutcome, SweepState, Usage};
+
+use crate::stage::{CALL, ITEMS, Stage, attempt, report};
+
+/// The outcomes of all sessions, and every answer that scoring them takes.
+fn everything(stage: &Stage, outcome: impl Fn(&SessionOutcome) -> Outcome) -> Vec<Report> {
+    let mut reports = Vec::new();
+    for (cell, item) in (0..2).flat_map(|cell| (0..ITEMS).map(move |item| (cell, item))) {
+        let mut session = stage.session(cell, item);
+        session.outcome = outcome(&session);
+        let questions = stage.questions(&session);
+        reports.push(report(&session));
+        if !questions.is_empty() {
+            reports.push(Report::Judge(stage.judged(&format!("j-{cell}-{item}"), &questions, true)));
+        }
+    }
+    reports
+}
+
+async fn documents(stage: &Stage) -> BTreeMap<String, Bytes> {
+    let prefix = format!("sweeps/{}/", stage.sweep.id);
+    let mut documents = BTreeMap::new();
+    for key in stage.blobs().list(&prefix).await.unwrap() {
+        let name = key.strip_prefix(&prefix).unwrap().to_owned();
+        if !name.starts_with("transcripts/") {
+            documents.insert(name, stage.blobs().get(&key).await.unwrap().unwrap());
+        }
+    }
+    documents
+}
+
+#[tokio::test]
+async fn a_finished_sweep_leaves_its_documents_and_its_metrics_behind_and_is_complete() {
+    let stage = Stage::set().await;
+    stage.score(everything(&stage, |_| Outcome::Measured)).await;
+    stage.transition(SweepState::Running, SweepState::Tabulating).await;
+    stage.score(vec![stage.tabulate()]).await;
+    assert_eq!(stage.state().await, SweepState::Complete);
+    let found = documents(&stage).await;
+    for name in ["results.jsonl", "metrics.json", "metrics.csv", "attempts.jsonl", "report.md", "sweep.lock.yaml"] {
+        assert!(found.get(name).is_some_and(|content| !content.is_empty()), "{name} of {:?}", found.keys());
+    }
+    assert_eq!(found["results.jsonl"].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count(), 2 * ITEMS);
+    assert!(!stage.ledger.metrics(&stage.sweep.id).await.unwrap().is_empty());
+    assert!(stage.ledger.sweep(&stage.sweep.id).await.unwrap().unwrap().ended_at.is_some());
+
+    stage.score(vec![stage.tabulate()]).await;
+    assert_eq!(documents(&stage).await, found, "said twice, it is written as it was");
+}
+
+#[tokio::test]
+async fn a_sweep_with_unmeasured_sessions_is_incomplete() {
+    let stage = Stage::set().await;
+    let unmeasured = stage.key(1, 0);
+    let outcome = |session: &SessionOutcome| match session.key == unmeasured {
+        true => Outcome::NotMeasured { cause: Cause::EndpointUnavailable },
+        false => Outcome::Measured,
+    };
+    stage.score(everything(&stage, outcome)).await;
+    stage.transition(SweepState::Running, SweepState::Tabulating).await;
+    stage.score(vec![stage.tabulate()]).await;
+    assert_eq!(stage.state().await, SweepState::Incomplete);
+    assert!(documents(&stage).await.contains_key("report.md"));
+}
+
+#[tokio::test]
+async fn a_cancelled_sweep_gets_its_documents_and_stays_cancelled() {
+    let stage = Stage::set().await;
+    stage.transition(SweepState::Running, SweepState::Cancelled).await;
+    stage.score(vec![report(&stage.session(0, 0)), stage.tabulate()]).await;
+    assert_eq!(stage.state().await, SweepState::Cancelled);
+    assert!(documents(&stage).await.contains_key("results.jsonl"));
+}
+
+#[tokio::test]
+async fn a_running_sweep_is_not_tabulated() {
+    let stage = Stage::set().await;
+    stage.score(vec![report(&stage.session(0, 0)), stage.tabulate()]).await;
+    assert_eq!(stage.state().await, SweepState::Running);
+    assert!(documents(&stage).await.is_empty());
+}
+
+#[tokio::test]
+async fn attempts_that_never_ended_are_lost_with_what_they_may_have_cost() {
+    let stage = Stage::set().await;
+    let key = stage.key(0, 0);
+    let dead = attempt(&key, 1);
+    let open = OpenAttempt {
+        key,
+        id: dead.id,
+        number: 1,
+        started_at: dead.started_at,
+        usage: Usage::default(),
+        cost: CostSum { known: CALL, unknown_calls: 0 },
+        in_flight_at_most: Some(CALL),
+    };
+    stage.score(vec![Report::Progress(Progress { worker: dead.worker, open: vec![open] })]).await;
+    assert_eq!(stage.books().await.attempts[0].state, AttemptState::Open);
+    stage.transition(SweepState::Running, SweepState::Cancelled).await;
+    stage.score(vec![stage.tabulate()]).await;
+    let books = stage.books().await;
+    assert_eq!((books.attempts[0].state, books.attempts[0].at_most), (AttemptState::Lost, Some(CALL)));
+    assert_eq!(books.progress[0].wasted.known, CALL);
+}

@@ -1,0 +1,129 @@
+use std::collections::BTreeSet;
+
+use regatta_proto::{AskedQuestion, Cause, Outcome, Report, SessionOutcome, SweepState, Verdict};
+use tokio_util::sync::CancellationToken;
+
+use crate::stage::{CALL, ITEMS, Stage, report, until};
+
+/// A session that cannot be scored without a judge.
+fn judged_session(stage: &Stage, cell: u32) -> SessionOutcome {
+    let mut all = (0..ITEMS).map(|item| stage.session(cell, item));
+    all.find(|session| !stage.questions(session).is_empty()).expect("some reply differs from the gold")
+}
+
+fn digests(questions: &[AskedQuestion]) -> BTreeSet<regatta_proto::Digest> {
+    questions.iter().map(|asked| asked.digest).collect()
+}
+
+const JUDGE_AWAY: Outcome = Outcome::NotMeasured { cause: Cause::JudgeUnavailable };
+
+#[tokio::test]
+async fn a_question_is_asked_once_per_sweep_however_many_sessions_wait_for_it() {
+    let stage = Stage::set().await;
+    let (one, same) = (judged_session(&stage, 0), judged_session(&stage, 1));
+    let questions = stage.questions(&one);
+    assert_eq!(digests(&questions), digests(&stage.questions(&same)));
+    let metrics = stage.score(vec![report(&one)]).await;
+    assert_eq!(metrics.questions.get(), questions.len() as u64);
+    assert_eq!(digests(&stage.asked().await), digests(&questions));
+    stage.score(vec![report(&same)]).await;
+    assert!(stage.asked().await.is_empty());
+    assert_eq!(stage.books().await.waiting, 2);
+    stage.score(vec![Report::Judge(stage.judged("j", &questions, true))]).await;
+    let books = stage.books().await;
+    assert_eq!((books.waiting, books.total(|cell| cell.measured)), (0, 2));
+    assert_eq!(books.sessions[0][0].scores, books.sessions[1][0].scores);
+    assert_eq!(books.judging.1.known, CALL);
+}
+
+#[tokio::test]
+async fn a_verdict_of_an_earlier_sweep_is_not_asked_for_again() {
+    let stage = Stage::set().await;
+    let session = judged_session(&stage, 0);
+    stage.score(vec![report(&session), Report::Judge(stage.judged("j", &stage.questions(&session), true))]).await;
+    stage.asked().await;
+    let twin = stage.twin().await;
+    let same = stage.session_of(&twin, 0, session_position(&stage, &session));
+    stage.score(vec![report(&same)]).await;
+    assert!(stage.asked().await.is_empty());
+    assert_eq!(stage.ledger.cell_progress(&twin.id).await.unwrap()[0].measured, 1);
+}
+
+fn session_position(stage: &Stage, session: &SessionOutcome) -> usize {
+    (0..ITEMS).find(|item| stage.key(0, *item) == session.key).unwrap()
+}
+
+#[tokio::test]
+async fn an_unanswered_question_leaves_its_sessions_unmeasured_until_they_are_judged_again() {
+    let stage = Stage::set().await;
+    let sessions = [judged_session(&stage, 0), judged_session(&stage, 1)];
+    let questions = stage.questions(&sessions[0]);
+    let away = Report::Judge(stage.judged("away", &questions, false));
+    stage.score(sessions.iter().map(report).chain([away]).collect()).await;
+    stage.asked().await;
+    assert_eq!(stage.books().await.outcomes(), [JUDGE_AWAY, JUDGE_AWAY]);
+
+    stage.transition(SweepState::Running, SweepState::Incomplete).await;
+    let reopened = stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+    assert_eq!(reopened.to_judge, 2);
+    stage.transition(SweepState::Incomplete, SweepState::Running).await;
+    let rejudge = Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest };
+    stage.score(vec![rejudge.clone()]).await;
+    assert_eq!(digests(&stage.asked().await), digests(&questions));
+    stage.score(vec![rejudge]).await;
+    assert!(stage.asked().await.is_empty(), "said twice, asked once");
+
+    stage.score(vec![Report::Judge(stage.judged("back", &questions, true))]).await;
+    let books = stage.books().await;
+    assert_eq!(books.outcomes(), [Outcome::Measured, Outcome::Measured]);
+    assert_eq!(books.attempts.len(), 2, "no session ran again");
+    assert_eq!(books.total(|cell| cell.wasted.known.0), 0, "and nothing was paid in vain");
+}
+
+#[tokio::test]
+async fn judging_again_settles_what_was_answered_in_the_meantime_without_asking() {
+    let stage = Stage::set().await;
+    let session = judged_session(&stage, 0);
+    let questions = stage.questions(&session);
+    stage.score(vec![report(&session), Report::Judge(stage.judged("away", &questions, false))]).await;
+    stage.asked().await;
+    stage.score(vec![Report::Judge(stage.judged("late", &questions, true))]).await;
+    stage.transition(SweepState::Running, SweepState::Incomplete).await;
+    stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+    stage.score(vec![Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest }]).await;
+    assert!(stage.asked().await.is_empty());
+    assert_eq!(stage.books().await.outcomes(), [Outcome::Measured]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_could_not_be_sent_are_sent_when_the_batch_is_repeated() {
+    let mut stage = Stage::set().await;
+    // A broker that does not have the judge's queue refuses to take jobs for it.
+    stage.queue = regatta_backends::Queue::memory();
+    let session = judged_session(&stage, 0);
+    let (scorer, metrics) = stage.scorer(512);
+    stage.queue.publish_reports(vec![report(&session)]).await.unwrap();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let stop = stop.clone();
+        async move { scorer.run(stop).await }
+    });
+    until(async || metrics.failed_batches.get() >= 1).await;
+    stage.queue.declare_jobs(&stage.judge_queue()).await.unwrap();
+    until(async || stage.queue.depth(&stage.judge_queue()).await.unwrap() > 0).await;
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(digests(&stage.asked().await), digests(&stage.questions(&session)));
+}
+
+#[tokio::test]
+async fn a_verdict_that_does_not_fit_its_question_leaves_the_session_unmeasured_instead_of_waiting() {
+    let stage = Stage::set().await;
+    let session = judged_session(&stage, 0);
+    let mut outcome = stage.judged("j", &stage.questions(&session), true);
+    for (_, verdict) in &mut outcome.verdicts {
+        *verdict = Verdict::Similarity { micro: vec![vec![0; 99]; 99] };
+    }
+    stage.score(vec![report(&session), Report::Judge(outcome)]).await;
+    assert_eq!(stage.books().await.outcomes(), [Outcome::NotMeasured { cause: Cause::Internal }]);
+}

@@ -1,0 +1,114 @@
+use std::collections::BTreeMap;
+
+use regatta_backends::AttemptState;
+use regatta_proto::{CellIndex, Outcome};
+use tokio_util::sync::CancellationToken;
+
+use crate::stage::{CALL, Stage, nowhere, report, until};
+
+#[tokio::test]
+async fn a_second_attempt_at_a_session_is_waste_in_whatever_order_they_come() {
+    for turn in [[0, 1], [1, 0]] {
+        for batch in [1, 2] {
+            let stage = Stage::set().await;
+            let first = stage.session(0, 0);
+            let both = [first.clone(), stage.again(&first, 2)];
+            let metrics = stage.score_in_batches(turn.map(|at| report(&both[at])).to_vec(), batch).await;
+            let books = stage.books().await;
+            let states: BTreeMap<u32, AttemptState> =
+                books.attempts.iter().map(|one| (one.number, one.state)).collect();
+            let expected = turn.map(|at| at as u32 + 1);
+            assert_eq!(states[&expected[0]], AttemptState::Recorded);
+            assert_eq!(states[&expected[1]], AttemptState::Waste);
+            let cell = &books.progress[0];
+            assert_eq!((cell.recorded, cell.cost.known, cell.wasted.known), (1, CALL + CALL, CALL));
+            assert_eq!(metrics.sessions.with_label_values(&["measured"]).get(), 1);
+            assert_eq!(metrics.surplus.with_label_values(&["waste"]).get(), 1);
+            assert_eq!(metrics.cost_nanodollars.get(), 2 * CALL.0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_report_is_counted_once() {
+    let stage = Stage::set().await;
+    let one = report(&stage.session(0, 0));
+    let metrics = stage.score(vec![one.clone(), one.clone()]).await;
+    assert_eq!(metrics.surplus.with_label_values(&["repeat"]).get(), 1);
+    let later = stage.score(vec![one]).await;
+    assert_eq!((metrics.cost_nanodollars.get(), later.cost_nanodollars.get()), (CALL.0, 0));
+    assert_eq!(stage.books().await.progress[0].recorded, 1);
+}
+
+#[tokio::test]
+async fn when_it_is_time_to_stop_what_is_there_is_still_recorded() {
+    let stage = Stage::set().await;
+    let (scorer, _) = stage.scorer(2);
+    let reports = (0..5).map(|item| report(&stage.session(0, item))).collect();
+    stage.queue.publish_reports(reports).await.unwrap();
+    let stop = CancellationToken::new();
+    stop.cancel();
+    scorer.run(stop).await.unwrap();
+    assert_eq!(stage.books().await.progress[0].recorded, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_fails_is_repeated_until_it_is_durable() {
+    let stage = Stage::set().await;
+    let (locks, away) = (stage.blob_folder().join("locks"), stage.blob_folder().join("away"));
+    std::fs::rename(&locks, &away).unwrap();
+    let (scorer, metrics) = stage.scorer(512);
+    stage.queue.publish_reports(vec![report(&stage.session(0, 0)), report(&stage.session(0, 1))]).await.unwrap();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let stop = stop.clone();
+        async move { scorer.run(stop).await }
+    });
+    until(async || metrics.failed_batches.get() >= 2).await;
+    std::fs::rename(&away, &locks).unwrap();
+    until(async || stage.books().await.progress[0].recorded == 2).await;
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(stage.queue.dead_letters().await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_that_can_never_be_recorded_ends_as_a_dead_letter_and_takes_no_other_with_it() {
+    let stage = Stage::set().await;
+    let mut no_cell = stage.session(0, 1);
+    no_cell.key.cell = CellIndex(9);
+    let mut no_sweep = stage.session(0, 2);
+    no_sweep.lock = nowhere();
+    let (scorer, metrics) = stage.scorer(512);
+    let reports = [stage.session(0, 0), no_cell, stage.session(0, 3), no_sweep, stage.session(0, 4)];
+    stage.queue.publish_reports(reports.iter().map(report).collect()).await.unwrap();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let stop = stop.clone();
+        async move { scorer.run(stop).await }
+    });
+    until(async || stage.queue.dead_letters().await.unwrap() == 2).await;
+    until(async || stage.books().await.progress[0].recorded == 3).await;
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    assert!(metrics.failed_batches.get() > 0);
+    assert_eq!(stage.queue.dead_letters().await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_transcript_is_found_where_its_session_says() {
+    let stage = Stage::set().await;
+    let sessions: Vec<_> = (0..3).map(|item| stage.session(1, item)).collect();
+    stage.score(sessions.iter().map(report).collect()).await;
+    for attempt in stage.ledger.attempts(&stage.sweep.id).await.unwrap() {
+        let place = attempt.transcript.unwrap();
+        let segment =
+            stage.blobs().get(&format!("sweeps/{}/{}", stage.sweep.id, place.segment)).await.unwrap().unwrap();
+        let text = String::from_utf8(zstd::decode_all(&segment[..]).unwrap()).unwrap();
+        let line: serde_json::Value = serde_json::from_str(text.lines().nth(place.line as usize).unwrap()).unwrap();
+        let session = sessions.iter().find(|session| session.key == attempt.key).unwrap();
+        assert_eq!(session.outcome, Outcome::Measured);
+        assert_eq!(line["attempt_id"], session.attempt.id.as_str());
+        assert_eq!(line["transcript"], serde_json::to_value(&session.transcript).unwrap());
+    }
+}

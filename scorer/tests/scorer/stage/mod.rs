@@ -1,0 +1,355 @@
+//! A scorer over a ledger in a file, queues in memory and blobs in a folder. The tests play workers and judges.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use prometheus::Registry;
+use regatta_backends::{AttemptRow, Blobs, CellProgress, Ledger, NewCell, NewSweep, Queue, SessionRow, TranscriptRef};
+use regatta_benchmarks::{Persona, Scoring, Step, Verdicts};
+use regatta_catalog::{Catalog, Sweep, store_dataset};
+use regatta_proto::{
+    AskedQuestion, Attempt, BenchmarkLock, Call, CellIndex, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec,
+    Evaluator, Event, FileSet, Finish, Job, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money, Outcome,
+    PriceSource, Question, Reply, Report, Role, Sampling, Served, SessionKey, SessionOutcome, SessionSeed, Setting,
+    SweepLock, SweepState, Transcript, Usage, Verdict,
+};
+use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
+use tokio_util::sync::CancellationToken;
+
+/// Real time after which a test that waits has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What every call costs.
+pub(crate) const CALL: Money = Money(1000);
+/// Items of each of the two cells.
+pub(crate) const ITEMS: usize = 6;
+
+/// A sweep of two trials of one model over six items.
+pub(crate) struct Stage {
+    folder: tempfile::TempDir,
+    pub(crate) ledger: Ledger,
+    pub(crate) queue: Queue,
+    pub(crate) sweep: Arc<Sweep>,
+}
+
+/// Everything that the ledger says about a sweep, but not where transcripts are: that depends on the batches.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Books {
+    pub(crate) progress: Vec<CellProgress>,
+    pub(crate) sessions: Vec<Vec<SessionRow>>,
+    pub(crate) attempts: Vec<AttemptRow>,
+    pub(crate) judging: (Usage, CostSum),
+    pub(crate) waiting: usize,
+}
+
+impl Stage {
+    pub(crate) async fn set() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
+        let blobs = Blobs::directory(folder.path().join("blobs")).unwrap();
+        let sweep = Catalog::new(blobs.clone()).store(&lock(&blobs).await).await.unwrap();
+        let stage = Self { folder, ledger, queue: Queue::memory(), sweep };
+        stage.queue.declare_jobs(&stage.judge_queue()).await.unwrap();
+        stage.enter(&stage.sweep).await;
+        stage
+    }
+
+    async fn enter(&self, sweep: &Sweep) {
+        let cells = sweep.cells().iter().map(|cell| NewCell {
+            cell: cell.clone(),
+            items: sweep.selected(cell).len() as u32,
+            queue: "jobs".to_owned(),
+        });
+        let new = NewSweep {
+            id: sweep.id.clone(),
+            name: "s".to_owned(),
+            lock: sweep.digest,
+            budget: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            cells: cells.collect(),
+            shards: Vec::new(),
+        };
+        self.ledger.create_sweep(new).await.unwrap();
+    }
+
+    /// The same sweep with another seed.
+    pub(crate) async fn twin(&self) -> Arc<Sweep> {
+        let mut lock = self.sweep.lock.clone();
+        lock.seed += 1;
+        let twin = Catalog::new(self.blobs()).store(&lock).await.unwrap();
+        self.enter(&twin).await;
+        twin
+    }
+
+    pub(crate) fn blob_folder(&self) -> std::path::PathBuf {
+        self.folder.path().join("blobs")
+    }
+
+    pub(crate) fn blobs(&self) -> Blobs {
+        Blobs::directory(self.blob_folder()).unwrap()
+    }
+
+    pub(crate) fn judge_queue(&self) -> String {
+        let (name, endpoint) = self.sweep.lock.endpoints.first_key_value().unwrap();
+        endpoint.queue(name)
+    }
+
+    /// A scorer that takes up to `batch` reports at once, and its metrics.
+    pub(crate) fn scorer(&self, batch: usize) -> (Scorer, ScorerMetrics) {
+        let metrics = ScorerMetrics::register(&Registry::new()).unwrap();
+        let scorer = Scorer::new(
+            ScorerConfig { batch, linger: Duration::ZERO },
+            self.ledger.clone(),
+            self.queue.clone(),
+            Catalog::new(self.blobs()),
+            Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
+            metrics.clone(),
+        );
+        (scorer, metrics)
+    }
+
+    /// A scorer lives for as long as there are reports, `batch` at once.
+    pub(crate) async fn score_in_batches(&self, reports: Vec<Report>, batch: usize) -> ScorerMetrics {
+        let (scorer, metrics) = self.scorer(batch);
+        self.queue.publish_reports(reports).await.unwrap();
+        let stop = CancellationToken::new();
+        stop.cancel();
+        scorer.run(stop).await.unwrap();
+        metrics
+    }
+
+    pub(crate) async fn score(&self, reports: Vec<Report>) -> ScorerMetrics {
+        self.score_in_batches(reports, 512).await
+    }
+
+    pub(crate) fn key(&self, cell: u32, item: usize) -> SessionKey {
+        let items = self.sweep.selected(&self.sweep.cells()[cell as usize]);
+        SessionKey { sweep: self.sweep.id.clone(), cell: CellIndex(cell), item: items[item] }
+    }
+
+    /// The measured first attempt at a session. Replies differ between items and agree between trials, and so do questions.
+    pub(crate) fn session(&self, cell: u32, item: usize) -> SessionOutcome {
+        self.session_of(&self.sweep, cell, item)
+    }
+
+    pub(crate) fn session_of(&self, sweep: &Sweep, cell: u32, item: usize) -> SessionOutcome {
+        let key = SessionKey { sweep: sweep.id.clone(), ..self.key(cell, item) };
+        let cell = sweep.cell(key.cell).unwrap();
+        let suite = sweep.suite(cell).unwrap();
+        let Step::Ask(_, request) = suite.next(key.item, &cell.setting, &Transcript::default()) else { panic!() };
+        let text = suite.simulate(key.item, &cell.setting, Persona::Noisy(0.6), SessionSeed(item as u64), &request);
+        let transcript = Transcript { events: vec![call(&cell.model, 1, &text)] };
+        SessionOutcome { attempt: attempt(&key, 1), key, lock: sweep.digest, outcome: Outcome::Measured, transcript }
+    }
+
+    /// The same session by another attempt.
+    pub(crate) fn again(&self, session: &SessionOutcome, number: u32) -> SessionOutcome {
+        let mut again = session.clone();
+        again.attempt = attempt(&session.key, number);
+        for event in &mut again.transcript.events {
+            if let Event::Call(call) = event {
+                call.attempt = number;
+            }
+        }
+        again
+    }
+
+    /// What must be asked to score `session`.
+    pub(crate) fn questions(&self, session: &SessionOutcome) -> Vec<AskedQuestion> {
+        struct Nothing;
+        impl Verdicts for Nothing {
+            fn answer(&self, _: &Question) -> Option<Verdict> {
+                None
+            }
+        }
+        let suite = self.sweep.suite(&self.sweep.cells()[0]).unwrap();
+        match suite.score(session.key.item, &[Evaluator::Official, Evaluator::Paper], &session.transcript, &Nothing) {
+            Scoring::Scored(_) => Vec::new(),
+            Scoring::Needs(questions) => {
+                questions.into_iter().map(|question| AskedQuestion { digest: question.digest(), question }).collect()
+            }
+        }
+    }
+
+    /// A judge's report about `questions`: verdicts, or that it has none.
+    pub(crate) fn judged(&self, name: &str, questions: &[AskedQuestion], answers: bool) -> JudgeOutcome {
+        let verdicts = questions.iter().filter(|_| answers).map(|asked| (asked.digest, verdict(&asked.question)));
+        let unanswered = questions.iter().filter(|_| !answers).map(|asked| (asked.clone(), "away".to_owned()));
+        JudgeOutcome {
+            sweep: self.sweep.id.clone(),
+            lock: self.sweep.digest,
+            judge: judge(),
+            served: "judge".to_owned(),
+            verdicts: verdicts.collect(),
+            unanswered: unanswered.collect(),
+            attempt: name.parse().unwrap(),
+            usage: Usage { input: 7, ..Usage::default() },
+            cost: CostSum { known: CALL, unknown_calls: 0 },
+        }
+    }
+
+    /// Questions that were sent to judges since the last look, in the order of their sending.
+    pub(crate) async fn asked(&self) -> Vec<AskedQuestion> {
+        let waiting = self.queue.depth(&self.judge_queue()).await.unwrap();
+        let mut consumer = self.queue.consume_jobs(&self.judge_queue(), waiting as u32).await.unwrap();
+        let mut asked = Vec::new();
+        for _ in 0..waiting {
+            let delivery = consumer.next().await.unwrap();
+            delivery.receipt.ack().await;
+            match delivery.message {
+                Job::Judge(job) => asked.extend(job.questions),
+                Job::Session(job) => panic!("scorers run no sessions: {job:?}"),
+            }
+        }
+        asked
+    }
+
+    pub(crate) async fn books(&self) -> Books {
+        let sweep = &self.sweep.id;
+        let mut sessions = Vec::new();
+        for cell in self.sweep.cells() {
+            let mut rows = self.ledger.sessions(sweep, cell.index).await.unwrap();
+            for row in &mut rows {
+                row.transcript = TranscriptRef { segment: String::new(), line: 0 };
+            }
+            sessions.push(rows);
+        }
+        let mut attempts = self.ledger.attempts(sweep).await.unwrap();
+        for attempt in &mut attempts {
+            attempt.transcript = None;
+        }
+        Books {
+            progress: self.ledger.cell_progress(sweep).await.unwrap(),
+            sessions,
+            attempts,
+            judging: self.ledger.judge_costs(sweep).await.unwrap(),
+            waiting: self.ledger.awaiting_all(sweep).await.unwrap().len(),
+        }
+    }
+
+    pub(crate) async fn transition(&self, from: SweepState, to: SweepState) {
+        assert!(self.ledger.transition(&self.sweep.id, &[from], to, Timestamp::UNIX_EPOCH).await.unwrap());
+    }
+
+    pub(crate) async fn state(&self) -> SweepState {
+        self.ledger.sweep(&self.sweep.id).await.unwrap().unwrap().state
+    }
+
+    pub(crate) fn tabulate(&self) -> Report {
+        Report::Tabulate { sweep: self.sweep.id.clone(), lock: self.sweep.digest }
+    }
+}
+
+impl Books {
+    /// Sum of a count over the cells.
+    pub(crate) fn total(&self, count: impl Fn(&CellProgress) -> u64) -> u64 {
+        self.progress.iter().map(count).sum()
+    }
+
+    /// Outcomes of the settled sessions.
+    pub(crate) fn outcomes(&self) -> Vec<Outcome> {
+        self.sessions.iter().flatten().map(|row| row.outcome.clone()).collect()
+    }
+}
+
+/// Waits until `holds`, whatever the (paused) clock says.
+pub(crate) async fn until(holds: impl AsyncFn() -> bool) {
+    let begun = Instant::now();
+    while !holds().await {
+        assert!(begun.elapsed() < PATIENCE, "it does not happen");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+pub(crate) fn report(session: &SessionOutcome) -> Report {
+    Report::Session(Box::new(session.clone()))
+}
+
+fn judge() -> ModelRef {
+    "sim/lexical".parse().unwrap()
+}
+
+pub(crate) fn attempt(key: &SessionKey, number: u32) -> Attempt {
+    Attempt {
+        id: format!("w-{}-{}-{}-{number}", key.sweep, key.cell, key.item).parse().unwrap(),
+        number,
+        worker: "w".parse().unwrap(),
+        started_at: Timestamp::UNIX_EPOCH,
+        ended_at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+pub(crate) fn call(model: &ModelRef, attempt: u32, text: &str) -> Event {
+    Event::Call(Box::new(Call {
+        role: Role::Agent,
+        attempt,
+        model: model.clone(),
+        request: ChatRequest { messages: Vec::new(), sampling: Sampling::default() },
+        reply: Reply { text: Some(text.into()), finish: Finish::Stop },
+        tries: Vec::new(),
+        usage: Usage { input: 10, output: 5, ..Usage::default() },
+        raw_usage: None,
+        cost: Some(CALL),
+        served: Served::default(),
+        latency_us: 3,
+    }))
+}
+
+/// Texts with the same first letter are quite alike.
+fn verdict(question: &Question) -> Verdict {
+    let Question::Similarity { left, right } = question;
+    let alike = |a: &String, b: &String| if a.chars().next() == b.chars().next() { 800_000 } else { 100_000 };
+    Verdict::Similarity { micro: left.iter().map(|a| right.iter().map(|b| alike(a, b)).collect()).collect() }
+}
+
+async fn lock(blobs: &Blobs) -> SweepLock {
+    let dataset = store_dataset(blobs, &miniature()).await.unwrap();
+    let setting: Setting = "zero-shot".parse().unwrap();
+    let benchmark = BenchmarkLock {
+        dataset,
+        settings: vec![setting.clone()],
+        tasks: vec!["lumos".to_owned()],
+        limit: Some(ITEMS as u32),
+        evaluators: vec![Evaluator::Official, Evaluator::Paper],
+        judge: Some(judge()),
+        judge_price: None,
+        items: BTreeMap::from([(setting, ITEMS as u32)]),
+    };
+    SweepLock {
+        v: SweepLock::VERSION,
+        regatta: "test".to_owned(),
+        name: "s".parse().unwrap(),
+        seed: 1,
+        trials: 2,
+        budget_usd: None,
+        benchmarks: BTreeMap::from([("worfbench".parse().unwrap(), benchmark)]),
+        endpoints: BTreeMap::from([("sim".parse().unwrap(), EndpointSpec::of_kind(EndpointKind::Simulated))]),
+        models: vec![ModelSpec::from("sim/noisy-0.6".parse::<ModelRef>().unwrap())],
+        price_sources: vec![PriceSource::Unknown],
+    }
+}
+
+/// A digest of nothing that exists.
+pub(crate) fn nowhere() -> Digest {
+    Digest::of(b"nowhere")
+}
+
+fn miniature() -> FileSet {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
+    let mut files = FileSet::from_origin("the miniature of WorFBench");
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".json") {
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
