@@ -14,7 +14,7 @@ async fn a_cancelled_sweep_is_tabulated_and_everybody_is_told() {
     process.coordinator.cancel(&sweep.id).await.unwrap();
     assert_eq!(stage.state(&sweep.id).await, SweepState::Cancelled);
     assert_eq!(stage.report().await, tabulate(&sweep));
-    assert_eq!(stage.told().await.cancelled, [sweep.id.clone()]);
+    assert_eq!(stage.told().await.cancelled, std::slice::from_ref(&sweep.id));
     let again = process.coordinator.cancel(&sweep.id).await;
     assert!(matches!(again, Err(CoordinatorError::WrongState { state: SweepState::Cancelled, .. })));
     process.end().await;
@@ -31,7 +31,7 @@ async fn a_cancelled_sweep_keeps_its_queues_open_until_its_jobs_are_out_of_them(
     let waiting = stage.waiting(&sweep).await as usize;
     stage.take(&sweep, waiting).await;
     stage.until(async || stage.told().await.routes.is_empty()).await;
-    assert_eq!(stage.told().await.cancelled, [sweep.id.clone()]);
+    assert_eq!(stage.told().await.cancelled, std::slice::from_ref(&sweep.id));
     process.end().await;
 }
 
