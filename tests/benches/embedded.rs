@@ -2,7 +2,11 @@
 //!
 //! `cargo bench -p regatta-tests --bench embedded [-- TRIALS]`. The whole process is measured from outside, because that is what a user
 //! pays: HTTP, JSON, compression and a durable ledger included. The machine's noise is in the wall time; quote the CPU time.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on has failed; it prints its figures")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a measurement that cannot go on has failed; it prints its figures"
+)]
 
 use std::path::Path;
 
@@ -17,7 +21,9 @@ async fn main() {
     let folder = tempfile::tempdir().unwrap();
     let data = workspace().join("examples/data/worfbench");
     let mut simulate = regatta().unwrap();
-    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data"]).arg(format!("worfbench={}", data.display()));
+    simulate
+        .args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data"])
+        .arg(format!("worfbench={}", data.display()));
     let server = Process::start_and_read(simulate).await.unwrap();
     let apart = format!("kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true", server.first_line);
     println!("{:<46} {:>9} {:>12} {:>14}", "", "sessions", "sessions/s", "CPU ms/session");
