@@ -11,7 +11,7 @@ const OUTPUT_TOKENS_MAX: u32 = 16_384;
 /// `judged` is what its judges cost so far.
 pub(crate) fn affordable_sessions(sweep: &Sweep, progress: &[CellProgress], judged: Money, worst: Money) -> u64 {
     let Some(budget) = sweep.lock.budget_usd.and_then(Money::from_dollars) else { return u64::MAX };
-    let spent: Money = progress.iter().map(|_| Money::ZERO).sum::<Money>() + judged;
+    let spent: Money = progress.iter().map(|cell| cell.cost.known).sum::<Money>() + judged;
     let outstanding: u64 = progress.iter().map(|cell| cell.dispatched.saturating_sub(cell.recorded)).sum();
     let left = budget.0.saturating_sub(spent.0);
     (left / worst.0.max(1)).saturating_sub(outstanding)

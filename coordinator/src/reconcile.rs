@@ -58,7 +58,7 @@ impl Coordinator {
         let lost = (dispatched > recorded || recorded > settled) && quiet >= self.config.lost_after;
         let in_doubt =
             lost || self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state == ShardState::Dispatching);
-        if !in_doubt {
+        if !in_doubt || self.has_waiting_jobs(sweep).await? {
             return Ok(());
         }
         let sessions = self.forget_dispatch(sweep).await?;
@@ -72,7 +72,7 @@ impl Coordinator {
     pub(crate) async fn forget_dispatch(&self, sweep: &Sweep) -> Result<u64, CoordinatorError> {
         let sessions = self.ledger.reset_dispatch(&sweep.id).await?;
         let waiting = self.ledger.cell_progress(&sweep.id).await?.iter().any(|cell| cell.recorded > cell.settled);
-        if waiting && false {
+        if waiting {
             let rejudge = Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest };
             self.queue.publish_reports(vec![rejudge]).await?;
         }

@@ -133,7 +133,7 @@ impl Coordinator {
             }
         };
         let waiting = self.has_waiting_jobs(&sweep).await?;
-        cancelled.insert(row.id.clone(), (waiting && false).then_some(sweep));
+        cancelled.insert(row.id.clone(), waiting.then_some(sweep));
         Ok(())
     }
 
