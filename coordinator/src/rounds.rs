@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use regatta_backends::{CellProgress, SweepRow};
 use regatta_catalog::Sweep;
 use regatta_proto::{Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
@@ -14,6 +15,9 @@ use crate::control::routes;
 use crate::reconcile::Quiet;
 use crate::window::Window;
 use crate::{Coordinator, CoordinatorError};
+
+/// How long workers are told of a cancelled sweep: no deployment stays without workers for longer, and the list must not grow for ever.
+const CANCELLED_JOBS_LIVE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// A sweep that has not ended, with what is only worth computing once.
 pub(crate) struct Watched {
@@ -59,17 +63,20 @@ impl Coordinator {
 
     async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
         let rows = self.ledger.sweeps().await?;
-        let in_state = |wanted: fn(SweepState) -> bool| -> BTreeSet<&SweepId> {
-            rows.iter().filter(|row| wanted(row.state)).map(|row| &row.id).collect()
-        };
-        let live = in_state(|state| !state.is_end());
-        let cancelled = in_state(|state| state == SweepState::Cancelled);
+        let live: BTreeSet<&SweepId> = rows.iter().filter(|row| !row.state.is_end()).map(|row| &row.id).collect();
+        let jobs_may_live_since = self.clock.now() - CANCELLED_JOBS_LIVE;
+        let cancelled: BTreeSet<&SweepId> = rows
+            .iter()
+            .filter(|row| row.state == SweepState::Cancelled)
+            .filter(|row| row.ended_at.is_none_or(|ended| ended >= jobs_may_live_since))
+            .map(|row| &row.id)
+            .collect();
         rounds.watched.retain(|id, _| live.contains(id));
         rounds.cancelled.retain(|id, _| cancelled.contains(id));
         for row in &rows {
             let followed = match row.state {
                 SweepState::Running | SweepState::Tabulating => self.follow(&mut rounds.watched, row).await,
-                SweepState::Cancelled => self.void(&mut rounds.cancelled, row).await,
+                SweepState::Cancelled if cancelled.contains(&row.id) => self.void(&mut rounds.cancelled, row).await,
                 _ => Ok(()),
             };
             self.note(&row.id, followed);

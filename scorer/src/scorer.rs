@@ -20,6 +20,9 @@ use crate::transcripts::SegmentError;
 const RETRY_MAX: Duration = Duration::from_secs(10);
 /// Tries at a batch before its reports are handed back, so that a poisoned one ends as a dead letter instead of blocking for ever.
 const TRIES: u32 = 8;
+/// The same while a store is away: with [`RETRY_MAX`] between them some twenty minutes, below the broker's acknowledgement time-out. Over
+/// all redeliveries that outlasts an outage of hours, so that no outcome that was paid for ends as a dead letter.
+const TRIES_IN_OUTAGE: u32 = 120;
 
 /// How the scorer works.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +77,21 @@ pub enum ScorerError {
         /// Which judge.
         judge: ModelRef,
     },
+}
+
+impl ScorerError {
+    /// Whether a store could not be reached or refused, so that the same batch may well succeed later.
+    const fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::Queue(_)
+                | Self::Blobs(_)
+                | Self::Ledger(LedgerError::Store { .. })
+                | Self::Segment(SegmentError::Blobs(_))
+                | Self::Catalog(CatalogError::Blobs(_))
+                | Self::Finish(FinishError::Blobs(_) | FinishError::Ledger(LedgerError::Store { .. }))
+        )
+    }
 }
 
 /// Consumes outcomes, scores them, makes them durable.
@@ -162,21 +180,23 @@ impl Scorer {
     /// Handles `batch` until it is durable. `false` when it never will be.
     async fn handle_until_done(&self, batch: &Batch, stop: &CancellationToken) -> bool {
         let mut pause = Duration::from_millis(100);
-        for tried in 1..=TRIES {
-            match self.handle(batch).await {
-                Ok(()) => return true,
-                Err(error) => {
-                    self.metrics.failed_batches.inc();
-                    let error = format!("{:#}", anyhow::Error::from(error));
-                    tracing::error!(error, tried, "failed to record a batch of reports");
-                }
+        let (mut tried, mut tries_left) = (0_u32, TRIES);
+        loop {
+            let Err(error) = self.handle(batch).await else { return true };
+            tried += 1;
+            let outage = error.is_outage() && tried < TRIES_IN_OUTAGE;
+            tries_left -= u32::from(!outage);
+            self.metrics.failed_batches.inc();
+            let error = format!("{:#}", anyhow::Error::from(error));
+            tracing::error!(error, tried, "failed to record a batch of reports");
+            if tries_left == 0 || tried >= TRIES_IN_OUTAGE {
+                return false;
             }
             tokio::select! {
                 () = tokio::time::sleep(pause) => pause = (pause * 2).min(RETRY_MAX),
                 () = stop.cancelled() => return false,
             }
         }
-        false
     }
 
     /// Makes `batch` durable. May be repeated at any point.

@@ -73,6 +73,28 @@ async fn a_batch_that_fails_is_repeated_until_it_is_durable() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_for_long_costs_no_report() {
+    let stage = Stage::set().await;
+    // No segment can be written while a file stands where their folder belongs.
+    let sweeps = stage.blob_folder().join("sweeps");
+    std::fs::remove_dir_all(&sweeps).ok();
+    std::fs::write(&sweeps, "").unwrap();
+    let (scorer, metrics) = stage.scorer(512);
+    stage.queue.publish_reports(vec![report(&stage.session(0, 0))]).await.unwrap();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let stop = stop.clone();
+        async move { scorer.run(stop).await }
+    });
+    until(async || metrics.failed_batches.get() >= 50).await;
+    std::fs::remove_file(&sweeps).unwrap();
+    until(async || stage.books().await.progress[0].recorded == 1).await;
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(stage.queue.dead_letters().await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_report_that_can_never_be_recorded_ends_as_a_dead_letter_and_takes_no_other_with_it() {
     let stage = Stage::set().await;
     let mut no_cell = stage.session(0, 1);
