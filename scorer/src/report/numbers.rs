@@ -83,6 +83,10 @@ pub(crate) fn waste(spent: &Spending) -> String {
     if spent.lost_calls_at_most.0 > 0 {
         text += &format!(", and up to {} more for calls that a lost worker had in flight", spent.lost_calls_at_most);
     }
+    if spent.retries > 0 {
+        // A broken answer rarely says what was billed for it; silence would read as nothing.
+        text += &format!("; {} failed tries, billed or not as only the provider knows", grouped(spent.retries));
+    }
     text
 }
 
@@ -93,6 +97,15 @@ mod tests {
     #[test]
     fn only_everything_is_100_percent_and_only_nothing_is_0() {
         assert_eq!([1.0, 0.9999, 0.5, 0.0001, 0.0].map(percent), ["100 %", "99.9 %", "50.0 %", "0.1 %", "0 %"]);
+    }
+
+    #[test]
+    fn failed_tries_are_named_beside_what_was_wasted_for_certain() {
+        let spent = Spending { attempts: 1400, retries: 198, ..Spending::default() };
+        assert_eq!(
+            waste(&spent),
+            "$0 (0 attempts of 1,400); 198 failed tries, billed or not as only the provider knows"
+        );
     }
 
     #[test]
