@@ -104,7 +104,7 @@ fn record(sweep: &SweepId, cell: CellIndex, item: ItemIndex, state: RecordState)
             ended_at: Timestamp::UNIX_EPOCH,
         },
         outcome: Outcome::Measured,
-        usage: Usage { input: 1200, cached_input: 800, output: 300, reasoning: 0 },
+        usage: Usage { input: 1200, cached_input: 800, output: 300, ..Usage::default() },
         cost: CostSum { known: Money(123_456), unknown_calls: 0 },
         calls: 1,
         retries: 0,

@@ -536,7 +536,7 @@ fn jobs(items: std::ops::Range<u32>) -> Vec<Job> {
 fn item(job: &Job) -> u32 {
     match job {
         Job::Session(job) => job.key.item.0,
-        Job::Judge(job) => panic!("a session was expected, not {job:?}"),
+        other => panic!("a session was expected, not {other:?}"),
     }
 }
 

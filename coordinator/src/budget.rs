@@ -2,7 +2,7 @@
 
 use regatta_backends::CellProgress;
 use regatta_catalog::Sweep;
-use regatta_proto::{Money, Price, Role, Transcript, Usage};
+use regatta_proto::{Money, Price, Role, Transcript};
 
 /// Assumed when neither the benchmark nor the model limits the answer.
 const OUTPUT_TOKENS_MAX: u32 = 16_384;
@@ -41,13 +41,12 @@ fn for_each_first_call(sweep: &Sweep, mut with: impl FnMut(Money)) {
             let step = suite.next(*item, &cell.setting, &Transcript::default());
             if let regatta_benchmarks::Step::Ask(Role::Agent, request) = step {
                 let limit = model.max_tokens.or(request.sampling.max_tokens).unwrap_or(OUTPUT_TOKENS_MAX);
-                let prompt = request.messages.iter().map(|message| message.content.len() as u64 + 8).sum();
-                with(call_at_most(price, prompt, limit));
+                with(call_at_most(price, request.prompt_bytes(), limit));
             }
         }
     }
 }
 
 fn call_at_most(price: &Price, prompt_bytes: u64, output_limit: u32) -> Money {
-    price.cost(&Usage { input: prompt_bytes, cached_input: 0, output: u64::from(output_limit), reasoning: 0 })
+    price.at_most(prompt_bytes, u64::from(output_limit))
 }

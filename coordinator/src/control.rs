@@ -21,8 +21,15 @@ pub(crate) fn routes<'a>(
             if let Some(address) = addresses.get(&model.endpoint) {
                 endpoint.base_url = Some(address.clone());
             }
-            let queue = spec.queue(&model.endpoint);
-            routes.entry(queue.clone()).or_insert(EndpointRoute { name: model.endpoint.clone(), queue, endpoint });
+            let queue = spec.queue(&model.endpoint, &sweep.id);
+            routes.entry(queue.clone()).or_insert(EndpointRoute {
+                name: model.endpoint.clone(),
+                sweep: sweep.id.clone(),
+                queue,
+                pool: spec.pool(),
+                share: sweep.lock.share,
+                endpoint,
+            });
         }
     }
     Control { routes: routes.into_values().collect(), cancelled: cancelled.into_iter().cloned().collect() }

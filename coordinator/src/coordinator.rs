@@ -150,7 +150,7 @@ impl Coordinator {
                 queue: lock
                     .endpoints
                     .get(&cell.model.endpoint)
-                    .map_or_else(String::new, |endpoint| endpoint.queue(&cell.model.endpoint)),
+                    .map_or_else(String::new, |endpoint| endpoint.queue(&cell.model.endpoint, &sweep.id)),
             })
             .collect();
         let created = self

@@ -91,6 +91,8 @@ pub async fn plan(
         seed: spec.seed,
         trials: spec.trials,
         budget_usd: spec.budget_usd,
+        share: spec.share,
+        cache: spec.cache,
         benchmarks,
         endpoints,
         models,

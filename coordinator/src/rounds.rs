@@ -146,7 +146,7 @@ impl Coordinator {
 
     async fn declare(&self, sweep: &Sweep) -> Result<(), CoordinatorError> {
         for (name, endpoint) in &sweep.lock.endpoints {
-            self.queue.declare_jobs(&endpoint.queue(name)).await?;
+            self.queue.declare_jobs(&endpoint.queue(name, &sweep.id)).await?;
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ impl Coordinator {
     /// Whether a queue that `sweep` uses, for models or judges, holds messages.
     pub(crate) async fn has_waiting_jobs(&self, sweep: &Sweep) -> Result<bool, CoordinatorError> {
         for (name, endpoint) in &sweep.lock.endpoints {
-            if self.queue.depth(&endpoint.queue(name)).await? > 0 {
+            if self.queue.depth(&endpoint.queue(name, &sweep.id)).await? > 0 {
                 return Ok(true);
             }
         }

@@ -35,11 +35,9 @@ impl Endpoint {
     /// When the key's variable is not set, the address is none, or a file cannot be used; names the endpoint.
     pub fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         let service = match spec.kind {
-            EndpointKind::Openai | EndpointKind::Simulated => {
-                Service::OpenAi(Box::new(Client::open(name, spec, context)?))
-            }
             EndpointKind::Encoder => Service::Encoder(Box::new(open::encoder(name, spec, context.base_dir)?)),
             EndpointKind::Recorded => Service::Recorded(Box::new(open::recorded(name, spec, context)?)),
+            _ => Service::OpenAi(Box::new(Client::open(name, spec, context)?)),
         };
         Ok(Self(Arc::new(Opened { name: name.clone(), service })))
     }
@@ -57,7 +55,7 @@ impl Endpoint {
             role: call.role,
             attempt: call.attempt,
             model: ModelRef { endpoint: self.0.name.clone(), model: call.model.to_owned() },
-            tries: vec![Try { class: ErrorClass::BadRequest, status: None, detail, latency_us: 0, usage: None }],
+            tries: vec![Try { class: ErrorClass::BadRequest, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None }],
         }))
     }
 

@@ -38,7 +38,9 @@ pub const fn rule(class: ErrorClass) -> Rule {
             (true, false, Fault::Endpoint)
         }
         ErrorClass::Auth | ErrorClass::NotFound | ErrorClass::BadRequest => (false, false, Fault::Operator),
-        ErrorClass::ContextLength => (false, false, Fault::Model),
+        ErrorClass::Quota | ErrorClass::Budget | ErrorClass::CacheMiss => (false, false, Fault::Operator),
+        ErrorClass::Poison => (false, false, Fault::Endpoint),
+        ErrorClass::ContextLength | ErrorClass::ContentFilter => (false, false, Fault::Model),
     };
     Rule { retried, holds_endpoint, fault }
 }
@@ -55,6 +57,11 @@ pub(crate) const fn word(class: ErrorClass) -> &'static str {
         ErrorClass::NotFound => "not_found",
         ErrorClass::BadRequest => "bad_request",
         ErrorClass::ContextLength => "context_length",
+        ErrorClass::ContentFilter => "content_filter",
+        ErrorClass::Quota => "quota",
+        ErrorClass::Poison => "poison",
+        ErrorClass::Budget => "budget",
+        ErrorClass::CacheMiss => "cache_miss",
     }
 }
 
@@ -71,18 +78,36 @@ pub(crate) struct Failure {
     pub(crate) retry_after: Option<Duration>,
     /// No connection came about: the endpoint may be dead.
     pub(crate) unreached: bool,
+    /// The request was sent and nobody knows whether its answer is billed: it broke off, or did not come in time.
+    pub(crate) maybe_billed: bool,
 }
 
 impl Failure {
     /// A failure without an answer.
     pub(crate) fn unanswered(class: ErrorClass, detail: String) -> Self {
-        Self { class, status: None, detail, usage: None, retry_after: None, unreached: rule(class).holds_endpoint }
+        Self {
+            class,
+            status: None,
+            detail,
+            usage: None,
+            retry_after: None,
+            unreached: rule(class).holds_endpoint,
+            maybe_billed: matches!(class, ErrorClass::Timeout | ErrorClass::BadResponse),
+        }
     }
 
     /// The entry of the transcript.
     pub(crate) fn into_try(self, latency: Duration) -> Try {
         let latency_us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
-        Try { class: self.class, status: self.status, detail: self.detail, latency_us, usage: self.usage }
+        Try {
+            class: self.class,
+            status: self.status,
+            detail: self.detail,
+            latency_us,
+            usage: self.usage,
+            cost: None,
+            at_most: None,
+        }
     }
 }
 

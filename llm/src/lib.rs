@@ -26,6 +26,7 @@ mod secret;
 mod similarity;
 mod transport;
 mod tries;
+mod wire;
 
 pub use answer::{Answers, Unanswered};
 pub use call::{CallError, ChatCall, Interrupted, SessionTag};
@@ -33,6 +34,7 @@ pub use endpoint::Endpoint;
 pub use errors::{Fault, Rule, rule};
 pub use metrics::CallMetrics;
 pub use open::{OpenContext, OpenError, check_access};
+pub use permits::store::{PermitStore, StoreError};
 pub use prices::{PriceTable, PriceTableError};
 pub use recorded::{RecordedError, RecordedVerdicts};
 pub use transport::TransportError;

@@ -2,6 +2,8 @@
 //!
 //! Limits are per worker process. Limits of a whole fleet would be another source of permits behind [`Permits::acquire`].
 
+pub(crate) mod store;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
 
     fn permits(concurrency: u32, requests_per_minute: Option<u32>) -> Permits {
-        Permits::new(Limits { concurrency, requests_per_minute })
+        Permits::new(Limits { concurrency, requests_per_minute, tokens_per_minute: None })
     }
 
     #[tokio::test]

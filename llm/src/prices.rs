@@ -64,18 +64,18 @@ impl PriceTable {
     /// an encoder in this process and recorded verdicts cost nothing, which is said as the zero of this table.
     #[must_use]
     pub fn resolve(&self, kind: EndpointKind, model: &ModelSpec) -> (Option<Price>, PriceSource) {
-        if let Some(price) = model.price {
-            return (Some(price), PriceSource::Spec);
+        if let Some(price) = &model.price {
+            return (Some(price.clone()), PriceSource::Spec);
         }
         let price = match kind {
-            EndpointKind::Openai => self.lookup(&model.id.model).copied(),
             EndpointKind::Simulated => None,
             EndpointKind::Encoder | EndpointKind::Recorded => {
-                Some(Price { input_per_mtok: 0.0, cached_input_per_mtok: None, output_per_mtok: 0.0 })
+                Some(Price::default())
             }
+            _ => self.lookup(&model.id.model).cloned(),
         };
         match price {
-            Some(price) => (Some(price), PriceSource::Table { date: self.date.clone() }),
+            Some(price) => (Some(price), PriceSource::Table { date: self.date.clone(), digest: None }),
             None => (None, PriceSource::Unknown),
         }
     }
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn the_specs_price_goes_first() {
         let mut model = ModelSpec::from("openai/gpt-4o".parse::<regatta_proto::ModelRef>().unwrap());
-        let price = Price { input_per_mtok: 1.0, cached_input_per_mtok: None, output_per_mtok: 2.0 };
-        model.price = Some(price);
+        let price = Price::per_mtok(1.0, 2.0);
+        model.price = Some(price.clone());
         let (found, source) = PriceTable::shipped().unwrap().resolve(EndpointKind::Openai, &model);
         assert_eq!((found, source), (Some(price), PriceSource::Spec));
     }
@@ -135,8 +135,8 @@ mod tests {
     fn encoders_and_recorded_verdicts_cost_nothing() {
         for kind in [EndpointKind::Encoder, EndpointKind::Recorded] {
             let price = resolve(kind, "any").0.unwrap();
-            let usage = regatta_proto::Usage { input: 1_000_000, cached_input: 7, output: 9, reasoning: 0 };
-            assert_eq!(price.cost(&usage), regatta_proto::Money::ZERO);
+            let usage = regatta_proto::Usage { input: 1_000_000, cached_input: 7, output: 9, ..Default::default() };
+            assert_eq!(price.cost(&usage, &Default::default()), regatta_proto::Money::ZERO);
         }
     }
 

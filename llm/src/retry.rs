@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    const RETRIES: Retries = Retries { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000 };
+    const RETRIES: Retries = Retries { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000, quarantine_after: 16 };
 
     fn millis(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -118,7 +118,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_delay_is_within_its_doubled_bound(seed: u64, base in 0u64..5_000, max in 0u64..100_000, attempts in 1u32..100) {
-            let retries = Retries { attempts, base_delay_ms: base, max_delay_ms: max, deadline_ms: u64::MAX };
+            let retries = Retries { attempts, base_delay_ms: base, max_delay_ms: max, deadline_ms: u64::MAX, quarantine_after: 16 };
             let mut schedule = Schedule::new(retries, seed);
             let mut delays = 0;
             while let Some(delay) = schedule.next_delay(Duration::ZERO, false, None) {

@@ -1,11 +1,12 @@
 //! Endpoints of a spec: where, how, with which limits.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EndpointName, Simulation};
+use crate::{Digest, EndpointName, Simulation, SweepId};
 
 /// What an endpoint speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +14,16 @@ use crate::{Digest, EndpointName, Simulation};
 pub enum EndpointKind {
     /// OpenAI chat completions and embeddings, and everything compatible.
     Openai,
+    /// OpenAI responses.
+    OpenaiResponses,
+    /// OpenAI chat completions as Azure serves them: the deployment in the path, `api-version`, and a header for the key.
+    Azure,
+    /// Anthropic messages.
+    Anthropic,
+    /// Google Gemini's `generateContent`.
+    Gemini,
+    /// AWS Bedrock's Converse.
+    Bedrock,
     /// A simulated endpoint that `regatta run` starts on loopback, over HTTP like a real one.
     Simulated,
     /// A sentence-transformers directory, run inside the worker.
@@ -21,18 +32,74 @@ pub enum EndpointKind {
     Recorded,
 }
 
+impl EndpointKind {
+    /// Whether it is a model behind HTTP that can chat.
+    #[must_use]
+    pub const fn chats(self) -> bool {
+        !matches!(self, Self::Encoder | Self::Recorded)
+    }
+
+    /// Whether specs may name its address.
+    #[must_use]
+    pub const fn takes_address(self) -> bool {
+        self.chats() && !matches!(self, Self::Simulated)
+    }
+}
+
+/// How calls are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Lane {
+    /// One by one, answered at once.
+    #[default]
+    Live,
+    /// By the provider's batch API: answered within a day, for less money. For benchmarks whose sessions are one call.
+    Batch,
+}
+
+impl Lane {
+    /// Whether it is [`Lane::Live`].
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        *self == Self::Live
+    }
+}
+
 /// An endpoint: an address with the name of its credentials, a wire format and limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointSpec {
     /// What it speaks.
     pub kind: EndpointKind,
-    /// Address up to and including the version, as `https://api.openai.com/v1`. Default for `openai`: `$OPENAI_BASE_URL`, else OpenAI's own.
+    /// Address up to and including the version, as `https://api.openai.com/v1`. Default: the provider's usual variable (`OPENAI_BASE_URL`,
+    /// `ANTHROPIC_BASE_URL`, `GEMINI_BASE_URL`, `AZURE_OPENAI_ENDPOINT`), else the provider's own address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Name of the environment variable that holds the key. Default for `openai`: `OPENAI_API_KEY`; `none` sends no key.
+    /// Name of the environment variable that holds the key. Default: the provider's usual one (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`,
+    /// `GEMINI_API_KEY`, `AZURE_OPENAI_API_KEY`; Bedrock uses AWS credentials); `none` sends no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
+    /// `api-version` of Azure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    /// Region of Bedrock; default: that of the AWS environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Further headers of every request, as `OpenAI-Organization`. Never secrets: specs are stored.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Further fields of every request's body, as `{"provider": {"order": ["a"]}}`; they go before Regatta's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub body: BTreeMap<String, serde_json::Value>,
+    /// Have answers streamed, to measure the time to the first token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+    /// How calls are sent.
+    #[serde(default, skip_serializing_if = "Lane::is_live")]
+    pub lane: Lane,
+    /// How batches are made; of `lane: batch` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchSettings>,
     /// Directory of the model (`encoder`) or file of the verdicts (`recorded`), relative to the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -49,6 +116,9 @@ pub struct EndpointSpec {
     /// What may be asked of it at once.
     #[serde(default)]
     pub limits: Limits,
+    /// What may be asked of single models, by the provider's own name, on top of `limits`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub model_limits: BTreeMap<String, ModelLimits>,
     /// How long to wait.
     #[serde(default)]
     pub timeouts: Timeouts,
@@ -65,11 +135,19 @@ impl EndpointSpec {
             kind,
             base_url: None,
             api_key_env: None,
+            api_version: None,
+            region: None,
+            headers: BTreeMap::new(),
+            body: BTreeMap::new(),
+            stream: false,
+            lane: Lane::Live,
+            batch: None,
             path: None,
             content: None,
             identify_sessions: kind == EndpointKind::Simulated,
             simulation: None,
             limits: Limits::default(),
+            model_limits: BTreeMap::new(),
             timeouts: Timeouts::default(),
             retries: Retries::default(),
         }
@@ -77,22 +155,21 @@ impl EndpointSpec {
 }
 
 impl EndpointSpec {
-    /// Name of the queue its jobs come on. Equal for two sweeps that use the same provider with the same credentials, so that they
-    /// share its limits; limits, time-outs and retries themselves are not part of the name.
+    /// Name of the pool of permits that calls of it draw on. Equal for two sweeps that use the same provider with the same credentials,
+    /// whatever they call it, so that they share its limits; limits, time-outs and retries themselves are not part of it.
     #[must_use]
-    pub fn queue(&self, name: &EndpointName) -> String {
-        let identity = (
-            self.kind,
-            &self.base_url,
-            &self.api_key_env,
-            &self.path,
-            &self.content,
-            &self.simulation,
-            self.identify_sessions,
-        );
-        // Serialising plain data into memory cannot fail; an empty text would only make two queues share a name.
+    pub fn pool(&self) -> String {
+        let identity =
+            (self.kind, &self.base_url, &self.api_key_env, &self.region, &self.path, &self.content, &self.simulation);
+        // Serialising plain data into memory cannot fail; an empty text would only make two endpoints share their limits.
         let text = serde_json::to_string(&identity).unwrap_or_default();
-        format!("jobs.{name}-{}", Digest::of(text.as_bytes()).short())
+        Digest::of(text.as_bytes()).short()
+    }
+
+    /// Name of the queue that its jobs of `sweep` come on. A queue a sweep, so that no sweep waits behind another's jobs.
+    #[must_use]
+    pub fn queue(&self, name: &EndpointName, sweep: &SweepId) -> String {
+        format!("jobs.{sweep}.{name}")
     }
 }
 
@@ -100,16 +177,52 @@ impl EndpointSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Calls in flight per worker process.
+    /// Calls in flight, over all workers.
     pub concurrency: u32,
-    /// Requests in any minute per worker process; unlimited when absent.
+    /// Requests in any minute, over all workers; unlimited when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
+    /// Prompt and generated tokens in any minute, over all workers; unlimited when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<u64>,
+}
+
+/// What may be asked of one model of an endpoint at once; what is absent is not limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelLimits {
+    /// Calls in flight, over all workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// Requests in any minute, over all workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_minute: Option<u32>,
+    /// Prompt and generated tokens in any minute, over all workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<u64>,
+}
+
+/// How batches are made and followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BatchSettings {
+    /// Most requests in a batch.
+    pub requests_max: u32,
+    /// A batch is sent when no further job has come for this long, in milliseconds.
+    pub gather_ms: u64,
+    /// Pause between two looks at a batch, in milliseconds.
+    pub poll_ms: u64,
+}
+
+impl Default for BatchSettings {
+    fn default() -> Self {
+        Self { requests_max: 5_000, gather_ms: 5_000, poll_ms: 30_000 }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { concurrency: 64, requests_per_minute: None }
+        Self { concurrency: 64, requests_per_minute: None, tokens_per_minute: None }
     }
 }
 
@@ -143,10 +256,12 @@ pub struct Retries {
     pub max_delay_ms: u64,
     /// No new try begins after this many milliseconds.
     pub deadline_ms: u64,
+    /// The same request failing the same way this many times, over all sessions, workers and resumes, is not sent any more.
+    pub quarantine_after: u32,
 }
 
 impl Default for Retries {
     fn default() -> Self {
-        Self { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000 }
+        Self { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000, quarantine_after: 16 }
     }
 }

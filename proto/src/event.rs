@@ -3,15 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EndpointName, EndpointSpec, SweepId};
+use crate::{EndpointName, EndpointSpec, Share, SweepId};
 
 /// An endpoint that has work, and the queue its jobs come on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointRoute {
     /// Name of the endpoint in the spec.
     pub name: EndpointName,
-    /// Queue name; equal for two sweeps that use the same provider with the same credentials.
+    /// The sweep whose jobs they are.
+    pub sweep: SweepId,
+    /// Queue of its jobs at this endpoint.
     pub queue: String,
+    /// Pool of permits, [`EndpointSpec::pool`]; shared by all sweeps at the same provider.
+    pub pool: String,
+    /// The sweep's part of that pool.
+    pub share: Share,
     /// How to reach the endpoint. Names of secrets, never secrets.
     pub endpoint: EndpointSpec,
 }

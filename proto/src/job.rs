@@ -1,5 +1,6 @@
 //! What the coordinator and the scorers ask workers to do.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,28 @@ pub struct JudgeJob {
     pub questions: Vec<AskedQuestion>,
 }
 
+/// A batch of single-call sessions at a provider's batch API, on its way to it or being followed. First published as an intent, so that
+/// a worker that dies while it submits leaves a trace by which the next one finds the batch instead of paying for a second one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BatchJob {
+    /// On whose behalf.
+    pub sweep: SweepId,
+    /// Digest of the sweep's lock.
+    pub lock: Digest,
+    /// The model that answers all of it.
+    pub model: ModelRef,
+    /// Our name of the batch, given to the provider where it takes one.
+    pub id: String,
+    /// The provider's id, once it is submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    /// When it was first tried to submit it.
+    #[schemars(with = "String")]
+    pub intended_at: Timestamp,
+    /// Its sessions; a request's custom id is the position in this list.
+    pub sessions: Vec<SessionJob>,
+}
+
 /// A message for workers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -43,6 +66,8 @@ pub enum Job {
     Session(Box<SessionJob>),
     /// Answer questions.
     Judge(JudgeJob),
+    /// Submit, follow and collect a batch.
+    Batch(Box<BatchJob>),
 }
 
 impl Job {
@@ -52,6 +77,7 @@ impl Job {
         match self {
             Self::Session(job) => &job.key.sweep,
             Self::Judge(job) => &job.sweep,
+            Self::Batch(job) => &job.sweep,
         }
     }
 }

@@ -11,6 +11,7 @@ mod endpoint;
 mod event;
 mod ids;
 mod job;
+mod lease;
 mod lock;
 mod model;
 mod money;
@@ -27,27 +28,33 @@ mod transcript;
 mod usage;
 pub mod wire;
 
-pub use chat::{ChatMessage, ChatRequest, ChatRole, Finish, Reply, Sampling};
+pub use chat::{
+    ChatMessage, ChatRequest, ChatRole, Finish, OutputSchema, Reasoning, Reply, Sampling, Thinking, TokenLogprob, Tool,
+    ToolCall, ToolChoice,
+};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dataset::{FileEntry, FileSet, Snapshot};
 pub use digest::{Digest, ParseDigestError};
-pub use endpoint::{EndpointKind, EndpointSpec, Limits, Retries, Timeouts};
+pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Lane, Limits, ModelLimits, Retries, Timeouts};
 pub use event::{Control, EndpointRoute};
 pub use ids::{
     AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH, SessionKey, Setting,
     ShardIndex, SweepId, Trial, WorkerId,
 };
-pub use job::{Job, JudgeJob, SessionJob};
+pub use job::{BatchJob, Job, JudgeJob, SessionJob};
+pub use lease::{
+    AccountId, AccountReply, AccountRequest, Failing, Grant, Party, PoolReply, PoolRequest, Signals, fingerprint,
+};
 pub use lock::{BenchmarkLock, Cell, SweepLock};
 pub use model::{ModelRef, ModelSpec};
 pub use money::{CostSum, Money};
 pub use outcome::{Cause, Outcome};
-pub use price::{Price, PriceSource};
+pub use price::{BATCH, Circumstances, Price, PriceSource, PriceTier, PriceWindow, Rates};
 pub use question::{AskedQuestion, Evaluator, Question, Verdict};
 pub use report::{Attempt, JudgeOutcome, OpenAttempt, Progress, Report, SessionOutcome};
 pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, Simulation};
-pub use spec::{BenchmarkSpec, SweepSpec};
+pub use spec::{BenchmarkSpec, CacheMode, Share, SweepSpec};
 pub use spec_file::{SpecError, check_spec, parse_spec, substitute};
 pub use stage::SweepState;
 pub use transcript::{Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};

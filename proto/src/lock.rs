@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BenchmarkName, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, Price, PriceSource,
-    SessionSeed, Setting, SweepId, Trial,
+    BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, Price, PriceSource,
+    SessionSeed, Setting, Share, SweepId, Trial,
 };
 
 /// One benchmark as it will be run.
@@ -51,6 +51,12 @@ pub struct SweepLock {
     /// Most money to spend, in dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
+    /// The sweep's part of endpoints that others use at the same time.
+    #[serde(default, skip_serializing_if = "Share::is_default")]
+    pub share: Share,
+    /// Whether answers are kept and used again.
+    #[serde(default, skip_serializing_if = "CacheMode::is_off")]
+    pub cache: CacheMode,
     /// Benchmarks.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkLock>,
     /// Endpoints. Names of secrets, never secrets.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{EndpointName, IdError, Price};
+use crate::{EndpointName, IdError, Price, Thinking};
 
 /// `endpoint/model`: the part before the first slash names the endpoint, the rest is the provider's own model name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -64,14 +64,40 @@ pub struct ModelSpec {
     /// Overrides the benchmark's limit of generated tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
+    /// How much it should think.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Thinking>,
+    /// Most money to spend on it, in dollars, on top of the sweep's budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+    /// What it is, whoever serves it: models of equal family at several endpoints are compared as providers. Default: its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
     /// Price, when the price table does not know the model or knows it wrongly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
 
+impl ModelSpec {
+    /// What it is, whoever serves it.
+    #[must_use]
+    pub fn family(&self) -> &str {
+        self.family.as_deref().unwrap_or(&self.id.model)
+    }
+}
+
 impl From<ModelRef> for ModelSpec {
     fn from(id: ModelRef) -> Self {
-        Self { id, temperature: None, top_p: None, max_tokens: None, price: None }
+        Self {
+            id,
+            temperature: None,
+            top_p: None,
+            max_tokens: None,
+            thinking: None,
+            budget_usd: None,
+            family: None,
+            price: None,
+        }
     }
 }
 
@@ -85,6 +111,9 @@ impl<'de> Deserialize<'de> for ModelSpec {
             temperature: Option<f64>,
             top_p: Option<f64>,
             max_tokens: Option<u32>,
+            thinking: Option<Thinking>,
+            budget_usd: Option<f64>,
+            family: Option<String>,
             price: Option<Price>,
         }
         struct TextOrFields;
@@ -103,6 +132,9 @@ impl<'de> Deserialize<'de> for ModelSpec {
                     temperature: fields.temperature,
                     top_p: fields.top_p,
                     max_tokens: fields.max_tokens,
+                    thinking: fields.thinking,
+                    budget_usd: fields.budget_usd,
+                    family: fields.family,
                     price: fields.price,
                 })
             }

@@ -13,6 +13,8 @@ use crate::ErrorClass;
 pub enum Cause {
     /// The conversation outgrew the model's context: the model's failure.
     ContextLength,
+    /// The provider's filter refused the conversation: the model's failure.
+    ContentFilter,
     /// The endpoint could not be reached, or answered only errors.
     EndpointUnavailable,
     /// The endpoint kept saying 429.
@@ -23,10 +25,18 @@ pub enum Cause {
     BadResponse,
     /// The endpoint refused the credentials.
     Auth,
+    /// The account has no money left at the provider.
+    Quota,
     /// The endpoint does not know the model.
     ModelNotFound,
     /// The endpoint refused the request as such.
     RequestRefused,
+    /// The same request kept failing the same way and was set aside for the whole fleet.
+    Poison,
+    /// The sweep's budget was used up first.
+    Budget,
+    /// Calls are replayed from the cache, which lacks one of this session.
+    CacheMiss,
     /// The evaluator's questions could not be answered.
     JudgeUnavailable,
     /// The sweep was cancelled first.
@@ -43,13 +53,18 @@ impl Cause {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ContextLength => "context_length",
+            Self::ContentFilter => "content_filter",
             Self::EndpointUnavailable => "endpoint_unavailable",
             Self::RateLimited => "rate_limited",
             Self::Timeout => "timeout",
             Self::BadResponse => "bad_response",
             Self::Auth => "auth",
+            Self::Quota => "quota",
             Self::ModelNotFound => "model_not_found",
             Self::RequestRefused => "request_refused",
+            Self::Poison => "poison",
+            Self::Budget => "budget",
+            Self::CacheMiss => "cache_miss",
             Self::JudgeUnavailable => "judge_unavailable",
             Self::Cancelled => "cancelled",
             Self::Undeliverable => "undeliverable",
@@ -88,6 +103,7 @@ impl Outcome {
     pub const fn of_failure(class: ErrorClass) -> Self {
         let cause = match class {
             ErrorClass::ContextLength => return Self::ModelFailure { cause: Cause::ContextLength },
+            ErrorClass::ContentFilter => return Self::ModelFailure { cause: Cause::ContentFilter },
             ErrorClass::Connection | ErrorClass::Server => Cause::EndpointUnavailable,
             ErrorClass::Timeout => Cause::Timeout,
             ErrorClass::RateLimited => Cause::RateLimited,
@@ -95,6 +111,10 @@ impl Outcome {
             ErrorClass::Auth => Cause::Auth,
             ErrorClass::NotFound => Cause::ModelNotFound,
             ErrorClass::BadRequest => Cause::RequestRefused,
+            ErrorClass::Quota => Cause::Quota,
+            ErrorClass::Poison => Cause::Poison,
+            ErrorClass::Budget => Cause::Budget,
+            ErrorClass::CacheMiss => Cause::CacheMiss,
         };
         Self::NotMeasured { cause }
     }

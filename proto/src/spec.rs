@@ -24,6 +24,12 @@ pub struct SweepSpec {
     /// Most money to spend, in dollars. With a budget, every model needs a known price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
+    /// The sweep's part of endpoints that others use at the same time.
+    #[serde(default, skip_serializing_if = "Share::is_default")]
+    pub share: Share,
+    /// Whether answers are kept and used again.
+    #[serde(default, skip_serializing_if = "CacheMode::is_off")]
+    pub cache: CacheMode,
     /// What to measure, by benchmark name.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkSpec>,
     /// Where models are served, by endpoint name. `openai` needs no entry.
@@ -31,6 +37,53 @@ pub struct SweepSpec {
     pub endpoints: BTreeMap<EndpointName, EndpointSpec>,
     /// What is measured: `endpoint/model`, or a mapping with parameters.
     pub models: Vec<ModelSpec>,
+}
+
+/// A sweep's part of what an endpoint allows, while several want it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Share {
+    /// Sweeps of the same priority get parts in proportion to their weights; what one does not need goes to the others.
+    pub weight: u32,
+    /// Sweeps of a higher priority go first.
+    pub priority: i32,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { weight: 1, priority: 0 }
+    }
+}
+
+impl Share {
+    /// Whether it is that of a sweep which says nothing.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether answers are kept and used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheMode {
+    /// Neither.
+    #[default]
+    Off,
+    /// Kept, and used where there are any.
+    ReadWrite,
+    /// Used where there are any, not kept.
+    ReadOnly,
+    /// Only used: a call that is not there is an error, and nothing is ever sent.
+    Replay,
+}
+
+impl CacheMode {
+    /// Whether it is [`CacheMode::Off`].
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        *self == Self::Off
+    }
 }
 
 const fn one() -> u16 {

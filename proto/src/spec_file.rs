@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::{EndpointKind, EndpointSpec, ModelRef, SweepSpec};
+use crate::{EndpointKind, EndpointSpec, Lane, ModelRef, SweepSpec};
 
 /// Largest spec accepted, in bytes.
 const SPEC_BYTES_MAX: usize = 1 << 20;
 /// Most repetitions of a cell.
 const TRIALS_MAX: u16 = 1000;
+/// Largest weight of a sweep.
+const WEIGHT_MAX: u32 = 1000;
 
 /// What is wrong with a spec, where, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,11 +100,28 @@ pub fn substitute(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     Ok(out)
 }
 
-/// `openai/…` models work without an `endpoints` entry, as people expect.
+/// Providers that need no `endpoints` entry: name, kind, and address and key variable where these are not the kind's own.
+const IMPLIED: &[(&str, EndpointKind, Option<(&str, &str)>)] = &[
+    ("openai", EndpointKind::Openai, None),
+    ("openai-responses", EndpointKind::OpenaiResponses, None),
+    ("anthropic", EndpointKind::Anthropic, None),
+    ("gemini", EndpointKind::Gemini, None),
+    ("bedrock", EndpointKind::Bedrock, None),
+    ("openrouter", EndpointKind::Openai, Some(("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"))),
+    ("together", EndpointKind::Openai, Some(("https://api.together.xyz/v1", "TOGETHER_API_KEY"))),
+    ("deepseek", EndpointKind::Openai, Some(("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"))),
+];
+
+/// `openai/…`, `anthropic/…` and their like work without an `endpoints` entry, as people expect.
 fn add_implied_endpoints(spec: &mut SweepSpec) {
-    let used = all_models(spec).any(|model| model.endpoint.as_str() == "openai");
-    if let (true, Ok(name)) = (used, "openai".parse()) {
-        spec.endpoints.entry(name).or_insert_with(|| EndpointSpec::of_kind(EndpointKind::Openai));
+    let used: BTreeSet<String> = all_models(spec).map(|model| model.endpoint.to_string()).collect();
+    for (name, kind, elsewhere) in IMPLIED {
+        if let (true, Ok(name)) = (used.contains(*name), name.parse()) {
+            spec.endpoints.entry(name).or_insert_with(|| {
+                let (base_url, api_key_env) = elsewhere.map(|(url, key)| (url.to_owned(), key.to_owned())).unzip();
+                EndpointSpec { base_url, api_key_env, ..EndpointSpec::of_kind(*kind) }
+            });
+        }
     }
     for endpoint in spec.endpoints.values_mut().filter(|endpoint| endpoint.kind == EndpointKind::Simulated) {
         endpoint.identify_sessions = true;
@@ -134,6 +153,9 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
     {
         return field("budget_usd".into(), format!("must be a positive number of dollars, is {budget}"));
     }
+    if spec.share.weight == 0 || spec.share.weight > WEIGHT_MAX {
+        return field("share.weight".into(), format!("must be 1 to {WEIGHT_MAX}, is {}", spec.share.weight));
+    }
     let known = || spec.endpoints.keys().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let mut seen = BTreeSet::new();
     for (position, model) in spec.models.iter().enumerate() {
@@ -152,7 +174,7 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
         if !seen.insert(&model.id) {
             return field(place, format!("{} is listed twice; use `trials` to repeat a model", model.id));
         }
-        if matches!(spec.endpoints[&model.id.endpoint].kind, EndpointKind::Encoder | EndpointKind::Recorded) {
+        if !spec.endpoints[&model.id.endpoint].kind.chats() {
             return field(
                 place,
                 format!("{} is served by an endpoint that only answers evaluators' questions", model.id),
@@ -162,6 +184,14 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
             && !price.is_sane()
         {
             return field(format!("{place}.price"), "must be non-negative dollars per million tokens".into());
+        }
+        if let Some(budget) = model.budget_usd
+            && crate::Money::from_dollars(budget).is_none_or(|money| money == crate::Money::ZERO)
+        {
+            return field(
+                format!("{place}.budget_usd"),
+                format!("must be a positive number of dollars, is {budget}"),
+            );
         }
         if model.temperature.is_some_and(|t| !(0.0..=10.0).contains(&t)) {
             return field(format!("{place}.temperature"), "must be between 0 and 10".into());
@@ -204,6 +234,21 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
     if endpoint.limits.requests_per_minute == Some(0) {
         return field("limits.requests_per_minute", "must be at least 1; leave it out for no limit".into());
     }
+    if endpoint.limits.tokens_per_minute == Some(0) {
+        return field("limits.tokens_per_minute", "must be at least 1; leave it out for no limit".into());
+    }
+    for (model, limits) in &endpoint.model_limits {
+        if limits.concurrency == Some(0) || limits.requests_per_minute == Some(0) || limits.tokens_per_minute == Some(0) {
+            return field(&format!("model_limits.{model}"), "must be at least 1 each; leave out what is not limited".into());
+        }
+    }
+    if endpoint.kind == EndpointKind::Azure && endpoint.api_version.is_none() {
+        return field("api_version", "is missing: Azure wants one, as 2024-10-21".into());
+    }
+    check_batch(endpoint, &field)?;
+    if endpoint.retries.quarantine_after < 2 {
+        return field("retries.quarantine_after", "must be at least 2".into());
+    }
     if !(1..=100).contains(&endpoint.retries.attempts) {
         return field("retries.attempts", format!("must be 1 to 100, is {}", endpoint.retries.attempts));
     }
@@ -222,8 +267,8 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
         _ => {}
     }
     if let Some(url) = &endpoint.base_url {
-        if endpoint.kind != EndpointKind::Openai {
-            return field("base_url", "only belongs to endpoints of kind openai".into());
+        if !endpoint.kind.takes_address() {
+            return field("base_url", "only belongs to endpoints of models behind HTTP".into());
         }
         if !url.starts_with("http://") && !url.starts_with("https://") {
             return field("base_url", format!("must begin with http:// or https://, is {url:?}"));
@@ -244,6 +289,27 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
         }
     }
     Ok(())
+}
+
+fn check_batch(
+    endpoint: &EndpointSpec,
+    field: &dyn Fn(&str, String) -> Result<(), SpecError>,
+) -> Result<(), SpecError> {
+    let offers = matches!(endpoint.kind, EndpointKind::Openai | EndpointKind::Anthropic | EndpointKind::Simulated);
+    if endpoint.lane == Lane::Batch && !offers {
+        return field("lane", "is batch, which only endpoints of kind openai, anthropic and simulated offer".into());
+    }
+    if endpoint.lane == Lane::Batch && endpoint.stream {
+        return field("stream", "does not go with lane: batch".into());
+    }
+    match endpoint.batch {
+        Some(_) if endpoint.lane == Lane::Live => field("batch", "only belongs to endpoints of lane: batch".into()),
+        Some(batch) if !(1..=50_000).contains(&batch.requests_max) => {
+            field("batch.requests_max", format!("must be 1 to 50000, is {}", batch.requests_max))
+        }
+        Some(batch) if batch.poll_ms == 0 => field("batch.poll_ms", "must be at least 1".into()),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The append-only record of a session.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatRequest, CostSum, Finish, ModelRef, Money, Reply, Usage};
+use crate::{ChatRequest, CostSum, Finish, Lane, ModelRef, Money, Reply, Usage};
 
 /// Who was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +38,16 @@ pub enum ErrorClass {
     BadRequest,
     /// The conversation does not fit into the model's context.
     ContextLength,
+    /// The provider's filter refused the conversation.
+    ContentFilter,
+    /// The account has no money left at the provider.
+    Quota,
+    /// The same request had failed the same way too often, in the whole fleet: it was not sent.
+    Poison,
+    /// The sweep's budget does not allow the call: it was not sent.
+    Budget,
+    /// Calls are replayed from the cache, which does not have this one: it was not sent.
+    CacheMiss,
 }
 
 /// One failed try at a call.
@@ -55,6 +66,12 @@ pub struct Try {
     /// What the endpoint billed for it, as far as the broken answer told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What that cost; `None` when nothing was billed as far as told, or the price is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// The endpoint may have billed it without telling: at most this much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Money>,
 }
 
 /// What really answered.
@@ -69,6 +86,12 @@ pub struct Served {
     /// The provider's id of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// Who answered behind a gateway, as far as it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The service tier it was served in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
     /// The answer came from a simulated endpoint; said wherever its numbers appear.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
@@ -97,11 +120,27 @@ pub struct Call {
     pub raw_usage: Option<serde_json::Value>,
     /// Its cost; `None` when the price is unknown.
     pub cost: Option<Money>,
+    /// The cost that the provider itself told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_cost: Option<Money>,
     /// What answered.
     #[serde(default)]
     pub served: Served,
     /// From sending the successful try to the last byte, in microseconds.
     pub latency_us: u64,
+    /// From sending the successful try to the first token of the answer, in microseconds; of streamed answers only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token_us: Option<u64>,
+    /// When the successful try was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub at: Option<Timestamp>,
+    /// How it was sent.
+    #[serde(default, skip_serializing_if = "Lane::is_live")]
+    pub lane: Lane,
+    /// The answer was taken from the cache: nothing was sent, and nothing paid. Usage and latency are those of the original call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_cache: bool,
 }
 
 /// A call that was given up.
@@ -141,8 +180,7 @@ impl Transcript {
     /// A transcript of one reply that was recorded elsewhere.
     #[must_use]
     pub fn of_recorded(text: Option<&str>) -> Self {
-        let reply = Reply { text: text.map(Into::into), finish: Finish::Stop };
-        Self { events: vec![Event::Recorded(reply)] }
+        Self { events: vec![Event::Recorded(Reply::of_text(text, Finish::Stop))] }
     }
 
     /// Replies of `role`, in order. Recorded replies are the agent's.
@@ -187,21 +225,27 @@ impl Transcript {
         })
     }
 
-    /// Tokens and money that `attempt` alone paid for. Usage a broken answer still reported is counted, at an unknown price.
+    /// Tokens and money that `attempt` alone paid for. Usage that a broken answer still reported is counted; answers from the cache are not.
     #[must_use]
     pub fn spent_by(&self, attempt: u32) -> (Usage, CostSum) {
         let mut usage = Usage::default();
         let mut cost = CostSum::default();
-        for call in self.calls().filter(|call| call.attempt == attempt) {
+        for call in self.calls().filter(|call| call.attempt == attempt && !call.from_cache) {
             usage += call.usage;
             cost.add_call(call.cost);
         }
         for (_, failed) in self.failed_tries().filter(|(number, _)| *number == attempt) {
             if let Some(billed) = failed.usage {
                 usage += billed;
-                cost.add_call(None);
+                cost.add_call(failed.cost);
             }
         }
         (usage, cost)
+    }
+
+    /// What the failed tries of `attempt` may have cost on top, at most: nobody knows whether they were billed.
+    #[must_use]
+    pub fn at_most_by(&self, attempt: u32) -> Money {
+        self.failed_tries().filter(|(number, _)| *number == attempt).filter_map(|(_, failed)| failed.at_most).sum()
     }
 }

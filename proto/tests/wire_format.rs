@@ -81,27 +81,36 @@ fn transcript() -> Transcript {
         detail: "slow down".into(),
         latency_us: 1200,
         usage: None,
+        cost: None,
+        at_most: None,
     };
     let call = Call {
         role: Role::Agent,
         attempt: 1,
         model: "openai/gpt-4o-mini".parse().unwrap(),
-        request: ChatRequest {
-            messages: vec![ChatMessage::new(ChatRole::System, "Plan."), ChatMessage::new(ChatRole::User, "Make tea.")],
-            sampling: Sampling { temperature: Some(0.5), top_p: Some(1.0), max_tokens: Some(1024), seed: None },
-        },
-        reply: Reply { text: Some("Node:\n1: boil water\nEdges: (START,1) (1,END)".into()), finish: Finish::Stop },
+        request: ChatRequest::new(
+            vec![ChatMessage::new(ChatRole::System, "Plan."), ChatMessage::new(ChatRole::User, "Make tea.")],
+            Sampling { temperature: Some(0.5), top_p: Some(1.0), max_tokens: Some(1024), seed: None },
+        ),
+        reply: Reply::of_text(Some("Node:\n1: boil water\nEdges: (START,1) (1,END)"), Finish::Stop),
         tries: vec![failed.clone()],
-        usage: Usage { input: 20, cached_input: 8, output: 15, reasoning: 0 },
+        usage: Usage { input: 20, cached_input: 8, output: 15, ..Usage::default() },
         raw_usage: Some(serde_json::json!({ "prompt_tokens": 20, "completion_tokens": 15 })),
         cost: Some(Money(12_300)),
+        reported_cost: None,
         served: Served {
             model: Some("gpt-4o-mini-2024-07-18".into()),
             fingerprint: Some("fp_1".into()),
             request_id: Some("req_1".into()),
+            provider: None,
+            tier: None,
             simulated: false,
         },
         latency_us: 450_000,
+        first_token_us: None,
+        at: None,
+        lane: Lane::Live,
+        from_cache: false,
     };
     let gave_up =
         FailedCall { role: Role::Agent, attempt: 2, model: "sim/oracle".parse().unwrap(), tries: vec![failed] };
@@ -109,7 +118,7 @@ fn transcript() -> Transcript {
         events: vec![
             Event::Call(Box::new(call)),
             Event::Failed(gave_up),
-            Event::Recorded(Reply { text: None, finish: Finish::Other }),
+            Event::Recorded(Reply::of_text(None, Finish::Other)),
         ],
     }
 }
@@ -199,7 +208,10 @@ fn control_messages_of_every_build_are_read() {
     let control = Control {
         routes: vec![EndpointRoute {
             name: "openai".parse().unwrap(),
-            queue: "jobs.openai-0a1b2c3d".into(),
+            sweep: key().sweep,
+            queue: "jobs.nightly-0a1b2c3d.openai".into(),
+            pool: "0a1b2c3d".into(),
+            share: Share { weight: 3, priority: 0 },
             endpoint: EndpointSpec::of_kind(EndpointKind::Openai),
         }],
         cancelled: vec![key().sweep],

@@ -45,7 +45,7 @@ pub(crate) async fn ask(
         })
         .collect();
     if !jobs.is_empty() {
-        if let Err(error) = scorer.queue.publish_jobs(&endpoint.queue(&judge.endpoint), jobs).await {
+        if let Err(error) = scorer.queue.publish_jobs(&endpoint.queue(&judge.endpoint, &sweep.id), jobs).await {
             // Claimed and not asked, they would be waited for in vain when the batch is repeated.
             scorer.ledger.release_questions(&sweep.id, judge, &claimed).await?;
             return Err(error.into());

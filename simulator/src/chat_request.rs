@@ -78,7 +78,7 @@ impl<'a> ChatCall<'a> {
             max_tokens,
             seed: wire.seed.map(i64::cast_unsigned),
         };
-        Ok(Self { model: wire.model, request: ChatRequest { messages: messages.collect(), sampling } })
+        Ok(Self { model: wire.model, request: ChatRequest::new(messages.collect(), sampling) })
     }
 }
 
@@ -148,15 +148,15 @@ mod tests {
         let call = ChatCall::parse(body.as_bytes()).unwrap();
         assert_eq!(
             call.request,
-            ChatRequest {
-                messages: vec![
+            ChatRequest::new(
+                vec![
                     ChatMessage::new(ChatRole::System, "be\nbrief"),
                     ChatMessage::new(ChatRole::User, "ab"),
                     ChatMessage::new(ChatRole::Assistant, ""),
                     ChatMessage::new(ChatRole::Assistant, ""),
                 ],
-                sampling: Sampling { temperature: Some(0.5), top_p: None, max_tokens: Some(7), seed: Some(3) },
-            }
+                Sampling { temperature: Some(0.5), top_p: None, max_tokens: Some(7), seed: Some(3) },
+            )
         );
     }
 

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn asked(text: &str) -> ChatRequest {
-        ChatRequest { messages: vec![ChatMessage::new(ChatRole::User, text)], sampling: Sampling::default() }
+        ChatRequest::new(vec![ChatMessage::new(ChatRole::User, text)], Sampling::default())
     }
 
     fn script() -> Script {

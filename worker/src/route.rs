@@ -98,6 +98,7 @@ impl Line {
         match message {
             Job::Session(job) => self.run(*job, redeliveries, receipt).await,
             Job::Judge(job) => self.judge(job, receipt).await,
+            Job::Batch(_) => receipt.hand_back().await,
         }
         self.shared.metrics.in_flight.dec();
     }

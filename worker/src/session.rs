@@ -3,7 +3,7 @@
 use regatta_benchmarks::{Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{CallError, ChatCall, Endpoint, SessionTag};
-use regatta_proto::{Cell, ChatRequest, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Transcript, Usage};
+use regatta_proto::{Cell, ChatRequest, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Transcript};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempts::OpenGuard;
@@ -84,13 +84,12 @@ fn override_sampling(request: &mut ChatRequest, model: &ModelSpec) {
     sampling.temperature = model.temperature.or(sampling.temperature);
     sampling.top_p = model.top_p.or(sampling.top_p);
     sampling.max_tokens = model.max_tokens.or(sampling.max_tokens);
+    request.thinking = model.thinking.or(request.thinking);
 }
 
 /// What one try of `request` can cost at most: a token is at least one byte of the prompt, and the answer fills its limit.
 fn worst_case(request: &ChatRequest, price: &Price) -> Money {
     /// Assumed when a benchmark sets no limit.
     const OUTPUT_TOKENS_MAX: u32 = 16_384;
-    let input = request.messages.iter().map(|message| message.content.len() as u64 + 8).sum();
-    let output = u64::from(request.sampling.max_tokens.unwrap_or(OUTPUT_TOKENS_MAX));
-    price.cost(&Usage { input, cached_input: 0, output, reasoning: 0 })
+    price.at_most(request.prompt_bytes(), u64::from(request.sampling.max_tokens.unwrap_or(OUTPUT_TOKENS_MAX)))
 }

@@ -71,6 +71,7 @@ pub(super) fn usage([input, cached_input, output, reasoning]: [i64; 4]) -> Resul
         cached_input: large(cached_input, "cached_input")?,
         output: large(output, "output")?,
         reasoning: large(reasoning, "reasoning")?,
+        ..Usage::default()
     })
 }
 

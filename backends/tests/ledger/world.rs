@@ -161,7 +161,7 @@ pub(crate) fn attempt(id: &str) -> Attempt {
 }
 
 pub(crate) fn usage(tokens: u64) -> Usage {
-    Usage { input: 10 * tokens, cached_input: 4 * tokens, output: 3 * tokens, reasoning: tokens }
+    Usage { input: 10 * tokens, cached_input: 4 * tokens, output: 3 * tokens, reasoning: tokens, ..Usage::default() }
 }
 
 pub(crate) fn cost(nanos: u64) -> CostSum {

@@ -46,13 +46,13 @@ pub(crate) fn next(data: &Data, record: &Record, shots: Shots, transcript: &Tran
 }
 
 fn request(data: &Data, record: &Record, shots: Shots) -> ChatRequest {
-    let system = ChatMessage { role: ChatRole::System, content: record.system.clone() };
-    let user = ChatMessage { role: ChatRole::User, content: record.prompt.clone() };
+    let system = ChatMessage::new(ChatRole::System, record.system.clone());
+    let user = ChatMessage::new(ChatRole::User, record.prompt.clone());
     // The held-out tasks have no examples and run without, also in the two-shot setting.
     let examples = match shots {
         Shots::Zero => None,
         Shots::Two => data.shots.get(&record.task),
     };
     let messages = std::iter::once(system).chain(examples.into_iter().flatten().cloned()).chain([user]).collect();
-    ChatRequest { messages, sampling: SAMPLING }
+    ChatRequest::new(messages, SAMPLING)
 }

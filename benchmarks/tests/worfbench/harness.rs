@@ -94,7 +94,7 @@ pub(crate) fn indices(suite: &dyn Suite) -> Vec<ItemIndex> {
 }
 
 pub(crate) fn user_request(text: &str) -> ChatRequest {
-    ChatRequest { messages: vec![ChatMessage::new(ChatRole::User, text)], sampling: Sampling::default() }
+    ChatRequest::new(vec![ChatMessage::new(ChatRole::User, text)], Sampling::default())
 }
 
 /// What a simulated model answers.

@@ -77,7 +77,7 @@ impl Client {
             Err(GivenUp::Interrupted(tries)) => return Err(CallError::Interrupted(failed(tries))),
         };
         let completion = done.value;
-        let cost = call.price.filter(|_| completion.usage_is_known).map(|price| price.cost(&completion.usage));
+        let cost = call.price.filter(|_| completion.usage_is_known).map(|price| price.cost(&completion.usage, &regatta_proto::Circumstances::default()));
         self.tries.metrics().spent(&completion.usage, cost);
         Ok(Call {
             role: call.role,
@@ -91,6 +91,11 @@ impl Client {
             cost,
             served: completion.served,
             latency_us: u64::try_from(done.latency.as_micros()).unwrap_or(u64::MAX),
+            reported_cost: None,
+            first_token_us: None,
+            at: None,
+            lane: regatta_proto::Lane::Live,
+            from_cache: false,
         })
     }
 
@@ -102,5 +107,5 @@ impl Client {
 /// A request that cannot even be written.
 pub(super) fn unsendable(error: &serde_json::Error) -> Try {
     let detail = format!("the request cannot be written as JSON: {error}");
-    Try { class: ErrorClass::BadRequest, status: None, detail, latency_us: 0, usage: None }
+    Try { class: ErrorClass::BadRequest, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None }
 }

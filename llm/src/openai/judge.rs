@@ -95,7 +95,7 @@ impl Client {
                 }
                 continue;
             };
-            let cost = price.filter(|_| embedded.usage_is_known).map(|price| price.cost(&embedded.usage));
+            let cost = price.filter(|_| embedded.usage_is_known).map(|price| price.cost(&embedded.usage, &regatta_proto::Circumstances::default()));
             self.tries.metrics().spent(&embedded.usage, cost);
             batch.spent.usage += embedded.usage;
             batch.spent.cost.add_call(cost);

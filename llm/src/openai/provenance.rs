@@ -24,6 +24,8 @@ pub(crate) fn served(
         model: model.and_then(name),
         fingerprint: fingerprint.and_then(name),
         request_id: request_id.and_then(name),
+        provider: None,
+        tier: None,
         simulated: headers.contains_key(SIMULATED),
     }
 }

@@ -63,7 +63,7 @@ mod tests {
     fn text(model: &str, sampling: Sampling) -> String {
         let messages =
             vec![ChatMessage::new(ChatRole::System, "be \"brief\""), ChatMessage::new(ChatRole::User, "héllo\n")];
-        String::from_utf8(body(model, &ChatRequest { messages, sampling }).unwrap().to_vec()).unwrap()
+        String::from_utf8(body(model, &ChatRequest::new(messages, sampling)).unwrap().to_vec()).unwrap()
     }
 
     #[test]

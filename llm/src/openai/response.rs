@@ -74,7 +74,7 @@ pub(crate) fn read(answer: &Answer, secret: &Secret, clock: &dyn Clock) -> Resul
         Some("content_filter") => Finish::ContentFilter,
         _ => Finish::Other,
     };
-    let reply = Reply { text: choice.message.content.as_deref().map(Into::into), finish };
+    let reply = Reply::of_text(choice.message.content.as_deref(), finish);
     let (tokens, usage_is_known) = body.usage.as_ref().map_or((Usage::default(), false), usage::read);
     let served = provenance::served(
         &answer.headers,

@@ -50,6 +50,7 @@ fn failure(answer: &Answer, class: ErrorClass, detail: String, body: Option<&Val
         usage: billed.filter(|usage| *usage != regatta_proto::Usage::default()),
         retry_after: retry_after(&answer.headers, clock),
         unreached: false,
+        maybe_billed: class == ErrorClass::BadResponse,
     }
 }
 

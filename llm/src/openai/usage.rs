@@ -16,6 +16,7 @@ pub(crate) fn read(usage: &Value) -> (Usage, bool) {
         cached_input: meter("/prompt_tokens_details/cached_tokens").unwrap_or(0),
         output: output.unwrap_or(0),
         reasoning: meter("/completion_tokens_details/reasoning_tokens").unwrap_or(0),
+        ..Usage::default()
     };
     (read, input.is_some() && output.is_some())
 }
@@ -39,7 +40,7 @@ mod tests {
             "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15,
             "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 3}
         });
-        assert_eq!(read(&usage), (Usage { input: 10, cached_input: 4, output: 5, reasoning: 3 }, true));
+        assert_eq!(read(&usage), (Usage { input: 10, cached_input: 4, output: 5, reasoning: 3, ..Usage::default() }, true));
     }
 
     #[test]

@@ -11,13 +11,13 @@ use regatta_proto::ErrorClass;
 use super::*;
 use crate::CallMetrics;
 
-const RETRIES: Retries = Retries { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000 };
+const RETRIES: Retries = Retries { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000, quarantine_after: 16 };
 
 fn tries(concurrency: u32, requests_per_minute: Option<u32>, retries: Retries) -> Tries {
     let metrics = Arc::new(CallMetrics::register(&Registry::new()).unwrap());
     let name = "sim".parse().unwrap();
     let metrics = EndpointMetrics::new(metrics, &name);
-    Tries::new(&name, Limits { concurrency, requests_per_minute }, retries, metrics, 1)
+    Tries::new(&name, Limits { concurrency, requests_per_minute, tokens_per_minute: None }, retries, metrics, 1)
 }
 
 fn failure(class: ErrorClass) -> Failure {

@@ -75,7 +75,7 @@ fn model_row(lock: &SweepLock, at: usize, model: &ModelSpec) -> Vec<Field> {
     let parameters = if parameters.is_empty() { "the benchmark's".to_owned() } else { parameters.join(", ") };
     let source = match lock.price_sources.get(at) {
         Some(PriceSource::Spec) => "spec".to_owned(),
-        Some(PriceSource::Table { date }) => format!("table of {date}"),
+        Some(PriceSource::Table { date, .. }) => format!("table of {date}"),
         Some(PriceSource::Unknown) | None => "unknown".to_owned(),
     };
     vec![
@@ -97,6 +97,11 @@ fn endpoint(lock: &SweepLock, model: &ModelRef) -> String {
     let Some(spec) = lock.endpoints.get(&model.endpoint) else { return "unknown endpoint".to_owned() };
     let kind = match spec.kind {
         EndpointKind::Openai => "OpenAI API",
+        EndpointKind::OpenaiResponses => "OpenAI responses API",
+        EndpointKind::Azure => "Azure OpenAI",
+        EndpointKind::Anthropic => "Anthropic API",
+        EndpointKind::Gemini => "Gemini API",
+        EndpointKind::Bedrock => "Bedrock",
         EndpointKind::Simulated => "simulated",
         EndpointKind::Encoder => "sentence encoder in the worker",
         EndpointKind::Recorded => "recorded verdicts",

@@ -77,8 +77,8 @@ impl Stage {
     /// A coordinator that has just been started and is not working yet.
     pub(crate) fn process(&self) -> Process {
         let metrics = CoordinatorMetrics::register(&Registry::new()).unwrap();
-        let prices: Arc<PriceBook> = Arc::new(|_, model| match model.price {
-            Some(price) => (Some(price), PriceSource::Spec),
+        let prices: Arc<PriceBook> = Arc::new(|_, model| match &model.price {
+            Some(price) => (Some(price.clone()), PriceSource::Spec),
             None => (None, PriceSource::Unknown),
         });
         let coordinator = Coordinator::new(
@@ -161,7 +161,7 @@ impl Stage {
             delivery.receipt.ack().await;
             match delivery.message {
                 Job::Session(job) => jobs.push(*job),
-                Job::Judge(job) => panic!("nobody has asked for {job:?}"),
+                other => panic!("nobody has asked for {other:?}"),
             }
         }
         jobs
@@ -221,7 +221,7 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
 /// The queue of the sweep's one endpoint.
 pub(crate) fn queue_of(sweep: &Sweep) -> String {
     let (name, endpoint) = sweep.lock.endpoints.first_key_value().unwrap();
-    endpoint.queue(name)
+    endpoint.queue(name, &sweep.id)
 }
 
 pub(crate) fn tabulate(sweep: &Sweep) -> Report {

@@ -7,7 +7,9 @@ use super::*;
 use crate::SessionTag;
 use crate::scripted::Step;
 
-const PRICE: Price = Price { input_per_mtok: 1.0, cached_input_per_mtok: Some(0.5), output_per_mtok: 10.0 };
+fn price() -> Price {
+    Price { cached_input_per_mtok: Some(0.5), ..Price::per_mtok(1.0, 10.0) }
+}
 
 async fn answer_to(body: &str) -> Call {
     let server = Server::scripted(vec![Step::ok(body)]).await;
@@ -24,7 +26,7 @@ async fn an_answer_comes_back_whole() {
     let server = Server::scripted(vec![Step::Answer { status: 200, headers, body: HELLO.into() }]).await;
     let bench = open(&spec(&server));
     let request = request();
-    let mut call = bench.endpoint.chat(ChatCall { price: Some(&PRICE), ..bench.call(&request) }).await.unwrap();
+    let mut call = bench.endpoint.chat(ChatCall { price: Some(&price()), ..bench.call(&request) }).await.unwrap();
     assert!(call.latency_us > 0);
     call.latency_us = 0;
     insta::assert_json_snapshot!(call, @r#"
@@ -171,7 +173,7 @@ async fn the_cost_is_known_only_with_a_price_and_with_tokens() {
         Server::with(move |number, _| Step::ok(if number == 2 { without_usage.clone() } else { HELLO.into() })).await;
     let bench = open(&spec(&server));
     let request = request();
-    let priced = ChatCall { price: Some(&PRICE), ..bench.call(&request) };
+    let priced = ChatCall { price: Some(&price()), ..bench.call(&request) };
     let cost = |call: Result<Call, CallError>| call.unwrap().cost;
     // 4 fresh tokens at 1 $, 6 cached at 0.5 $ and 4 generated at 10 $ per million.
     assert_eq!(cost(bench.endpoint.chat(priced).await), Some(Money(4_000 + 3_000 + 40_000)));
@@ -222,7 +224,7 @@ async fn what_happens_is_counted() {
     let server = Server::scripted(vec![Step::status(503, "busy"), Step::ok(HELLO), Step::status(400, "")]).await;
     let bench = open(&spec(&server));
     let request = request();
-    bench.endpoint.chat(ChatCall { price: Some(&PRICE), ..bench.call(&request) }).await.unwrap();
+    bench.endpoint.chat(ChatCall { price: Some(&price()), ..bench.call(&request) }).await.unwrap();
     bench.tries().await;
     let counted: Vec<String> = bench
         .metrics()

@@ -44,7 +44,7 @@ async fn counting_server() -> Server {
 }
 
 async fn answer(bench: &Bench, questions: &[AskedQuestion]) -> Answers {
-    let price = Price { input_per_mtok: 1.0, cached_input_per_mtok: None, output_per_mtok: 0.0 };
+    let price = Price::per_mtok(1.0, 0.0);
     bench.endpoint.answer("embedder", questions, Some(&price), &bench.interrupt).await.unwrap()
 }
 

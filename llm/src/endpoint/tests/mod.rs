@@ -30,7 +30,7 @@ struct Bench {
 fn spec(server: &Server) -> EndpointSpec {
     EndpointSpec {
         base_url: Some(server.base_url.clone()),
-        retries: Retries { attempts: 3, base_delay_ms: 1, max_delay_ms: 5, deadline_ms: 600_000 },
+        retries: Retries { attempts: 3, base_delay_ms: 1, max_delay_ms: 5, deadline_ms: 600_000, quarantine_after: 16 },
         ..EndpointSpec::of_kind(EndpointKind::Openai)
     }
 }
@@ -59,7 +59,7 @@ fn open(spec: &EndpointSpec) -> Bench {
 }
 
 fn request() -> ChatRequest {
-    ChatRequest { messages: vec![ChatMessage::new(ChatRole::User, "hi")], sampling: Sampling::default() }
+    ChatRequest::new(vec![ChatMessage::new(ChatRole::User, "hi")], Sampling::default())
 }
 
 impl Bench {

@@ -40,10 +40,10 @@ pub(crate) fn miniature() -> FileSet {
 
 /// Two items each of two tasks, two trials, evaluated with `official`.
 pub(crate) fn lock(models: &[&str]) -> SweepLock {
-    let price = Price { input_per_mtok: 0.5, cached_input_per_mtok: None, output_per_mtok: 2.0 };
+    let price = Price::per_mtok(0.5, 2.0);
     let models: Vec<ModelSpec> = models
         .iter()
-        .map(|id| ModelSpec { price: Some(price), ..ModelSpec::from(id.parse::<regatta_proto::ModelRef>().unwrap()) })
+        .map(|id| ModelSpec { price: Some(price.clone()), ..ModelSpec::from(id.parse::<regatta_proto::ModelRef>().unwrap()) })
         .collect();
     let worfbench = BenchmarkLock {
         dataset: miniature().snapshot().digest(),
@@ -62,6 +62,8 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         seed: 7,
         trials: 2,
         budget_usd: None,
+        share: regatta_proto::Share::default(),
+        cache: regatta_proto::CacheMode::Off,
         benchmarks: [("worfbench".parse().unwrap(), worfbench)].into(),
         endpoints: [("sim".parse().unwrap(), EndpointSpec::of_kind(EndpointKind::Simulated))].into(),
         price_sources: vec![PriceSource::Spec; models.len()],

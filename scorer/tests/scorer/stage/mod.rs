@@ -93,7 +93,7 @@ impl Stage {
 
     pub(crate) fn judge_queue(&self) -> String {
         let (name, endpoint) = self.sweep.lock.endpoints.first_key_value().unwrap();
-        endpoint.queue(name)
+        endpoint.queue(name, &self.sweep.id)
     }
 
     /// A scorer that takes up to `batch` reports at once, and its metrics.
@@ -200,7 +200,7 @@ impl Stage {
             delivery.receipt.ack().await;
             match delivery.message {
                 Job::Judge(job) => asked.extend(job.questions),
-                Job::Session(job) => panic!("scorers run no sessions: {job:?}"),
+                other => panic!("scorers run no sessions: {other:?}"),
             }
         }
         asked
@@ -286,14 +286,19 @@ pub(crate) fn call(model: &ModelRef, attempt: u32, text: &str) -> Event {
         role: Role::Agent,
         attempt,
         model: model.clone(),
-        request: ChatRequest { messages: Vec::new(), sampling: Sampling::default() },
-        reply: Reply { text: Some(text.into()), finish: Finish::Stop },
+        request: ChatRequest::default(),
+        reply: Reply::of_text(Some(text), Finish::Stop),
         tries: Vec::new(),
         usage: Usage { input: 10, output: 5, ..Usage::default() },
         raw_usage: None,
         cost: Some(CALL),
         served: Served::default(),
         latency_us: 3,
+        reported_cost: None,
+        first_token_us: None,
+        at: None,
+        lane: regatta_proto::Lane::Live,
+        from_cache: false,
     }))
 }
 
@@ -324,6 +329,8 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         seed: 1,
         trials: 2,
         budget_usd: None,
+        share: regatta_proto::Share::default(),
+        cache: regatta_proto::CacheMode::Off,
         benchmarks: BTreeMap::from([("worfbench".parse().unwrap(), benchmark)]),
         endpoints: BTreeMap::from([("sim".parse().unwrap(), EndpointSpec::of_kind(EndpointKind::Simulated))]),
         models: vec![ModelSpec::from("sim/noisy-0.6".parse::<ModelRef>().unwrap())],

@@ -162,7 +162,7 @@ impl Stage {
             delivery.receipt.ack().await;
             match delivery.message {
                 Job::Session(job) => jobs.push((*job, delivery.redeliveries)),
-                Job::Judge(job) => panic!("{job:?}"),
+                other => panic!("{other:?}"),
             }
         }
         jobs
@@ -268,7 +268,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
     // Every call costs at most a dollar.
     let priced = ModelSpec {
         max_tokens: Some(1000),
-        price: Some(Price { input_per_mtok: 0.0, cached_input_per_mtok: None, output_per_mtok: 1000.0 }),
+        price: Some(Price::per_mtok(0.0, 1000.0)),
         ..ModelSpec::from("sim/oracle".parse::<ModelRef>().unwrap())
     };
     SweepLock {
@@ -278,6 +278,8 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         seed: 1,
         trials: 1,
         budget_usd: None,
+        share: regatta_proto::Share::default(),
+        cache: regatta_proto::CacheMode::Off,
         benchmarks: BTreeMap::from([(benchmark, benchmark_lock)]),
         endpoints: BTreeMap::from([("sim".parse().unwrap(), endpoint.clone())]),
         models: vec![priced, ModelSpec::from("sim/noisy-0.1".parse::<ModelRef>().unwrap())],
@@ -287,8 +289,14 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
 
 fn route(sweep: &Sweep, endpoint: EndpointSpec) -> EndpointRoute {
     let name = sweep.cells()[0].model.endpoint.clone();
-    let queue = endpoint.queue(&name);
-    EndpointRoute { name, queue, endpoint }
+    EndpointRoute {
+        queue: endpoint.queue(&name, &sweep.id),
+        sweep: sweep.id.clone(),
+        pool: endpoint.pool(),
+        share: sweep.lock.share,
+        name,
+        endpoint,
+    }
 }
 
 fn miniature() -> FileSet {
