@@ -1,9 +1,9 @@
-//! What workers must know: endpoints with work, and sweeps whose jobs are void.
+//! What workers must know: queues with work, and sweeps whose jobs are void.
 
 use std::collections::BTreeMap;
 
 use regatta_catalog::Sweep;
-use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, SweepId};
+use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, Limits, ModelLimits, SweepId};
 
 /// The routes of every endpoint that `sweeps` use, for models and for judges. `addresses` are those of simulated endpoints, which
 /// have none in the lock because they get a new port at every start.
@@ -32,5 +32,73 @@ pub(crate) fn routes<'a>(
             });
         }
     }
-    Control { routes: routes.into_values().collect(), cancelled: cancelled.into_iter().cloned().collect() }
+    let mut routes: Vec<EndpointRoute> = routes.into_values().collect();
+    agree_on_limits(&mut routes);
+    Control { routes, cancelled: cancelled.into_iter().cloned().collect() }
+}
+
+/// Sweeps that share a provider keep to the strictest of the limits that any of them states.
+fn agree_on_limits(routes: &mut [EndpointRoute]) {
+    let mut pools: BTreeMap<String, (Limits, BTreeMap<String, ModelLimits>)> = BTreeMap::new();
+    for route in routes.iter() {
+        let endpoint = &route.endpoint;
+        let (limits, models) = pools.entry(route.pool.clone()).or_insert((endpoint.limits, BTreeMap::new()));
+        limits.concurrency = limits.concurrency.min(endpoint.limits.concurrency);
+        limits.requests_per_minute = smaller(limits.requests_per_minute, endpoint.limits.requests_per_minute);
+        limits.tokens_per_minute = smaller(limits.tokens_per_minute, endpoint.limits.tokens_per_minute);
+        for (model, stated) in &endpoint.model_limits {
+            let agreed = models.entry(model.clone()).or_default();
+            agreed.concurrency = smaller(agreed.concurrency, stated.concurrency);
+            agreed.requests_per_minute = smaller(agreed.requests_per_minute, stated.requests_per_minute);
+            agreed.tokens_per_minute = smaller(agreed.tokens_per_minute, stated.tokens_per_minute);
+        }
+    }
+    for route in routes {
+        if let Some((limits, models)) = pools.get(&route.pool) {
+            route.endpoint.limits = *limits;
+            route.endpoint.model_limits.clone_from(models);
+        }
+    }
+}
+
+/// The smaller limit; an absent one limits nothing.
+fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{EndpointKind, Share};
+
+    use super::*;
+
+    fn route(sweep: &str, pool: &str, limits: Limits) -> EndpointRoute {
+        EndpointRoute {
+            name: "openai".parse().unwrap(),
+            sweep: sweep.parse().unwrap(),
+            queue: format!("{sweep}.openai"),
+            pool: pool.to_owned(),
+            share: Share::default(),
+            endpoint: EndpointSpec { limits, ..EndpointSpec::of_kind(EndpointKind::Openai) },
+        }
+    }
+
+    fn limits(concurrency: u32, requests_per_minute: Option<u32>) -> Limits {
+        Limits { concurrency, requests_per_minute, tokens_per_minute: None }
+    }
+
+    #[test]
+    fn sweeps_at_one_provider_keep_to_the_strictest_limit_that_any_of_them_states() {
+        let mut routes = [
+            route("one", "a", limits(10, None)),
+            route("two", "a", limits(20, Some(600))),
+            route("three", "b", limits(30, None)),
+        ];
+        agree_on_limits(&mut routes);
+        let agreed: Vec<Limits> = routes.iter().map(|route| route.endpoint.limits).collect();
+        assert_eq!(agreed, [limits(10, Some(600)), limits(10, Some(600)), limits(30, None)]);
+    }
 }

@@ -32,12 +32,12 @@ impl Dispatched {
 }
 
 impl Coordinator {
-    /// Tops up every queue that the sweep uses, each to at most its share of `window`.
+    /// Tops up every queue of the sweep, each to at most a `window`.
     pub(crate) async fn dispatch(
         &self,
         watched: &Watched,
         progress: &[CellProgress],
-        window: &mut Window,
+        window: &Window,
     ) -> Result<Dispatched, CoordinatorError> {
         let sweep = &watched.sweep;
         let mut affordable = self.affordable(watched, progress).await?;
@@ -46,8 +46,7 @@ impl Coordinator {
             ..Dispatched::default()
         };
         for (queue, mut own) in outstanding(progress) {
-            // Topping up in halves keeps the number of ledger queries small without ever letting a queue run dry.
-            if own * 2 > window.share(&queue) && affordable == u64::MAX {
+            if window.is_half_full(own) && affordable == u64::MAX {
                 continue;
             }
             for shard in self.ledger.next_shards(&sweep.id, &queue, SHARDS_AT_ONCE).await? {
@@ -61,11 +60,10 @@ impl Coordinator {
                     done.unaffordable = true;
                     break;
                 }
-                if !window.admits(&queue, own, count) {
+                if !window.admits(own, count) {
                     break;
                 }
                 let published = self.publish(sweep, &shard, &queue).await?;
-                window.take(&queue, published);
                 own += published;
                 affordable = affordable.saturating_sub(published);
                 done.sessions += published;

@@ -87,14 +87,14 @@ impl Coordinator {
         for (id, _) in rounds.watched.iter().filter(|(_, one)| one.running) {
             progress.insert(id.clone(), self.ledger.cell_progress(id).await?);
         }
-        let mut window = Window::over(self.config.window, progress.values().map(Vec::as_slice));
+        let window = Window::over(self.config.window, progress.values().map(Vec::as_slice));
         self.metrics.window.reset();
         for (queue, outstanding) in window.outstanding() {
             self.metrics.window.with_label_values(&[queue]).set(outstanding.cast_signed());
         }
         for (id, progress) in &progress {
             if let Some(one) = rounds.watched.get_mut(id) {
-                let done = self.look_after(one, progress, &mut window).await;
+                let done = self.look_after(one, progress, &window).await;
                 self.note(id, done);
             }
         }
@@ -166,7 +166,7 @@ impl Coordinator {
         &self,
         one: &mut Watched,
         progress: &[CellProgress],
-        window: &mut Window,
+        window: &Window,
     ) -> Result<(), CoordinatorError> {
         let complete = progress.iter().all(|cell| cell.settled == cell.items);
         if complete || self.dispatch(one, progress, window).await?.is_over() {

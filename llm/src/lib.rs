@@ -7,6 +7,7 @@
 mod answer;
 mod backlog;
 mod breaker;
+mod cache;
 mod call;
 mod embedding;
 mod encoding;
@@ -29,6 +30,7 @@ mod tries;
 mod wire;
 
 pub use answer::{Answers, Unanswered};
+pub use cache::AnswerStore;
 pub use call::{CallError, ChatCall, Interrupted, SessionTag};
 pub use endpoint::Endpoint;
 pub use errors::{Fault, Rule, rule};

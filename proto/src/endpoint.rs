@@ -169,7 +169,14 @@ impl EndpointSpec {
     /// Name of the queue that its jobs of `sweep` come on. A queue a sweep, so that no sweep waits behind another's jobs.
     #[must_use]
     pub fn queue(&self, name: &EndpointName, sweep: &SweepId) -> String {
-        format!("jobs.{sweep}.{name}")
+        /// Brokers bound names at 255 bytes, a prefix included.
+        const LENGTH_MAX: usize = 180;
+        let full = format!("{sweep}.{name}");
+        if full.len() <= LENGTH_MAX {
+            return full;
+        }
+        let start: String = full.chars().take(LENGTH_MAX - 9).collect();
+        format!("{start}-{}", Digest::of(full.as_bytes()).short())
     }
 }
 

@@ -209,7 +209,7 @@ fn control_messages_of_every_build_are_read() {
         routes: vec![EndpointRoute {
             name: "openai".parse().unwrap(),
             sweep: key().sweep,
-            queue: "jobs.nightly-0a1b2c3d.openai".into(),
+            queue: "nightly-0a1b2c3d.openai".into(),
             pool: "0a1b2c3d".into(),
             share: Share { weight: 3, priority: 0 },
             endpoint: EndpointSpec::of_kind(EndpointKind::Openai),

@@ -25,6 +25,8 @@ const REDELIVERIES_MAX: u32 = DELIVERY_LIMIT * 3 / 4;
 /// A queue that is being consumed.
 pub(crate) struct Route {
     pub(crate) spec: EndpointRoute,
+    /// Shared with the routes of other sweeps at the same endpoint.
+    pub(crate) endpoint: Endpoint,
     stop: CancellationToken,
 }
 
@@ -42,9 +44,9 @@ impl Route {
         let prefetch = spec.endpoint.limits.concurrency.saturating_mul(TAKEN_PER_PERMIT);
         let consumer = queue.consume_jobs(&spec.queue, prefetch).await?;
         let stop = CancellationToken::new();
-        let line = Arc::new(Line { queue: spec.queue.clone(), endpoint, shared, outbox });
+        let line = Arc::new(Line { queue: spec.queue.clone(), endpoint: endpoint.clone(), shared, outbox });
         sessions.spawn(consume(consumer, line, stop.clone(), sessions.clone()));
-        Ok(Self { spec, stop })
+        Ok(Self { spec, endpoint, stop })
     }
 }
 

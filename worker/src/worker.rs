@@ -168,7 +168,9 @@ impl Worker {
                 continue;
             }
             let queue = route.queue.clone();
-            match self.start(route, shared, outbox, sessions).await {
+            let opened = routes.values().find(|other| is_same_endpoint(&other.spec, &route));
+            let opened = opened.map(|other| other.endpoint.clone());
+            match self.start(route, opened, shared, outbox, sessions).await {
                 Ok(route) => {
                     tracing::info!(queue, "consuming");
                     routes.insert(queue, route);
@@ -181,11 +183,15 @@ impl Worker {
     async fn start(
         &self,
         route: EndpointRoute,
+        opened: Option<Endpoint>,
         shared: &Arc<Shared>,
         outbox: &Outbox,
         sessions: &TaskTracker,
     ) -> anyhow::Result<Route> {
-        let endpoint = self.open(&route).await?;
+        let endpoint = match opened {
+            Some(endpoint) => endpoint,
+            None => self.open(&route).await?,
+        };
         Ok(Route::start(route, endpoint, &self.queue, shared.clone(), outbox.clone(), sessions.clone()).await?)
     }
 
@@ -237,6 +243,11 @@ impl Worker {
             tracing::warn!(sessions = sessions.len(), "left with calls in flight; their jobs will be delivered again");
         }
     }
+}
+
+/// Whether two sweeps mean one endpoint, and so share its connections, its breaker and its permits.
+fn is_same_endpoint(one: &EndpointRoute, other: &EndpointRoute) -> bool {
+    one.pool == other.pool && one.name == other.name && one.endpoint == other.endpoint
 }
 
 async fn report_progress(shared: &Shared, outbox: &Outbox) {

@@ -46,37 +46,30 @@ async fn every_session_is_dispatched_once_and_then_the_sweep_is_tabulated() {
 }
 
 #[tokio::test]
-async fn sweeps_that_share_a_queue_share_its_window() {
-    let mut stage = Stage::set().await;
-    stage.config.window = 8;
-    let mut process = stage.process();
-    let one = stage.submit(&process, &spec("one", 6, "trials: 3")).await;
-    let two = stage.submit(&process, &spec("two", 6, "trials: 3")).await;
-    process.work();
-    stage.until_waiting(&one, 8).await;
-    stage.round().await;
-    let jobs = stage.take(&one, 8).await;
-    let of_one = jobs.iter().filter(|job| job.key.sweep == one.id).count();
-    assert_eq!((of_one, jobs.len() - of_one), (4, 4));
-    assert_eq!(stage.waiting(&two).await, 0);
-    process.end().await;
-}
-
-#[tokio::test]
-async fn a_later_sweep_gets_its_share_as_the_earlier_one_goes_on() {
+async fn no_sweep_waits_behind_the_jobs_of_another_at_the_same_endpoint() {
     let mut stage = Stage::set().await;
     stage.config.window = 8;
     let process = stage.start();
     let one = stage.submit(&process, &spec("one", 6, "trials: 5")).await;
     stage.until_waiting(&one, 8).await;
-    let two = stage.submit(&process, &spec("two", 6, "")).await;
-    stage.round().await;
-    assert_eq!(stage.waiting(&two).await, 8, "the window is full");
-    let jobs = stage.take(&one, 8).await;
-    stage.finish(&one, &jobs, Money::ZERO).await;
-    stage.until_waiting(&one, 8).await;
-    let next = stage.take(&one, 8).await;
-    assert_eq!(next.iter().filter(|job| job.key.sweep == two.id).count(), 4);
+    let two = stage.submit(&process, &spec("two", 6, "trials: 5")).await;
+    stage.until_waiting(&two, 8).await;
+    let jobs = stage.take(&two, 8).await;
+    assert!(jobs.iter().all(|job| job.key.sweep == two.id));
+    process.end().await;
+}
+
+#[tokio::test]
+async fn sweeps_at_one_provider_draw_on_one_pool_each_with_its_share() {
+    let stage = Stage::set().await;
+    let mut process = stage.process();
+    stage.submit(&process, &spec("one", 2, "")).await;
+    stage.submit(&process, &spec("two", 2, "share: { weight: 3 }")).await;
+    process.work();
+    let told = stage.told().await;
+    let weights: Vec<u32> = told.routes.iter().map(|route| route.share.weight).collect();
+    assert_eq!((told.routes.len(), weights), (2, vec![1, 3]));
+    assert_eq!(told.routes[0].pool, told.routes[1].pool);
     process.end().await;
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | name | kind |
 //! |---|---|
-//! | `<prefix>.jobs.<queue>` | durable quorum queue, one per endpoint |
+//! | `<prefix>.jobs.<queue>` | durable quorum queue, one per sweep and endpoint; it goes when nobody has used it for a week |
 //! | `<prefix>.reports` | durable quorum queue |
 //! | `<prefix>.dead` | durable quorum queue of what was delivered too often or could not be read |
 //! | `<prefix>.control` | durable fanout exchange; each listener binds an exclusive queue of its own |
@@ -19,6 +19,9 @@ use super::RabbitMqConfig;
 use super::link::is_conflict;
 use crate::queue::QueueError;
 use crate::queue::name::check_name;
+
+/// A job queue that nobody consumes or declares goes after a week, in milliseconds.
+const UNUSED_MS_MAX: i64 = 7 * 24 * 3600 * 1000;
 
 /// Names and settings, and which job queues this process declared.
 #[derive(Debug)]
@@ -72,21 +75,22 @@ impl Topology {
         declare(channel, self.reports()?, self.of_work_queue()?).await?;
         let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for queue in declared {
-            declare(channel, self.jobs(&queue)?, self.of_work_queue()?).await?;
+            declare(channel, self.jobs(&queue)?, self.of_job_queue()?).await?;
         }
         Ok(())
     }
 
     /// Declares a job queue, now and after every reconnect.
     pub(super) async fn declare_jobs(&self, channel: &Channel, queue: &str) -> Result<(), QueueError> {
-        declare(channel, self.jobs(queue)?, self.of_work_queue()?).await?;
+        declare(channel, self.jobs(queue)?, self.of_job_queue()?).await?;
         self.declared.lock().unwrap_or_else(PoisonError::into_inner).insert(queue.to_owned());
         Ok(())
     }
 
     /// Declares the queue of this name again, for a consumer.
     pub(super) async fn declare_work_queue(&self, channel: &Channel, name: &ShortString) -> Result<(), QueueError> {
-        declare(channel, name.clone(), self.of_work_queue()?).await
+        let is_of_jobs = *name != self.reports()?;
+        declare(channel, name.clone(), if is_of_jobs { self.of_job_queue()? } else { self.of_work_queue()? }).await
     }
 
     /// Declares the exchange of the broadcasts.
@@ -95,6 +99,14 @@ impl Topology {
         let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
         let done = channel.exchange_declare(name.clone(), ExchangeKind::Fanout, options, FieldTable::default()).await;
         done.map_err(refused(name.as_str()))
+    }
+
+    /// A sweep's queue, which nobody needs once the sweep is over. Should a deployment be away for longer, the coordinator finds the
+    /// jobs lost and dispatches them again.
+    fn of_job_queue(&self) -> Result<FieldTable, QueueError> {
+        let mut arguments = self.of_work_queue()?;
+        arguments.insert("x-expires".into(), AMQPValue::LongLongInt(UNUSED_MS_MAX));
+        Ok(arguments)
     }
 
     fn of_work_queue(&self) -> Result<FieldTable, QueueError> {

@@ -1,0 +1,131 @@
+//! What a sweep will have cost at its end, from what its sessions have cost so far.
+
+use regatta_proto::Money;
+use serde::{Deserialize, Serialize};
+
+/// A forecast is made once this part of the sessions is measured, ...
+const PART_MIN: f64 = 0.01;
+/// ... and at least so many of each cell that still has sessions to run, or of all cells together.
+const SESSIONS_MIN: u64 = 8;
+/// Standard errors to either side of a 95 % interval.
+const Z: f64 = 1.96;
+
+/// What the sessions of one cell have cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct CellCosts {
+    /// Sessions the cell has.
+    pub(crate) sessions: u64,
+    /// Sessions whose cost is known, ...
+    pub(crate) seen: u64,
+    /// ... the sum of their costs in nano-dollars, ...
+    pub(crate) sum: f64,
+    /// ... and of the squares of these.
+    pub(crate) squares: f64,
+}
+
+/// Dollars at the end of a sweep, with a 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forecast {
+    /// Most likely.
+    pub expected: Money,
+    /// Lower end; never below what is spent.
+    pub low: Money,
+    /// Upper end.
+    pub high: Money,
+}
+
+/// Forecasts the end of a sweep of these cells that has spent `spent` so far, waste and judges included; `None` while too little is known.
+///
+/// A cell's remaining sessions are taken to cost what its others did; those of a cell of which too little is known, what those of all
+/// cells did. The interval holds both the uncertainty of the mean and the spread of the sessions to come. What was spent beyond the
+/// sessions that count (waste, judges) grows in proportion.
+pub(crate) fn forecast(cells: &[CellCosts], spent: Money) -> Option<Forecast> {
+    let sessions: u64 = cells.iter().map(|cell| cell.sessions).sum();
+    let all = cells.iter().fold(CellCosts::default(), |sum, cell| CellCosts {
+        sessions,
+        seen: sum.seen + cell.seen,
+        sum: sum.sum + cell.sum,
+        squares: sum.squares + cell.squares,
+    });
+    if all.seen < SESSIONS_MIN || (all.seen as f64) < PART_MIN * sessions as f64 {
+        return None;
+    }
+    let overhead = if all.sum > 0.0 { (spent.0 as f64 / all.sum).max(1.0) } else { 1.0 };
+    let (mut to_come, mut variance) = (0.0, 0.0);
+    for cell in cells {
+        let left = cell.sessions.saturating_sub(cell.seen) as f64;
+        let known = if cell.seen >= SESSIONS_MIN { cell } else { &all };
+        let n = known.seen as f64;
+        let mean = known.sum / n;
+        let spread = ((known.squares - n * mean * mean) / (n - 1.0)).max(0.0);
+        to_come += left * mean;
+        variance += left * left * spread / n + left * spread;
+    }
+    let money = |nanos: f64| Money(nanos.max(0.0).round() as u64);
+    let (to_come, half) = (to_come * overhead, Z * variance.sqrt() * overhead);
+    Some(Forecast {
+        expected: spent + money(to_come),
+        low: spent + money(to_come - half),
+        high: spent + money(to_come + half),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cell(sessions: u64, costs: &[f64]) -> CellCosts {
+        CellCosts {
+            sessions,
+            seen: costs.len() as u64,
+            sum: costs.iter().sum(),
+            squares: costs.iter().map(|cost| cost * cost).sum(),
+        }
+    }
+
+    #[test]
+    fn nothing_is_forecast_before_the_first_per_cent() {
+        assert_eq!(forecast(&[cell(10_000, &[5.0; 99])], Money(495)), None);
+        assert!(forecast(&[cell(10_000, &[5.0; 100])], Money(500)).is_some());
+        assert_eq!(forecast(&[cell(10, &[5.0; 7])], Money(35)), None, "a handful says nothing");
+    }
+
+    #[test]
+    fn equal_costs_leave_no_doubt() {
+        let forecast = forecast(&[cell(100, &[5.0; 10])], Money(50)).unwrap();
+        assert_eq!(forecast, Forecast { expected: Money(500), low: Money(500), high: Money(500) });
+    }
+
+    #[test]
+    fn each_cell_goes_on_at_its_own_cost() {
+        let forecast = forecast(&[cell(100, &[1.0; 10]), cell(100, &[9.0; 20])], Money(190)).unwrap();
+        assert_eq!(forecast.expected, Money(1000));
+    }
+
+    #[test]
+    fn what_is_spent_on_waste_and_judges_goes_on_in_proportion() {
+        let forecast = forecast(&[cell(100, &[5.0; 10])], Money(75)).unwrap();
+        assert_eq!(forecast.expected, Money(750));
+    }
+
+    #[test]
+    fn a_finished_sweep_costs_what_it_has_cost() {
+        let forecast = forecast(&[cell(10, &[1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0])], Money(20)).unwrap();
+        assert_eq!(forecast, Forecast { expected: Money(20), low: Money(20), high: Money(20) });
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_holds_the_expected_cost_and_never_less_than_what_is_spent(
+            costs in proptest::collection::vec(0u32..1_000_000, 8..60), more in 0u64..5000, waste in 0u64..1_000_000,
+        ) {
+            let costs: Vec<f64> = costs.into_iter().map(f64::from).collect();
+            let spent = Money(costs.iter().sum::<f64>() as u64 + waste);
+            if let Some(forecast) = forecast(&[cell(costs.len() as u64 + more, &costs)], spent) {
+                prop_assert!(spent <= forecast.low && forecast.low <= forecast.expected && forecast.expected <= forecast.high);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Answers that are kept and used again: a sweep that ran once runs again for nothing, and without a network.
+//!
+//! An answer's key is a digest of everything that it may depend on: who was asked (kind, address, model), the whole request, on whose part,
+//! in which session and trial. The session is in it so that two sessions that happen to ask the same are two samples, the second time as
+//! the first, whichever of them comes first. Failures are never kept.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use regatta_proto::{
+    AskedQuestion, CacheMode, ChatRequest, Digest, EndpointKind, EndpointSpec, Money, Reply, Role, Served, Usage,
+    Verdict, wire,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::SessionTag;
+use crate::permits::store::StoreError;
+
+/// Where answers are kept, shared by all workers.
+pub trait AnswerStore: Send + Sync + 'static {
+    /// The answer of that key; `None` when there is none.
+    fn get<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>>;
+
+    /// Keeps an answer.
+    fn put<'a>(&'a self, key: &'a Digest, answer: Bytes) -> BoxFuture<'a, Result<(), StoreError>>;
+}
+
+/// An answer to a chat call as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct KeptAnswer {
+    pub(crate) reply: Reply,
+    pub(crate) usage: Usage,
+    pub(crate) raw_usage: Option<serde_json::Value>,
+    pub(crate) served: Served,
+    pub(crate) latency_us: u64,
+    pub(crate) first_token_us: Option<u64>,
+    pub(crate) at: Option<Timestamp>,
+    /// What it cost when it was asked for; kept for people, never charged again.
+    pub(crate) cost: Option<Money>,
+}
+
+/// What the cache says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Found<T> {
+    /// This was answered before.
+    Kept(T),
+    /// It has to be asked.
+    Ask,
+    /// It may not be asked, and why it is not there.
+    Missing(String),
+}
+
+/// The kept answers of one endpoint.
+#[derive(Clone)]
+pub(crate) struct AnswerCache {
+    store: Arc<dyn AnswerStore>,
+    provider: Vec<u8>,
+}
+
+impl AnswerCache {
+    pub(crate) fn new(store: Arc<dyn AnswerStore>, spec: &EndpointSpec) -> Self {
+        // A simulated endpoint has a new address at every start, and answers by its settings.
+        let address = spec.base_url.as_ref().filter(|_| spec.kind != EndpointKind::Simulated);
+        let identity = (spec.kind, address, &spec.region, &spec.body, &spec.simulation);
+        // Serialising plain data into memory cannot fail; an empty text would only make two providers share answers.
+        Self { store, provider: serde_json::to_vec(&identity).unwrap_or_default() }
+    }
+
+    /// The key of a chat call.
+    pub(crate) fn chat_key(
+        &self,
+        model: &str,
+        role: Role,
+        request: &ChatRequest,
+        session: Option<&SessionTag<'_>>,
+    ) -> Digest {
+        let session = session.map(|tag| (tag.benchmark, tag.setting, tag.item, tag.trial));
+        let rest = serde_json::to_vec(&(model, role, request, session)).unwrap_or_default();
+        Digest::of_parts([b"answer/1".as_slice(), &self.provider, &rest])
+    }
+
+    /// The key of a judge's verdict.
+    pub(crate) fn verdict_key(&self, model: &str, asked: &AskedQuestion) -> Digest {
+        Digest::of_parts([b"verdict/1".as_slice(), &self.provider, model.as_bytes(), asked.digest.bytes()])
+    }
+
+    /// Looks for the chat answer of `key`.
+    pub(crate) async fn find_answer(&self, mode: CacheMode, key: &Digest) -> Found<KeptAnswer> {
+        self.find(mode, key).await
+    }
+
+    /// Looks for the verdict of `key`.
+    pub(crate) async fn find_verdict(&self, mode: CacheMode, key: &Digest) -> Found<Verdict> {
+        self.find(mode, key).await
+    }
+
+    async fn find<T: DeserializeOwned>(&self, mode: CacheMode, key: &Digest) -> Found<T> {
+        if mode == CacheMode::Off {
+            return Found::Ask;
+        }
+        let problem = match self.store.get(key).await {
+            Ok(Some(bytes)) => match wire::decode(&bytes) {
+                Ok(kept) => return Found::Kept(kept),
+                Err(error) => Some(error.to_string()),
+            },
+            Ok(None) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        match (mode, problem) {
+            (CacheMode::Replay, None) => {
+                Found::Missing(format!("the cache holds no answer {key}, and replaying asks nobody"))
+            }
+            (CacheMode::Replay, Some(problem)) => {
+                Found::Missing(format!("the answer {key} in the cache cannot be read: {problem}"))
+            }
+            (_, None) => Found::Ask,
+            (_, Some(problem)) => {
+                tracing::warn!(%key, problem, "failed to read a kept answer; asking again");
+                Found::Ask
+            }
+        }
+    }
+
+    /// Keeps an answer, in the one mode that does. Failing to is no reason to lose the answer.
+    pub(crate) async fn keep<T: Serialize>(&self, mode: CacheMode, key: &Digest, answer: &T) {
+        if mode != CacheMode::ReadWrite {
+            return;
+        }
+        let kept = match wire::encode(answer) {
+            Ok(bytes) => self.store.put(key, bytes).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(problem) = kept {
+            tracing::warn!(%key, problem, "failed to keep an answer; replaying will miss it");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
