@@ -1,35 +1,24 @@
 //! Prices of tokens, and what a call costs.
+//!
+//! The arithmetic is in integers of 10⁻¹⁵ dollars, so that a cost is the exact sum of its meters, rounded once. What a figure means is
+//! said in [`Rates`]; when which figures hold (length of the prompt, time, way of being served) in [`Price`].
+
+mod rates;
+mod window;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use jiff::civil::Time;
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Money, Usage};
+pub use self::rates::{Meter, Rates};
+pub use self::window::{Day, PriceWindow};
+use crate::{Digest, Lane, Money, Usage};
 
-/// Dollars per million tokens of each kind.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Rates {
-    /// Prompt tokens.
-    pub input_per_mtok: f64,
-    /// Prompt tokens read from the provider's cache; the input price when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cached_input_per_mtok: Option<f64>,
-    /// Prompt tokens written to the provider's cache for five minutes; the input price when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write_per_mtok: Option<f64>,
-    /// Prompt tokens written to the provider's cache for an hour; the price of five minutes when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write_1h_per_mtok: Option<f64>,
-    /// Generated tokens.
-    pub output_per_mtok: f64,
-    /// Generated tokens that were reasoning; the output price when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reasoning_per_mtok: Option<f64>,
-}
+/// The variant of batch lanes.
+pub const BATCH: &str = "batch";
 
 /// Prices of a request whose prompt is longer than a bound. They hold for the whole request, not only for what is beyond the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,20 +27,6 @@ pub struct PriceTier {
     /// Prompts of more tokens than this.
     pub above_input_tokens: u64,
     /// What they cost.
-    pub rates: Rates,
-}
-
-/// Prices of a part of the day.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PriceWindow {
-    /// From this time of day, UTC, as `16:30:00`.
-    #[schemars(with = "String")]
-    pub from: Time,
-    /// To this time of day, UTC, exclusive; earlier than `from` when the window spans midnight.
-    #[schemars(with = "String")]
-    pub to: Time,
-    /// What requests that begin within it cost.
     pub rates: Rates,
 }
 
@@ -81,10 +56,11 @@ pub struct Price {
     /// Other prices for long prompts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<PriceTier>,
-    /// Other prices at some times of day; they go before tiers.
+    /// Other prices at some times; the first one that holds counts, and they go before tiers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<PriceWindow>,
-    /// Other prices for ways of being served, by the provider's word for them: `batch`, `flex`, `priority`.
+    /// Other prices for ways of being served, by the provider's word for them: `batch`, `flex`, `priority`. Each is complete: what it
+    /// leaves out is not taken from the standard price.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, Price>,
 }
@@ -96,6 +72,14 @@ pub struct Circumstances<'a> {
     pub variant: Option<&'a str>,
     /// When it began; `None` leaves windows out of account.
     pub at: Option<Timestamp>,
+}
+
+impl<'a> Circumstances<'a> {
+    /// Those of a call that was sent by `lane` at `at`, and that the provider says it served in `tier`.
+    #[must_use]
+    pub fn of_call(lane: Lane, tier: Option<&'a str>, at: Option<Timestamp>) -> Self {
+        Self { variant: if lane == Lane::Batch { Some(BATCH) } else { tier }, at }
+    }
 }
 
 /// Where a price came from.
@@ -116,62 +100,25 @@ pub enum PriceSource {
     Unknown,
 }
 
-impl Rates {
-    /// What `usage` costs, in 10⁻¹⁵ dollars: every token is charged once.
-    fn femto(&self, usage: &Usage) -> u128 {
-        let cached = usage.cached_input.min(usage.input);
-        let write = usage.cache_write.min(usage.input - cached);
-        let write_1h = usage.cache_write_1h.min(usage.input - cached - write);
-        let plain = usage.input - cached - write - write_1h;
-        let reasoning = usage.reasoning.min(usage.output);
-        let [write_rate, write_1h_rate] = self.write_rates();
-        [
-            (plain, self.input_per_mtok),
-            (cached, self.cached_input_per_mtok.unwrap_or(self.input_per_mtok)),
-            (write, write_rate),
-            (write_1h, write_1h_rate),
-            (usage.output - reasoning, self.output_per_mtok),
-            (reasoning, self.reasoning_per_mtok.unwrap_or(self.output_per_mtok)),
-        ]
-        .into_iter()
-        .map(|(tokens, per_mtok)| u128::from(tokens) * femto_a_token(per_mtok))
-        .sum()
-    }
-
-    fn write_rates(&self) -> [f64; 2] {
-        let write = self.cache_write_per_mtok.unwrap_or(self.input_per_mtok);
-        [write, self.cache_write_1h_per_mtok.unwrap_or(write)]
-    }
-
-    /// What a prompt of at most `input` and an answer of at most `output` tokens costs at most, in 10⁻¹⁵ dollars.
-    fn femto_at_most(&self, input: u64, output: u64) -> u128 {
-        let [write, write_1h] = self.write_rates();
-        let dearest_input =
-            [self.cached_input_per_mtok.unwrap_or(0.0), write, write_1h].into_iter().fold(self.input_per_mtok, f64::max);
-        let dearest_output = self.output_per_mtok.max(self.reasoning_per_mtok.unwrap_or(0.0));
-        u128::from(input) * femto_a_token(dearest_input) + u128::from(output) * femto_a_token(dearest_output)
-    }
-
-    fn is_sane(&self) -> bool {
-        [
-            Some(self.input_per_mtok),
-            self.cached_input_per_mtok,
-            self.cache_write_per_mtok,
-            self.cache_write_1h_per_mtok,
-            Some(self.output_per_mtok),
-            self.reasoning_per_mtok,
-        ]
-        .into_iter()
-        .flatten()
-        .all(is_sane_figure)
-    }
-}
-
 impl Price {
     /// A price of prompt and generated tokens, in dollars per million.
     #[must_use]
     pub fn per_mtok(input: f64, output: f64) -> Self {
         Self { input_per_mtok: input, output_per_mtok: output, ..Self::default() }
+    }
+
+    /// The price that says `rates` and nothing else.
+    #[must_use]
+    pub fn of_rates(rates: &Rates) -> Self {
+        Self {
+            input_per_mtok: rates.input_per_mtok,
+            cached_input_per_mtok: rates.cached_input_per_mtok,
+            cache_write_per_mtok: rates.cache_write_per_mtok,
+            cache_write_1h_per_mtok: rates.cache_write_1h_per_mtok,
+            output_per_mtok: rates.output_per_mtok,
+            reasoning_per_mtok: rates.reasoning_per_mtok,
+            ..Self::default()
+        }
     }
 
     /// What holds outside of tiers and windows.
@@ -187,18 +134,35 @@ impl Price {
         }
     }
 
+    /// The price of the way of being served that `circumstances` names; the standard one when it has no price of its own.
+    #[must_use]
+    pub fn variant(&self, circumstances: &Circumstances<'_>) -> &Self {
+        circumstances.variant.and_then(|name| self.variants.get(name)).unwrap_or(self)
+    }
+
+    /// The rates of a call whose prompt has `input` tokens: those of the window it began in, else of the highest tier its prompt reaches,
+    /// else the plain ones.
+    #[must_use]
+    pub fn rates_for(&self, input: u64, circumstances: &Circumstances<'_>) -> Rates {
+        let price = self.variant(circumstances);
+        let at = circumstances.at.map(|at| at.to_zoned(TimeZone::UTC).datetime());
+        if let Some(window) = at.and_then(|at| price.windows.iter().find(|window| window.holds(at))) {
+            return window.rates;
+        }
+        let reached = price.tiers.iter().filter(|tier| input > tier.above_input_tokens);
+        reached.max_by_key(|tier| tier.above_input_tokens).map_or_else(|| price.rates(), |tier| tier.rates)
+    }
+
     /// Cost of one call of `usage`: each meter is priced in 10⁻¹⁵ dollars and the sum is rounded half up to a nano-dollar once. Not to be
     /// used on the usage of several calls: tiers count by the call.
     #[must_use]
     pub fn cost(&self, usage: &Usage, circumstances: &Circumstances<'_>) -> Money {
-        if let Some(variant) = circumstances.variant.and_then(|name| self.variants.get(name)) {
-            return variant.cost(usage, &Circumstances { variant: None, ..*circumstances });
-        }
-        nano(self.rates_of(usage, circumstances.at).femto(usage) + self.femto_a_request())
+        let tokens = self.rates_for(usage.input, circumstances).femto(usage);
+        nano(tokens.saturating_add(self.variant(circumstances).femto_a_request()))
     }
 
     /// What a call can cost at most: `input` and `output` tokens at most, whatever the time, the length of the prompt and the way it is
-    /// served, `batch` left out.
+    /// served.
     #[must_use]
     pub fn at_most(&self, input: u64, output: u64) -> Money {
         let own = std::iter::once(self.rates())
@@ -207,55 +171,48 @@ impl Price {
             .map(|rates| rates.femto_at_most(input, output))
             .max()
             .unwrap_or_default();
-        let variants = self.variants.iter().filter(|(name, _)| *name != BATCH).map(|(_, price)| price.at_most(input, output));
-        variants.fold(nano(own + self.femto_a_request()), Money::max)
+        let variants = self.variants.values().map(|price| price.at_most(input, output));
+        variants.fold(nano(own.saturating_add(self.femto_a_request())), Money::max)
     }
 
-    /// Whether every figure is a finite, non-negative number below a million dollars.
+    /// Whether every figure is a finite, non-negative number below a million dollars, and variants have none of their own.
     #[must_use]
     pub fn is_sane(&self) -> bool {
-        self.rates().is_sane()
-            && self.per_request.is_none_or(is_sane_figure)
-            && self.tiers.iter().all(|tier| tier.rates.is_sane())
-            && self.windows.iter().all(|window| window.rates.is_sane())
-            && self.variants.values().all(|variant| variant.variants.is_empty() && variant.is_sane())
+        self.first_fault().is_none()
     }
 
-    /// The rates of a call: those of the window it began in, else of the highest tier its prompt reaches, else the plain ones.
-    fn rates_of(&self, usage: &Usage, at: Option<Timestamp>) -> Rates {
-        let time = at.map(|at| at.to_zoned(jiff::tz::TimeZone::UTC).time());
-        if let Some(window) = time.and_then(|time| self.windows.iter().find(|window| window.holds(time))) {
-            return window.rates;
+    /// The first field that is no price, by its path, as `variants.batch.tiers[0].output_per_mtok`.
+    #[must_use]
+    pub fn first_fault(&self) -> Option<String> {
+        if let Some(field) = self.rates().first_fault() {
+            return Some(field.to_owned());
         }
-        let reached = self.tiers.iter().filter(|tier| usage.input > tier.above_input_tokens);
-        reached.max_by_key(|tier| tier.above_input_tokens).map_or_else(|| self.rates(), |tier| tier.rates)
+        if !self.per_request.is_none_or(rates::is_sane_figure) {
+            return Some("per_request".to_owned());
+        }
+        for (at, tier) in self.tiers.iter().enumerate() {
+            if let Some(field) = tier.rates.first_fault() {
+                return Some(format!("tiers[{at}].rates.{field}"));
+            }
+        }
+        for (at, window) in self.windows.iter().enumerate() {
+            if let Some(field) = window.rates.first_fault() {
+                return Some(format!("windows[{at}].rates.{field}"));
+            }
+        }
+        self.variants.iter().find_map(|(name, variant)| {
+            let field = if variant.variants.is_empty() { variant.first_fault()? } else { "variants".to_owned() };
+            Some(format!("variants.{name}.{field}"))
+        })
     }
 
     fn femto_a_request(&self) -> u128 {
-        self.per_request.map_or(0, |dollars| femto_a_token(dollars * 1e6))
+        self.per_request.map_or(0, |dollars| rates::femto_a_token(dollars * 1e6))
     }
-}
-
-impl PriceWindow {
-    fn holds(&self, time: Time) -> bool {
-        if self.from <= self.to { self.from <= time && time < self.to } else { time >= self.from || time < self.to }
-    }
-}
-
-/// The variant of batch lanes.
-pub const BATCH: &str = "batch";
-
-fn is_sane_figure(figure: f64) -> bool {
-    (0.0..1e6).contains(&figure)
-}
-
-/// Dollars per million tokens as 10⁻¹⁵ dollars a token: exact for prices of up to nine decimals.
-fn femto_a_token(per_mtok: f64) -> u128 {
-    (per_mtok * 1e9).round() as u128
 }
 
 fn nano(femto: u128) -> Money {
-    Money(u64::try_from((femto + 500_000) / 1_000_000).unwrap_or(u64::MAX))
+    Money(u64::try_from(femto.saturating_add(500_000) / 1_000_000).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -1,0 +1,78 @@
+//! Prices that hold at some times only, as off-peak discounts do.
+
+use jiff::civil::{DateTime, Time, Weekday};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Rates;
+
+/// A day of the week.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Day {
+    /// Monday.
+    Mon,
+    /// Tuesday.
+    Tue,
+    /// Wednesday.
+    Wed,
+    /// Thursday.
+    Thu,
+    /// Friday.
+    Fri,
+    /// Saturday.
+    Sat,
+    /// Sunday.
+    Sun,
+}
+
+impl Day {
+    /// The whole week, from Monday, as ISO 8601 counts.
+    pub const WEEK: [Self; 7] = [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
+}
+
+impl From<Weekday> for Day {
+    fn from(day: Weekday) -> Self {
+        match day {
+            Weekday::Monday => Self::Mon,
+            Weekday::Tuesday => Self::Tue,
+            Weekday::Wednesday => Self::Wed,
+            Weekday::Thursday => Self::Thu,
+            Weekday::Friday => Self::Fri,
+            Weekday::Saturday => Self::Sat,
+            Weekday::Sunday => Self::Sun,
+        }
+    }
+}
+
+/// Prices of a part of the day, every day or on some days of the week.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriceWindow {
+    /// From this time of day, UTC, as `16:30:00`.
+    #[schemars(with = "String")]
+    pub from: Time,
+    /// To this time of day, UTC, exclusive; earlier than `from` when the window spans midnight, equal to it for the whole day.
+    #[schemars(with = "String")]
+    pub to: Time,
+    /// Days it holds on, by the day on which the request begins, UTC; every day when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub days: Vec<Day>,
+    /// What requests that begin within it cost.
+    pub rates: Rates,
+}
+
+impl PriceWindow {
+    /// Whether it holds at `at`, UTC.
+    #[must_use]
+    pub fn holds(&self, at: DateTime) -> bool {
+        let time = at.time();
+        let on_the_day = self.days.is_empty() || self.days.contains(&Day::from(at.weekday()));
+        on_the_day
+            && if self.from < self.to {
+                self.from <= time && time < self.to
+            } else {
+                time >= self.from || time < self.to
+            }
+    }
+}
