@@ -45,7 +45,7 @@ fn main() {
 
 /// Every draw is made, but what is drawn costs nothing.
 fn drawing() -> Simulation {
-    let latency = Latency { median_ms: 1e-9, spread: 2.0, per_token_ms: 0.0 };
+    let latency = Latency { median_ms: 1e-9, spread: 2.0, ..Latency::default() };
     Simulation { latency, ..Simulation::default() }
 }
 

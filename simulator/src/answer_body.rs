@@ -1,10 +1,12 @@
-//! The body of an answer: whole, or broken off in the middle.
+//! The body of an answer: whole, broken off in the middle, or without an end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
+
+use crate::trickle::Trickle;
 
 /// Ends a body before its declared length, which makes the server close the connection.
 #[derive(Debug, thiserror::Error)]
@@ -33,12 +35,19 @@ pub(crate) enum AnswerBody {
         /// Bytes that will never come.
         missing: u64,
     },
+    /// No end.
+    Trickle(Trickle),
 }
 
 impl AnswerBody {
     /// The first half of `body`, declared as all of it.
     pub(crate) fn first_half_of(body: &Bytes) -> Self {
         Self::Part { sent: body.slice(..body.len() / 2), declared: body.len() as u64 }
+    }
+
+    /// `body` a byte at a time, but never all of it.
+    pub(crate) fn trickle(body: &Bytes) -> Self {
+        Self::Trickle(Trickle::new(body))
     }
 }
 
@@ -64,6 +73,7 @@ impl Body for AnswerBody {
                 Poll::Pending
             }
             Self::Breaking { .. } => Poll::Ready(Some(Err(BrokenOff))),
+            Self::Trickle(trickle) => trickle.poll_byte(cx).map(|byte| Some(Ok(Frame::data(byte)))),
         }
     }
 
@@ -72,10 +82,11 @@ impl Body for AnswerBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(match self {
-            Self::Whole(body) => body.len() as u64,
-            Self::Part { declared, .. } => *declared,
-            Self::Flushing { missing } | Self::Breaking { missing } => *missing,
-        })
+        match self {
+            Self::Whole(body) => SizeHint::with_exact(body.len() as u64),
+            Self::Part { declared, .. } => SizeHint::with_exact(*declared),
+            Self::Flushing { missing } | Self::Breaking { missing } => SizeHint::with_exact(*missing),
+            Self::Trickle(_) => SizeHint::default(),
+        }
     }
 }

@@ -89,6 +89,15 @@ impl ApiError {
         }
     }
 
+    /// 503.
+    pub(crate) fn overloaded() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            message: "simulated overload; try again later".to_owned(),
+            ..Self::server_error()
+        }
+    }
+
     /// The same error object under a status that promises success.
     pub(crate) fn with_status_ok(self) -> Self {
         Self { status: StatusCode::OK, ..self }

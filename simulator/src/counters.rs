@@ -5,15 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use regatta_proto::{BenchmarkName, ItemId, ItemIndex, Usage};
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
+use crate::arrivals::{ArrivalLog, Arrivals, BusiestMinute, Seconds};
 use crate::faults::Fault;
+use crate::limits::Limit;
 use crate::session::ServedSuite;
 
 /// Most model names counted one by one; further ones are counted as `(others)`. Any `noisy-P` is a name.
 const MAX_MODELS: usize = 256;
 const OTHERS: &str = "(others)";
-/// The fault of the sliding window, beside those of [`Fault`].
-const OVER_LIMIT: &str = "requests_per_minute";
 
 /// What the endpoint counted since it started. A request is either refused, or counted by model and then as faulty or answered once
 /// it is over. A slow one is faulty and then answered; one whose client went away is abandoned, whether it was faulty or not.
@@ -23,9 +24,10 @@ pub struct Counters {
     pub requests: BTreeMap<String, u64>,
     /// Requests refused with a 4xx because they were at fault themselves.
     pub refused: u64,
-    /// Requests whose client went away before the answer.
+    /// Requests whose client went away before the answer, or before its end.
     pub abandoned: u64,
-    /// Faults, by name of the spec, and `requests_per_minute` for requests over that limit; zero-initialised.
+    /// Faults, by name of the spec, and the limits (`requests_per_minute`, `tokens_per_minute`, `concurrency`) for requests over
+    /// them; zero-initialised.
     pub faults: BTreeMap<String, u64>,
     /// Whole answers sent, by model.
     pub answered: BTreeMap<String, u64>,
@@ -35,6 +37,16 @@ pub struct Counters {
     pub lost: Usage,
     /// Whole answers of simulated models, by benchmark and item.
     pub answers: BTreeMap<BenchmarkName, BTreeMap<ItemId, u64>>,
+    /// Most requests and most tokens that came within any sliding minute, those over a limit included.
+    pub busiest_minute: BusiestMinute,
+    /// Most requests worked on at once.
+    pub most_in_flight: u32,
+    /// Requests that came in each second, those over a limit included; the latest 3600 seconds with any.
+    pub arrivals: Vec<Arrivals>,
+    /// The same by model. Seconds are counted from the first request to the endpoint, whatever its model.
+    pub arrivals_by_model: BTreeMap<String, Vec<Arrivals>>,
+    /// Requests over a limit that came a minute or more after the first request to the endpoint: whoever keeps to the limits has none.
+    pub over_limit_after_first_minute: u64,
 }
 
 impl Counters {
@@ -72,16 +84,19 @@ struct Counts {
     refused: u64,
     abandoned: u64,
     faults: [u64; Fault::ALL.len()],
-    over_limit: u64,
+    over_limit: [u64; Limit::ALL.len()],
+    over_limit_after_first_minute: u64,
     delivered: Usage,
     lost: Usage,
     answers: HashMap<AnsweredItem, u64>,
+    arrivals: ArrivalLog,
 }
 
 #[derive(Debug, Default)]
 struct ModelCounts {
     requests: u64,
     answered: u64,
+    arrivals: Seconds,
 }
 
 impl Counts {
@@ -97,12 +112,19 @@ impl Tally {
         self.counts().refused += 1;
     }
 
-    pub(crate) fn requested(&self, model: &str) {
-        self.counts().model(model).requests += 1;
+    /// A request of `tokens` came at `now`.
+    pub(crate) fn requested(&self, model: &str, tokens: u64, now: Instant) {
+        let mut counts = self.counts();
+        let second = counts.arrivals.add(now, tokens);
+        let model = counts.model(model);
+        model.requests += 1;
+        model.arrivals.add(second, tokens);
     }
 
-    pub(crate) fn over_limit(&self) {
-        self.counts().over_limit += 1;
+    pub(crate) fn over_limit(&self, limit: Limit, now: Instant) {
+        let mut counts = self.counts();
+        counts.over_limit[limit as usize] += 1;
+        counts.over_limit_after_first_minute += u64::from(counts.arrivals.is_after_first_minute(now));
     }
 
     pub(crate) fn faulty(&self, fault: Fault) {
@@ -128,7 +150,7 @@ impl Tally {
         }
     }
 
-    pub(crate) fn snapshot(&self, suites: &[ServedSuite]) -> Counters {
+    pub(crate) fn snapshot(&self, suites: &[ServedSuite], most_in_flight: u32) -> Counters {
         let counts = self.counts();
         let mut answers: BTreeMap<BenchmarkName, BTreeMap<ItemId, u64>> = BTreeMap::new();
         for ((position, item), count) in &counts.answers {
@@ -139,18 +161,24 @@ impl Tally {
         let by_model = |count: fn(&ModelCounts) -> u64| {
             counts.models.iter().map(|(model, counts)| (model.clone(), count(counts))).collect()
         };
-        let mut faults: BTreeMap<String, u64> =
-            Fault::ALL.iter().zip(counts.faults).map(|(fault, count)| (fault.name().to_owned(), count)).collect();
-        faults.insert(OVER_LIMIT.to_owned(), counts.over_limit);
+        let faults = Fault::ALL.iter().zip(counts.faults).map(|(fault, count)| (fault.name().to_owned(), count));
+        let limits = Limit::ALL.iter().zip(counts.over_limit).map(|(limit, count)| (limit.name().to_owned(), count));
         Counters {
             requests: by_model(|model| model.requests),
             refused: counts.refused,
             abandoned: counts.abandoned,
-            faults,
+            faults: faults.chain(limits).collect(),
             answered: by_model(|model| model.answered),
             delivered: counts.delivered,
             lost: counts.lost,
             answers,
+            busiest_minute: counts.arrivals.busiest(),
+            most_in_flight,
+            arrivals: counts.arrivals.seconds(),
+            arrivals_by_model: {
+                counts.models.iter().map(|(model, counts)| (model.clone(), counts.arrivals.list())).collect()
+            },
+            over_limit_after_first_minute: counts.over_limit_after_first_minute,
         }
     }
 
@@ -166,19 +194,20 @@ mod tests {
     #[test]
     fn the_number_of_models_counted_one_by_one_is_bounded() {
         let tally = Tally::default();
+        let now = Instant::now();
         for n in 0..MAX_MODELS + 3 {
-            tally.requested(&format!("noisy-0.{n}"));
+            tally.requested(&format!("noisy-0.{n}"), 1, now);
         }
-        tally.requested("noisy-0.0");
-        let requests = tally.snapshot(&[]).requests;
+        tally.requested("noisy-0.0", 1, now);
+        let requests = tally.snapshot(&[], 0).requests;
         assert_eq!(requests.len(), MAX_MODELS + 1);
         assert_eq!((requests["noisy-0.0"], requests[OTHERS]), (2, 3));
     }
 
     #[test]
     fn a_fault_that_never_happened_is_counted_as_zero() {
-        let counters = Tally::default().snapshot(&[]);
-        assert_eq!(counters.faults.len(), Fault::ALL.len() + 1);
+        let counters = Tally::default().snapshot(&[], 0);
+        assert_eq!(counters.faults.len(), Fault::ALL.len() + Limit::ALL.len());
         assert!(counters.faults.values().all(|count| *count == 0));
     }
 }

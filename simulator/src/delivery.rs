@@ -1,17 +1,19 @@
 //! From an answer that could be given to what the client gets: limits, faults, latency, and the books.
 
-use std::sync::PoisonError;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
-use regatta_proto::{Digest, Usage};
+use regatta_proto::Digest;
 use tokio::time::Instant;
 
+use crate::account::Account;
 use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, respond};
-use crate::counters::{AnsweredItem, Tally};
+use crate::draft::{Draft, Stamp};
 use crate::faults::{Fate, Fault, generation_time};
+use crate::rate_limit_headers::tell_like_openai;
 use crate::routes::Endpoint;
 
 const GARBAGE: &[u8] = b"<html><head><title>upstream connect error</title></head><body>\xff\xfe{\"choices\": [{\"mess";
@@ -21,32 +23,34 @@ const GARBAGE: &[u8] = b"<html><head><title>upstream connect error</title></head
 #[error("the simulation dropped the connection")]
 pub(crate) struct Dropped;
 
-/// A whole answer.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    /// JSON.
-    pub(crate) body: Bytes,
-    pub(crate) usage: Usage,
-    pub(crate) item: Option<AnsweredItem>,
-}
-
 impl Endpoint {
-    /// Delivers what `generate` makes of an answer id, or the fault that `request` drew instead.
+    /// Delivers `draft`, or the fault that `request` drew instead.
     pub(crate) async fn deliver(
-        &self,
-        model: &str,
+        self: &Arc<Self>,
+        draft: Draft,
         request: &Digest,
-        generate: impl FnOnce(&str) -> Answer,
     ) -> Result<Response<AnswerBody>, Dropped> {
-        self.tally.requested(model);
-        if let Some(wait) = self.over_limit() {
-            self.tally.over_limit();
-            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-            let message = format!("too many requests in the last minute; try again in {seconds} s");
-            return Ok(ApiError::rate_limited(Some(seconds), message).into_response());
+        let (now, tokens) = (Instant::now(), draft.usage.total());
+        self.tally.requested(&draft.model, tokens, now);
+        let mut response = match self.limits.admit(now, tokens) {
+            Ok(()) => self.play(draft, request).await?,
+            Err(excess) => {
+                self.tally.over_limit(excess.limit, now);
+                excess.into_error().into_response()
+            }
+        };
+        if self.simulation.rate_limit_headers {
+            tell_like_openai(response.headers_mut(), &self.limits.standing(Instant::now()));
         }
+        Ok(response)
+    }
+
+    /// Lets the fate of an admitted request take its course.
+    async fn play(self: &Arc<Self>, draft: Draft, request: &Digest) -> Result<Response<AnswerBody>, Dropped> {
+        let account = Account::open(Arc::clone(self), draft.model.clone(), draft.item);
         let occurrence = self.seen.count(*request);
-        let Fate { fault, latency } = Fate::draw(&self.simulation, request, occurrence);
+        let Fate { fault, latency, .. } = Fate::draw(&self.simulation, request, occurrence);
+        let fault = fault.filter(|fault| !fault.needs_stream());
         if let Some(fault) = fault {
             self.tally.faulty(fault);
         }
@@ -55,79 +59,73 @@ impl Endpoint {
             Some(Fault::RateLimitedWithRetryAfter) => {
                 ApiError::rate_limited(Some(1), "simulated rate limit; try again in 1 s")
             }
+            Some(Fault::Overloaded) => ApiError::overloaded(),
             Some(Fault::ServerError) => ApiError::server_error(),
             Some(Fault::ErrorIn200) => ApiError::server_error().with_status_ok(),
             Some(Fault::Garbage) => {
-                self.wait(latency, Usage::default()).await;
+                wait(latency).await;
+                account.failed();
                 return Ok(respond(StatusCode::OK, "text/html", Bytes::from_static(GARBAGE)));
             }
             Some(Fault::Dropped) => {
-                self.wait(latency, Usage::default()).await;
+                wait(latency).await;
+                account.failed();
                 return Err(Dropped);
             }
-            Some(Fault::Truncated | Fault::Slow) | None => {
+            Some(Fault::Truncated | Fault::Slow | Fault::SlowLoris | Fault::StreamError | Fault::StreamCut) | None => {
                 let id = format!("{}-{occurrence}", &request.to_string()[..24]);
-                return Ok(self.answer(model, fault, latency, generate(&id)).await);
+                let stamp = Stamp { id, created: self.created };
+                return Ok(self.answer(account, draft, fault, latency, &stamp).await);
             }
         };
         // Being turned away is quick; failing takes as long as answering.
-        if error.status != StatusCode::TOO_MANY_REQUESTS {
-            self.wait(latency, Usage::default()).await;
+        if !matches!(fault, Some(Fault::RateLimited | Fault::RateLimitedWithRetryAfter | Fault::Overloaded)) {
+            wait(latency).await;
         }
+        account.failed();
         Ok(error.into_response())
     }
 
     async fn answer(
         &self,
-        model: &str,
+        mut account: Account,
+        draft: Draft,
         fault: Option<Fault>,
         latency: Duration,
-        answer: Answer,
+        stamp: &Stamp,
     ) -> Response<AnswerBody> {
-        let Answer { body, usage, item } = answer;
-        let slowness = match fault {
+        account.generated(draft.usage);
+        let body = draft.whole(stamp);
+        wait(latency + self.slowness(fault) + generation_time(&self.simulation.latency, draft.usage.output)).await;
+        let mut response = respond(StatusCode::OK, "application/json", Bytes::new());
+        *response.body_mut() = match fault {
+            Some(Fault::Truncated) => {
+                account.lost();
+                AnswerBody::first_half_of(&body)
+            }
+            Some(Fault::SlowLoris) => {
+                account.lost();
+                AnswerBody::trickle(&body)
+            }
+            _ => {
+                account.delivered();
+                AnswerBody::Whole(body)
+            }
+        };
+        response
+    }
+
+    fn slowness(&self, fault: Option<Fault>) -> Duration {
+        match fault {
             Some(Fault::Slow) => Duration::from_millis(self.simulation.faults.slow_ms),
             _ => Duration::ZERO,
-        };
-        self.wait(latency + slowness + generation_time(&self.simulation.latency, usage.output), usage).await;
-        if fault == Some(Fault::Truncated) {
-            self.tally.lost(usage);
-            let mut response = respond(StatusCode::OK, "application/json", Bytes::new());
-            *response.body_mut() = AnswerBody::first_half_of(&body);
-            return response;
         }
-        self.tally.answered(model, usage, item);
-        respond(StatusCode::OK, "application/json", body)
     }
+}
 
-    /// Time until the next request would be admitted, if this one is not.
-    fn over_limit(&self) -> Option<Duration> {
-        let window = self.window.as_ref()?;
-        window.lock().unwrap_or_else(PoisonError::into_inner).admit(Instant::now()).err()
-    }
-
-    /// Waits, and notices when the client goes away meanwhile: the connection then drops this future.
-    async fn wait(&self, duration: Duration, usage: Usage) {
-        if duration.is_zero() {
-            return;
-        }
-        let mut patience = Patience { tally: &self.tally, usage, is_over: false };
+/// Waits. When the client goes away meanwhile, the connection drops the request's future, and with it its account.
+async fn wait(duration: Duration) {
+    if !duration.is_zero() {
         tokio::time::sleep(duration).await;
-        patience.is_over = true;
-    }
-}
-
-/// A client that waits for `usage` tokens.
-struct Patience<'a> {
-    tally: &'a Tally,
-    usage: Usage,
-    is_over: bool,
-}
-
-impl Drop for Patience<'_> {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.tally.abandoned(self.usage);
-        }
     }
 }

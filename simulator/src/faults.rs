@@ -21,10 +21,14 @@ pub(crate) enum Fault {
     Slow,
     Garbage,
     ErrorIn200,
+    StreamError,
+    StreamCut,
+    SlowLoris,
+    Overloaded,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::RateLimited,
         Self::RateLimitedWithRetryAfter,
         Self::ServerError,
@@ -33,6 +37,10 @@ impl Fault {
         Self::Slow,
         Self::Garbage,
         Self::ErrorIn200,
+        Self::StreamError,
+        Self::StreamCut,
+        Self::SlowLoris,
+        Self::Overloaded,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -45,6 +53,10 @@ impl Fault {
             Self::Slow => "slow",
             Self::Garbage => "garbage",
             Self::ErrorIn200 => "error_in_200",
+            Self::StreamError => "stream_error",
+            Self::StreamCut => "stream_cut",
+            Self::SlowLoris => "slow_loris",
+            Self::Overloaded => "overloaded",
         }
     }
 
@@ -58,7 +70,16 @@ impl Fault {
             Self::Slow => faults.slow,
             Self::Garbage => faults.garbage,
             Self::ErrorIn200 => faults.error_in_200,
+            Self::StreamError => faults.stream_error,
+            Self::StreamCut => faults.stream_cut,
+            Self::SlowLoris => faults.slow_loris,
+            Self::Overloaded => faults.overloaded,
         }
+    }
+
+    /// Whether it can only befall answers that are streamed.
+    pub(crate) const fn needs_stream(self) -> bool {
+        matches!(self, Self::StreamError | Self::StreamCut)
     }
 }
 
@@ -69,6 +90,8 @@ pub(crate) struct Fate {
     pub(crate) fault: Option<Fault>,
     /// Time to answer, without the time per generated token.
     pub(crate) latency: Duration,
+    /// Time to the first token of a streamed answer.
+    pub(crate) first_token: Duration,
 }
 
 impl Fate {
@@ -76,7 +99,7 @@ impl Fate {
     pub(crate) fn draw(simulation: &Simulation, request: &Digest, occurrence: u32) -> Self {
         let is_flawless = Fault::ALL.iter().all(|fault| fault.probability(&simulation.faults) == 0.0);
         if is_flawless && !is_random(&simulation.latency) {
-            return Self { fault: None, latency: milliseconds(simulation.latency.median_ms) };
+            return Self::with_latency(None, &simulation.latency, 1.0);
         }
         let mut rng = ChaCha8Rng::from_seed(
             *Digest::of_parts([
@@ -88,8 +111,14 @@ impl Fate {
             .bytes(),
         );
         let fault = draw_fault(&simulation.faults, unit(&mut rng));
-        let latency = draw_latency(&simulation.latency, &mut rng);
-        Self { fault, latency }
+        Self::with_latency(fault, &simulation.latency, draw_delay(&simulation.latency, &mut rng))
+    }
+
+    /// A fate whose times are `delay` times their medians.
+    fn with_latency(fault: Option<Fault>, latency: &Latency, delay: f64) -> Self {
+        let median = latency.median_ms;
+        let first_token = latency.first_token_ms.unwrap_or(median);
+        Self { fault, latency: milliseconds(median * delay), first_token: milliseconds(first_token * delay) }
     }
 }
 
@@ -102,28 +131,6 @@ pub(crate) fn generation_time(latency: &Latency, tokens: u64) -> Duration {
     milliseconds(latency.per_token_ms * tokens as f64)
 }
 
-/// What is wrong with the numbers of `simulation`, if anything.
-pub(crate) fn find_mistake(simulation: &Simulation) -> Option<String> {
-    let mut sum = 0.0;
-    for (field, p) in simulation.faults.probabilities() {
-        if !(0.0..=1.0).contains(&p) {
-            return Some(format!("faults.{field} is {p}; a probability is from 0 to 1"));
-        }
-        sum += p;
-    }
-    // Decimal fractions that add up to one in the spec may exceed it by rounding.
-    if sum > 1.0 + 1e-9 {
-        return Some(format!("the probabilities of faults add up to {sum}; at most 1 is possible"));
-    }
-    let Latency { median_ms, spread, per_token_ms } = simulation.latency;
-    for (field, value) in [("median_ms", median_ms), ("spread", spread), ("per_token_ms", per_token_ms)] {
-        if !(value.is_finite() && value >= 0.0) {
-            return Some(format!("latency.{field} is {value}; give a finite number that is not negative"));
-        }
-    }
-    None
-}
-
 fn draw_fault(faults: &Faults, at: f64) -> Option<Fault> {
     let mut end = 0.0;
     Fault::ALL.into_iter().find(|fault| {
@@ -133,16 +140,18 @@ fn draw_fault(faults: &Faults, at: f64) -> Option<Fault> {
 }
 
 fn is_random(latency: &Latency) -> bool {
-    latency.median_ms > 0.0 && latency.spread > 0.0 && latency.spread != 1.0
+    let is_delayed = latency.median_ms > 0.0 || latency.first_token_ms.is_some_and(|median| median > 0.0);
+    is_delayed && latency.spread > 0.0 && latency.spread != 1.0
 }
 
-fn draw_latency(latency: &Latency, rng: &mut ChaCha8Rng) -> Duration {
+/// How many times the median a delay is.
+fn draw_delay(latency: &Latency, rng: &mut ChaCha8Rng) -> f64 {
     if !is_random(latency) {
-        return milliseconds(latency.median_ms);
+        return 1.0;
     }
     // Box-Muller; the first uniform must not be zero.
     let normal = (-2.0 * (1.0 - unit(rng)).ln()).sqrt() * (TAU * unit(rng)).cos();
-    milliseconds(latency.median_ms * latency.spread.powf(normal))
+    latency.spread.powf(normal)
 }
 
 fn milliseconds(ms: f64) -> Duration {
@@ -176,6 +185,10 @@ mod tests {
             slow_ms: 0,
             garbage: 0.07,
             error_in_200: 0.08,
+            stream_error: 0.09,
+            stream_cut: 0.1,
+            slow_loris: 0.11,
+            overloaded: 0.12,
         };
         assert_eq!(Fault::ALL.map(|fault| (fault.name(), fault.probability(&faults))), faults.probabilities());
     }
@@ -192,7 +205,7 @@ mod tests {
 
     #[test]
     fn latency_has_the_median_and_the_spread_of_the_spec() {
-        let latency = Latency { median_ms: 800.0, spread: 2.0, per_token_ms: 0.0 };
+        let latency = Latency { median_ms: 800.0, spread: 2.0, ..Latency::default() };
         let mut drawn: Vec<f64> = fates(&Simulation { latency, ..Simulation::default() }, 20_001)
             .iter()
             .map(|fate| fate.latency.as_secs_f64() * 1000.0)
@@ -206,7 +219,7 @@ mod tests {
     #[test]
     fn a_spread_of_one_or_zero_is_a_constant_latency() {
         for spread in [0.0, 1.0] {
-            let latency = Latency { median_ms: 250.0, spread, per_token_ms: 0.0 };
+            let latency = Latency { median_ms: 250.0, spread, ..Latency::default() };
             let fates = fates(&Simulation { latency, ..Simulation::default() }, 5);
             assert!(fates.iter().all(|fate| fate.latency == Duration::from_millis(250)));
         }
@@ -214,14 +227,14 @@ mod tests {
 
     #[test]
     fn the_fate_depends_on_seed_request_and_occurrence_alone() {
-        let latency = Latency { median_ms: 100.0, spread: 1.5, per_token_ms: 0.0 };
+        let latency = Latency { median_ms: 100.0, spread: 1.5, ..Latency::default() };
         let simulation = Simulation { seed: 7, latency, ..Simulation::default() };
         let (a, b) = (Digest::of(b"a"), Digest::of(b"b"));
         let fate = Fate::draw(&simulation, &a, 0);
         assert_eq!(fate, Fate::draw(&simulation, &a, 0));
         assert_ne!(fate, Fate::draw(&simulation, &a, 1));
         assert_ne!(fate, Fate::draw(&simulation, &b, 0));
-        assert_ne!(fate, Fate::draw(&Simulation { seed: 8, ..simulation }, &a, 0));
+        assert_ne!(fate, Fate::draw(&Simulation { seed: 8, ..simulation.clone() }, &a, 0));
     }
 
     #[test]
@@ -230,18 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_cannot_be_is_named() {
-        let with = |faults| Simulation { faults, ..Simulation::default() };
-        let negative = with(Faults { slow: -0.1, ..Faults::default() });
-        assert_eq!(find_mistake(&negative).unwrap(), "faults.slow is -0.1; a probability is from 0 to 1");
-        let too_many = with(Faults { slow: 0.75, dropped: 0.5, ..Faults::default() });
-        assert_eq!(
-            find_mistake(&too_many).unwrap(),
-            "the probabilities of faults add up to 1.25; at most 1 is possible"
-        );
-        let latency = Latency { median_ms: f64::NAN, ..Latency::default() };
-        assert!(find_mistake(&Simulation { latency, ..Simulation::default() }).is_some());
-        let tenths = Faults { slow: 0.7, dropped: 0.1, garbage: 0.2, ..Faults::default() };
-        assert_eq!(find_mistake(&with(tenths)), None);
+    fn the_first_token_of_a_stream_takes_its_own_time_with_the_same_spread() {
+        let latency = Latency { median_ms: 800.0, spread: 2.0, first_token_ms: Some(80.0), ..Latency::default() };
+        for fate in fates(&Simulation { latency, ..Simulation::default() }, 20) {
+            let ratio = fate.latency.as_secs_f64() / fate.first_token.as_secs_f64();
+            assert!((ratio - 10.0).abs() < 1e-3, "{ratio}");
+        }
+        let latency = Latency { first_token_ms: None, ..latency };
+        let fates = fates(&Simulation { latency, ..Simulation::default() }, 20);
+        assert!(fates.iter().all(|fate| fate.latency == fate.first_token));
     }
 }

@@ -5,26 +5,32 @@
 //! probability P) and `scripted` (answers from a [`Script`]); its embedding model is `lexical`. Latency and faults follow a
 //! [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run can be repeated.
 
+mod account;
 mod answer_body;
 mod api_error;
+mod arrivals;
+mod authors;
 mod base64;
-mod chat;
-mod chat_request;
 mod counters;
 mod delivery;
-mod embeddings;
+mod draft;
 mod faults;
+mod formats;
 mod lexical;
+mod limits;
 mod model;
-mod rate_window;
+mod rate_limit_headers;
 mod request_body;
 mod routes;
 mod script;
 mod seen;
 mod server;
 mod session;
+mod sliding_minute;
 mod tokens;
+mod trickle;
 
+pub use arrivals::{Arrivals, BusiestMinute};
 pub use counters::Counters;
 pub use lexical::{LEXICAL_DIMENSIONS, embed as lexical_embedding};
 pub use script::{Script, ScriptError};

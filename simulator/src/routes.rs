@@ -1,23 +1,25 @@
 //! What is served where.
 
-use std::sync::Mutex;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::{Method, Request, Response, StatusCode};
-use regatta_proto::Simulation;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use regatta_proto::{Clock, Digest, Simulation};
 
 use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, json_bytes, respond};
 use crate::counters::{Counters, Tally};
 use crate::delivery::Dropped;
+use crate::draft::Draft;
+use crate::formats::chat_request::ChatCall;
+use crate::formats::{Format, embeddings};
+use crate::limits::Limits;
 use crate::model::ModelList;
-use crate::rate_window::RateWindow;
 use crate::request_body::{self, NoBody};
 use crate::script::Script;
 use crate::seen::Seen;
-use crate::session::ServedSuite;
-use crate::{chat, embeddings};
+use crate::session::{ServedSuite, request_digest};
 
 const MODELS: &str = "/v1/models";
 const HEALTH: &str = "/healthz";
@@ -30,53 +32,82 @@ pub(crate) struct Endpoint {
     pub(crate) script: Option<Script>,
     /// Seconds since 1970 that every answer carries: the start of the endpoint, so that answers do not depend on when they are given.
     pub(crate) created: i64,
-    pub(crate) window: Option<Mutex<RateWindow>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
     pub(crate) seen: Seen,
     pub(crate) tally: Tally,
 }
 
 impl Endpoint {
-    pub(crate) fn new(simulation: Simulation, suites: Vec<ServedSuite>, script: Option<Script>, created: i64) -> Self {
+    pub(crate) fn new(
+        simulation: Simulation,
+        suites: Vec<ServedSuite>,
+        script: Option<Script>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
+            limits: Limits::new(&simulation),
             simulation,
             suites,
             script,
-            created,
-            window: simulation.requests_per_minute.map(|limit| Mutex::new(RateWindow::new(limit))),
+            created: clock.now().as_second(),
+            clock,
             seen: Seen::new(),
             tally: Tally::default(),
         }
     }
 
     /// Answers one request.
-    pub(crate) async fn serve(&self, request: Request<Incoming>) -> Result<Response<AnswerBody>, Dropped> {
+    pub(crate) async fn serve(self: &Arc<Self>, request: Request<Incoming>) -> Result<Response<AnswerBody>, Dropped> {
         let (head, body) = request.into_parts();
-        match (&head.method, head.uri.path()) {
-            (&Method::POST, route @ (chat::ROUTE | embeddings::ROUTE)) => match request_body::read(body).await {
-                Ok(body) if route == chat::ROUTE => self.chat(&head.headers, &body).await,
-                Ok(body) => self.embeddings(&head.headers, &body).await,
+        let path = head.uri.path();
+        match (&head.method, path, Format::at(path)) {
+            (&Method::POST, _, Some(format)) => match request_body::read(body).await {
+                Ok(body) => self.ask(format, &head.headers, &body).await,
                 Err(NoBody::Refused(refusal)) => Ok(self.refuse(refusal)),
                 Err(NoBody::Disconnected(error)) => {
                     tracing::debug!(%error, "a client of the simulated endpoint went away while it sent its request");
                     Err(Dropped)
                 }
             },
-            (&Method::GET, MODELS) => Ok(ok(json_bytes(&ModelList::new(self.script.is_some(), self.created)))),
-            (&Method::GET, HEALTH) => Ok(ok(Bytes::from_static(b"{\"status\":\"ok\"}"))),
-            (&Method::GET, COUNTERS) => Ok(ok(json_bytes(&self.counters()))),
-            (method, route @ (chat::ROUTE | embeddings::ROUTE | MODELS | HEALTH | COUNTERS)) => {
-                Ok(self.refuse(ApiError::wrong_method(format!("{route} does not take {method}"))))
+            (&Method::GET, MODELS, _) => Ok(ok(json_bytes(&ModelList::new(self.script.is_some(), self.created)))),
+            (&Method::GET, HEALTH, _) => Ok(ok(Bytes::from_static(b"{\"status\":\"ok\"}"))),
+            (&Method::GET, COUNTERS, _) => Ok(ok(json_bytes(&self.counters()))),
+            (method, MODELS | HEALTH | COUNTERS, _) | (method, _, Some(_)) => {
+                Ok(self.refuse(ApiError::wrong_method(format!("{path} does not take {method}"))))
             }
-            (method, path) => Ok(self.refuse(ApiError::unknown_route(format!(
+            (method, _, None) => Ok(self.refuse(ApiError::unknown_route(format!(
                 "there is no {method} {path}; a simulated endpoint has {}, {}, {MODELS}, {HEALTH} and {COUNTERS}",
-                chat::ROUTE,
-                embeddings::ROUTE
+                Format::Chat.route(),
+                Format::Embeddings.route()
             )))),
         }
     }
 
+    /// Answers one request to a model.
+    async fn ask(
+        self: &Arc<Self>,
+        format: Format,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Response<AnswerBody>, Dropped> {
+        let digest = request_digest(format.route(), headers, body);
+        match self.draft(format, headers, body, &digest) {
+            Ok(draft) => self.deliver(draft, &digest).await,
+            Err(refusal) => Ok(self.refuse(refusal)),
+        }
+    }
+
+    /// What could be answered to a request.
+    fn draft(&self, format: Format, headers: &HeaderMap, body: &[u8], digest: &Digest) -> Result<Draft, ApiError> {
+        match format {
+            Format::Chat => self.write(format, headers, ChatCall::parse(body)?, digest),
+            Format::Embeddings => embeddings::draft(body),
+        }
+    }
+
     pub(crate) fn counters(&self) -> Counters {
-        self.tally.snapshot(&self.suites)
+        self.tally.snapshot(&self.suites, self.limits.most_in_flight())
     }
 
     /// Answers with `refusal`, and counts it.

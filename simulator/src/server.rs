@@ -18,7 +18,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::counters::Counters;
-use crate::faults::find_mistake;
 use crate::routes::Endpoint;
 use crate::script::Script;
 use crate::session::ServedSuite;
@@ -35,13 +34,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Config {
     /// Where to listen; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Latency, limits and faults.
+    /// Latency, limits, faults, prices and batches.
     pub simulation: Simulation,
     /// Benchmarks whose items `oracle` and `noisy-P` answer, in the order in which unnamed requests are offered to them.
     pub suites: Vec<(BenchmarkName, Arc<dyn Suite>)>,
     /// Answers of the model `scripted`, which exists only with a script.
     pub script: Option<Script>,
-    /// Read once at the start, for the `created` of every answer.
+    /// Read at the start, for the `created` of every answer, and for whatever tells the time of day.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -78,10 +77,12 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
-    /// The simulation's numbers are impossible.
-    #[error("failed to simulate: {problem}")]
+    /// The simulation is impossible.
+    #[error("failed to simulate: {field} {problem}")]
     Simulation {
-        /// Field, value and what to do.
+        /// The setting at fault.
+        field: String,
+        /// What is wrong with it.
         problem: String,
     },
 }
@@ -101,12 +102,10 @@ impl SimulatedEndpoint {
     /// Starts serving on the current runtime.
     ///
     /// # Errors
-    /// When the address cannot be listened on, or the simulation's numbers are impossible.
+    /// When the address cannot be listened on, or the simulation is impossible.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let Config { listen, simulation, suites, script, clock } = config;
-        if let Some(problem) = find_mistake(&simulation) {
-            return Err(StartError::Simulation { problem });
-        }
+        simulation.check().map_err(|(field, problem)| StartError::Simulation { field, problem })?;
         let suites = suites.into_iter().map(serve_suite).collect();
         let cannot_listen = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => StartError::AddressInUse { address: listen },
@@ -114,7 +113,7 @@ impl SimulatedEndpoint {
         };
         let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
         let address = listener.local_addr().map_err(cannot_listen)?;
-        let endpoint = Arc::new(Endpoint::new(simulation, suites, script, clock.now().as_second()));
+        let endpoint = Arc::new(Endpoint::new(simulation, suites, script, clock));
         let tasks = TaskTracker::new();
         let stopped = CancellationToken::new();
         let stopping = stopped.child_token();

@@ -86,6 +86,44 @@ async fn an_error_may_hide_in_a_200() {
     assert_eq!(count_of(&harness, "error_in_200"), 1);
 }
 
+#[tokio::test]
+async fn an_overloaded_endpoint_says_so() {
+    let harness = Harness::start(faulty(Faults { overloaded: 1.0, ..Faults::default() })).await;
+    let answer = read(harness.ask("oracle", PLAIN)).await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.json()["error"]["type"], "server_error");
+    assert_eq!(count_of(&harness, "overloaded"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_loris_sends_a_byte_at_a_time_for_ever() {
+    let whole = {
+        let harness = Harness::start(config()).await;
+        read(harness.ask("oracle", PLAIN)).await.text
+    };
+    let harness = Harness::start(faulty(Faults { slow_loris: 1.0, ..Faults::default() })).await;
+    let mut answer = harness.ask("oracle", PLAIN).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    let mut received = Vec::new();
+    while received.len() < whole.len() + 50 {
+        received.extend(answer.chunk().await.unwrap().expect("the body came to an end"));
+    }
+    let (beginning, padding) = received.split_at(whole.len() - 1);
+    assert_eq!(beginning, &whole.as_bytes()[..whole.len() - 1]);
+    assert!(padding.iter().all(|byte| *byte == b' '));
+    let counters = harness.endpoint.counters();
+    assert_eq!((counters.faults["slow_loris"], counters.lost.output, counters.total_answered()), (1, 3, 0));
+}
+
+#[tokio::test]
+async fn faults_of_streams_do_not_befall_answers_that_are_not_streamed() {
+    let harness = Harness::start(faulty(Faults { stream_error: 0.5, stream_cut: 0.5, ..Faults::default() })).await;
+    for seed in 0..4 {
+        assert_eq!(read(harness.ask_by_header("oracle", PLAIN, seed)).await.content(), gold(PLAIN));
+    }
+    assert_eq!(count_of(&harness, "stream_error") + count_of(&harness, "stream_cut"), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_slow_first_byte_comes_late_and_then_the_whole_answer() {
     let harness = Harness::start(faulty(Faults { slow: 1.0, slow_ms: 90_000, ..Faults::default() })).await;
@@ -98,7 +136,7 @@ async fn a_slow_first_byte_comes_late_and_then_the_whole_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn latency_is_the_median_and_a_share_for_each_generated_token() {
-    let latency = Latency { median_ms: 2_000.0, spread: 1.0, per_token_ms: 100.0 };
+    let latency = Latency { median_ms: 2_000.0, spread: 1.0, per_token_ms: 100.0, ..Latency::default() };
     let harness = Harness::start(simulating(Simulation { latency, ..Simulation::default() })).await;
     let start = Instant::now();
     assert_eq!(read(harness.ask("oracle", PLAIN)).await.json()["usage"]["completion_tokens"], 3);

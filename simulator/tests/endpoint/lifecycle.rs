@@ -25,7 +25,7 @@ async fn an_impossible_simulation_does_not_start() {
     let faults = Faults { dropped: 1.5, ..Faults::default() };
     let config = Config { simulation: Simulation { faults, ..Simulation::default() }, ..config() };
     let error = SimulatedEndpoint::start(config).await.unwrap_err();
-    assert_eq!(error.to_string(), "failed to simulate: faults.dropped is 1.5; a probability is from 0 to 1");
+    assert_eq!(error.to_string(), "failed to simulate: faults.dropped must be a probability between 0 and 1, is 1.5");
 }
 
 #[tokio::test]

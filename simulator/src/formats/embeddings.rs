@@ -1,26 +1,21 @@
-//! Answers of the embedding model.
+//! OpenAI's embeddings.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
-use hyper::{HeaderMap, Response};
 use regatta_proto::Usage;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, json_bytes};
 use crate::base64;
-use crate::delivery::{Answer, Dropped};
+use crate::draft::{Content, Draft};
+use crate::formats::Format;
 use crate::lexical::{LEXICAL_DIMENSIONS, embed};
 use crate::model::check_embedding_model;
-use crate::routes::Endpoint;
-use crate::session::request_digest;
 use crate::tokens::count_tokens;
 
-/// Route of this module.
-pub(crate) const ROUTE: &str = "/v1/embeddings";
 /// OpenAI's own limit.
 const MAX_TEXTS: usize = 2048;
 
@@ -34,11 +29,14 @@ struct WireCall<'a> {
     dimensions: Option<usize>,
 }
 
-#[derive(Deserialize, Default, Clone, Copy)]
+/// How vectors are written.
+#[derive(Debug, Deserialize, Default, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
-enum Encoding {
+pub(crate) enum Encoding {
+    /// As numbers.
     #[default]
     Float,
+    /// As base64 of their little-endian bytes.
     Base64,
 }
 
@@ -73,16 +71,32 @@ struct WireUsage {
     total_tokens: u64,
 }
 
-impl Endpoint {
-    /// Answers one request for embeddings.
-    pub(crate) async fn embeddings(&self, headers: &HeaderMap, body: &Bytes) -> Result<Response<AnswerBody>, Dropped> {
-        let call = match WireCall::parse(body) {
-            Ok(call) => call,
-            Err(refusal) => return Ok(self.refuse(refusal)),
-        };
-        let digest = request_digest(ROUTE, headers, body);
-        self.deliver(&call.model, &digest, |_| call.answer()).await
-    }
+/// What is answered to the request `body`.
+pub(crate) fn draft(body: &[u8]) -> Result<Draft, ApiError> {
+    let WireCall { model, input: Texts(texts), encoding_format: encoding, .. } = WireCall::parse(body)?;
+    let input = texts.iter().map(|text| count_tokens(text)).sum();
+    Ok(Draft {
+        format: Format::Embeddings,
+        model: model.into_owned(),
+        usage: Usage { input, ..Usage::default() },
+        item: None,
+        content: Content::Vectors { texts, encoding },
+    })
+}
+
+/// The whole answer.
+pub(crate) fn list(draft: &Draft, texts: &[String], encoding: Encoding) -> Bytes {
+    let entry = |(index, text): (usize, &String)| Entry {
+        object: "embedding",
+        index,
+        embedding: Vector::new(&embed(text), encoding),
+    };
+    json_bytes(&EmbeddingList {
+        object: "list",
+        data: texts.iter().enumerate().map(entry).collect(),
+        model: &draft.model,
+        usage: WireUsage { prompt_tokens: draft.usage.input, total_tokens: draft.usage.input },
+    })
 }
 
 impl<'a> WireCall<'a> {
@@ -100,23 +114,6 @@ impl<'a> WireCall<'a> {
             return Err(ApiError::bad_request(Some("input"), message));
         }
         Ok(call)
-    }
-
-    fn answer(&self) -> Answer {
-        let texts = &self.input.0;
-        let input = texts.iter().map(|text| count_tokens(text)).sum();
-        let entry = |(index, text): (usize, &String)| Entry {
-            object: "embedding",
-            index,
-            embedding: Vector::new(&embed(text), self.encoding_format),
-        };
-        let body = json_bytes(&EmbeddingList {
-            object: "list",
-            data: texts.iter().enumerate().map(entry).collect(),
-            model: &self.model,
-            usage: WireUsage { prompt_tokens: input, total_tokens: input },
-        });
-        Answer { body, usage: Usage { input, ..Usage::default() }, item: None }
     }
 }
 

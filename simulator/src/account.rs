@@ -1,0 +1,57 @@
+//! One admitted request until it is over.
+
+use std::sync::Arc;
+
+use regatta_proto::Usage;
+
+use crate::counters::AnsweredItem;
+use crate::routes::Endpoint;
+
+/// Holds a request's place and sees to it that the request is counted once: as delivered, as lost, as one that got no answer, or,
+/// when it is dropped before any of that, as abandoned by its client.
+pub(crate) struct Account {
+    endpoint: Arc<Endpoint>,
+    model: String,
+    item: Option<AnsweredItem>,
+    /// What was generated so far, to be billed whether anybody reads it or not.
+    generated: Usage,
+    is_open: bool,
+}
+
+impl Account {
+    /// Of a request that [`crate::limits::Limits`] admitted.
+    pub(crate) fn open(endpoint: Arc<Endpoint>, model: String, item: Option<AnsweredItem>) -> Self {
+        Self { endpoint, model, item, generated: Usage::default(), is_open: true }
+    }
+
+    /// The model has written its answer.
+    pub(crate) fn generated(&mut self, usage: Usage) {
+        self.generated = usage;
+    }
+
+    /// The whole answer was sent.
+    pub(crate) fn delivered(mut self) {
+        self.is_open = false;
+        self.endpoint.tally.answered(&self.model, self.generated, self.item);
+    }
+
+    /// The answer does not reach its client whole.
+    pub(crate) fn lost(mut self) {
+        self.is_open = false;
+        self.endpoint.tally.lost(self.generated);
+    }
+
+    /// There was no answer, and nothing to bill.
+    pub(crate) fn failed(mut self) {
+        self.is_open = false;
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.endpoint.tally.abandoned(self.generated);
+        }
+        self.endpoint.limits.leave();
+    }
+}

@@ -1,0 +1,99 @@
+//! Who writes the answer to a chat.
+
+use hyper::HeaderMap;
+use regatta_benchmarks::Persona;
+use regatta_proto::{ChatRequest, Digest, Usage};
+
+use crate::api_error::ApiError;
+use crate::draft::{Content, Draft};
+use crate::formats::Format;
+use crate::formats::chat_request::ChatCall;
+use crate::model::ChatModel;
+use crate::routes::Endpoint;
+use crate::session::{Session, SessionHeaders};
+use crate::tokens::{count_tokens, cut};
+
+/// Where the text of an answer comes from.
+enum Author<'a> {
+    Suite(Session, Persona),
+    Script(Option<Session>, &'a str),
+}
+
+impl Endpoint {
+    /// What the model of `call` answers.
+    pub(crate) fn write(
+        &self,
+        format: Format,
+        headers: &HeaderMap,
+        call: ChatCall<'_>,
+        digest: &Digest,
+    ) -> Result<Draft, ApiError> {
+        let author = self.author(headers, &call, digest)?;
+        let ChatCall { model, request } = call;
+        let (mut text, session) = match author {
+            Author::Suite(session, persona) => {
+                let suite = &self.suites[session.suite].suite;
+                let text = suite.simulate(session.item, &session.setting, persona, session.seed, &request);
+                (text, Some(session))
+            }
+            Author::Script(session, reply) => (reply.to_owned(), session),
+        };
+        let (kept, finish) = cut(&text, request.sampling.max_tokens);
+        text.truncate(kept.len());
+        let input = prompt_tokens(&request);
+        Ok(Draft {
+            format,
+            model: model.into_owned(),
+            usage: Usage { input, cached_input: self.cached(input), output: count_tokens(&text), ..Usage::default() },
+            item: session.map(|session| (session.suite, session.item)),
+            content: Content::Text { text, finish },
+        })
+    }
+
+    fn author(&self, headers: &HeaderMap, call: &ChatCall<'_>, digest: &Digest) -> Result<Author<'_>, ApiError> {
+        let model = ChatModel::named(&call.model)?;
+        let headers = SessionHeaders::read(headers)?;
+        let session = headers.find(&self.suites, &call.request, digest);
+        match model {
+            ChatModel::Simulated(persona) => session?.map(|session| Author::Suite(session, persona)).ok_or_else(|| {
+                ApiError::bad_request(
+                    Some("messages"),
+                    "no item of the served benchmarks recognises these messages; send the headers x-regatta-benchmark and \
+                     x-regatta-item, or the benchmark's own prompts",
+                )
+            }),
+            ChatModel::Scripted => {
+                let Some(script) = &self.script else {
+                    let message = "this endpoint was started without a script; start it with one to ask `scripted`";
+                    return Err(ApiError::unknown_model(message));
+                };
+                // A script may speak of items that no served benchmark has.
+                let session = session.ok().flatten();
+                let recognised =
+                    session.as_ref().map(|session| self.suites[session.suite].suite.items()[session.item.0 as usize].id.as_str());
+                let item = headers.item.as_deref().or(recognised);
+                match script.reply(item, headers.trial, &call.request) {
+                    Some(reply) => Ok(Author::Script(session, reply)),
+                    None => Err(ApiError::bad_request(
+                        Some("messages"),
+                        format!(
+                            "no rule of the script applies to item {:?}, trial {}; add a rule, or one without `match` at the end",
+                            item.unwrap_or("(unknown)"),
+                            headers.trial
+                        ),
+                    )),
+                }
+            }
+        }
+    }
+
+    /// How many of `input` prompt tokens come from the cache.
+    fn cached(&self, input: u64) -> u64 {
+        // Token counts are far below 2^53, so the product is exact enough to be rounded down.
+        (input as f64 * self.simulation.cached_fraction) as u64
+    }
+}
+
+fn prompt_tokens(request: &ChatRequest) -> u64 {
+    request.messages.iter().map(|message| count_tokens(&message.content)).sum()
+}

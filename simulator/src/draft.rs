@@ -1,0 +1,46 @@
+//! An answer that could be given, before it is known whether and as what it is delivered.
+
+use bytes::Bytes;
+use regatta_proto::{Finish, Usage};
+
+use crate::counters::AnsweredItem;
+use crate::formats::embeddings::Encoding;
+use crate::formats::{Format, chat, embeddings};
+
+/// What a model answers, without what depends on the delivery.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) format: Format,
+    pub(crate) model: String,
+    pub(crate) usage: Usage,
+    pub(crate) item: Option<AnsweredItem>,
+    pub(crate) content: Content,
+}
+
+/// What it says.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// Of a chat.
+    Text { text: String, finish: Finish },
+    /// Texts to embed.
+    Vectors { texts: Vec<String>, encoding: Encoding },
+}
+
+/// What the delivery adds to a draft.
+#[derive(Debug, Clone)]
+pub(crate) struct Stamp {
+    /// Unique for each sending of each request, without the format's prefix.
+    pub(crate) id: String,
+    /// Seconds since 1970.
+    pub(crate) created: i64,
+}
+
+impl Draft {
+    /// The whole answer, as JSON.
+    pub(crate) fn whole(&self, stamp: &Stamp) -> Bytes {
+        match &self.content {
+            Content::Text { text, finish } => chat::completion(self, text, *finish, stamp),
+            Content::Vectors { texts, encoding } => embeddings::list(self, texts, *encoding),
+        }
+    }
+}
