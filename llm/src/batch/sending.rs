@@ -1,0 +1,261 @@
+//! HTTP to a batch API: every exchange bounded, every trouble classified, and what is harmless to repeat repeated.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use regatta_proto::{ErrorClass, Retries, Timeouts};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Body, Method, Request, Response, Url};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::errors::{Failure, rule};
+use crate::http::HttpClient;
+use crate::retry::Schedule;
+use crate::transport::Answer;
+
+/// Longest answer that is not a file of results, in bytes: a page of a list of batches.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// Longest line of results, in bytes: one answer of a model.
+const LINE_BYTES_MAX: usize = 64 << 20;
+/// Longest file of results, in bytes: ten times what may go up.
+const RESULTS_BYTES_MAX: u64 = 2 << 30;
+/// Least time for sending a batch's lines, or for reading its results: files of hundreds of megabytes.
+pub(super) const TRANSFER: Duration = Duration::from_secs(15 * 60);
+
+/// One batch API.
+pub(super) struct Sending {
+    /// The endpoint, as live calls use it.
+    pub(super) http: HttpClient,
+    pub(super) timeouts: Timeouts,
+    pub(super) retries: Retries,
+    /// Of the jitter between tries.
+    pub(super) seed: u64,
+    pub(super) calls: AtomicU64,
+}
+
+/// What is sent by `POST`: a body in pieces, so that hundreds of megabytes are not copied together first.
+#[derive(Debug, Clone)]
+pub(super) struct Payload {
+    pub(super) content_type: String,
+    pub(super) pieces: Vec<Bytes>,
+}
+
+/// An exchange that failed.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    pub(super) failure: Failure,
+    /// The endpoint may have done all the same what it was asked to.
+    pub(super) may_be_done: bool,
+}
+
+impl Payload {
+    pub(super) fn json(body: impl Into<Bytes>) -> Self {
+        Self { content_type: "application/json".to_owned(), pieces: vec![body.into()] }
+    }
+
+    fn bytes(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum()
+    }
+}
+
+impl Sending {
+    /// A classified sentence about an answer that does not say what it should.
+    pub(super) fn unreadable(&self, what: &str, error: &serde_json::Error) -> Failure {
+        self.failure(ErrorClass::BadResponse, &format!("{what} cannot be read: {error}"))
+    }
+
+    /// Gets `path`, more than once if need be, and reads the answer.
+    pub(super) async fn get<T>(
+        &self,
+        path: &str,
+        what: &str,
+        read: impl Fn(&[u8]) -> Result<T, serde_json::Error>,
+    ) -> Result<T, Failure> {
+        let once = || async {
+            let answer = self.exchange(Method::GET, path, None).await?;
+            read(&answer).map_err(|error| self.unreadable(what, &error).into())
+        };
+        self.repeated(&CancellationToken::new(), once).await.map_err(|trouble| trouble.failure)
+    }
+
+    /// Posts to `path`, once.
+    pub(super) async fn post(&self, path: &str, payload: &Payload) -> Result<Bytes, Trouble> {
+        self.exchange(Method::POST, path, Some(payload)).await
+    }
+
+    /// Runs `once` until it succeeds, as often as the retries of the endpoint allow. Not for what must not happen twice. When
+    /// `hurry` fires, there are no pauses any more.
+    pub(super) async fn repeated<T, Fut>(&self, hurry: &CancellationToken, once: impl Fn() -> Fut) -> Result<T, Trouble>
+    where
+        Fut: Future<Output = Result<T, Trouble>>,
+    {
+        let mut schedule = None;
+        let mut spent = Duration::ZERO;
+        loop {
+            let begun = Instant::now();
+            let trouble = match once().await {
+                Ok(done) => return Ok(done),
+                Err(trouble) => trouble,
+            };
+            spent += begun.elapsed();
+            let failure = &trouble.failure;
+            let was_refused = failure.class == ErrorClass::RateLimited;
+            let schedule = schedule.get_or_insert_with(|| Schedule::new(self.retries, self.next_seed()));
+            let delay = schedule.next_delay(spent, was_refused, failure.retry_after);
+            let Some(delay) = delay.filter(|_| rule(failure.class).retried) else { return Err(trouble) };
+            tracing::debug!(detail = failure.detail, "a batch API did not answer as it should, trying again");
+            spent += delay;
+            hurry.run_until_cancelled(sleep(delay)).await;
+        }
+    }
+
+    /// Gets the file at `path` and gives each of its lines to `on_line`, in order, holding no more than one of them; `on_line` says
+    /// whether it wants another. When the file breaks off it is read again from its beginning.
+    pub(super) async fn lines(&self, path: &str, on_line: &mut (dyn FnMut(&HeaderMap, &[u8]) -> bool + Send)) -> Result<(), Failure> {
+        let on_line = tokio::sync::Mutex::new(on_line);
+        let once = || async { self.lines_once(path, &mut **on_line.lock().await).await.map_err(Trouble::from) };
+        self.repeated(&CancellationToken::new(), once).await.map_err(|trouble| trouble.failure)
+    }
+
+    async fn lines_once(
+        &self,
+        path: &str,
+        on_line: &mut (dyn FnMut(&HeaderMap, &[u8]) -> bool + Send),
+    ) -> Result<(), Failure> {
+        let end = Instant::now() + self.transfer();
+        let mut response = self.begin(self.request(Method::GET, path, None)?, end).await.map_err(|it| it.failure)?;
+        let headers = response.headers().clone();
+        let pause = Duration::from_millis(self.timeouts.first_byte_ms);
+        let (mut rest, mut read) = (BytesMut::new(), 0_u64);
+        loop {
+            let chunk = match timeout_at(end, timeout(pause, response.chunk())).await {
+                Ok(Ok(Ok(Some(chunk)))) => chunk,
+                Ok(Ok(Ok(None))) => break,
+                Ok(Ok(Err(error))) => return Err(self.failure(ErrorClass::BadResponse, &format!("the results broke off: {}", self.http.transport().explain(&error)))),
+                Ok(Err(_)) | Err(_) => return Err(self.failure(ErrorClass::Timeout, "results did not come in time")),
+            };
+            read += chunk.len() as u64;
+            // What is held already holds no line feed.
+            let mut seen = rest.len();
+            rest.extend_from_slice(&chunk);
+            while let Some(end) = rest[seen..].iter().position(|byte| *byte == b'\n') {
+                let line = rest.split_to(seen + end + 1);
+                seen = 0;
+                if !is_blank(&line) && !on_line(&headers, &line) {
+                    return Ok(());
+                }
+            }
+            if rest.len() > LINE_BYTES_MAX || read > RESULTS_BYTES_MAX {
+                return Err(self.failure(ErrorClass::BadRequest, "the results are too large to be read"));
+            }
+        }
+        if !is_blank(&rest) {
+            on_line(&headers, &rest);
+        }
+        Ok(())
+    }
+
+    /// One request and its whole answer, if that is a success.
+    async fn exchange(&self, method: Method, path: &str, payload: Option<&Payload>) -> Result<Bytes, Trouble> {
+        let transfers = payload.is_some_and(|payload| payload.bytes() > ANSWER_BYTES_MAX);
+        let total = Duration::from_millis(self.timeouts.total_ms);
+        let end = Instant::now() + if transfers { self.transfer() } else { total };
+        let may_be_done = method == Method::POST;
+        let request = self.request(method, path, payload)?;
+        let response = self.begin(request, end).await?;
+        match timeout_at(end, self.body(response)).await {
+            Ok(Ok(body)) => Ok(body),
+            Ok(Err(detail)) => Err(Trouble { failure: self.failure(ErrorClass::BadResponse, &detail), may_be_done }),
+            Err(_) => Err(Trouble { failure: self.failure(ErrorClass::Timeout, "the answer was not complete in time"), may_be_done }),
+        }
+    }
+
+    fn request(&self, method: Method, path: &str, payload: Option<&Payload>) -> Result<Request, Failure> {
+        let address = format!("{}{path}", self.http.base());
+        let url = Url::parse(&address)
+            .map_err(|error| self.failure(ErrorClass::BadRequest, &format!("{address} is no address: {error}")))?;
+        let mut request = Request::new(method, url);
+        request.headers_mut().clone_from(self.http.transport().headers());
+        request.headers_mut().extend(self.http.headers().clone());
+        if let Some(payload) = payload {
+            if let Ok(value) = HeaderValue::try_from(&payload.content_type) {
+                request.headers_mut().insert(CONTENT_TYPE, value);
+            }
+            // Told, because not every server takes a body whose length it does not know.
+            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(payload.bytes()));
+            let pieces: Vec<Result<Bytes, Infallible>> = payload.pieces.iter().cloned().map(Ok).collect();
+            *request.body_mut() = Some(Body::wrap_stream(stream::iter(pieces)));
+        }
+        Ok(request)
+    }
+
+    /// Sends a request and waits for an answer that is a success to begin.
+    async fn begin(&self, request: Request, end: Instant) -> Result<Response, Trouble> {
+        let may_be_done = request.method() == Method::POST;
+        let response = match timeout_at(end, self.http.transport().client().execute(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
+                let class = if error.is_timeout() { ErrorClass::Timeout } else { ErrorClass::Connection };
+                let failure = self.failure(class, &self.http.transport().explain(&error));
+                return Err(Trouble { failure, may_be_done: may_be_done && !error.is_connect() });
+            }
+            Err(_) => return Err(Trouble { failure: self.failure(ErrorClass::Timeout, "no answer began in time"), may_be_done }),
+        };
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let headers = response.headers().clone();
+        // The status says enough when the body cannot be had.
+        let body = timeout_at(end, self.body(response)).await.ok().and_then(Result::ok).unwrap_or_default();
+        let answer = Answer { status: status.as_u16(), headers, body };
+        let failure = self.http.format().answer(&answer, &self.http.context()).err().unwrap_or_else(|| {
+            self.failure(ErrorClass::BadResponse, &format!("an answer of status {status} that reads like a success"))
+        });
+        // A gateway that gives up says nothing about what is behind it.
+        let is_clear = status.is_client_error() && !matches!(status.as_u16(), 408 | 409);
+        Err(Trouble { failure, may_be_done: may_be_done && !is_clear })
+    }
+
+    /// A whole body, or a sentence about what is wrong with it.
+    async fn body(&self, mut response: Response) -> Result<Bytes, String> {
+        let mut body = BytesMut::new();
+        loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) if body.len() + chunk.len() > ANSWER_BYTES_MAX => {
+                    return Err(format!("the answer is larger than {ANSWER_BYTES_MAX} bytes"));
+                }
+                Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+                Ok(None) => return Ok(body.freeze()),
+                Err(error) => return Err(format!("the answer broke off: {}", self.http.transport().explain(&error))),
+            }
+        }
+    }
+
+    fn transfer(&self) -> Duration {
+        Duration::from_millis(self.timeouts.total_ms).max(TRANSFER)
+    }
+
+    /// A failure of an exchange, which bills nothing itself.
+    pub(super) fn failure(&self, class: ErrorClass, detail: &str) -> Failure {
+        Failure { maybe_billed: false, ..Failure::unanswered(class, self.http.context().secret.detail(detail)) }
+    }
+
+    fn next_seed(&self) -> u64 {
+        self.seed ^ self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self { failure, may_be_done: false }
+    }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}

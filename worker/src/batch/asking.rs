@@ -1,0 +1,82 @@
+//! What sessions ask next: a pure function of their jobs, so it is worked out again at each step rather than carried along.
+
+use regatta_benchmarks::{Item, Step, Suite};
+use regatta_catalog::Sweep;
+use regatta_llm::{BatchCall, SessionTag};
+use regatta_proto::{BatchJob, Cell, ChatRequest, ModelSpec, Role, SessionJob, SessionSeed};
+
+use crate::session::override_sampling;
+
+/// Sessions worked out without giving others a turn.
+const SESSIONS_A_TURN: usize = 64;
+
+/// What a session does next.
+pub(super) enum Next<'a> {
+    /// It asks this.
+    Ask(Box<Asked<'a>>),
+    /// Nothing; it is over.
+    Done,
+    /// The sweep has no such session.
+    Misfit,
+}
+
+/// A call that a session asks for.
+pub(super) struct Asked<'a> {
+    pub(super) cell: &'a Cell,
+    pub(super) suite: &'a dyn Suite,
+    pub(super) request: ChatRequest,
+    item: &'a Item,
+    seed: SessionSeed,
+    role: Role,
+    model: Option<&'a ModelSpec>,
+    attempt: u32,
+}
+
+impl Asked<'_> {
+    pub(super) fn call(&self) -> BatchCall<'_> {
+        BatchCall {
+            model: &self.cell.model.model,
+            role: self.role,
+            attempt: self.attempt,
+            request: &self.request,
+            price: self.model.and_then(|model| model.price.as_ref()),
+            session: SessionTag {
+                benchmark: &self.cell.benchmark,
+                setting: &self.cell.setting,
+                item: &self.item.id,
+                trial: self.cell.trial,
+                seed: self.seed,
+            },
+        }
+    }
+}
+
+/// What the session of `job` does next.
+pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
+    let key = &job.key;
+    let found = sweep.cell(key.cell).and_then(|cell| Some((cell, sweep.suite(cell)?, sweep.item(cell, key.item)?)));
+    let Some((cell, suite, item)) = found else { return Next::Misfit };
+    let Step::Ask(role, mut request) = suite.next(key.item, &cell.setting, &job.transcript) else { return Next::Done };
+    let model = sweep.lock.model(&cell.model);
+    if let Some(model) = model {
+        override_sampling(&mut request, model);
+    }
+    let seed = sweep.seed(cell, item);
+    Next::Ask(Box::new(Asked { cell, suite: suite.as_ref(), request, item, seed, role, model, attempt: job.attempt }))
+}
+
+/// What the sessions of a batch ask, in their order. `None` when one of them asks nothing: then it is no batch that was gathered for
+/// this sweep.
+pub(super) async fn all<'a>(sweep: &'a Sweep, job: &BatchJob) -> Option<Vec<Asked<'a>>> {
+    let mut all = Vec::with_capacity(job.sessions.len());
+    for (position, session) in job.sessions.iter().enumerate() {
+        if position % SESSIONS_A_TURN == SESSIONS_A_TURN - 1 {
+            tokio::task::yield_now().await;
+        }
+        match next(sweep, session) {
+            Next::Ask(asked) => all.push(*asked),
+            Next::Done | Next::Misfit => return None,
+        }
+    }
+    Some(all)
+}

@@ -1,0 +1,172 @@
+//! From what came of a batch's lines to reports, and to sessions that go on.
+
+use jiff::Timestamp;
+use regatta_benchmarks::{Step as Asking, Suite};
+use regatta_llm::{Collected, rule};
+use regatta_proto::{
+    Attempt, AttemptId, BatchJob, Call, CostSum, Event, FailedCall, Outcome, OpenAttempt, Progress, Report, SessionJob,
+    SessionOutcome, Setting, Transcript, Try, Usage,
+};
+
+use super::BatchLane;
+use super::asking::Asked;
+use super::following::Step;
+
+/// Attempts told in one report.
+const OPEN_A_REPORT: usize = 1_000;
+
+/// The sessions of a batch on their way out of it.
+pub(super) struct Results<'a> {
+    lane: &'a BatchLane,
+    job: &'a BatchJob,
+}
+
+impl<'a> Results<'a> {
+    pub(super) const fn of(lane: &'a BatchLane, job: &'a BatchJob) -> Self {
+        Self { lane, job }
+    }
+
+    /// Each session goes on with what came of its line.
+    pub(super) fn collected(&self, collected: Collected, asked: &[Asked<'_>], tries_max: u32) -> Step {
+        let ended_at = collected.ended_at.unwrap_or_else(|| self.lane.shared.clock.now());
+        self.each(ended_at, collected.calls, asked, tries_max)
+    }
+
+    /// Each session goes on with its line having failed.
+    pub(super) fn failed(&self, asked: &[Asked<'_>], trouble: &dyn Fn(usize) -> Try, tries_max: u32) -> Step {
+        let failed = asked.iter().zip(&self.job.sessions).enumerate().map(|(position, (asked, session))| {
+            let call = asked.call();
+            let tries = vec![trouble(position)];
+            Err(FailedCall { role: call.role, attempt: session.attempt, model: self.job.model.clone(), tries })
+        });
+        self.each(self.lane.shared.clock.now(), failed.collect(), asked, tries_max)
+    }
+
+    /// Each session is over.
+    pub(super) fn concluded(&self, outcome: impl Fn(usize) -> Outcome) -> Step {
+        let now = self.lane.shared.clock.now();
+        let ends = self.job.sessions.iter().enumerate().map(|(position, session)| {
+            let ended = SessionEnd { outcome: outcome(position), transcript: session.transcript.clone() };
+            (position, session, Ok(ended))
+        });
+        self.reported(now, ends.collect())
+    }
+
+    fn each(
+        &self,
+        ended_at: Timestamp,
+        calls: Vec<Result<Call, FailedCall>>,
+        asked: &[Asked<'_>],
+        tries_max: u32,
+    ) -> Step {
+        let ends = self.job.sessions.iter().zip(calls).zip(asked).enumerate().map(|(position, ((session, call), asked))| {
+            let end = go_on(asked.suite, &asked.cell.setting, session, call, tries_max);
+            (position, session, end)
+        });
+        self.reported(ended_at, ends.collect())
+    }
+
+    fn reported(&self, ended_at: Timestamp, ends: Vec<(usize, &SessionJob, Result<SessionEnd, Transcript>)>) -> Step {
+        let sessions = &self.lane.shared.metrics.sessions;
+        let (mut reports, mut jobs) = (Vec::with_capacity(ends.len()), Vec::new());
+        for (position, session, end) in ends {
+            let Some(id) = attempt_id(self.job, position) else { continue };
+            let attempt = Attempt {
+                id,
+                number: session.attempt,
+                worker: self.lane.shared.attempts.worker().clone(),
+                started_at: self.job.intended_at,
+                ended_at: ended_at.max(self.job.intended_at),
+            };
+            let SessionJob { key, lock, .. } = session.clone();
+            match end {
+                Ok(SessionEnd { outcome, transcript }) => {
+                    sessions.with_label_values(&[outcome.as_str()]).inc();
+                    reports.push(Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript })));
+                }
+                Err(transcript) => {
+                    sessions.with_label_values(&["handed_over"]).inc();
+                    let (usage, cost) = transcript.spent_by(session.attempt);
+                    reports.push(Report::HandedOver { key: key.clone(), attempt, usage, cost });
+                    jobs.push(SessionJob { key, lock, attempt: session.attempt.saturating_add(1), transcript });
+                }
+            }
+        }
+        Step::Over(reports, jobs)
+    }
+}
+
+/// How a session ended.
+#[derive(Debug, PartialEq)]
+pub(super) struct SessionEnd {
+    outcome: Outcome,
+    transcript: Transcript,
+}
+
+/// What becomes of a session whose line came to `call`: its end, or the transcript with which it goes on. Of tries at one call, those in
+/// earlier batches count: there are at most `tries_max`.
+fn go_on(
+    suite: &dyn Suite,
+    setting: &Setting,
+    session: &SessionJob,
+    call: Result<Call, FailedCall>,
+    tries_max: u32,
+) -> Result<SessionEnd, Transcript> {
+    let mut transcript = session.transcript.clone();
+    let failed = match call {
+        Ok(call) => {
+            transcript.events.push(Event::Call(Box::new(call)));
+            return match suite.next(session.key.item, setting, &transcript) {
+                Asking::Done => Ok(SessionEnd { outcome: Outcome::Measured, transcript }),
+                Asking::Ask(..) => Err(transcript),
+            };
+        }
+        Err(failed) => failed,
+    };
+    let class = failed.tries.last().map(|last| last.class);
+    transcript.events.push(Event::Failed(failed));
+    let may_try_again = failed_before(&transcript) < tries_max;
+    if may_try_again && class.is_some_and(|class| rule(class).retried) {
+        return Err(transcript);
+    }
+    let internal = Outcome::NotMeasured { cause: regatta_proto::Cause::Internal };
+    Ok(SessionEnd { outcome: class.map_or(internal, Outcome::of_failure), transcript })
+}
+
+/// Tries at the call that comes next which have failed.
+pub(super) fn failed_before(transcript: &Transcript) -> u32 {
+    let failed = transcript.events.iter().rev().map_while(|event| match event {
+        Event::Failed(failed) => Some(failed.tries.len()),
+        _ => None,
+    });
+    u32::try_from(failed.sum::<usize>()).unwrap_or(u32::MAX)
+}
+
+/// The attempts that a batch at its provider is, with what each may cost, so that their money is known should nobody ever collect it.
+pub(super) fn opened(lane: &BatchLane, job: &BatchJob, asked: &[Asked<'_>]) -> Vec<Report> {
+    let open: Vec<OpenAttempt> = job
+        .sessions
+        .iter()
+        .zip(asked)
+        .enumerate()
+        .filter_map(|(position, (session, asked))| {
+            Some(OpenAttempt {
+                key: session.key.clone(),
+                id: attempt_id(job, position)?,
+                number: session.attempt,
+                started_at: job.intended_at,
+                usage: Usage::default(),
+                cost: CostSum::default(),
+                in_flight_at_most: asked.call().at_most(),
+            })
+        })
+        .collect();
+    let worker = lane.shared.attempts.worker();
+    open.chunks(OPEN_A_REPORT).map(|open| Report::Progress(Progress { worker: worker.clone(), open: open.to_vec() })).collect()
+}
+
+/// The id of the attempt that a line is: that of the line itself.
+fn attempt_id(job: &BatchJob, position: usize) -> Option<AttemptId> {
+    let id = AttemptId::new(format!("{}-{position}", job.id));
+    id.map_err(|error| tracing::error!(%error, batch = job.id, "failed to name an attempt")).ok()
+}

@@ -1,0 +1,157 @@
+//! Gathers sessions into batches, and publishes each as an intent before it lets go of their deliveries.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use regatta_backends::{Queue, QueueError};
+use regatta_proto::{BatchJob, Digest, IdError, Job, ModelRef, SessionJob};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::outbox::Held;
+use crate::worker::Shared;
+
+/// Bytes that the prompts of a batch may have: with what JSON adds, within what both providers take, and in a worker's memory.
+const PROMPT_BYTES_MAX: u64 = 64 << 20;
+/// Digits of a batch's id. With the position of a line they are its custom id, for which Anthropic leaves 64 characters.
+const ID_DIGITS: usize = 20;
+
+/// A session that waits for its batch.
+pub(super) struct Gathered {
+    pub(super) model: ModelRef,
+    /// Bytes of its prompt.
+    pub(super) bytes: u64,
+    /// With the number of this attempt.
+    pub(super) job: SessionJob,
+    pub(super) receipt: Held,
+}
+
+/// Gathers for one queue.
+pub(super) struct Gatherer {
+    pub(super) queue: Queue,
+    pub(super) name: String,
+    pub(super) requests_max: usize,
+    /// A batch is closed when no further session has come for this long.
+    pub(super) pause: Duration,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// Sessions of one model. Providers want one model a batch, and prices are a model's.
+struct Group {
+    jobs: Vec<SessionJob>,
+    receipts: Vec<Held>,
+    bytes: u64,
+    first: Instant,
+    last: Instant,
+}
+
+impl Gatherer {
+    /// Gathers until all senders are gone. Once `stop` has fired nothing is waited for any more.
+    pub(super) async fn run(self, mut incoming: mpsc::Receiver<Gathered>, stop: CancellationToken) {
+        let mut groups: BTreeMap<(Digest, ModelRef), Group> = BTreeMap::new();
+        loop {
+            let due = groups.values().map(|group| self.due(group)).min();
+            tokio::select! {
+                biased;
+                gathered = incoming.recv() => match gathered {
+                    Some(gathered) => self.add(&mut groups, gathered).await,
+                    None => break,
+                },
+                () = stop.cancelled(), if due.is_some() => self.publish_those(&mut groups, |_| true).await,
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    let now = Instant::now();
+                    self.publish_those(&mut groups, |group| self.due(group) <= now).await;
+                }
+            }
+        }
+        self.publish_those(&mut groups, |_| true).await;
+    }
+
+    /// When the batch is closed at the latest: deliveries must not be held for as long as the broker allows only because sessions
+    /// keep dribbling in.
+    fn due(&self, group: &Group) -> Instant {
+        (group.last + self.pause).min(group.first + self.shared.hand_over_after / 4)
+    }
+
+    async fn add(&self, groups: &mut BTreeMap<(Digest, ModelRef), Group>, gathered: Gathered) {
+        let Gathered { model, bytes, job, receipt } = gathered;
+        let key = (job.lock, model);
+        if groups.get(&key).is_some_and(|group| group.bytes + bytes > PROMPT_BYTES_MAX) {
+            self.publish_group(groups, &key).await;
+        }
+        let now = Instant::now();
+        let empty = || Group { jobs: Vec::new(), receipts: Vec::new(), bytes: 0, first: now, last: now };
+        let group = groups.entry(key.clone()).or_insert_with(empty);
+        group.jobs.push(job);
+        group.receipts.push(receipt);
+        group.bytes += bytes;
+        group.last = now;
+        if group.jobs.len() >= self.requests_max {
+            self.publish_group(groups, &key).await;
+        }
+    }
+
+    async fn publish_those(&self, groups: &mut BTreeMap<(Digest, ModelRef), Group>, which: impl Fn(&Group) -> bool) {
+        let keys: Vec<_> = groups.iter().filter(|(_, group)| which(group)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            self.publish_group(groups, &key).await;
+        }
+    }
+
+    async fn publish_group(&self, groups: &mut BTreeMap<(Digest, ModelRef), Group>, key: &(Digest, ModelRef)) {
+        let Some(group) = groups.remove(key) else { return };
+        let mut waiting = vec![(group.jobs, group.receipts)];
+        while let Some((mut jobs, mut receipts)) = waiting.pop() {
+            match self.publish(key, &jobs).await {
+                Ok(()) => {
+                    self.shared.metrics.batches.with_label_values(&["gathered"]).inc();
+                    Held::ack_all(receipts).await;
+                }
+                // Continued sessions carry their transcripts, and a broker takes only so much in one message.
+                Err(Unpublished::Queue(QueueError::TooLarge { .. })) if jobs.len() > 1 => {
+                    let half = jobs.len() / 2;
+                    waiting.push((jobs.split_off(half), receipts.split_off(half)));
+                    waiting.push((jobs, receipts));
+                }
+                Err(error) => {
+                    tracing::error!(%error, sessions = jobs.len(), "failed to publish a batch; its sessions will be delivered again");
+                    for receipt in receipts {
+                        receipt.hand_back().await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn publish(&self, (lock, model): &(Digest, ModelRef), sessions: &[SessionJob]) -> Result<(), Unpublished> {
+        let Some(first) = sessions.first() else { return Ok(()) };
+        let job = BatchJob {
+            sweep: first.key.sweep.clone(),
+            lock: *lock,
+            model: model.clone(),
+            id: new_id(&self.shared)?,
+            provider_id: None,
+            intended_at: self.shared.clock.now(),
+            sessions: sessions.to_vec(),
+        };
+        Ok(self.queue.publish_jobs(&self.name, vec![Job::Batch(Box::new(job))]).await?)
+    }
+}
+
+/// Why an intent was not published.
+#[derive(Debug, thiserror::Error)]
+enum Unpublished {
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    #[error(transparent)]
+    Id(#[from] IdError),
+}
+
+/// An id that no other batch has: lower-case hexadecimal digits, whatever workers are called.
+pub(super) fn new_id(shared: &Shared) -> Result<String, IdError> {
+    let unique = shared.attempts.next_id()?;
+    let digest = Digest::of_parts([b"batch/1".as_slice(), unique.as_str().as_bytes()]).to_string();
+    Ok(digest.chars().take(ID_DIGITS).collect())
+}

@@ -1,0 +1,176 @@
+//! The batch lane: sessions whose calls go through a provider's batch API, answered within a day, for less money.
+//!
+//! A worker keeps nothing, here too: all that is known of a batch is in one message, [`BatchJob`], on the same queue as the sessions.
+//! Each step publishes the next message, confirmed, before it acknowledges the last one:
+//!
+//! | step | takes | leaves |
+//! |---|---|---|
+//! | gather | session jobs, up to a batch of them, or until none has come for a while | an intent: the sessions, and no provider's id |
+//! | hand in | an intent | the same with the provider's id |
+//! | follow | a batch with an id | the same, to another worker, when this one leaves or has held it for long |
+//! | collect | a batch that is over | reports, and session jobs for what has to be asked again or goes on |
+//!
+//! So a worker may be killed at any moment, and all workers for days. What that can cost is bounded at each place:
+//! - *Between an intent and the acknowledgement of its sessions*, these come again and are paid twice. That is the time of one frame.
+//! - *Between handing in and the provider's id*, the intent is delivered again, which says that it is in doubt: whoever gets it looks for
+//!   the batch at the provider first. An intent that is too old to be handed in (all workers were away, say) is looked for too, and
+//!   replaced by a new one if it is not there, so that the time to look at stays bounded.
+//! - *While it is followed or collected*, nothing is lost. The ids of attempts derive from the batch, so that what is reported twice is
+//!   recognised, and recorded once.
+//!
+//! A session that asks again after a reply becomes a session job with its transcript, and part of a further batch.
+
+mod asking;
+mod collecting;
+mod following;
+mod gathering;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use regatta_backends::Queue;
+use regatta_llm::{BatchClient, Endpoint};
+use regatta_proto::{BatchJob, BatchSettings, CacheMode, Cause, EndpointRoute, EndpointSpec, Lane, Outcome, Report, SessionJob, SessionOutcome};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::outbox::{Held, Outbox, Parcel};
+use crate::route::REDELIVERIES_MAX;
+use crate::worker::{Shared, Unreadable};
+use asking::Next;
+use gathering::{Gathered, Gatherer};
+
+/// Batches that a worker follows at once besides those whose sessions it gathers.
+const FOLLOWED_MAX: u32 = 64;
+/// RabbitMQ counts deliveries held in 16 bits.
+const PREFETCH_MAX: u32 = 65_535;
+
+/// Deliveries that a worker may hold of a queue of the batch lane: a batch of sessions, and the batches that it follows.
+pub(crate) fn prefetch(endpoint: &EndpointSpec) -> Option<u32> {
+    let settings = settings(endpoint)?;
+    Some(settings.requests_max.saturating_add(FOLLOWED_MAX).min(PREFETCH_MAX))
+}
+
+fn settings(endpoint: &EndpointSpec) -> Option<BatchSettings> {
+    (endpoint.lane == Lane::Batch).then(|| endpoint.batch.unwrap_or_default())
+}
+
+/// What is done with the jobs of one queue whose endpoint is of the batch lane.
+pub(crate) struct BatchLane {
+    queue: String,
+    endpoint: Endpoint,
+    settings: BatchSettings,
+    /// Tries at one call, over all batches that it is part of.
+    tries_max: u32,
+    shared: Arc<Shared>,
+    outbox: Outbox,
+    /// Fires when the queue is no longer consumed here.
+    stop: CancellationToken,
+    gathered: mpsc::Sender<Gathered>,
+}
+
+impl BatchLane {
+    /// Begins to gather for the queue of `route`; `None` when its endpoint is not of the batch lane. What gathers is tracked by
+    /// `sessions`, and ends when the lane is dropped.
+    pub(crate) fn start(
+        route: &EndpointRoute,
+        endpoint: &Endpoint,
+        queue: &Queue,
+        shared: &Arc<Shared>,
+        outbox: &Outbox,
+        stop: &CancellationToken,
+        sessions: &TaskTracker,
+    ) -> Option<Self> {
+        let settings = settings(&route.endpoint)?;
+        endpoint.batch()?;
+        let (gathered, incoming) = mpsc::channel(settings.requests_max.clamp(1, PREFETCH_MAX) as usize);
+        let gatherer = Gatherer {
+            queue: queue.clone(),
+            name: route.queue.clone(),
+            requests_max: settings.requests_max.clamp(1, PREFETCH_MAX - FOLLOWED_MAX) as usize,
+            pause: Duration::from_millis(settings.gather_ms),
+            shared: shared.clone(),
+        };
+        sessions.spawn(gatherer.run(incoming, stop.clone()));
+        Some(Self {
+            queue: route.queue.clone(),
+            endpoint: endpoint.clone(),
+            settings,
+            tries_max: route.endpoint.retries.attempts,
+            shared: shared.clone(),
+            outbox: outbox.clone(),
+            stop: stop.clone(),
+            gathered,
+        })
+    }
+
+    /// Takes a session in, to become part of a batch. Gives it back when it must not: its calls are only replayed.
+    pub(crate) async fn take(&self, mut job: SessionJob, redeliveries: u32, receipt: Held) -> Option<(SessionJob, Held)> {
+        let number = job.attempt.saturating_add(redeliveries);
+        if redeliveries >= REDELIVERIES_MAX {
+            tracing::error!(session = %job.key, redeliveries, "the session was delivered too often and is given up");
+            self.conclude(job, number, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt).await;
+            return None;
+        }
+        let sweep = match self.shared.sweep(&job.lock).await {
+            Ok(sweep) => sweep,
+            Err(Unreadable::Interrupted) => {
+                receipt.hand_back().await;
+                return None;
+            }
+            Err(Unreadable::Damaged) => {
+                self.conclude(job, number, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;
+                return None;
+            }
+        };
+        if sweep.lock.cache == CacheMode::Replay {
+            return Some((job, receipt));
+        }
+        let asked = match asking::next(&sweep, &job) {
+            Next::Ask(asked) => asked,
+            Next::Done => {
+                self.conclude(job, number, Outcome::Measured, receipt).await;
+                return None;
+            }
+            Next::Misfit => {
+                tracing::error!(session = %job.key, "the job names a cell or an item that the sweep does not have");
+                self.conclude(job, number, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;
+                return None;
+            }
+        };
+        let (model, bytes) = (asked.cell.model.clone(), asked.request.prompt_bytes());
+        job.attempt = number;
+        // The gatherer ends after the last sender only, so this fails only if it panicked; dropped receipts hand the job back.
+        if self.gathered.send(Gathered { model, bytes, job, receipt }).await.is_err() {
+            tracing::error!("nobody gathers sessions any more; the job will be delivered again");
+        }
+        None
+    }
+
+    /// Reports a session that is over without a call.
+    async fn conclude(&self, job: SessionJob, number: u32, outcome: Outcome, receipt: Held) {
+        let SessionJob { key, lock, transcript, .. } = job;
+        let shared = &self.shared;
+        let attempt = match shared.attempts.open(&key, number, shared.clock.now()) {
+            Ok(open) => open.close(shared.clock.now()),
+            Err(error) => {
+                tracing::error!(%error, session = %key, "failed to name an attempt");
+                receipt.hand_back().await;
+                return;
+            }
+        };
+        shared.metrics.sessions.with_label_values(&[outcome.as_str()]).inc();
+        let report = Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript }));
+        self.outbox.leave(Parcel { reports: vec![report], jobs: Vec::new(), receipt: Some(receipt) }).await;
+    }
+
+    fn client(&self) -> Option<&BatchClient> {
+        self.endpoint.batch()
+    }
+}
+
+/// A batch in words for logs.
+fn named(job: &BatchJob) -> String {
+    format!("{} of {} sessions", job.id, job.sessions.len())
+}
