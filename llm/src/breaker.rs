@@ -1,34 +1,88 @@
-//! A dead endpoint must not cost every session all its retries.
+//! An endpoint that is down is held: its calls wait and burn no tries, while now and then one of them looks whether it is back.
 //!
-//! After a long enough run of failures to connect, over all sessions of the endpoint, each further session makes one try and gives
-//! up, until anything is answered again. Sessions that wait for a retry then are woken for their last one.
-
-use std::time::Duration;
+//! After a long enough run of failures to connect, over all calls of the endpoint, the breaker opens. While it is open, calls wait. One
+//! at a time, ever more rarely, goes through as a probe; whatever the endpoint answers closes the breaker. An endpoint that was down for
+//! the calls' whole deadline is given up: each waiting or further call makes one last try and ends with it, until anything is answered
+//! again, so that a sweep at a dead endpoint ends within a bounded time.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use regatta_proto::EndpointName;
-use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::sync::{MutexGuard as DoorGuard, watch};
+use tokio::time::{Instant, sleep_until};
 
-/// Failures in a row before the endpoint counts as dead.
+/// Failures in a row before the endpoint counts as down.
 const FAILURES: u32 = 32;
-/// How long they must have lasted: a restart of the endpoint is no death, and many sessions fail in the same millisecond.
+/// How long they must have lasted: many calls fail in the same millisecond, and a moment's trouble is over before it.
 const LASTED: Duration = Duration::from_secs(5);
+/// Pause before the first probe, doubled for each further one.
+const PROBE_AFTER: Duration = Duration::from_secs(1);
+/// Longest pause between two probes.
+const PROBE_AFTER_MAX: Duration = Duration::from_secs(15);
 
-/// Counts failures to connect in a row.
+/// Counts failures to connect in a row, and holds calls after too many of them.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     endpoint: EndpointName,
+    /// Calls wait for an endpoint that is down at most this long after its first failure.
+    patience: Duration,
+    /// Zero while all is well, which then costs a call this one look.
     failures: AtomicU32,
-    since: Mutex<Option<Instant>>,
-    open: watch::Sender<bool>,
+    down: Mutex<Down>,
+    state: watch::Sender<State>,
+    /// Held by the one call that may probe next; the others queue here.
+    door: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Down {
+    since: Option<Instant>,
+    probe_at: Option<Instant>,
+    probe_after: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Closed,
+    /// Down: calls wait.
+    Open,
+    /// Down for too long: calls make one last try.
+    GivenUp,
+}
+
+/// How a call may go on.
+#[derive(Debug)]
+pub(crate) enum Pass<'a> {
+    /// As if nothing was.
+    Free,
+    /// To look whether the endpoint is back; nobody else does meanwhile.
+    Probe {
+        /// Lets the next one look, when dropped.
+        _door: DoorGuard<'a, ()>,
+    },
+    /// For one last try.
+    Last,
+}
+
+impl Pass<'_> {
+    pub(crate) const fn is_probe(&self) -> bool {
+        matches!(self, Self::Probe { .. })
+    }
 }
 
 impl Breaker {
-    pub(crate) fn new(endpoint: EndpointName) -> Self {
-        Self { endpoint, failures: AtomicU32::new(0), since: Mutex::new(None), open: watch::Sender::new(false) }
+    /// A breaker that gives the endpoint up after `patience`.
+    pub(crate) fn new(endpoint: EndpointName, patience: Duration) -> Self {
+        Self {
+            endpoint,
+            patience,
+            failures: AtomicU32::new(0),
+            down: Mutex::default(),
+            state: watch::Sender::new(State::Closed),
+            door: tokio::sync::Mutex::new(()),
+        }
     }
 
     /// The endpoint answered, whatever it said.
@@ -36,62 +90,135 @@ impl Breaker {
         if self.failures.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut down = self.locked();
         self.failures.store(0, Ordering::Relaxed);
-        *since = None;
-        if self.open.send_replace(false) {
+        *down = Down::default();
+        if self.state.send_replace(State::Closed) != State::Closed {
             tracing::info!(endpoint = %self.endpoint, "endpoint {} answers again", self.endpoint);
         }
     }
 
     /// No connection came about.
     pub(crate) fn unreached(&self) {
-        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        let began = *since.get_or_insert_with(Instant::now);
+        let mut down = self.locked();
+        let now = Instant::now();
+        let since = *down.since.get_or_insert(now);
         let failures = self.failures.load(Ordering::Relaxed).saturating_add(1);
         self.failures.store(failures, Ordering::Relaxed);
-        if failures >= FAILURES && began.elapsed() >= LASTED && !self.open.send_replace(true) {
-            tracing::warn!(
-                endpoint = %self.endpoint,
-                failures,
-                "endpoint {} cannot be reached; each call tries once until it answers",
-                self.endpoint
-            );
+        if *self.state.borrow() != State::Closed || failures < FAILURES || now - since < LASTED {
+            return;
+        }
+        (down.probe_after, down.probe_at) = (PROBE_AFTER, Some(now + PROBE_AFTER));
+        self.state.send_replace(State::Open);
+        tracing::warn!(
+            endpoint = %self.endpoint,
+            failures,
+            "endpoint {} cannot be reached; its calls wait until it answers, for {} s at most",
+            self.endpoint,
+            self.patience.as_secs()
+        );
+    }
+
+    /// Whether calls wait.
+    pub(crate) fn is_open(&self) -> bool {
+        self.failures.load(Ordering::Relaxed) >= FAILURES && *self.state.borrow() == State::Open
+    }
+
+    /// Whether calls make one last try only.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.failures.load(Ordering::Relaxed) >= FAILURES && *self.state.borrow() == State::GivenUp
+    }
+
+    /// Waits while the endpoint is down.
+    pub(crate) async fn pass(&self) -> Pass<'_> {
+        if !self.is_open() {
+            return if self.is_given_up() { Pass::Last } else { Pass::Free };
+        }
+        let mut state = self.state.subscribe();
+        let changed = async {
+            // The sender lives in `self`, so the channel cannot close meanwhile.
+            match state.wait_for(|state| *state != State::Open).await.as_deref() {
+                Ok(State::GivenUp) => Pass::Last,
+                _ => Pass::Free,
+            }
+        };
+        tokio::select! {
+            biased;
+            pass = changed => pass,
+            pass = self.probe() => pass,
         }
     }
 
-    /// Whether the endpoint counts as dead.
-    pub(crate) fn is_open(&self) -> bool {
-        *self.open.borrow()
+    /// Waits for the turn to probe, or for the end of patience.
+    async fn probe(&self) -> Pass<'_> {
+        let door = self.door.lock().await;
+        let (probe_at, give_up_at) = {
+            let down = self.locked();
+            let now = Instant::now();
+            (down.probe_at.unwrap_or(now), down.since.unwrap_or(now) + self.patience)
+        };
+        sleep_until(probe_at.min(give_up_at)).await;
+        let mut down = self.locked();
+        if give_up_at <= Instant::now() {
+            let is_open = self.state.send_if_modified(|state| {
+                let is_open = *state == State::Open;
+                if is_open {
+                    *state = State::GivenUp;
+                }
+                is_open
+            });
+            if is_open {
+                tracing::error!(endpoint = %self.endpoint, "endpoint {} is given up until it answers", self.endpoint);
+            }
+            return Pass::Last;
+        }
+        down.probe_after = (down.probe_after * 2).min(PROBE_AFTER_MAX);
+        down.probe_at = Some(Instant::now() + down.probe_after);
+        Pass::Probe { _door: door }
     }
 
-    /// Waits until it does.
-    pub(crate) async fn opened(&self) {
-        // The sender lives in `self`, so the channel cannot close meanwhile.
-        let _ = self.open.subscribe().wait_for(|open| *open).await;
+    fn locked(&self) -> MutexGuard<'_, Down> {
+        self.down.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+    use tokio::time::advance;
+
     use super::*;
 
+    fn breaker(patience: Duration) -> Breaker {
+        Breaker::new("main".parse().unwrap(), patience)
+    }
+
+    async fn open(patience: Duration) -> Breaker {
+        let breaker = breaker(patience);
+        (0..FAILURES).for_each(|_| breaker.unreached());
+        advance(LASTED).await;
+        breaker.unreached();
+        breaker
+    }
+
+    const LONG: Duration = Duration::from_secs(600);
+
     #[tokio::test(start_paused = true)]
-    async fn many_failures_in_one_moment_are_no_death() {
-        let breaker = Breaker::new("main".parse().unwrap());
+    async fn many_failures_in_one_moment_do_not_open_it() {
+        let breaker = breaker(LONG);
         (0..1000).for_each(|_| breaker.unreached());
         assert!(!breaker.is_open());
-        tokio::time::advance(LASTED).await;
+        advance(LASTED).await;
         breaker.unreached();
         assert!(breaker.is_open());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_few_failures_over_a_long_time_are_no_death() {
-        let breaker = Breaker::new("main".parse().unwrap());
+    async fn a_few_failures_over_a_long_time_do_not_open_it() {
+        let breaker = breaker(LONG);
         for _ in 1..FAILURES {
             breaker.unreached();
-            tokio::time::advance(LASTED).await;
+            advance(LASTED).await;
         }
         assert!(!breaker.is_open());
         breaker.unreached();
@@ -99,15 +226,46 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_answer_ends_it_and_the_count_begins_anew() {
-        let breaker = Breaker::new("main".parse().unwrap());
-        for _ in 0..FAILURES {
-            breaker.unreached();
-            tokio::time::advance(LASTED).await;
-        }
+    async fn one_answer_closes_it_lets_everybody_through_and_the_count_begins_anew() {
+        let breaker = open(LONG).await;
+        let (mut first, mut second) = (Box::pin(breaker.pass()), Box::pin(breaker.pass()));
+        assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
         breaker.reached();
-        assert!(!breaker.is_open());
+        assert!(matches!(first.await, Pass::Free) && matches!(second.await, Pass::Free));
         breaker.unreached();
         assert!(!breaker.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_call_at_a_time_probes_and_ever_more_rarely() {
+        let breaker = open(LONG).await;
+        let begun = Instant::now();
+        let mut at = Vec::new();
+        for _ in 0..6 {
+            let pass = breaker.pass().await;
+            assert!(pass.is_probe());
+            at.push(begun.elapsed().as_secs());
+            assert!(breaker.pass().now_or_never().is_none(), "another one waits meanwhile");
+            breaker.unreached();
+        }
+        assert_eq!(at, [1, 3, 7, 15, 30, 45]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_endpoint_that_stays_down_is_given_up_and_every_call_gets_its_last_try() {
+        let breaker = open(Duration::from_secs(20)).await;
+        let mut lasts = 0;
+        while !breaker.is_given_up() {
+            match breaker.pass().await {
+                Pass::Probe { .. } => breaker.unreached(),
+                Pass::Last => lasts += 1,
+                Pass::Free => panic!("it is down"),
+            }
+        }
+        assert_eq!(lasts, 1);
+        breaker.unreached();
+        assert!(matches!(breaker.pass().await, Pass::Last));
+        breaker.reached();
+        assert!(matches!(breaker.pass().await, Pass::Free));
     }
 }

@@ -1,7 +1,8 @@
 //! What a caller hands over with a chat call, and how it can fail.
 
 use regatta_proto::{
-    BenchmarkName, ChatRequest, CostSum, FailedCall, ItemId, Price, Role, SessionSeed, Setting, Trial, Usage,
+    AccountId, BenchmarkName, ChatRequest, CostSum, FailedCall, ItemId, Price, Role, SessionSeed, Setting, Share, SweepId, Trial,
+    Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -16,12 +17,25 @@ pub struct ChatCall<'a> {
     pub attempt: u32,
     /// What is asked.
     pub request: &'a ChatRequest,
-    /// What tokens cost; `None` leaves the cost unknown.
-    pub price: Option<&'a Price>,
+    /// Who pays.
+    pub payer: Payer<'a>,
     /// The session, for endpoints that are told, and as the source of the jitter between tries.
     pub session: Option<SessionTag<'a>>,
     /// Once it fires, no further try begins and every wait ends. A request in flight is awaited: it is paid already.
     pub interrupt: &'a CancellationToken,
+}
+
+/// On whose behalf models are called, and who pays.
+#[derive(Debug, Clone, Copy)]
+pub struct Payer<'a> {
+    /// The sweep: calls of one sweep stand in one line, and sweeps share what an endpoint allows.
+    pub sweep: &'a SweepId,
+    /// Its part.
+    pub share: Share,
+    /// Accounts that every try's worst case is reserved from before it is sent, all of them; none without a budget.
+    pub accounts: &'a [AccountId],
+    /// What tokens cost; `None` leaves the cost unknown, which no account allows.
+    pub price: Option<&'a Price>,
 }
 
 /// Names a session to an endpoint.

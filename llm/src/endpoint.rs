@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use regatta_proto::{
-    AskedQuestion, Call, EndpointKind, EndpointName, EndpointSpec, ErrorClass, FailedCall, ModelRef, Price, Try,
+    AskedQuestion, Call, EndpointKind, EndpointName, EndpointSpec, ErrorClass, FailedCall, ModelRef, Try,
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::chat::Caller;
 use crate::encoding::Encoding;
 use crate::open;
-use crate::openai::Client;
-use crate::{Answers, CallError, ChatCall, Interrupted, OpenContext, OpenError, RecordedVerdicts};
+use crate::{Answers, CallError, ChatCall, Interrupted, OpenContext, OpenError, Payer, RecordedVerdicts};
 
 /// An endpoint, opened once a process and shared by all its sessions; a clone is the same endpoint.
 #[derive(Clone)]
@@ -23,13 +23,14 @@ struct Opened {
 }
 
 enum Service {
-    OpenAi(Box<Client>),
+    Models(Box<Caller>),
     Encoder(Box<Encoding>),
     Recorded(Box<RecordedVerdicts>),
 }
 
 impl Endpoint {
-    /// Opens the endpoint of `spec`: finds its address and key, or loads its encoder or verdicts. Nothing is sent.
+    /// Opens the endpoint of `spec`: finds its address and key, or loads its encoder or verdicts. Nothing is sent. Within a Tokio runtime,
+    /// where a task then leases permits until the last clone is dropped.
     ///
     /// # Errors
     /// When the key's variable is not set, the address is none, or a file cannot be used; names the endpoint.
@@ -37,18 +38,18 @@ impl Endpoint {
         let service = match spec.kind {
             EndpointKind::Encoder => Service::Encoder(Box::new(open::encoder(name, spec, context.base_dir)?)),
             EndpointKind::Recorded => Service::Recorded(Box::new(open::recorded(name, spec, context)?)),
-            _ => Service::OpenAi(Box::new(Client::open(name, spec, context)?)),
+            _ => Service::Models(Box::new(Caller::open(name, spec, context)?)),
         };
         Ok(Self(Arc::new(Opened { name: name.clone(), service })))
     }
 
-    /// One chat call: permits, tries, provenance, cost.
+    /// One chat call: money, permits, tries, provenance, cost.
     ///
     /// # Errors
     /// When it was given up or interrupted. Encoders and recorded verdicts do not chat: a bad request.
     pub async fn chat(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
-        if let Service::OpenAi(client) = &self.0.service {
-            return client.chat(call).await;
+        if let Service::Models(caller) = &self.0.service {
+            return caller.chat(call).await;
         }
         let detail = format!("endpoint {} only answers evaluators' questions; it cannot chat", self.0.name);
         Err(CallError::Failed(FailedCall {
@@ -59,7 +60,8 @@ impl Endpoint {
         }))
     }
 
-    /// Answers an evaluator's questions: similarities by `/embeddings`, by the encoder, or from the recorded verdicts.
+    /// Answers an evaluator's questions: similarities by `/embeddings`, by the encoder, or from the recorded verdicts. Only the first of
+    /// these costs money and needs permits.
     ///
     /// # Errors
     /// Only when interrupted; a question without an answer is part of the [`Answers`].
@@ -67,11 +69,11 @@ impl Endpoint {
         &self,
         model: &str,
         questions: &[AskedQuestion],
-        price: Option<&Price>,
+        payer: Payer<'_>,
         interrupt: &CancellationToken,
     ) -> Result<Answers, Interrupted> {
         match &self.0.service {
-            Service::OpenAi(client) => client.answer(model, questions, price, interrupt).await,
+            Service::Models(caller) => caller.answer(model, questions, payer, interrupt).await,
             Service::Encoder(encoding) => encoding.answer(questions, interrupt).await,
             Service::Recorded(verdicts) => Ok(verdicts.answer(questions)),
         }
@@ -81,7 +83,7 @@ impl Endpoint {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         match &self.0.service {
-            Service::OpenAi(client) => client.in_flight(),
+            Service::Models(caller) => caller.tries.in_flight(),
             Service::Encoder(encoding) => encoding.in_flight(),
             Service::Recorded(_) => 0,
         }

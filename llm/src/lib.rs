@@ -1,23 +1,26 @@
 //! Endpoints: wire formats, retries, permits, prices, provenance.
 //!
 //! [`Endpoint`] is the one door to models: [`Endpoint::chat`] for a conversation, [`Endpoint::answer`] for an evaluator's questions.
-//! What an error means is said once, in `errors`; when to try again, in `retry`; what may run at once, in `permits`. A new wire
-//! format is a folder beside `openai`; a new kind of judge is a variant of `Service` in `endpoint`.
+//! What an error means is said once, in `errors`; when to try again, in `retry`; what may run at once, in `permits`; what may be spent,
+//! in `money`. A new wire format is a folder in `wire`; a new kind of judge is a variant of `Service` in `endpoint`.
 
 mod answer;
-mod backlog;
 mod breaker;
 mod cache;
 mod call;
+mod chat;
 mod embedding;
 mod encoding;
 mod endpoint;
 mod errors;
+mod http;
+mod judge;
 mod metrics;
+mod money;
 mod open;
-mod openai;
 mod permits;
 mod prices;
+mod quarantine;
 mod recorded;
 mod retry;
 mod retry_after;
@@ -31,12 +34,16 @@ mod wire;
 
 pub use answer::{Answers, Unanswered};
 pub use cache::AnswerStore;
-pub use call::{CallError, ChatCall, Interrupted, SessionTag};
+pub use call::{CallError, ChatCall, Interrupted, Payer, SessionTag};
 pub use endpoint::Endpoint;
-pub use errors::{Fault, Rule, rule};
+pub use errors::{Fault, Rule, TABLE as ERROR_TABLE, rule};
 pub use metrics::CallMetrics;
+pub use money::{OUTPUT_TOKENS_MAX, Purses, worst_case};
 pub use open::{OpenContext, OpenError, check_access};
 pub use permits::store::{PermitStore, StoreError};
-pub use prices::{PriceTable, PriceTableError};
+pub use prices::{
+    CrossCheck, DatedPrice, Disagreement, Import, ImportError, ImportProblem, ImportReport, Listed, PRICE_FILE_BYTES_MAX, PriceTable,
+    PriceTableError,
+};
 pub use recorded::{RecordedError, RecordedVerdicts};
 pub use transport::TransportError;

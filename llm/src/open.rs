@@ -4,18 +4,91 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use regatta_encoder::EncoderError;
-use regatta_proto::{Clock, EndpointKind, EndpointName, EndpointSpec};
+use regatta_proto::{Clock, EndpointKind, EndpointName, EndpointSpec, WorkerId};
 use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::CallMetrics;
 use crate::encoding::Encoding;
 use crate::recorded::{RecordedError, RecordedVerdicts};
 use crate::secret::Secret;
-use crate::transport::TransportError;
+use crate::transport::{KeyHeader, TransportError};
+use crate::{CallMetrics, PermitStore, Purses};
 
-const OPENAI: &str = "https://api.openai.com/v1";
-const BASE_URL_VARIABLE: &str = "OPENAI_BASE_URL";
-const KEY_VARIABLE: &str = "OPENAI_API_KEY";
+/// Where the provider of one kind of endpoints is, and how it is told who asks.
+#[derive(Debug)]
+struct Provider {
+    /// Variables with the address.
+    address_variables: &'static [&'static str],
+    /// The provider's own address; `None` where everybody has one of their own.
+    address: Option<&'static str>,
+    /// Variables with the key.
+    key_variables: &'static [&'static str],
+    key_header: KeyHeader,
+    /// Whether the key may be left out at another address than the provider's own: servers of one's own often want none.
+    key_is_optional_elsewhere: bool,
+    /// What an address ends in when it names none itself.
+    version: &'static str,
+}
+
+const BEARER: KeyHeader = KeyHeader { name: "authorization", prefix: "Bearer " };
+
+const OPENAI: Provider = Provider {
+    address_variables: &["OPENAI_BASE_URL"],
+    address: Some("https://api.openai.com/v1"),
+    key_variables: &["OPENAI_API_KEY"],
+    key_header: BEARER,
+    key_is_optional_elsewhere: true,
+    version: "",
+};
+const AZURE: Provider = Provider {
+    address_variables: &["AZURE_OPENAI_ENDPOINT"],
+    address: None,
+    key_variables: &["AZURE_OPENAI_API_KEY"],
+    key_header: KeyHeader { name: "api-key", prefix: "" },
+    key_is_optional_elsewhere: false,
+    version: "",
+};
+const ANTHROPIC: Provider = Provider {
+    address_variables: &["ANTHROPIC_BASE_URL"],
+    address: Some("https://api.anthropic.com"),
+    key_variables: &["ANTHROPIC_API_KEY"],
+    key_header: KeyHeader { name: "x-api-key", prefix: "" },
+    key_is_optional_elsewhere: true,
+    version: "/v1",
+};
+const GEMINI: Provider = Provider {
+    address_variables: &["GEMINI_BASE_URL"],
+    address: Some("https://generativelanguage.googleapis.com/v1beta"),
+    key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    key_header: KeyHeader { name: "x-goog-api-key", prefix: "" },
+    key_is_optional_elsewhere: true,
+    version: "",
+};
+/// Never told a key of the environment: it is on loopback.
+const SIMULATED: Provider = Provider {
+    address_variables: &[],
+    address: None,
+    key_variables: &[],
+    key_header: BEARER,
+    key_is_optional_elsewhere: true,
+    version: "",
+};
+
+/// The provider of a kind; `None` for kinds that are not spoken to over HTTP by this crate.
+const fn provider(kind: EndpointKind) -> Option<&'static Provider> {
+    match kind {
+        EndpointKind::Openai | EndpointKind::OpenaiResponses => Some(&OPENAI),
+        EndpointKind::Azure => Some(&AZURE),
+        EndpointKind::Anthropic => Some(&ANTHROPIC),
+        EndpointKind::Gemini => Some(&GEMINI),
+        EndpointKind::Simulated => Some(&SIMULATED),
+        EndpointKind::Bedrock | EndpointKind::Encoder | EndpointKind::Recorded => None,
+    }
+}
+
+/// Headers that carry secrets, which specs must not hold.
+const SECRET_HEADERS: [&str; 6] =
+    ["authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
 /// Value of `api_key_env` that sends no key.
 const NO_KEY: &str = "none";
 
@@ -30,10 +103,18 @@ pub struct OpenContext<'a> {
     pub recorded: Option<&'a [u8]>,
     /// Where calls are counted.
     pub metrics: Arc<CallMetrics>,
-    /// For a Retry-After that is a date.
+    /// For a Retry-After that is a date, and for prices that depend on the time of day.
     pub clock: Arc<dyn Clock>,
     /// Seed of the jitter between tries, where a call has no session.
     pub seed: u64,
+    /// The store of permits that the whole fleet shares.
+    pub permits: Arc<dyn PermitStore>,
+    /// Who asks it: this process.
+    pub holder: WorkerId,
+    /// The pool of permits that calls draw on: [`EndpointSpec::pool`].
+    pub pool: String,
+    /// The purses of this process.
+    pub purses: Arc<Purses>,
 }
 
 /// An endpoint cannot be opened.
@@ -50,10 +131,30 @@ pub enum OpenError {
         variable: String,
     },
     /// There is no address.
-    #[error("endpoint {endpoint} has no base_url")]
+    #[error("endpoint {endpoint} has no base_url{}", .variable.map(|name| format!("; set {name}")).unwrap_or_default())]
     NoAddress {
         /// The endpoint.
         endpoint: EndpointName,
+        /// The variable that may hold it.
+        variable: Option<&'static str>,
+    },
+    /// A header of the spec cannot be sent.
+    #[error("header {header:?} of endpoint {endpoint} cannot be sent: {problem}")]
+    BadHeader {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// Its name.
+        header: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// An endpoint of this kind is not opened over HTTP.
+    #[error("endpoint {endpoint} is of the kind {kind:?}, which is not spoken to here")]
+    NotSpoken {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// Its kind.
+        kind: EndpointKind,
     },
     /// The address is none.
     #[error("base_url {url:?} of endpoint {endpoint} is not an http or https address: {problem}")]
@@ -107,61 +208,90 @@ pub enum OpenError {
     },
 }
 
-/// Addresses and key of an endpoint that speaks OpenAI's format.
+/// Address, key and headers of an endpoint behind HTTP.
 #[derive(Debug)]
 pub(crate) struct Access {
-    pub(crate) chat: Url,
-    pub(crate) embeddings: Url,
+    /// Up to and including the version, without a slash at the end; paths of formats are appended.
+    pub(crate) base: String,
+    /// The same, parsed.
+    pub(crate) url: Url,
     pub(crate) secret: Secret,
+    pub(crate) key_header: KeyHeader,
+    /// Those of the spec.
+    pub(crate) headers: HeaderMap,
 }
 
 impl Access {
-    /// Resolves the address and the key of `spec`.
+    /// Resolves the address, the key and the headers of `spec`.
+    ///
+    /// # Errors
+    /// When one of them is missing or cannot be used; names the endpoint, never the key.
     pub(crate) fn resolve(
         endpoint: &EndpointName,
         spec: &EndpointSpec,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, OpenError> {
+        let not_spoken = || OpenError::NotSpoken { endpoint: endpoint.clone(), kind: spec.kind };
+        let provider = provider(spec.kind).ok_or_else(not_spoken)?;
         let variable = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let is_openai = spec.kind == EndpointKind::Openai;
-        let base = match &spec.base_url {
-            Some(url) => url.clone(),
-            None if is_openai => variable(BASE_URL_VARIABLE).unwrap_or_else(|| OPENAI.to_owned()),
-            None => return Err(OpenError::NoAddress { endpoint: endpoint.clone() }),
+        let first = |names: &[&str]| names.iter().find_map(|name| variable(name));
+        let no_address = || OpenError::NoAddress {
+            endpoint: endpoint.clone(),
+            variable: provider.address_variables.first().copied(),
         };
-        let bad = |problem: String| OpenError::BadAddress { endpoint: endpoint.clone(), url: base.clone(), problem };
-        let parse = |text: &str| Url::parse(text).map_err(|error| bad(error.to_string()));
-        let scheme = parse(&base)?.scheme().to_owned();
-        if !matches!(scheme.as_str(), "http" | "https") {
-            return Err(bad(format!("its scheme is {scheme:?}")));
+        let given = spec.base_url.clone().or_else(|| first(provider.address_variables));
+        let given = given.or_else(|| provider.address.map(str::to_owned)).ok_or_else(no_address)?;
+        let bad = |problem: String| OpenError::BadAddress { endpoint: endpoint.clone(), url: given.clone(), problem };
+        let mut base = given.trim_end_matches('/').to_owned();
+        let is_providers_own = provider.address == Some(&*base);
+        if !base.ends_with(provider.version) {
+            base.push_str(provider.version);
         }
-        let base = base.trim_end_matches('/');
+        let url = Url::parse(&base).map_err(|error| bad(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(bad(format!("its scheme is {:?}", url.scheme())));
+        }
         let no_key = |name: &str| OpenError::NoKey { endpoint: endpoint.clone(), variable: name.to_owned() };
-        let secret = match spec.api_key_env.as_deref() {
-            Some(NO_KEY) => Secret::default(),
-            Some(name) => Secret::new(variable(name).ok_or_else(|| no_key(name))?),
-            None if is_openai => match variable(KEY_VARIABLE) {
-                Some(key) => Secret::new(key),
-                None if base == OPENAI => return Err(no_key(KEY_VARIABLE)),
-                None => Secret::default(),
+        let needs_key = is_providers_own || !provider.key_is_optional_elsewhere;
+        let secret = match (spec.api_key_env.as_deref(), provider.key_variables) {
+            (Some(NO_KEY), _) => Secret::default(),
+            (Some(name), _) => Secret::new(variable(name).ok_or_else(|| no_key(name))?),
+            (None, names) => match (first(names), names) {
+                (Some(key), _) => Secret::new(key),
+                (None, [name, ..]) if needs_key => return Err(no_key(name)),
+                (None, _) => Secret::default(),
             },
-            None => Secret::default(),
         };
-        let (chat, embeddings) = (format!("{base}/chat/completions"), format!("{base}/embeddings"));
-        Ok(Self { chat: parse(&chat)?, embeddings: parse(&embeddings)?, secret })
+        Ok(Self { base, url, secret, key_header: provider.key_header, headers: headers(endpoint, spec)? })
     }
 }
 
-/// Checks that an endpoint of OpenAI's format has an address and, where it needs one, a key. Nothing is opened or sent.
+/// The further headers of `spec`.
+fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<HeaderMap, OpenError> {
+    let mut headers = HeaderMap::with_capacity(spec.headers.len());
+    for (name, value) in &spec.headers {
+        let bad = |problem| OpenError::BadHeader { endpoint: endpoint.clone(), header: name.clone(), problem };
+        let name = HeaderName::try_from(name).map_err(|_| bad("that is no name of a header"))?;
+        if SECRET_HEADERS.contains(&name.as_str()) {
+            return Err(bad("specs are stored, and it may hold a secret; name a variable in api_key_env"));
+        }
+        let value = HeaderValue::try_from(value).map_err(|_| bad("its value holds characters that no header may hold"))?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// Checks that an endpoint behind HTTP has an address and, where it needs one, a key, and that its headers can be sent. Nothing is opened
+/// or sent. Of kinds that are not behind HTTP, nothing is checked.
 ///
 /// # Errors
-/// When the key's variable is not set or the address is none; names the endpoint and the variable.
+/// When the key's variable is not set, the address is none, or a header cannot be sent; names the endpoint and the variable.
 pub fn check_access(
     endpoint: &EndpointName,
     spec: &EndpointSpec,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), OpenError> {
-    Access::resolve(endpoint, spec, env).map(drop)
+    provider(spec.kind).map_or(Ok(()), |_| Access::resolve(endpoint, spec, env).map(drop))
 }
 
 /// Loads the encoder of `spec`.

@@ -1,0 +1,190 @@
+//! Similarity questions answered by embeddings.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt};
+use regatta_proto::{AskedQuestion, CostSum, ErrorClass, Try, Usage};
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{Answers, Trouble};
+use crate::call::{Interrupted, Payer};
+use crate::chat::Caller;
+use crate::similarity::{Known, answers};
+use crate::tries::{Answered, Errand, GivenUp};
+use crate::wire::openai::embeddings::Embedded;
+
+
+/// Texts in one embeddings request; a fraction of what providers allow.
+const BATCH_TEXTS: usize = 96;
+/// Bytes of the texts of one embeddings request; keeps within the token limits of providers.
+const BATCH_BYTES: usize = 128 << 10;
+/// Tokens that frame a text, at most: those that mark its beginning and its end.
+const FRAME: u64 = 16;
+/// Embeddings requests of one list of questions under way at once; the endpoint's permits bound them all together.
+const BATCHES_AT_ONCE: usize = 4;
+
+impl Caller {
+    /// Answers similarity questions by embeddings of their distinct texts.
+    pub(crate) async fn answer(
+        &self,
+        model: &str,
+        questions: &[AskedQuestion],
+        payer: Payer<'_>,
+        interrupt: &CancellationToken,
+    ) -> Result<Answers, Interrupted> {
+        let (mut vectors, missing) = self.vectors.lookup(model, questions);
+        let mut spent = Spent::default();
+        // Collected first: a stream that still held the closure could not move between threads.
+        let batches: Vec<_> =
+            batches(&missing).into_iter().map(|texts| self.embed(model, texts, payer, interrupt)).collect();
+        let mut batches = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE);
+        let mut interrupted = false;
+        while let Some(batch) = batches.next().await {
+            spent.usage += batch.spent.usage;
+            spent.cost += batch.spent.cost;
+            interrupted |= batch.interrupted;
+            vectors.extend(batch.vectors);
+        }
+        if interrupted {
+            return Err(Interrupted { usage: spent.usage, cost: spent.cost });
+        }
+        Ok(Answers { usage: spent.usage, cost: spent.cost, ..answers(questions, &vectors, model) })
+    }
+
+    /// Embeds `texts`. Where the endpoint refuses a request as such, its halves are tried, so that one text that it does not take
+    /// (an empty or an overlong one) spoils its own questions only.
+    async fn embed<'q>(
+        &self,
+        model: &str,
+        texts: Vec<&'q str>,
+        payer: Payer<'_>,
+        interrupt: &CancellationToken,
+    ) -> Batch<'q> {
+        let mut batch = Batch::default();
+        let mut waiting = VecDeque::from([texts]);
+        while let Some(mut texts) = waiting.pop_front() {
+            let prepared = match self.http.prepare_embeddings(model, &texts) {
+                Ok(prepared) => prepared,
+                Err(failure) => {
+                    batch.fail(&texts, &failure.into_try(Duration::ZERO));
+                    continue;
+                }
+            };
+            let (prepared, count) = (&prepared, texts.len());
+            let errand = Errand {
+                model,
+                payer,
+                attempt: 1,
+                prompt_bytes: texts.iter().map(|text| text.len() as u64 + FRAME).sum(),
+                max_output: Some(0),
+                suspect: None,
+                seed: None,
+                interrupt,
+            };
+            let (tries, embedded) = match self.tries.run(errand, || self.http.embed_once(prepared, count)).await {
+                Ok(done) => (done.tries, Some((done.value, done.cost))),
+                Err(GivenUp::Failed(tries)) => (tries, None),
+                Err(GivenUp::Interrupted(tries)) => {
+                    batch.spent.add_tries(&tries);
+                    batch.interrupted = true;
+                    return batch;
+                }
+            };
+            batch.spent.add_tries(&tries);
+            let Some((embedded, cost)) = embedded else {
+                let Some(last) = tries.last() else { continue };
+                if matches!(last.class, ErrorClass::BadRequest | ErrorClass::ContextLength) && texts.len() > 1 {
+                    let half = texts.split_off(texts.len() / 2);
+                    waiting.extend([texts, half]);
+                } else {
+                    batch.fail(&texts, last);
+                }
+                continue;
+            };
+            batch.spent.usage += embedded.usage;
+            batch.spent.cost.add_call(cost);
+            let reported = embedded.served.model.as_deref().unwrap_or(model);
+            let served: Arc<str> =
+                if embedded.served.simulated { format!("{reported} (simulated)").into() } else { reported.into() };
+            for (text, vector) in texts.into_iter().zip(embedded.vectors) {
+                let known = Arc::new(Known { vector, served: Arc::clone(&served) });
+                self.vectors.keep(model, text, &known);
+                batch.vectors.push((text, Ok(known)));
+            }
+        }
+        batch
+    }
+}
+
+/// What came of one batch of texts.
+#[derive(Default)]
+struct Batch<'q> {
+    vectors: Vec<(&'q str, Result<Arc<Known>, Trouble>)>,
+    spent: Spent,
+    interrupted: bool,
+}
+
+impl<'q> Batch<'q> {
+    fn fail(&mut self, texts: &[&'q str], last: &Try) {
+        let status = last.status.map_or(String::new(), |status| format!("HTTP {status}: "));
+        let trouble = Trouble { class: last.class, reason: format!("{status}{}", last.detail) };
+        self.vectors.extend(texts.iter().map(|text| (*text, Err(trouble.clone()))));
+    }
+}
+
+#[derive(Default)]
+struct Spent {
+    usage: Usage,
+    cost: CostSum,
+}
+
+impl Spent {
+    /// Broken answers may have been billed.
+    fn add_tries(&mut self, tries: &[Try]) {
+        for (billed, cost) in tries.iter().filter_map(|one| Some((one.usage?, one.cost))) {
+            self.usage += billed;
+            self.cost.add_call(cost);
+        }
+    }
+}
+
+impl Answered for Embedded {
+    fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    fn usage_is_known(&self) -> bool {
+        self.usage_is_known
+    }
+
+    fn tier(&self) -> Option<&str> {
+        None
+    }
+
+    fn first_token(&self) -> Option<Duration> {
+        None
+    }
+
+    fn exhausted_for(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Splits texts into requests of bounded size.
+fn batches<'q>(texts: &[&'q str]) -> Vec<Vec<&'q str>> {
+    let mut batches: Vec<Vec<&str>> = Vec::new();
+    let mut bytes = 0;
+    for text in texts {
+        match batches.last_mut() {
+            Some(batch) if batch.len() < BATCH_TEXTS && bytes + text.len() <= BATCH_BYTES => batch.push(text),
+            _ => {
+                bytes = 0;
+                batches.push(vec![text]);
+            }
+        }
+        bytes += text.len();
+    }
+    batches
+}

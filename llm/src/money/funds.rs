@@ -1,0 +1,239 @@
+//! What a purse holds and who waits for it. Pure but for the channels of those who wait: time is given.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, WorkerId};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::Paid;
+
+/// The store is told this often what has changed.
+const TELL_AFTER: Duration = Duration::from_secs(2);
+/// As long as nothing of the account is left, so that others can use what comes free.
+const TELL_AFTER_SCARCE: Duration = Duration::from_millis(200);
+/// The store is never asked more often than this.
+const ASK_GAP: Duration = Duration::from_millis(5);
+/// Pause before money is asked for again that was not there.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// Longest pause before a store that does not answer is asked again.
+const BACK_OFF_MAX: Duration = Duration::from_secs(5);
+
+/// The answer to a call that waits: its money, or how little may still come.
+pub(super) type Answer = Result<Money, Money>;
+
+#[derive(Debug, Default)]
+pub(super) struct Funds {
+    /// Everything this process has spent, ever.
+    spent: Money,
+    /// On top, everything that may have been billed without being told.
+    maybe_spent: Money,
+    /// Reserved for calls that are under way.
+    in_flight: Money,
+    /// The most of it since the store was told.
+    in_flight_most: Money,
+    /// What the store had been told as spent, both kinds together, when it said `reserved`: what is spent since is taken from that.
+    told: Money,
+    reserved: Money,
+    /// When `reserved` is void, but for what is in flight.
+    until: Option<Instant>,
+    /// Nothing was left beyond what somebody had reserved.
+    is_scarce: bool,
+    waiting: VecDeque<Waiter>,
+    has_changed: bool,
+    /// Requests to the store so far.
+    asked: u64,
+    sent: Option<Instant>,
+    valid: Option<Duration>,
+    ask_again: Option<Instant>,
+    unanswered: u32,
+    /// When the task that tells the store looks again by itself.
+    looks_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    amount: Money,
+    sender: oneshot::Sender<Answer>,
+    /// The first request to the store that tells of it.
+    told_by: u64,
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    Tell,
+    Look(Option<Instant>),
+}
+
+/// Receives the money of calls that waited, to be sent outside of the lock.
+pub(super) type Answers = Vec<(oneshot::Sender<Answer>, Answer)>;
+
+impl Funds {
+    /// What calls may reserve.
+    fn available(&self, now: Instant) -> Money {
+        if self.until.is_none_or(|until| until <= now) {
+            return Money::ZERO;
+        }
+        let used = (self.spent + self.maybe_spent).0.saturating_sub(self.told.0).saturating_add(self.in_flight.0);
+        Money(self.reserved.0.saturating_sub(used))
+    }
+
+    /// Reserves `amount` when it is there and nobody waits.
+    pub(super) fn take(&mut self, amount: Money, now: Instant) -> bool {
+        let is_first = self.waiting.iter().all(|waiter| waiter.sender.is_closed());
+        let is_there = is_first && self.available(now) >= amount;
+        if is_there {
+            self.put_in_flight(amount);
+        }
+        is_there
+    }
+
+    fn put_in_flight(&mut self, amount: Money) {
+        self.in_flight += amount;
+        self.in_flight_most = self.in_flight_most.max(self.in_flight);
+        self.has_changed = true;
+    }
+
+    /// Lets a call wait for `amount`. Returns whether something has become due earlier than the task that tells the store knows.
+    pub(super) fn wait(&mut self, amount: Money, sender: oneshot::Sender<Answer>, now: Instant) -> bool {
+        self.waiting.push_back(Waiter { amount, sender, told_by: self.asked + 1 });
+        let at = self.ask_again.unwrap_or(now).max(self.soonest(now));
+        self.looks_at.is_none_or(|looks_at| at < looks_at)
+    }
+
+    /// A try that had reserved `at_most` is over. Returns whether something has become due earlier than is known.
+    pub(super) fn settle(&mut self, at_most: Money, paid: Paid) -> bool {
+        self.in_flight = Money(self.in_flight.0.saturating_sub(at_most.0));
+        match paid {
+            Paid::Known(cost) => self.spent += cost,
+            Paid::Unknown => self.maybe_spent += at_most,
+        }
+        self.has_changed = true;
+        let at = self.sent.map(|sent| sent + self.pause());
+        self.looks_at.is_none_or(|looks_at| at.is_some_and(|at| at < looks_at))
+    }
+
+    /// Hands what is there to the calls that wait, in order.
+    pub(super) fn hand_on(&mut self, now: Instant) -> Answers {
+        let mut answers = Answers::new();
+        while let Some(waiter) = self.waiting.front() {
+            let is_gone = waiter.sender.is_closed();
+            let amount = waiter.amount;
+            if !is_gone && self.available(now) < amount {
+                break;
+            }
+            let Some(waiter) = self.waiting.pop_front() else { break };
+            if !is_gone {
+                self.put_in_flight(amount);
+                answers.push((waiter.sender, Ok(amount)));
+            }
+        }
+        answers
+    }
+
+    fn soonest(&self, now: Instant) -> Instant {
+        match self.sent {
+            Some(_) if self.unanswered > 0 => self.ask_again.unwrap_or(now),
+            Some(sent) => sent + ASK_GAP,
+            None => now,
+        }
+    }
+
+    /// How long after the last time the store is told again.
+    fn pause(&self) -> Duration {
+        let usual = if self.is_scarce && self.has_changed { TELL_AFTER_SCARCE } else { TELL_AFTER };
+        // Well before it is void; where nothing changes, that is early enough.
+        let renewal = self.valid.map_or(usual, |valid| valid / 3);
+        if self.has_changed || self.reserved > self.in_flight { usual.min(renewal) } else { renewal }
+    }
+
+    /// What the task that tells the store has to do.
+    pub(super) fn look(&mut self, now: Instant) -> Due {
+        let soonest = self.soonest(now);
+        self.waiting.retain(|waiter| !waiter.sender.is_closed());
+        let waits = (!self.waiting.is_empty()).then(|| self.ask_again.unwrap_or(now).max(soonest));
+        let holds_any = self.reserved > Money::ZERO || self.in_flight > Money::ZERO;
+        let renews = (self.has_changed || holds_any).then(|| self.sent.map_or(now, |sent| sent + self.pause()).max(soonest));
+        let at = [waits, renews].into_iter().flatten().min();
+        self.looks_at = at;
+        match at {
+            Some(at) if at <= now => Due::Tell,
+            at => Due::Look(at),
+        }
+    }
+
+    /// What there is to tell. From here on nothing is reserved beyond what is in flight, until the answer is there: the store may take
+    /// everything else back.
+    pub(super) fn tell(&mut self, account: &AccountId, holder: &WorkerId, is_last: bool, now: Instant) -> AccountRequest {
+        let spent_since = Money((self.spent + self.maybe_spent).0.saturating_sub(self.told.0));
+        let waiting: Money = self.waiting.iter().map(|waiter| waiter.amount).sum();
+        // As much as the calls of the next moments will want: the steady state shall not wait for the store. With the last money, only
+        // what is needed now.
+        let spare = if self.is_scarce {
+            Money::ZERO
+        } else {
+            Money(self.in_flight_most.0 - self.in_flight.0) + Money(spent_since.0.saturating_mul(2))
+        };
+        let wanted = if is_last { self.in_flight } else { self.in_flight + waiting + spare };
+        self.told = self.spent + self.maybe_spent;
+        self.reserved = self.in_flight;
+        self.in_flight_most = self.in_flight;
+        self.has_changed = false;
+        self.asked += 1;
+        self.sent = Some(now);
+        AccountRequest {
+            account: account.clone(),
+            holder: holder.clone(),
+            spent: self.spent,
+            maybe_spent: self.maybe_spent,
+            in_flight: self.in_flight,
+            wanted,
+        }
+    }
+
+    /// Takes over what the store says. Calls that cannot get their money any more are told so.
+    pub(super) fn told(&mut self, reply: &AccountReply, now: Instant) -> Answers {
+        let sent = self.sent.unwrap_or(now);
+        let valid = Duration::from_millis(reply.valid_ms.max(1));
+        (self.reserved, self.until, self.valid) = (reply.reserved, Some(sent + valid), Some(valid));
+        self.is_scarce = reply.left == Money::ZERO;
+        self.unanswered = 0;
+        let mut answers = self.hand_on(now);
+        let asked = self.asked;
+        let is_hopeless = |waiter: &Waiter| waiter.told_by <= asked && waiter.amount > reply.may_come;
+        for waiter in std::mem::take(&mut self.waiting) {
+            if is_hopeless(&waiter) {
+                answers.push((waiter.sender, Err(reply.may_come)));
+            } else {
+                self.waiting.push_back(waiter);
+            }
+        }
+        // Whoever stood behind a hopeless call may be helped by what is there.
+        answers.extend(self.hand_on(now));
+        let is_short = self.waiting.iter().any(|waiter| waiter.told_by <= asked);
+        self.ask_again = Some(sent + if is_short { ASK_AGAIN } else { ASK_GAP });
+        answers
+    }
+
+    /// The store did not answer, and may or may not have heard: nothing beyond what is in flight is reserved before it does. Returns
+    /// whether it is the first time in a row.
+    pub(super) fn unanswered(&mut self, now: Instant) -> bool {
+        self.unanswered = self.unanswered.saturating_add(1);
+        self.has_changed = true;
+        let back_off = Duration::from_millis(50 << self.unanswered.min(10)).min(BACK_OFF_MAX);
+        self.ask_again = Some(now + back_off);
+        self.unanswered == 1
+    }
+
+    /// Whether nothing is under way, waits, or is left to tell.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.waiting.is_empty() && !self.has_changed && self.in_flight == Money::ZERO && self.reserved == Money::ZERO
+    }
+
+    /// Whether the store was ever asked.
+    pub(super) const fn is_known(&self) -> bool {
+        self.asked > 0
+    }
+}

@@ -1,0 +1,187 @@
+//! The purse of one account, and the task that talks to the store about it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, WorkerId};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Paid;
+use super::funds::{Answers, Due, Funds};
+use crate::CallMetrics;
+use crate::permits::store::{PermitStore, StoreError};
+
+/// A store that has not answered after this does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Tries to tell the store the final totals, and the pause between them.
+const LAST_WORDS: u32 = 5;
+const LAST_WORD_AGAIN: Duration = Duration::from_millis(500);
+/// The metric of an account ends when nobody has drawn on it for this long.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
+
+#[derive(Debug)]
+pub(super) struct Purse {
+    funds: Mutex<Funds>,
+    /// Something has become due earlier than the task knows.
+    look: Notify,
+}
+
+impl Purse {
+    pub(super) fn new() -> Self {
+        Self { funds: Mutex::default(), look: Notify::new() }
+    }
+
+    /// Reserves `amount`, first come first served; waits while it may still come.
+    ///
+    /// # Errors
+    /// How much may come at most, when that is less.
+    pub(super) async fn reserve(&self, amount: Money) -> Result<(), Money> {
+        let (receiver, is_due_earlier) = {
+            let now = Instant::now();
+            let mut funds = self.locked();
+            if funds.take(amount, now) {
+                return Ok(());
+            }
+            let (sender, receiver) = oneshot::channel();
+            (receiver, funds.wait(amount, sender, now))
+        };
+        if is_due_earlier {
+            self.look.notify_one();
+        }
+        let mut waiting = Waiting { purse: self, receiver };
+        match (&mut waiting.receiver).await {
+            Ok(answer) => answer.map(drop),
+            // The purse lives longer than whoever waits for it; without it nothing would come.
+            Err(_) => Err(Money::ZERO),
+        }
+    }
+
+    /// A try that had reserved `at_most` is over.
+    pub(super) fn settle(&self, at_most: Money, paid: Paid) {
+        if self.locked().settle(at_most, paid) {
+            self.look.notify_one();
+        }
+        self.hand_on();
+    }
+
+    fn hand_on(&self) {
+        let answers = self.locked().hand_on(Instant::now());
+        self.answer(answers);
+    }
+
+    /// Tells those who waited. Money that nobody takes any more goes back.
+    fn answer(&self, answers: Answers) {
+        for (sender, answer) in answers {
+            if let Err(Ok(amount)) = sender.send(answer) {
+                self.settle(amount, Paid::Known(Money::ZERO));
+            }
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Funds> {
+        self.funds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that waits. When it leaves, money that was on its way goes back, and whoever stood behind gets its turn.
+struct Waiting<'a> {
+    purse: &'a Purse,
+    receiver: oneshot::Receiver<super::funds::Answer>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.receiver.close();
+        // Empty when the call has its answer.
+        match self.receiver.try_recv() {
+            Ok(Ok(amount)) => self.purse.settle(amount, Paid::Known(Money::ZERO)),
+            _ => self.purse.hand_on(),
+        }
+    }
+}
+
+/// The task that talks to the store about one account.
+pub(super) struct Settling {
+    pub(super) purse: Arc<Purse>,
+    pub(super) store: Arc<dyn PermitStore>,
+    pub(super) account: AccountId,
+    pub(super) holder: WorkerId,
+    pub(super) metrics: Arc<CallMetrics>,
+    pub(super) closing: CancellationToken,
+}
+
+impl Settling {
+    /// Runs until the purses are closed.
+    pub(super) async fn run(self) {
+        while !self.closing.is_cancelled() {
+            let due = self.purse.locked().look(Instant::now());
+            match due {
+                Due::Tell => self.tell().await,
+                Due::Look(at) => self.wait(at).await,
+            }
+            self.purse.hand_on();
+        }
+        self.last_word().await;
+        self.metrics.forget_budget(&self.account);
+    }
+
+    async fn wait(&self, at: Option<Instant>) {
+        let later = async {
+            match at {
+                Some(at) => sleep_until(at).await,
+                None => {
+                    // Nothing is under way.
+                    sleep(FORGOTTEN_AFTER).await;
+                    self.metrics.forget_budget(&self.account);
+                    std::future::pending().await
+                }
+            }
+        };
+        tokio::select! {
+            () = self.closing.cancelled() => {}
+            () = self.purse.look.notified() => {}
+            () = later => {}
+        }
+    }
+
+    async fn tell(&self) {
+        let request = self.purse.locked().tell(&self.account, &self.holder, false, Instant::now());
+        match self.settle(&request).await {
+            Ok(reply) => {
+                self.metrics.budget_left(&self.account).set(i64::try_from(reply.left.0).unwrap_or(i64::MAX));
+                let answers = self.purse.locked().told(&reply, Instant::now());
+                self.purse.answer(answers);
+            }
+            Err(error) => {
+                if self.purse.locked().unanswered(Instant::now()) {
+                    tracing::warn!(%error, sweep = %self.account.sweep, "no money beyond that reserved until the store answers");
+                }
+            }
+        }
+    }
+
+    async fn last_word(&self) {
+        if !self.purse.locked().is_known() || self.purse.locked().is_quiet() {
+            return;
+        }
+        for tried in 1..=LAST_WORDS {
+            let request = self.purse.locked().tell(&self.account, &self.holder, true, Instant::now());
+            match self.settle(&request).await {
+                Ok(_) => return,
+                Err(error) => {
+                    tracing::warn!(%error, sweep = %self.account.sweep, tried, "failed to tell the store what was spent");
+                }
+            }
+            sleep(LAST_WORD_AGAIN).await;
+        }
+    }
+
+    async fn settle(&self, request: &AccountRequest) -> Result<AccountReply, StoreError> {
+        match timeout(PATIENCE, self.store.settle(request)).await {
+            Ok(reply) => reply,
+            Err(_) => Err(StoreError(format!("nothing within {} s", PATIENCE.as_secs()))),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The task of an endpoint that asks the store of permits: when something is due, and never more often.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use regatta_proto::{PoolReply, PoolRequest};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::state::Due;
+use super::store::{PermitStore, StoreError};
+use super::Pool;
+
+/// A store that has not answered after this does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for the last word to the store when the endpoint is closed; afterwards its leases end by themselves.
+const LAST_WORD: Duration = Duration::from_secs(3);
+
+pub(super) struct Leasing {
+    pub(super) pool: Arc<Pool>,
+    pub(super) store: Arc<dyn PermitStore>,
+    /// Written anew for each request but for who asks what pool.
+    pub(super) request: PoolRequest,
+    pub(super) rng: ChaCha8Rng,
+    pub(super) closing: CancellationToken,
+}
+
+impl Leasing {
+    /// Runs until the endpoint is closed.
+    pub(super) async fn run(mut self) {
+        while !self.closing.is_cancelled() {
+            let due = self.pool.locked().look(Instant::now());
+            match due {
+                Due::Ask => self.ask().await,
+                Due::Look(at) => self.wait(at).await,
+            }
+            self.pool.hand_on_to_all();
+        }
+        self.release().await;
+    }
+
+    async fn wait(&self, at: Option<Instant>) {
+        let later = async {
+            match at {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.closing.cancelled() => {}
+            () = self.pool.look.notified() => {}
+            () = later => {}
+        }
+    }
+
+    async fn ask(&mut self) {
+        let asked = self.pool.locked().tell(&mut self.request, Instant::now());
+        let reply = self.lease(PATIENCE).await;
+        let (now, jitter) = (Instant::now(), self.rng.random_range(0.0..1.0));
+        let mut state = self.pool.locked();
+        match reply {
+            Ok(reply) => {
+                let was_away = state.granted(&asked, &self.request, &reply, now, jitter);
+                drop(state);
+                self.pool.metrics.factor(reply.factor);
+                if was_away {
+                    tracing::info!(pool = self.request.pool, "the store of permits answers again");
+                }
+            }
+            Err(error) => {
+                let is_first = state.unanswered(&asked, &self.request, now, jitter);
+                drop(state);
+                if is_first {
+                    tracing::warn!(%error, pool = self.request.pool, "no permits beyond those held until the store answers");
+                }
+            }
+        }
+    }
+
+    async fn lease(&self, patience: Duration) -> Result<PoolReply, StoreError> {
+        match timeout(patience, self.store.lease(&self.request)).await {
+            Ok(reply) => reply,
+            Err(_) => Err(StoreError(format!("nothing within {} s", patience.as_secs()))),
+        }
+    }
+
+    /// Gives everything back.
+    async fn release(mut self) {
+        let is_known = {
+            let mut state = self.pool.locked();
+            let is_known = state.is_known();
+            state.tell(&mut self.request, Instant::now());
+            is_known
+        };
+        self.request.parties.retain(|party| party.in_flight > 0);
+        if is_known && let Err(error) = self.lease(LAST_WORD).await {
+            tracing::debug!(%error, pool = self.request.pool, "leases are left to end by themselves");
+        }
+    }
+}

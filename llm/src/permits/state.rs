@@ -1,0 +1,374 @@
+//! What this process holds of a pool, and who waits for it. Pure but for the channels of those who wait: time is given.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use regatta_proto::{Limits, ModelLimits, Party as Told, PoolReply, PoolRequest, Share, Signals, SweepId};
+use tokio::time::Instant;
+
+use super::Permit;
+use super::estimates::Estimates;
+use super::party::{Line, Meters, Party, Taken, Waiter};
+use tokio::sync::oneshot;
+
+/// The store is never asked more often than this, for calls that come in one moment.
+const ASK_GAP: Duration = Duration::from_millis(5);
+/// The store is asked again after this at the latest, whatever it said: another model may have room.
+const ASK_GAP_MAX: Duration = Duration::from_secs(1);
+/// Slots are renewed after this many times the validity of requests and tokens, and void after the second number of times: the store's
+/// word, in [`PoolReply::valid_ms`].
+const RENEW_AFTER: u32 = 3;
+const SLOTS_VALID: u32 = 10;
+/// Longest wait before a store that does not answer is asked again.
+const BACK_OFF_MAX: Duration = Duration::from_secs(5);
+/// Longest word of an endpoint that is told to the store, in characters.
+const REASON_MAX: usize = 120;
+
+#[derive(Debug)]
+pub(super) struct State {
+    limits: Limits,
+    model_limits: BTreeMap<String, ModelLimits>,
+    pub(super) estimates: Estimates,
+    parties: Vec<Party>,
+    party_next: u64,
+    /// Number of the last lease; what was taken from an earlier one cannot be given back.
+    lease: u64,
+    /// When the last request was sent; none before the first.
+    sent: Option<Instant>,
+    /// Requests and tokens are void from here on.
+    units_until: Instant,
+    /// Slots are.
+    slots_until: Instant,
+    valid: Duration,
+    /// When to ask again for what was not granted.
+    ask_again: Instant,
+    /// Requests in a row that the store did not answer.
+    unanswered: u32,
+    signals: Signals,
+    /// The endpoint asked to be left alone until here, and the store does not know it yet.
+    hold_untold: Option<Instant>,
+    /// The endpoint asked to be left alone until here.
+    held_until: Option<Instant>,
+    /// When the task that asks the store will look again by itself.
+    looks_at: Option<Instant>,
+}
+
+/// What the task that asks the store has to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Ask the store.
+    Ask,
+    /// Look again then, or when told.
+    Look(Option<Instant>),
+}
+
+/// What a request told, in the order of its parties.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    parties: Vec<u64>,
+    sent: Option<Instant>,
+    signals: Signals,
+}
+
+impl State {
+    pub(super) fn new(limits: Limits, model_limits: BTreeMap<String, ModelLimits>, now: Instant) -> Self {
+        Self {
+            limits,
+            model_limits,
+            estimates: Estimates::default(),
+            parties: Vec::new(),
+            party_next: 0,
+            lease: 0,
+            sent: None,
+            units_until: now,
+            slots_until: now,
+            valid: ASK_GAP_MAX,
+            ask_again: now,
+            unanswered: 0,
+            signals: Signals::default(),
+            hold_untold: None,
+            held_until: None,
+            looks_at: None,
+        }
+    }
+
+    /// The party of a sweep's calls of a model; a new one where there is none.
+    pub(super) fn party(&mut self, sweep: &SweepId, model: &str, share: Share) -> u64 {
+        if let Some(party) = self.parties.iter_mut().find(|party| party.sweep == *sweep && *party.model == *model) {
+            party.share = share;
+            return party.id;
+        }
+        let meters = Meters::of(&self.limits, self.model_limits.get(model));
+        self.party_next += 1;
+        self.parties.push(Party::new(self.party_next, sweep, model, share, meters));
+        self.party_next
+    }
+
+    pub(super) fn party_ids(&self) -> Vec<u64> {
+        self.parties.iter().map(|party| party.id).collect()
+    }
+
+    fn find(&mut self, id: u64) -> Option<&mut Party> {
+        self.parties.iter_mut().find(|party| party.id == id)
+    }
+
+    fn is_held(&self, now: Instant) -> bool {
+        self.held_until.is_some_and(|until| now < until)
+    }
+
+    /// A slot, a request and `tokens` for a call that comes now, when it is its turn and they are at hand.
+    pub(super) fn take_at_once(
+        &mut self,
+        party: u64,
+        tokens: u64,
+        line: Line,
+        at_front: bool,
+        now: Instant,
+    ) -> Option<Taken> {
+        let (held, has_units, has_slots) = (self.is_held(now), now < self.units_until, now < self.slots_until);
+        let found = self.find(party)?;
+        let is_turn = at_front || found.is_first(line);
+        let may_begin = !held && is_turn && found.has_room(tokens, has_units, has_slots);
+        may_begin.then(|| self.take(party, tokens))?
+    }
+
+    fn take(&mut self, party: u64, tokens: u64) -> Option<Taken> {
+        let (lease, slots_until, units_until) = (self.lease, self.slots_until, self.units_until);
+        let party = self.find(party)?;
+        let counts_units = party.meters.requests || party.meters.tokens.is_some();
+        let until = if counts_units { units_until.min(slots_until) } else { slots_until };
+        Some(Taken { party: party.id, tokens: party.take(tokens), lease, until })
+    }
+
+    pub(super) fn enqueue(&mut self, party: u64, waiter: Waiter, line: Line, at_front: bool) {
+        if let Some(party) = self.find(party) {
+            party.enqueue(waiter, line, at_front);
+        }
+    }
+
+    /// The next call of a party that can begin, with what it takes.
+    pub(super) fn next(&mut self, party: u64, now: Instant) -> Option<(oneshot::Sender<Permit>, Taken)> {
+        let (held, has_units, has_slots) = (self.is_held(now), now < self.units_until, now < self.slots_until);
+        if held {
+            return None;
+        }
+        let found = self.find(party)?;
+        let tokens = found.head()?.tokens;
+        if !found.has_room(tokens, has_units, has_slots) {
+            return None;
+        }
+        let waiter = found.pop()?;
+        Some((waiter.sender, self.take(party, tokens)?))
+    }
+
+    /// A call that was sent is over and took `tokens`.
+    pub(super) fn finish(&mut self, taken: &Taken, tokens: u64) {
+        let Some(party) = self.find(taken.party) else { return };
+        party.in_flight = party.in_flight.saturating_sub(1);
+        if party.meters.tokens.is_some() {
+            party.correction = party.correction.saturating_add(difference(tokens, taken.tokens));
+        }
+    }
+
+    /// What was taken was not used.
+    pub(super) fn give_back(&mut self, taken: &Taken) {
+        let is_of_this_lease = taken.lease == self.lease;
+        let Some(party) = self.find(taken.party) else { return };
+        party.in_flight = party.in_flight.saturating_sub(1);
+        if is_of_this_lease {
+            party.requests += u32::from(party.meters.requests);
+            party.tokens += taken.tokens;
+        } else {
+            // The store counts that request as sent; its tokens it lets be corrected.
+            party.correction = party.correction.saturating_sub(i64::try_from(taken.tokens).unwrap_or(i64::MAX));
+        }
+    }
+
+    pub(super) fn answered(&mut self) {
+        self.signals.answered = self.signals.answered.saturating_add(1);
+    }
+
+    /// The endpoint refused a call of `party` for being one too many.
+    pub(super) fn refused(&mut self, reason: &str) {
+        self.signals.refused = self.signals.refused.saturating_add(1);
+        self.signals.reason = reason.chars().take(REASON_MAX).collect();
+    }
+
+    /// A refused call counts towards those that new ones wait for, until it is done.
+    pub(super) fn count_refused(&mut self, party: u64, is_done: bool) {
+        if let Some(party) = self.find(party) {
+            if is_done { party.refused_is_done() } else { party.refuse() }
+        }
+    }
+
+    /// The endpoint asked to be left alone until `until`.
+    pub(super) fn hold(&mut self, until: Instant, reason: &str) {
+        if self.held_until.is_none_or(|held| held < until) {
+            self.held_until = Some(until);
+            self.hold_untold = Some(until);
+            self.signals.reason = reason.chars().take(REASON_MAX).collect();
+        }
+    }
+
+    /// What the task that asks the store has to do.
+    pub(super) fn look(&mut self, now: Instant) -> Due {
+        let due = self.due(now);
+        self.looks_at = match due {
+            Due::Ask => Some(now),
+            Due::Look(at) => at,
+        };
+        due
+    }
+
+    /// Whether a call of `party` that came to wait makes something due before the task looks again by itself.
+    pub(super) fn is_due_earlier(&mut self, party: u64, now: Instant) -> bool {
+        if self.is_held(now) {
+            return false;
+        }
+        let (soonest, ask_again, looks_at) = (self.soonest(now), self.ask_again, self.looks_at);
+        let Some(party) = self.find(party) else { return false };
+        let at = if party.was_told { ask_again.max(soonest) } else { soonest };
+        party.head().is_some() && looks_at.is_none_or(|looks_at| at < looks_at)
+    }
+
+    /// When the store may be asked next at the earliest.
+    fn soonest(&self, now: Instant) -> Instant {
+        match self.sent {
+            _ if self.unanswered > 0 => self.ask_again,
+            Some(sent) => sent + ASK_GAP,
+            None => now,
+        }
+    }
+
+    fn due(&mut self, now: Instant) -> Due {
+        let soonest = self.soonest(now);
+        let ask_again = self.ask_again.max(soonest);
+        let held_until = self.held_until.filter(|until| now < *until);
+        let (has_units, has_slots) = (now < self.units_until, now < self.slots_until);
+        let mut ask = (self.signals.refused > 0 || self.hold_untold.is_some()).then_some(soonest);
+        let mut is_known = false;
+        for party in &mut self.parties {
+            is_known |= party.was_told || party.in_flight > 0;
+            let head = party.head().map(|waiter| waiter.tokens);
+            if held_until.is_none() && head.is_some_and(|tokens| !party.has_room(tokens, has_units, has_slots)) {
+                ask = earlier(ask, Some(if party.was_told { ask_again } else { soonest }));
+            }
+        }
+        if let Some(sent) = self.sent.filter(|_| is_known) {
+            ask = earlier(ask, Some((sent + self.valid * RENEW_AFTER).max(soonest)));
+        }
+        match ask {
+            Some(at) if at <= now => Due::Ask,
+            _ => Due::Look(earlier(ask, held_until)),
+        }
+    }
+
+    /// Writes what there is to tell into `request`. From here on nothing is used beyond what was told, until the answer is there: the store
+    /// may take everything else back.
+    pub(super) fn tell(&mut self, request: &mut PoolRequest, now: Instant) -> Asked {
+        self.lease += 1;
+        self.sent = Some(now);
+        self.parties.retain_mut(|party| !party.is_over());
+        request.parties.clear();
+        let mut asked = Asked { sent: Some(now), ..Asked::default() };
+        for party in &mut self.parties {
+            party.was_told = !party.is_idle();
+            if party.was_told {
+                let (waiting, waiting_tokens) = party.waiting();
+                let unsent_tokens = i64::try_from(party.tokens).unwrap_or(i64::MAX);
+                request.parties.push(Told {
+                    sweep: party.sweep.clone(),
+                    model: (*party.model).to_owned(),
+                    share: party.share,
+                    in_flight: party.in_flight,
+                    waiting,
+                    waiting_tokens,
+                    unsent_requests: party.requests,
+                    token_correction: party.correction.saturating_sub(unsent_tokens),
+                });
+                asked.parties.push(party.id);
+            }
+            party.slots = party.in_flight;
+            (party.requests, party.tokens, party.correction) = (0, 0, 0);
+        }
+        request.signals = std::mem::take(&mut self.signals);
+        request.signals.hold_ms = self.hold_untold.take().map(|until| millis(until.saturating_duration_since(now)));
+        asked.signals = request.signals.clone();
+        asked
+    }
+
+    /// Takes over what the store grants. `jitter` is a number of 0..1: not all workers shall ask again in one moment. Returns whether the
+    /// store had been away.
+    pub(super) fn granted(
+        &mut self,
+        asked: &Asked,
+        request: &PoolRequest,
+        reply: &PoolReply,
+        now: Instant,
+        jitter: f64,
+    ) -> bool {
+        let sent = asked.sent.unwrap_or(now);
+        let was_away = std::mem::take(&mut self.unanswered) > 0;
+        self.valid = Duration::from_millis(reply.valid_ms.max(1));
+        self.units_until = sent + self.valid;
+        self.slots_until = sent + self.valid * SLOTS_VALID;
+        let (mut lacks_units, mut lacks_slots) = (false, false);
+        for ((id, grant), told) in asked.parties.iter().zip(&reply.grants).zip(&request.parties) {
+            let Some(party) = self.find(*id) else { continue };
+            party.grant(grant, reply.factor);
+            lacks_slots |= u64::from(grant.slots) < u64::from(told.in_flight) + u64::from(told.waiting);
+            lacks_units |= (party.meters.requests && grant.requests < told.waiting)
+                || (party.meters.tokens.is_some() && grant.tokens < told.waiting_tokens);
+        }
+        let retry = Duration::from_millis(reply.retry_ms);
+        let wait = match (lacks_units, lacks_slots) {
+            (true, _) => retry,
+            // Others hold the slots and give them up when they renew, not earlier.
+            (false, true) => retry.max(self.valid / 2),
+            (false, false) => Duration::ZERO,
+        };
+        self.ask_again = sent + wait.min(ASK_GAP_MAX).mul_f64(1.0 + jitter / 5.0).max(ASK_GAP);
+        was_away
+    }
+
+    /// The store did not answer, and may or may not have done what it was asked. So what was given back stays given back, and what
+    /// must not get lost is told again. Returns whether it is the first time in a row.
+    pub(super) fn unanswered(&mut self, asked: &Asked, request: &PoolRequest, now: Instant, jitter: f64) -> bool {
+        self.unanswered = self.unanswered.saturating_add(1);
+        let back_off = Duration::from_millis(50 << self.unanswered.min(10)).min(BACK_OFF_MAX);
+        self.ask_again = now + back_off.mul_f64(0.5 + jitter / 2.0);
+        for (id, told) in asked.parties.iter().zip(&request.parties) {
+            if let Some(party) = self.find(*id) {
+                party.correction = party.correction.saturating_add(told.token_correction.max(0));
+            }
+        }
+        self.signals.refused = self.signals.refused.saturating_add(asked.signals.refused);
+        if let Some(hold) = asked.signals.hold_ms {
+            self.hold_untold = asked.sent.map(|sent| sent + Duration::from_millis(hold));
+        }
+        self.unanswered == 1
+    }
+
+    /// Calls in flight of all parties.
+    #[cfg(test)]
+    pub(super) fn in_flight(&self) -> u32 {
+        self.parties.iter().map(|party| party.in_flight).sum()
+    }
+
+    /// Whether the store believes that something is held here.
+    pub(super) fn is_known(&self) -> bool {
+        self.parties.iter().any(|party| party.was_told || party.in_flight > 0)
+    }
+}
+
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    [a, b].into_iter().flatten().min()
+}
+
+fn difference(a: u64, b: u64) -> i64 {
+    i64::try_from(i128::from(a) - i128::from(b)).unwrap_or(i64::MAX)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,76 @@
+//! Requests that keep failing while the endpoint answers others: counted for the whole fleet, and not sent any more after too often.
+
+use std::sync::Arc;
+
+use regatta_proto::{ChatRequest, Digest, ErrorClass, Failing, Try, fingerprint};
+
+use crate::errors::{Failure, rule};
+use crate::permits::store::PermitStore;
+
+/// Counts failing requests of one endpoint.
+pub(crate) struct Quarantine {
+    store: Arc<dyn PermitStore>,
+    pool: String,
+    /// Failures from which a request is not sent any more.
+    after: u32,
+}
+
+/// One request under watch. Its fingerprint is made when it is first needed, which for almost every request is never.
+#[derive(Debug)]
+pub(crate) struct Suspect<'a> {
+    model: &'a str,
+    request: &'a ChatRequest,
+    fingerprint: Option<Digest>,
+}
+
+impl<'a> Suspect<'a> {
+    pub(crate) const fn new(model: &'a str, request: &'a ChatRequest) -> Self {
+        Self { model, request, fingerprint: None }
+    }
+
+    fn fingerprint(&mut self, pool: &str) -> Digest {
+        *self.fingerprint.get_or_insert_with(|| fingerprint(pool, self.model, self.request))
+    }
+}
+
+impl Quarantine {
+    pub(crate) fn new(store: Arc<dyn PermitStore>, pool: String, after: u32) -> Self {
+        Self { store, pool, after: after.max(1) }
+    }
+
+    /// Looks whether the request may be sent at all: the entry that ends its call, when not. A store that does not answer stops nobody.
+    pub(crate) async fn look(&self, suspect: &mut Suspect<'_>) -> Option<Try> {
+        let failures = match self.store.failures(&suspect.fingerprint(&self.pool)).await {
+            Ok(failures) => failures,
+            Err(error) => {
+                tracing::debug!(%error, "failed to look whether a request is quarantined");
+                return None;
+            }
+        };
+        (failures >= self.after).then(|| not_sent(format!("the request had failed {failures} times and was not sent again")))
+    }
+
+    /// Counts a failure of the request, if it is of a kind that may be its own fault: the entry that ends its call, when it was one too
+    /// many.
+    pub(crate) async fn count(&self, suspect: &mut Suspect<'_>, failure: &Failure) -> Option<Try> {
+        if !rule(failure.class).counts_as_poison {
+            return None;
+        }
+        let failing = Failing { fingerprint: suspect.fingerprint(&self.pool), class: failure.class };
+        let failures = match self.store.failing(&failing).await {
+            Ok(failures) => failures,
+            Err(error) => {
+                tracing::debug!(%error, "failed to count the failure of a request");
+                return None;
+            }
+        };
+        let word = rule(failure.class).word;
+        (failures >= self.after).then(|| {
+            not_sent(format!("the request has failed {failures} times, the last time with {word}: {}", failure.detail))
+        })
+    }
+}
+
+fn not_sent(detail: String) -> Try {
+    Try { class: ErrorClass::Poison, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None }
+}
