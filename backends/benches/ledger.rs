@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement may fail loudly, and prints its result")]
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -106,10 +107,12 @@ fn record(sweep: &SweepId, cell: CellIndex, item: ItemIndex, state: RecordState)
         outcome: Outcome::Measured,
         usage: Usage { input: 1200, cached_input: 800, output: 300, ..Usage::default() },
         cost: CostSum { known: Money(123_456), unknown_calls: 0 },
+        maybe_spent: Money::ZERO,
         calls: 1,
         retries: 0,
         latency_us: 1_500_000,
         served: vec!["model-2026-08".to_owned()],
+        call_sums: BTreeMap::new(),
         transcript: TranscriptRef { segment: "transcripts/000123-3f9a2c.zst".to_owned(), line: item.0 },
         state,
     }

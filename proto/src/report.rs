@@ -93,6 +93,10 @@ pub struct Progress {
     pub open: Vec<OpenAttempt>,
 }
 
+fn is_zero(amount: &Money) -> bool {
+    *amount == Money::ZERO
+}
+
 /// A message for scorers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -109,6 +113,9 @@ pub enum Report {
         usage: Usage,
         /// Money it cost.
         cost: CostSum,
+        /// What its failed tries may have cost on top, at most, without the provider telling.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        maybe_spent: Money,
     },
     /// A judge answered.
     Judge(JudgeOutcome),

@@ -161,6 +161,13 @@ fn reports_of_every_build_are_read() {
             transcript: transcript(),
         }))
     };
+    let handed_over = |maybe_spent| Report::HandedOver {
+        key: key(),
+        attempt: attempt(),
+        usage: Usage::default(),
+        cost: CostSum::default(),
+        maybe_spent,
+    };
     let open = OpenAttempt {
         key: key(),
         id: "w1-78".parse().unwrap(),
@@ -187,15 +194,8 @@ fn reports_of_every_build_are_read() {
             ("measured", outcome(Outcome::Measured)),
             ("model_failure", outcome(Outcome::ModelFailure { cause: Cause::ContextLength })),
             ("not_measured", outcome(Outcome::NotMeasured { cause: Cause::RateLimited })),
-            (
-                "handed_over",
-                Report::HandedOver {
-                    key: key(),
-                    attempt: attempt(),
-                    usage: Usage::default(),
-                    cost: CostSum::default(),
-                },
-            ),
+            ("handed_over", handed_over(Money::ZERO)),
+            ("handed_over_in_doubt", handed_over(Money(70_000))),
             ("judge", Report::Judge(judged)),
             ("progress", Report::Progress(Progress { worker: "w1".parse().unwrap(), open: vec![open] })),
             ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock") }),

@@ -4,7 +4,7 @@
 //! microseconds), digests as 32 bytes.
 
 use jiff::Timestamp;
-use regatta_proto::{Cause, CellIndex, CostSum, Digest, ItemIndex, Money, Outcome, SessionKey, SweepId, Usage};
+use regatta_proto::{Cause, CellIndex, CostSum, Digest, ItemIndex, Money, Outcome, SessionKey, SweepId};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
@@ -63,16 +63,6 @@ pub(super) fn stored_time(at: Timestamp, field: &'static str) -> Result<i64, Led
 
 pub(super) fn time(nanos: i64, field: &'static str) -> Result<Timestamp, LedgerError> {
     Timestamp::from_nanosecond(i128::from(nanos)).map_err(|_| unreadable(field, nanos))
-}
-
-pub(super) fn usage([input, cached_input, output, reasoning]: [i64; 4]) -> Result<Usage, LedgerError> {
-    Ok(Usage {
-        input: large(input, "input")?,
-        cached_input: large(cached_input, "cached_input")?,
-        output: large(output, "output")?,
-        reasoning: large(reasoning, "reasoning")?,
-        ..Usage::default()
-    })
 }
 
 pub(super) fn cost([known, unknown_calls]: [i64; 2]) -> Result<CostSum, LedgerError> {

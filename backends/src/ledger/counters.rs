@@ -2,17 +2,19 @@
 
 use std::ops::{AddAssign, SubAssign};
 
-use regatta_proto::{Attempt, AttemptId, Cause, CostSum, OpenAttempt, Outcome, Usage, WorkerId};
+use regatta_proto::{Attempt, AttemptId, Cause, CostSum, Money, OpenAttempt, Outcome, Usage, WorkerId};
 
-use super::columns::{Place, cost, stored, stored_money, stored_time, usage};
+use super::columns::{Place, cost, large, stored, stored_money, stored_time};
 use super::rows::{Recorded, SessionRecord, TranscriptRef};
 use super::{AttemptState, LedgerError};
 
-/// Tokens and money as stored.
+/// Tokens and money as stored, in the order in which every statement has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Spent {
     pub(super) input: i64,
     pub(super) cached_input: i64,
+    pub(super) cache_write: i64,
+    pub(super) cache_write_1h: i64,
     pub(super) output: i64,
     pub(super) reasoning: i64,
     pub(super) known: i64,
@@ -24,6 +26,8 @@ impl Spent {
         Ok(Self {
             input: stored(usage.input, "input")?,
             cached_input: stored(usage.cached_input, "cached_input")?,
+            cache_write: stored(usage.cache_write, "cache_write")?,
+            cache_write_1h: stored(usage.cache_write_1h, "cache_write_1h")?,
             output: stored(usage.output, "output")?,
             reasoning: stored(usage.reasoning, "reasoning")?,
             known: stored(cost.known.0, "cost")?,
@@ -32,7 +36,14 @@ impl Spent {
     }
 
     pub(super) fn usage(&self) -> Result<Usage, LedgerError> {
-        usage([self.input, self.cached_input, self.output, self.reasoning])
+        Ok(Usage {
+            input: large(self.input, "input")?,
+            cached_input: large(self.cached_input, "cached_input")?,
+            cache_write: large(self.cache_write, "cache_write")?,
+            cache_write_1h: large(self.cache_write_1h, "cache_write_1h")?,
+            output: large(self.output, "output")?,
+            reasoning: large(self.reasoning, "reasoning")?,
+        })
     }
 
     pub(super) fn cost(&self) -> Result<CostSum, LedgerError> {
@@ -52,6 +63,8 @@ impl AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
         self.input += other.input;
         self.cached_input += other.cached_input;
+        self.cache_write += other.cache_write;
+        self.cache_write_1h += other.cache_write_1h;
         self.output += other.output;
         self.reasoning += other.reasoning;
         self.known += other.known;
@@ -63,6 +76,8 @@ impl SubAssign for Spent {
     fn sub_assign(&mut self, other: Self) {
         self.input -= other.input;
         self.cached_input -= other.cached_input;
+        self.cache_write -= other.cache_write;
+        self.cache_write_1h -= other.cache_write_1h;
         self.output -= other.output;
         self.reasoning -= other.reasoning;
         self.known -= other.known;
@@ -74,7 +89,24 @@ impl SubAssign for Spent {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Before {
     pub(super) state: AttemptState,
+    /// Whether it has an outcome.
+    pub(super) has_result: bool,
     pub(super) spent: Spent,
+    pub(super) maybe_spent: i64,
+    pub(super) at_most: Option<i64>,
+}
+
+impl Before {
+    /// Whether no report changes the attempt any more. A result may have been handed over by a resume since.
+    const fn is_reported(&self) -> bool {
+        self.has_result || self.state.is_reported()
+    }
+
+    /// What it may have cost beyond what is known. The call in flight is in doubt only once nobody waits for its answer any more.
+    fn in_doubt(&self) -> i64 {
+        let in_flight = if self.state == AttemptState::Lost { self.at_most.unwrap_or_default() } else { 0 };
+        self.maybe_spent + in_flight
+    }
 }
 
 /// An attempt's row as it will be.
@@ -89,6 +121,7 @@ pub(super) struct AttemptWrite<'a> {
     pub(super) ended_at: Option<i64>,
     pub(super) outcome: Option<&'a Outcome>,
     pub(super) spent: Spent,
+    pub(super) maybe_spent: i64,
     pub(super) at_most: Option<i64>,
     pub(super) calls: u32,
     pub(super) retries: u32,
@@ -105,7 +138,7 @@ impl<'a> AttemptWrite<'a> {
             retries: record.retries,
             latency_us: stored(record.latency_us, "latency_us")?,
             transcript: Some(&record.transcript),
-            ..Self::ended(place, state, &record.attempt, record.usage, record.cost)?
+            ..Self::ended(place, state, &record.attempt, record.usage, record.cost, record.maybe_spent)?
         })
     }
 
@@ -116,6 +149,7 @@ impl<'a> AttemptWrite<'a> {
         attempt: &'a Attempt,
         usage: Usage,
         cost: CostSum,
+        maybe_spent: Money,
     ) -> Result<Self, LedgerError> {
         Ok(Self {
             place,
@@ -127,6 +161,7 @@ impl<'a> AttemptWrite<'a> {
             ended_at: Some(stored_time(attempt.ended_at, "ended_at")?),
             outcome: None,
             spent: Spent::of(usage, cost)?,
+            maybe_spent: stored(maybe_spent.0, "maybe_spent")?,
             at_most: None,
             calls: 0,
             retries: 0,
@@ -156,6 +191,7 @@ impl<'a> AttemptWrite<'a> {
             ended_at: None,
             outcome: None,
             spent,
+            maybe_spent: 0,
             at_most: stored_money(open.in_flight_at_most, "at_most")?,
             calls: 0,
             retries: 0,
@@ -165,14 +201,20 @@ impl<'a> AttemptWrite<'a> {
     }
 
     pub(super) fn as_before(&self) -> Before {
-        Before { state: self.state, spent: self.spent }
+        Before {
+            state: self.state,
+            has_result: self.outcome.is_some(),
+            spent: self.spent,
+            maybe_spent: self.maybe_spent,
+            at_most: self.at_most,
+        }
     }
 }
 
 /// What becomes of a report, from what is stored before it.
 pub(super) fn classify(before: Option<Before>, session_is_there: bool) -> Recorded {
     match before {
-        Some(before) if before.state.is_reported() => Recorded::Repeat,
+        Some(before) if before.is_reported() => Recorded::Repeat,
         _ if session_is_there => Recorded::Waste,
         _ => Recorded::First,
     }
@@ -192,6 +234,7 @@ pub(super) struct Delta {
     pub(super) model_failures: i64,
     pub(super) not_measured: i64,
     pub(super) spent: Spent,
+    pub(super) maybe_spent: i64,
     pub(super) wasted_known: i64,
     pub(super) wasted_unknown_calls: i64,
 }
@@ -201,12 +244,14 @@ impl Delta {
     pub(super) fn attempt(&mut self, before: Option<Before>, after: Before) {
         if let Some(before) = before {
             self.spent -= before.spent;
+            self.maybe_spent -= before.in_doubt();
             if before.state.is_wasted() {
                 self.wasted_known -= before.spent.known;
                 self.wasted_unknown_calls -= before.spent.unknown_calls;
             }
         }
         self.spent += after.spent;
+        self.maybe_spent += after.in_doubt();
         if after.state.is_wasted() {
             self.wasted_known += after.spent.known;
             self.wasted_unknown_calls += after.spent.unknown_calls;

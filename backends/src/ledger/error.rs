@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use regatta_proto::{CellIndex, ShardIndex, SweepId};
+use regatta_proto::{CellIndex, Money, ShardIndex, SweepId};
 
 /// Why the ledger did not do what it was asked; nothing of the call has been kept.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,16 @@ pub enum LedgerError {
         sweep: SweepId,
         /// The shard as asked.
         shard: ShardIndex,
+    },
+    /// A budget is only ever raised: sessions may have been run, and reserved, on its word.
+    #[error("failed to set the budget of the sweep {sweep} to {wanted}: {}", present_budget(*present))]
+    BudgetNotRaised {
+        /// The sweep as asked.
+        sweep: SweepId,
+        /// Its budget; `None` is without limit.
+        present: Option<Money>,
+        /// The budget as asked.
+        wanted: Money,
     },
     /// A number that a signed 64-bit column cannot hold, or a counter that would fall below zero.
     #[error("failed to store {field}: {value} is out of range")]
@@ -116,6 +126,13 @@ pub enum StoreError {
     /// From the file system.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+fn present_budget(present: Option<Money>) -> String {
+    present.map_or_else(
+        || "it has none, and a budget can only be raised".to_owned(),
+        |budget| format!("it is {budget}, and can only be raised"),
+    )
 }
 
 /// An error with all that caused it, each said once.

@@ -4,11 +4,13 @@
 //! suite (`tests/ledger.rs`) holds them to it. The rules by which reports change rows and counters are in `counters`, once. A
 //! new call goes into [`Ledger`] and both implementations; a new column into a new migration of both.
 
+mod calls;
 mod columns;
 mod counters;
 mod error;
 mod postgres;
 mod rows;
+mod sketch;
 mod sqlite;
 mod states;
 
@@ -17,16 +19,18 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, OpenAttempt, SessionKey, ShardIndex,
+    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
     SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
+pub use self::calls::{CallSums, ReportedCost};
 pub use self::error::{LedgerError, StoreError};
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
     AttemptRow, AwaitingSession, CellProgress, Created, MetricRow, NewCell, NewShard, NewSweep, RecordState, Recorded,
     Reopened, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, SweepRow, TranscriptRef,
 };
+pub use self::sketch::Sketch;
 pub use self::sqlite::SqliteLedger;
 pub use self::states::{AttemptState, ShardState};
 
@@ -113,6 +117,14 @@ impl Ledger {
         each!(self, ledger => ledger.transition(sweep, from, to, at))
     }
 
+    /// Raises a sweep's budget; to what it is already is no change.
+    ///
+    /// # Errors
+    /// [`LedgerError::BudgetNotRaised`] when the sweep's budget is higher or without limit, or when the store fails.
+    pub async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
+        each!(self, ledger => ledger.set_budget(sweep, budget))
+    }
+
     /// At most `limit` shards of cells with that queue that are not dispatched, in order. One that is `dispatching` was
     /// interrupted: some of its jobs may be in the queue.
     ///
@@ -171,6 +183,21 @@ impl Ledger {
         each!(self, ledger => ledger.highest_attempt(sweep, cell, items))
     }
 
+    /// The transcripts to continue from, of those of `items` that a budget ended and [`Ledger::reopen_unmeasured`] opened again: where
+    /// the session's newest attempt that reported a result left off. Items that have a session, or nothing to continue from, are left
+    /// out. The job that continues needs a number above [`Ledger::highest_attempt`].
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn continuations(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        items: &[ItemIndex],
+    ) -> Result<BTreeMap<ItemIndex, TranscriptRef>, LedgerError> {
+        each!(self, ledger => ledger.continuations(sweep, cell, items))
+    }
+
     /// How far every cell is, in the order of the grid. Reads counters only, so its cost does not grow with sessions.
     ///
     /// # Errors
@@ -199,7 +226,8 @@ impl Ledger {
         each!(self, ledger => ledger.record_progress(reports))
     }
 
-    /// Keeps what an attempt had spent when another worker took over. Harmless when repeated, or after the attempt's result.
+    /// Keeps what an attempt had spent, and what its failed tries may have cost on top, when another worker took over. Harmless when
+    /// repeated, or after the attempt's result. What its calls were like is counted with the attempt that goes on.
     ///
     /// # Errors
     /// When the store fails.
@@ -209,8 +237,9 @@ impl Ledger {
         attempt: Attempt,
         usage: Usage,
         cost: CostSum,
+        maybe_spent: Money,
     ) -> Result<(), LedgerError> {
-        each!(self, ledger => ledger.record_handover(key, attempt, usage, cost))
+        each!(self, ledger => ledger.record_handover(key, attempt, usage, cost, maybe_spent))
     }
 
     /// The answers that `judge` has given to any of `questions`, in any sweep.
@@ -309,6 +338,14 @@ impl Ledger {
         each!(self, ledger => ledger.attempts(sweep))
     }
 
+    /// What the calls of a sweep's sessions were like, by cell; cells without calls are left out. `calls` says which calls count.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {
+        each!(self, ledger => ledger.call_sums(sweep))
+    }
+
     /// Tokens and money that a sweep's judges took.
     ///
     /// # Errors
@@ -345,6 +382,9 @@ impl Ledger {
     /// attempts that led there become waste; those whose judge was unavailable and whose transcript is kept wait again, and
     /// their questions may be claimed again. In every cell that lacks sessions then, all shards are planned again and what is
     /// dispatched is what is recorded.
+    ///
+    /// Sessions that the budget ended ([`Cause::Budget`](regatta_proto::Cause::Budget)) lose their row too, but when calls of them were
+    /// answered, their attempt is handed over instead of wasted: [`Ledger::continuations`] knows its transcript.
     ///
     /// # Errors
     /// When the store fails.

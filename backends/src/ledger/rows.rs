@@ -1,5 +1,7 @@
 //! What goes into a ledger and comes out of it; no type here knows a database.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_proto::{
@@ -9,6 +11,7 @@ use regatta_proto::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::calls::CallSums;
 use super::states::{AttemptState, ShardState};
 
 /// A sweep as planned; it starts in [`SweepState::Running`].
@@ -124,6 +127,9 @@ pub struct CellProgress {
     pub cost: CostSum,
     /// The part of `cost` that bought nothing: attempts that are `waste` or `lost`.
     pub wasted: CostSum,
+    /// What all attempts may have cost on top of `cost`, at most: failed tries of which the provider did not tell, and the calls that
+    /// were in flight when attempts were lost.
+    pub maybe_spent: Money,
 }
 
 /// A session that ended, scored as far as that is possible without verdicts.
@@ -143,6 +149,8 @@ pub struct SessionRecord {
     pub usage: Usage,
     /// Money that this attempt alone cost.
     pub cost: CostSum,
+    /// What failed tries of this attempt alone may have cost on top, at most, without the provider telling.
+    pub maybe_spent: Money,
     /// Answered calls.
     pub calls: u32,
     /// Failed tries.
@@ -151,6 +159,8 @@ pub struct SessionRecord {
     pub latency_us: u64,
     /// What answered, distinct.
     pub served: Vec<String>,
+    /// What the calls in the transcript were like, by the number of the attempt that made them: [`CallSums::by_attempt`].
+    pub call_sums: BTreeMap<u32, CallSums>,
     /// Where the transcript is.
     pub transcript: TranscriptRef,
     /// Its scores, or what it waits for.
@@ -283,7 +293,10 @@ pub struct AttemptRow {
     pub usage: Usage,
     /// Money it cost, as far as known.
     pub cost: CostSum,
-    /// Worst-case cost of the call in flight, when it is open or was lost and that is known; comes on top of `cost`.
+    /// What its failed tries may have cost on top of `cost`, at most, without the provider telling.
+    pub maybe_spent: Money,
+    /// Worst-case cost of the call in flight, when it is open or was lost and that is known; comes on top of `cost` and
+    /// `maybe_spent`.
     pub at_most: Option<Money>,
     /// Answered calls.
     pub calls: u32,

@@ -48,8 +48,8 @@ states!(
 );
 
 states!(
-    /// Where an attempt stands. `open` → one of the others; a late report still makes `handed_over` or `lost` into
-    /// `recorded` or `waste`; `resume` makes what counted into `waste`.
+    /// Where an attempt stands. `open` → one of the others; a late result still makes `handed_over` or `lost` into
+    /// `recorded` or `waste`; `resume` makes what counted into `waste`, or into `handed_over` when the budget had ended it.
     AttemptState, "attempts.state", {
         /// Its worker reported it as running.
         Open = "open",
@@ -57,7 +57,7 @@ states!(
         Recorded = "recorded",
         /// It ended after another attempt had been recorded, or `resume` tries its session again: paid for nothing.
         Waste = "waste",
-        /// Another worker went on with its transcript.
+        /// Another worker went on with its transcript, or is to: after a resume of what the budget ended.
         HandedOver = "handed_over",
         /// It never ended: paid for nothing.
         Lost = "lost",
@@ -65,7 +65,7 @@ states!(
 );
 
 impl AttemptState {
-    /// Whether a result was reported; then no report changes the attempt any more.
+    /// Whether a result was reported; then no report changes the attempt any more. Of one that is handed over, its outcome tells.
     #[must_use]
     pub const fn is_reported(self) -> bool {
         matches!(self, Self::Recorded | Self::Waste)

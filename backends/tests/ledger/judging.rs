@@ -87,6 +87,25 @@ pub(crate) async fn a_judged_question_may_be_claimed_again(world: World) {
     assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap(), []);
 }
 
+pub(crate) async fn a_released_question_may_be_claimed_again(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let unrelated = world.sweep("other", 1, 1).await;
+    let other: regatta_proto::ModelRef = "judges/other".parse().unwrap();
+    let ledger = &world.ledger;
+    let all = questions(&["a", "b", "c"]);
+    for (sweep, judge) in [(&sweep, judge()), (&sweep, other.clone()), (&unrelated, judge())] {
+        assert_eq!(ledger.claim_questions(sweep, &judge, &all).await.unwrap(), all);
+    }
+    ledger.release_questions(&sweep, &judge(), &questions(&["c", "a", "never claimed"])).await.unwrap();
+    ledger.release_questions(&sweep, &judge(), &[]).await.unwrap();
+    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap(), questions(&["a", "c"]));
+    assert_eq!(ledger.claim_questions(&sweep, &other, &all).await.unwrap(), []);
+    assert_eq!(ledger.claim_questions(&unrelated, &judge(), &all).await.unwrap(), []);
+    let nobody = SweepId::new("nobody").unwrap();
+    let error = ledger.release_questions(&nobody, &judge(), &all).await.unwrap_err();
+    assert!(matches!(error, LedgerError::UnknownSweep { .. }), "{error}");
+}
+
 pub(crate) async fn judges_costs_are_counted_once_an_attempt(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let other = world.sweep("other", 1, 1).await;

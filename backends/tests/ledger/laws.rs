@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use regatta_backends::Ledger;
-use regatta_backends::ledger::{SessionRecord, Settlement};
-use regatta_proto::{Cause, CellIndex, Outcome, SweepId};
+use regatta_backends::ledger::{SessionRecord, Settlement, TranscriptRef};
+use regatta_proto::{Cause, CellIndex, ItemIndex, Money, Outcome, SweepId};
 
 use crate::oracle::{ExpectedAttempt, Oracle};
 use crate::world::{
-    World, at, attempt, cost, judge, judged, key, not_measured, open, question, record, scored, unmeasured, usage,
-    waiting,
+    World, at, attempt, calls, cost, judge, judged, key, not_measured, open, question, record, scored, unmeasured,
+    usage, waiting,
 };
 
 const CELLS: u32 = 2;
@@ -49,7 +49,7 @@ fn who() -> impl Strategy<Value = Who> {
 }
 
 fn cause() -> impl Strategy<Value = Cause> {
-    prop_oneof![Just(Cause::JudgeUnavailable), Just(Cause::Timeout)]
+    prop_oneof![Just(Cause::JudgeUnavailable), Just(Cause::Timeout), Just(Cause::Budget)]
 }
 
 fn asked() -> impl Strategy<Value = Vec<&'static str>> {
@@ -89,7 +89,20 @@ fn session_record(sweep: &SweepId, (cell, item, id, units): &Who, ending: &Endin
         Ending::NotMeasured(cause) => not_measured(key, id, *cause),
         Ending::Waits(questions) => waiting(key, id, questions),
     };
-    SessionRecord { usage: usage(*units), cost: cost(*units), ..record }
+    let number = record.attempt.number;
+    let own = *units as u32 % 3;
+    // Every second one goes on from the attempts before it.
+    let brought = (1..number).filter(|_| units % 2 == 0).map(|earlier| (earlier, 2));
+    let of_attempts: Vec<_> = brought.chain((own > 0).then_some((number, own))).collect();
+    SessionRecord {
+        usage: usage(*units),
+        cost: cost(*units),
+        maybe_spent: Money(units / 2),
+        calls: own,
+        call_sums: calls(&of_attempts),
+        transcript: TranscriptRef { segment: "transcripts/000.zst".to_owned(), line: *units as u32 },
+        ..record
+    }
 }
 
 async fn take(ledger: &Ledger, oracle: &mut Oracle, sweep: &SweepId, step: &Step) {
@@ -107,8 +120,9 @@ async fn take(ledger: &Ledger, oracle: &mut Oracle, sweep: &SweepId, step: &Step
         }
         Step::HandOver((cell, item, id, units)) => {
             let key = key(sweep, *cell, *item);
-            oracle.handover(&key, &attempt(id), usage(*units), cost(*units));
-            ledger.record_handover(&key, attempt(id), usage(*units), cost(*units)).await.unwrap();
+            let (tokens, money, maybe) = (usage(*units), cost(*units), Money(units / 3));
+            oracle.handover(&key, &attempt(id), tokens, money, maybe);
+            ledger.record_handover(&key, attempt(id), tokens, money, maybe).await.unwrap();
         }
         Step::Settle(sessions) => {
             let settlements: Vec<Settlement> = sessions
@@ -152,8 +166,14 @@ async fn compare(ledger: &Ledger, oracle: &Oracle, sweep: &SweepId) {
             found.usage,
             found.cost,
             found.wasted,
+            found.maybe_spent,
         );
-        assert_eq!(counters, oracle.counters(cell as u32), "cell {cell}");
+        let cell = cell as u32;
+        assert_eq!(counters, oracle.counters(cell), "cell {cell}");
+        let items: Vec<_> = (0..ITEMS).map(ItemIndex).collect();
+        let found = ledger.continuations(sweep, CellIndex(cell), &items).await.unwrap();
+        let found: BTreeMap<_, _> = found.into_iter().map(|(item, transcript)| (item.0, transcript.line)).collect();
+        assert_eq!(found, oracle.continuations(cell), "cell {cell}");
     }
     let found: BTreeMap<_, _> = ledger
         .attempts(sweep)
@@ -161,12 +181,24 @@ async fn compare(ledger: &Ledger, oracle: &Oracle, sweep: &SweepId) {
         .unwrap()
         .into_iter()
         .map(|row| {
-            let attempt = ExpectedAttempt { state: row.state, usage: row.usage, cost: row.cost, outcome: row.outcome };
+            let attempt = ExpectedAttempt {
+                number: row.number,
+                state: row.state,
+                usage: row.usage,
+                cost: row.cost,
+                maybe_spent: row.maybe_spent,
+                in_flight_at_most: row.at_most,
+                calls: row.calls,
+                line: row.transcript.map(|transcript| transcript.line),
+                outcome: row.outcome,
+            };
             ((row.key, row.id.to_string()), attempt)
         })
         .collect();
     assert_eq!(found, oracle.attempts);
+    let sums: BTreeMap<_, _> = ledger.call_sums(sweep).await.unwrap().into_iter().collect();
     for cell in 0..CELLS {
+        assert_eq!(sums.get(&CellIndex(cell)).cloned().unwrap_or_default(), oracle.calls(cell), "cell {cell}");
         let found = ledger.sessions(sweep, CellIndex(cell)).await.unwrap();
         let found: Vec<_> = found.into_iter().map(|row| (row.item.0, row.outcome, row.scores)).collect();
         let expected: Vec<_> = oracle

@@ -35,6 +35,7 @@ macro_rules! conformance {
 
 conformance![
     opening::opening_again_finds_everything_as_it_was,
+    opening::a_ledger_of_the_first_version_is_brought_up_to_date,
     opening::many_processes_may_open_at_once,
     opening::handles_share_one_store,
     opening::an_unknown_sweep_is_an_error_and_not_an_empty_answer,
@@ -45,6 +46,7 @@ conformance![
     planning::a_state_changes_only_from_the_states_named,
     planning::of_several_who_change_a_state_at_once_one_does,
     planning::an_end_is_kept_and_forgotten_by_a_resume,
+    planning::a_budget_is_only_ever_raised,
     planning::shards_come_in_order_by_queue_until_they_are_dispatched,
     planning::marking_a_shard_counts_what_was_dispatched,
     planning::metrics_of_a_cell_are_replaced_as_a_whole,
@@ -65,12 +67,16 @@ conformance![
     recording::a_result_after_a_hand_over_of_the_same_attempt_still_counts,
     recording::attempts_that_never_ended_are_lost_and_wasted,
     recording::a_lost_attempt_that_reports_after_all_counts,
+    recording::what_may_have_been_spent_is_counted_beside_what_was,
+    recording::each_call_is_counted_once,
+    recording::calls_that_several_scorers_add_at_once_all_count,
     recording::recorded_items_and_highest_attempts_are_found,
     judging::the_first_verdict_stays,
     judging::verdicts_of_different_judges_are_apart,
     judging::a_question_is_claimed_once,
     judging::of_several_who_claim_a_question_at_once_one_does,
     judging::a_judged_question_may_be_claimed_again,
+    judging::a_released_question_may_be_claimed_again,
     judging::judges_costs_are_counted_once_an_attempt,
     judging::of_two_scorers_with_the_same_judge_report_one_counts,
     judging::sessions_wait_for_their_questions,
@@ -82,6 +88,10 @@ conformance![
     resume::sessions_that_never_ran_are_planned_again,
     resume::a_complete_sweep_has_nothing_to_resume,
     resume::a_session_that_runs_again_has_one_result,
+    resume::a_session_that_the_budget_ended_is_continued,
+    resume::a_session_that_the_budget_ended_before_any_answer_begins_anew,
+    resume::a_continued_session_that_fails_otherwise_begins_anew,
+    resume::a_session_whose_judge_the_budget_ended_keeps_its_answers,
     resume::other_sweeps_are_not_touched,
     laws::counters_equal_a_recount_whatever_happens,
 ];
@@ -100,6 +110,9 @@ fn calls_may_be_spawned() {
         sendable(ledger.highest_attempt(sweep, cell, &[]));
         sendable(ledger.save_metrics(sweep, vec![]));
         sendable(ledger.reopen_unmeasured(sweep));
+        sendable(ledger.call_sums(sweep));
+        sendable(ledger.continuations(sweep, cell, &[]));
+        sendable(ledger.set_budget(sweep, regatta_proto::Money(1)));
     }
     let _ = all;
 }

@@ -2,7 +2,7 @@
 
 use regatta_backends::LedgerError;
 use regatta_backends::ledger::Created;
-use regatta_proto::{CellIndex, SweepId, SweepState};
+use regatta_proto::{CellIndex, ItemIndex, Money, SweepId, SweepState};
 
 use crate::world::{World, at, judge, judged, key, new_sweep, open, questions, record, waiting};
 
@@ -26,6 +26,7 @@ pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
                 ledger.awaiting_all(&sweep).await.unwrap(),
                 ledger.verdicts(&judge(), &questions(&["b"])).await.unwrap(),
                 ledger.judge_costs(&sweep).await.unwrap(),
+                ledger.call_sums(&sweep).await.unwrap(),
             )
         )
     };
@@ -33,6 +34,27 @@ pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
     let world = world.restart().await;
     assert_eq!(everything(&world).await, before);
     assert_eq!(world.ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.unwrap(), []);
+}
+
+pub(crate) async fn a_ledger_of_the_first_version_is_brought_up_to_date(world: World) {
+    let rows = "
+        INSERT INTO sweeps (id, name, lock, state, created_at_ns) VALUES ('old', 'old', {lock}, 'running', 0);
+        INSERT INTO cells (sweep, cell, benchmark, setting, model, trial, queue, items, input, known, wasted_known)
+        SELECT number, 0, 'worfbench', 'two-shot', 'lab/model', 0, 'q0', 3, 7, 5, 5 FROM sweeps;
+        INSERT INTO attempts (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, input,
+            cached_input, output, reasoning, known, unknown_calls, at_most, calls, retries, latency_us)
+        SELECT number, 0, 0, 'w-1', 1, 'w', 'lost', 0, 1, 7, 0, 0, 0, 5, 0, 90, 0, 0, 0 FROM sweeps
+        UNION ALL SELECT number, 0, 1, 'w-2', 1, 'w', 'lost', 0, 1, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0 FROM sweeps
+        UNION ALL SELECT number, 0, 2, 'w-3', 1, 'w', 'open', 0, NULL, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0 FROM sweeps;";
+    let ledger = world.open_first_version(rows).await;
+    let sweep = SweepId::new("old").unwrap();
+    let cell = ledger.cell_progress(&sweep).await.unwrap().remove(0);
+    assert_eq!((cell.usage.input, cell.usage.cache_write, cell.cost.known), (7, 0, Money(5)));
+    assert_eq!(cell.maybe_spent, Money(90), "the calls in flight of lost attempts");
+    assert_eq!(ledger.attempts(&sweep).await.unwrap()[0].maybe_spent, Money::ZERO);
+    assert_eq!(ledger.call_sums(&sweep).await.unwrap(), []);
+    ledger.record(vec![record(key(&sweep, 0, 2), "w-3")]).await.unwrap();
+    assert_eq!(ledger.cell_progress(&sweep).await.unwrap()[0].maybe_spent, Money(93));
 }
 
 pub(crate) async fn many_processes_may_open_at_once(world: World) {
@@ -71,6 +93,10 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
         ledger.close_open_attempts(&sweep, at(1)).await.err(),
         ledger.metrics(&sweep).await.err(),
         ledger.judge_costs(&sweep).await.err(),
+        ledger.call_sums(&sweep).await.err(),
+        ledger.continuations(&sweep, CellIndex(0), &[ItemIndex(0)]).await.err(),
+        ledger.set_budget(&sweep, Money(1)).await.err(),
+        ledger.release_questions(&sweep, &judge(), &[]).await.err(),
         ledger.transition(&sweep, &SweepState::ALL, SweepState::Running, at(1)).await.err(),
     ];
     for (call, error) in errors.into_iter().enumerate() {

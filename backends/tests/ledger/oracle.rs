@@ -3,18 +3,40 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_backends::ledger::{
-    AttemptState, RecordState, Recorded, Reopened, SessionRecord, Settlement, SettlementResult,
+    AttemptState, CallSums, RecordState, Recorded, Reopened, SessionRecord, Settlement, SettlementResult,
 };
-use regatta_proto::{Attempt, Cause, CostSum, Digest, JudgeOutcome, OpenAttempt, Outcome, SessionKey, Usage};
+use regatta_proto::{Attempt, Cause, CostSum, Digest, JudgeOutcome, Money, OpenAttempt, Outcome, SessionKey, Usage};
 use serde_json::Value;
 
 /// An attempt as the ledger should show it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ExpectedAttempt {
+    pub(crate) number: u32,
     pub(crate) state: AttemptState,
     pub(crate) usage: Usage,
     pub(crate) cost: CostSum,
+    pub(crate) maybe_spent: Money,
+    pub(crate) in_flight_at_most: Option<Money>,
+    pub(crate) calls: u32,
+    /// Line of the transcript.
+    pub(crate) line: Option<u32>,
     pub(crate) outcome: Option<Outcome>,
+}
+
+impl ExpectedAttempt {
+    fn without_result(state: AttemptState, number: u32, usage: Usage, cost: CostSum) -> Self {
+        Self {
+            number,
+            state,
+            usage,
+            cost,
+            maybe_spent: Money::ZERO,
+            in_flight_at_most: None,
+            calls: 0,
+            line: None,
+            outcome: None,
+        }
+    }
 }
 
 /// A session as the ledger should show it.
@@ -27,13 +49,17 @@ pub(crate) struct ExpectedSession {
     pub(crate) questions: Option<Vec<Digest>>,
 }
 
-/// Counters of a cell: recorded, settled, measured, model failures, not measured, usage, cost, wasted.
-pub(crate) type Counters = (u64, u64, u64, u64, u64, Usage, CostSum, CostSum);
+/// Counters of a cell: recorded, settled, measured, model failures, not measured, usage, cost, wasted, maybe spent.
+pub(crate) type Counters = (u64, u64, u64, u64, u64, Usage, CostSum, CostSum, Money);
 
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     pub(crate) attempts: BTreeMap<(SessionKey, String), ExpectedAttempt>,
     pub(crate) sessions: BTreeMap<SessionKey, ExpectedSession>,
+    /// Sums of calls that count, with the cell they are of.
+    calls: Vec<(u32, CallSums)>,
+    /// Attempts, by number, whose calls others brought or will bring again.
+    handed_on: BTreeSet<(SessionKey, u32)>,
     asked: BTreeSet<Digest>,
     judged: BTreeMap<String, (Usage, CostSum)>,
 }
@@ -41,8 +67,9 @@ pub(crate) struct Oracle {
 impl Oracle {
     pub(crate) fn record(&mut self, record: &SessionRecord) -> Recorded {
         let id = (record.key.clone(), record.attempt.id.to_string());
-        let reported =
-            |attempt: &ExpectedAttempt| [AttemptState::Recorded, AttemptState::Waste].contains(&attempt.state);
+        let reported = |attempt: &ExpectedAttempt| {
+            attempt.outcome.is_some() || [AttemptState::Recorded, AttemptState::Waste].contains(&attempt.state)
+        };
         if self.attempts.get(&id).is_some_and(reported) {
             return Recorded::Repeat;
         }
@@ -63,8 +90,23 @@ impl Oracle {
             self.sessions.insert(record.key.clone(), session);
             (AttemptState::Recorded, Recorded::First)
         };
-        let outcome = Some(record.outcome.clone());
-        self.attempts.insert(id, ExpectedAttempt { state, usage: record.usage, cost: record.cost, outcome });
+        for (number, sums) in &record.call_sums {
+            if *number == record.attempt.number || self.handed_on.insert((record.key.clone(), *number)) {
+                self.calls.push((record.key.cell.0, sums.clone()));
+            }
+        }
+        let attempt = ExpectedAttempt {
+            number: record.attempt.number,
+            state,
+            usage: record.usage,
+            cost: record.cost,
+            maybe_spent: record.maybe_spent,
+            in_flight_at_most: None,
+            calls: record.calls,
+            line: Some(record.transcript.line),
+            outcome: Some(record.outcome.clone()),
+        };
+        self.attempts.insert(id, attempt);
         result
     }
 
@@ -77,17 +119,22 @@ impl Oracle {
                 && open.cost.unknown_calls >= old.cost.unknown_calls
         });
         if news {
-            let attempt =
-                ExpectedAttempt { state: AttemptState::Open, usage: open.usage, cost: open.cost, outcome: None };
+            let attempt = ExpectedAttempt {
+                in_flight_at_most: open.in_flight_at_most,
+                ..ExpectedAttempt::without_result(AttemptState::Open, open.number, open.usage, open.cost)
+            };
             self.attempts.insert(id, attempt);
         }
     }
 
-    pub(crate) fn handover(&mut self, key: &SessionKey, attempt: &Attempt, usage: Usage, cost: CostSum) {
+    pub(crate) fn handover(&mut self, key: &SessionKey, attempt: &Attempt, usage: Usage, cost: CostSum, maybe: Money) {
         let id = (key.clone(), attempt.id.to_string());
         let ended = [AttemptState::Recorded, AttemptState::Waste, AttemptState::HandedOver];
         if !self.attempts.get(&id).is_some_and(|old| ended.contains(&old.state)) {
-            let attempt = ExpectedAttempt { state: AttemptState::HandedOver, usage, cost, outcome: None };
+            let attempt = ExpectedAttempt {
+                maybe_spent: maybe,
+                ..ExpectedAttempt::without_result(AttemptState::HandedOver, attempt.number, usage, cost)
+            };
             self.attempts.insert(id, attempt);
         }
     }
@@ -144,7 +191,18 @@ impl Oracle {
         let gone: Vec<SessionKey> =
             self.sessions.iter().filter(|(_, session)| unmeasured(session)).map(|(key, _)| key.clone()).collect();
         for key in gone {
-            self.sessions.remove(&key);
+            let Some(session) = self.sessions.remove(&key) else { continue };
+            let has_answers = self.attempts.iter().any(|((of, id), attempt)| {
+                let counts = *id == session.attempt && attempt.calls > 0;
+                *of == key && (counts || attempt.state == AttemptState::HandedOver)
+            });
+            if has_answers && session.outcome == (Outcome::NotMeasured { cause: Cause::Budget }) {
+                if let Some(attempt) = self.attempts.get_mut(&(key.clone(), session.attempt)) {
+                    attempt.state = AttemptState::HandedOver;
+                    self.handed_on.insert((key, attempt.number));
+                }
+                continue;
+            }
             for ((of, _), attempt) in &mut self.attempts {
                 if *of == key && [AttemptState::Recorded, AttemptState::HandedOver].contains(&attempt.state) {
                     attempt.state = AttemptState::Waste;
@@ -156,12 +214,34 @@ impl Oracle {
         Reopened { to_run: planned - self.sessions.len() as u64, to_judge }
     }
 
+    /// What to continue from in a cell: items and lines of transcripts.
+    pub(crate) fn continuations(&self, cell: u32) -> BTreeMap<u32, u32> {
+        let mut attempts: Vec<_> = self
+            .attempts
+            .iter()
+            .filter(|((key, _), attempt)| key.cell.0 == cell && attempt.state == AttemptState::HandedOver)
+            .filter(|((key, _), _)| !self.sessions.contains_key(key))
+            .filter_map(|((key, id), attempt)| attempt.line.map(|line| (attempt.number, id, key.item.0, line)))
+            .collect();
+        attempts.sort();
+        attempts.into_iter().map(|(_, _, item, line)| (item, line)).collect()
+    }
+
+    pub(crate) fn calls(&self, cell: u32) -> CallSums {
+        let mut all = CallSums::default();
+        self.calls.iter().filter(|(of, _)| *of == cell).for_each(|(_, sums)| all.merge(sums));
+        all
+    }
+
     pub(crate) fn counters(&self, cell: u32) -> Counters {
         let sessions = || self.sessions.iter().filter(|(key, _)| key.cell.0 == cell).map(|(_, session)| session);
         let settled =
             |kind: &str| sessions().filter(|session| !session.waits && session.outcome.as_str() == kind).count();
         let attempts = || self.attempts.iter().filter(|((key, _), _)| key.cell.0 == cell).map(|(_, attempt)| attempt);
         let wasted = attempts().filter(|attempt| [AttemptState::Waste, AttemptState::Lost].contains(&attempt.state));
+        let lost = attempts().filter(|attempt| attempt.state == AttemptState::Lost);
+        let in_flight: Money = lost.filter_map(|attempt| attempt.in_flight_at_most).sum();
+        let maybe_spent = in_flight + attempts().map(|attempt| attempt.maybe_spent).sum();
         let (usage, cost) = sum(attempts().map(|attempt| (attempt.usage, attempt.cost)));
         (
             sessions().count() as u64,
@@ -172,6 +252,7 @@ impl Oracle {
             usage,
             cost,
             sum(wasted.map(|attempt| (attempt.usage, attempt.cost))).1,
+            maybe_spent,
         )
     }
 }

@@ -93,6 +93,34 @@ pub(crate) async fn an_end_is_kept_and_forgotten_by_a_resume(world: World) {
     assert_eq!(world.ledger.sweep(&sweep).await.unwrap().unwrap().ended_at, None);
 }
 
+pub(crate) async fn a_budget_is_only_ever_raised(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let ledger = &world.ledger;
+    let budget = async || ledger.sweep(&sweep).await.unwrap().unwrap().budget;
+    ledger.set_budget(&sweep, Money(7_000_000_000)).await.unwrap();
+    assert_eq!(budget().await, Some(Money(7_000_000_000)));
+    ledger.set_budget(&sweep, Money(7_000_000_000)).await.unwrap();
+    let error = ledger.set_budget(&sweep, Money(6_999_999_999)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "failed to set the budget of the sweep s to $7.00: it is $7.00, and can only be raised"
+    );
+    assert!(
+        matches!(
+            error,
+            LedgerError::BudgetNotRaised { present: Some(Money(7_000_000_000)), wanted: Money(6_999_999_999), .. }
+        ),
+        "{error}"
+    );
+    assert_eq!(budget().await, Some(Money(7_000_000_000)));
+    assert!(matches!(ledger.set_budget(&sweep, Money(u64::MAX)).await, Err(LedgerError::OutOfRange { .. })));
+    let free = NewSweep { budget: None, ..new_sweep("free", 1, 1) };
+    ledger.create_sweep(free.clone()).await.unwrap();
+    let error = ledger.set_budget(&free.id, Money(1)).await.unwrap_err();
+    assert!(matches!(error, LedgerError::BudgetNotRaised { present: None, .. }), "{error}");
+    assert_eq!(ledger.sweep(&free.id).await.unwrap().unwrap().budget, None);
+}
+
 pub(crate) async fn shards_come_in_order_by_queue_until_they_are_dispatched(world: World) {
     let sweep = world.sweep("s", 3, 4).await; // shards 0, 1 | 2, 3 | 4, 5 on q0, q1, q0
     let ledger = &world.ledger;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use regatta_backends::LedgerError;
 use regatta_backends::ledger::{
-    AttemptRow, AttemptState, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
+    AttemptRow, AttemptState, CallSums, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
 };
 use regatta_proto::{Cause, CellIndex, CostSum, ItemId, ItemIndex, Money, OpenAttempt, Outcome, Usage};
 use serde_json::{Value, json};
 
-use crate::world::{World, at, attempt, cost, key, not_measured, open, record, usage, waiting};
+use crate::world::{World, at, attempt, calls, cost, key, not_measured, open, record, usage, waiting};
 
 async fn states(world: &World, sweep: &regatta_proto::SweepId) -> Vec<(String, AttemptState)> {
     let attempts = world.ledger.attempts(sweep).await.unwrap();
@@ -154,6 +154,7 @@ pub(crate) async fn an_attempt_is_read_back_as_it_was_recorded(world: World) {
         outcome: Some(Outcome::NotMeasured { cause: Cause::Auth }),
         usage: usage(7),
         cost: cost(7),
+        maybe_spent: Money(3),
         at_most: None,
         calls: 2,
         retries: 1,
@@ -263,7 +264,7 @@ pub(crate) async fn progress_never_touches_an_attempt_that_ended(world: World) {
     let sweep = world.sweep("s", 1, 4).await;
     let ledger = &world.ledger;
     ledger.record(vec![record(key(&sweep, 0, 0), "a-1"), record(key(&sweep, 0, 0), "b-2")]).await.unwrap();
-    ledger.record_handover(&key(&sweep, 0, 1), attempt("c-3"), usage(2), cost(2)).await.unwrap();
+    world.hand_over(&key(&sweep, 0, 1), "c-3", 2).await;
     ledger.record_progress(vec![open(key(&sweep, 0, 2), "d-4", 1)]).await.unwrap();
     ledger.close_open_attempts(&sweep, at(9)).await.unwrap();
     let before = (world.cell(&sweep, 0).await, ledger.attempts(&sweep).await.unwrap());
@@ -278,11 +279,12 @@ pub(crate) async fn a_hand_over_counts_once_and_is_not_waste(world: World) {
     let place = key(&sweep, 0, 0);
     world.ledger.record_progress(vec![open(place.clone(), "a-1", 2)]).await.unwrap();
     for units in [3, 4] {
-        world.ledger.record_handover(&place, attempt("a-1"), usage(units), cost(units)).await.unwrap();
+        world.hand_over(&place, "a-1", units).await;
     }
     assert_eq!(world.ledger.record(vec![record(place, "b-2")]).await.unwrap(), [Recorded::First]);
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.usage, cell.cost.known, cell.wasted), (usage(10), Money(10), CostSum::default()));
+    assert_eq!(cell.maybe_spent, Money(3 + 3));
     let handed_over = world.ledger.attempts(&sweep).await.unwrap().remove(0);
     assert_eq!((handed_over.state, handed_over.usage), (AttemptState::HandedOver, usage(3)));
     assert_eq!((handed_over.at_most, handed_over.ended_at, handed_over.outcome), (None, Some(at(2)), None));
@@ -291,9 +293,9 @@ pub(crate) async fn a_hand_over_counts_once_and_is_not_waste(world: World) {
 pub(crate) async fn a_result_after_a_hand_over_of_the_same_attempt_still_counts(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let place = key(&sweep, 0, 0);
-    world.ledger.record_handover(&place, attempt("a-1"), usage(3), cost(3)).await.unwrap();
+    world.hand_over(&place, "a-1", 3).await;
     assert_eq!(world.ledger.record(vec![record(place.clone(), "a-1")]).await.unwrap(), [Recorded::First]);
-    world.ledger.record_handover(&place, attempt("a-1"), usage(3), cost(3)).await.unwrap();
+    world.hand_over(&place, "a-1", 3).await;
     assert_eq!(states(&world, &sweep).await, [("a-1".to_owned(), AttemptState::Recorded)]);
     assert_eq!(world.cell(&sweep, 0).await.usage, usage(7));
 }
@@ -325,9 +327,80 @@ pub(crate) async fn a_lost_attempt_that_reports_after_all_counts(world: World) {
     world.ledger.record_progress(running).await.unwrap();
     world.ledger.close_open_attempts(&sweep, at(8)).await.unwrap();
     assert_eq!(world.ledger.record(vec![record(key(&sweep, 0, 0), "a-1")]).await.unwrap(), [Recorded::First]);
-    world.ledger.record_handover(&key(&sweep, 0, 1), attempt("b-2"), usage(4), cost(4)).await.unwrap();
+    world.hand_over(&key(&sweep, 0, 1), "b-2", 4).await;
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.usage, cell.wasted), (usage(11), CostSum::default()));
+}
+
+pub(crate) async fn what_may_have_been_spent_is_counted_beside_what_was(world: World) {
+    let sweep = world.sweep("s", 1, 4).await;
+    let ledger = &world.ledger;
+    let place = |item| key(&sweep, 0, item);
+    let maybe = async || world.cell(&sweep, 0).await.maybe_spent;
+    ledger.record(vec![record(place(0), "a-1"), record(place(0), "b-2"), record(place(0), "a-1")]).await.unwrap();
+    assert_eq!(maybe().await, Money(3 + 3), "waste may have cost as much as what counts; a repeat nothing");
+    world.hand_over(&place(1), "c-1", 5).await;
+    assert_eq!(maybe().await, Money(6 + 5));
+    let unpriced = OpenAttempt { in_flight_at_most: None, ..open(place(2), "f-1", 1).0 };
+    let running = vec![open(place(2), "d-1", 1), open(place(3), "e-1", 1), (unpriced, attempt("f-1").worker)];
+    ledger.record_progress(running).await.unwrap();
+    assert_eq!(maybe().await, Money(11), "a call in flight may still be answered");
+    ledger.close_open_attempts(&sweep, at(8)).await.unwrap();
+    assert_eq!(maybe().await, Money(11 + 100 + 100));
+    ledger.record(vec![record(place(2), "d-1")]).await.unwrap();
+    world.hand_over(&place(3), "e-1", 7).await;
+    assert_eq!(maybe().await, Money(11 + 3 + 7), "an attempt that reports after all has no call in flight");
+    let attempts = ledger.attempts(&sweep).await.unwrap();
+    assert_eq!(attempts.iter().map(|attempt| attempt.maybe_spent).sum::<Money>(), Money(21));
+}
+
+pub(crate) async fn each_call_is_counted_once(world: World) {
+    let sweep = world.sweep("s", 2, 4).await;
+    let ledger = &world.ledger;
+    let after = |item, id: &str, of_attempts: &[(u32, u32)]| SessionRecord {
+        call_sums: calls(of_attempts),
+        ..record(key(&sweep, 0, item), id)
+    };
+    let count = async || world.calls(&sweep, 0).await.calls;
+    assert_eq!(ledger.call_sums(&sweep).await.unwrap(), []);
+    // Attempt 1 was handed over after three calls, and two workers went on with it.
+    let first = after(0, "a-2", &[(1, 3), (2, 4)]);
+    ledger.record(vec![first.clone()]).await.unwrap();
+    assert_eq!(count().await, 7);
+    assert_eq!(ledger.record(vec![first.clone(), first]).await.unwrap(), [Recorded::Repeat; 2]);
+    assert_eq!(count().await, 7);
+    assert_eq!(ledger.record(vec![after(0, "b-3", &[(1, 3), (3, 1)])]).await.unwrap(), [Recorded::Waste]);
+    assert_eq!(count().await, 8, "what waste did itself happened too");
+    // The same in one batch.
+    let both = vec![after(1, "a-2", &[(1, 3), (2, 1)]), after(1, "b-3", &[(1, 3), (3, 1)])];
+    ledger.record(both).await.unwrap();
+    assert_eq!(count().await, 8 + 5);
+    // Two workers that began anew with the same number did not make the same calls.
+    ledger.record(vec![after(2, "a-1", &[(1, 2)]), after(2, "b-1", &[(1, 2)])]).await.unwrap();
+    assert_eq!(count().await, 13 + 4);
+    ledger.record(vec![after(3, "a-1", &[])]).await.unwrap();
+    let sums = ledger.call_sums(&sweep).await.unwrap();
+    assert_eq!(sums.iter().map(|(cell, sums)| (cell.0, sums.calls)).collect::<Vec<_>>(), [(0, 17)]);
+    let mut expected = CallSums::default();
+    let of_attempts = [(1, 3), (2, 4), (3, 1), (1, 3), (2, 1), (3, 1), (1, 2), (1, 2)];
+    of_attempts.iter().for_each(|one| expected.merge(&calls(&[*one])[&one.0]));
+    assert_eq!(sums[0].1, expected);
+}
+
+pub(crate) async fn calls_that_several_scorers_add_at_once_all_count(world: World) {
+    let sweep = world.sweep("s", 2, 40).await;
+    let other = world.open().await;
+    for first in (0..40).step_by(4) {
+        let batch = |items: std::ops::Range<u32>| -> Vec<SessionRecord> {
+            let places = items.flat_map(|item| [(0, item), (1, item)]);
+            places.map(|(cell, item)| record(key(&sweep, cell, item), &format!("w-{item}"))).collect()
+        };
+        let (one, two) = (batch(first..first + 2), batch(first + 2..first + 4).into_iter().rev().collect());
+        let (one, two) = tokio::join!(world.ledger.record(one), other.record(two));
+        one.unwrap();
+        two.unwrap();
+    }
+    assert_eq!([world.calls(&sweep, 0).await.calls, world.calls(&sweep, 1).await.calls], [80, 80]);
 }
 
 pub(crate) async fn recorded_items_and_highest_attempts_are_found(world: World) {

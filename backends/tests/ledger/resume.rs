@@ -1,10 +1,11 @@
 //! Resuming a sweep.
 
-use regatta_backends::ledger::{AttemptState, Recorded, Reopened, ShardState};
-use regatta_proto::{Cause, CellIndex, CostSum, ItemIndex, Money, Outcome, ShardIndex, SweepId};
+use regatta_backends::ledger::{AttemptState, Recorded, Reopened, SessionRecord, ShardState, TranscriptRef};
+use regatta_proto::{Cause, CellIndex, CostSum, ItemIndex, Money, Outcome, SessionKey, ShardIndex, SweepId};
 
 use crate::world::{
-    World, attempt, cost, judge, key, not_measured, open, questions, record, scored, unmeasured, usage, waiting,
+    World, at, attempt, calls, cost, judge, key, not_measured, open, questions, record, scored, unmeasured, usage,
+    waiting,
 };
 
 async fn dispatch_all(world: &World, sweep: &SweepId) {
@@ -22,7 +23,7 @@ pub(crate) async fn unmeasured_sessions_run_again(world: World) {
     let sweep = world.sweep("s", 2, 4).await;
     let ledger = &world.ledger;
     dispatch_all(&world, &sweep).await;
-    ledger.record_handover(&key(&sweep, 0, 1), attempt("a-1"), usage(2), cost(2)).await.unwrap();
+    world.hand_over(&key(&sweep, 0, 1), "a-1", 2).await;
     let mut records: Vec<_> = (0..4).map(|item| record(key(&sweep, 1, item), &format!("w-{item}"))).collect();
     records.push(record(key(&sweep, 0, 0), "w-10"));
     records.push(not_measured(key(&sweep, 0, 1), "w-11", Cause::EndpointUnavailable));
@@ -110,6 +111,112 @@ pub(crate) async fn a_session_that_runs_again_has_one_result(world: World) {
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.recorded, cell.measured, cell.not_measured), (1, 1, 0));
     assert_eq!((cell.cost.known, cell.wasted.known), (Money(21), Money(14)));
+}
+
+/// What to continue from, by item.
+async fn continuations(world: &World, sweep: &SweepId) -> Vec<(u32, u32)> {
+    let items: Vec<_> = (0..20).map(ItemIndex).collect();
+    let found = world.ledger.continuations(sweep, CellIndex(0), &items).await.unwrap();
+    found.into_iter().map(|(item, transcript)| (item.0, transcript.line)).collect()
+}
+
+/// A session that the budget ended after `of_attempts`' calls, the last of them its own; its transcript is on line `line`.
+fn stopped(key: SessionKey, id: &str, of_attempts: &[(u32, u32)], line: u32) -> SessionRecord {
+    let own = attempt(id).number;
+    SessionRecord {
+        calls: of_attempts.iter().filter(|(attempt, _)| *attempt == own).map(|(_, count)| count).sum(),
+        call_sums: calls(of_attempts),
+        transcript: TranscriptRef { segment: "transcripts/001.zst".to_owned(), line },
+        ..not_measured(key, id, Cause::Budget)
+    }
+}
+
+pub(crate) async fn a_session_that_the_budget_ended_is_continued(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let ledger = &world.ledger;
+    let place = || key(&sweep, 0, 0);
+    dispatch_all(&world, &sweep).await;
+    world.hand_over(&place(), "a-1", 2).await;
+    let stopped_once = stopped(place(), "b-2", &[(1, 3), (2, 4)], 5);
+    ledger.record(vec![stopped_once.clone()]).await.unwrap();
+    assert_eq!(continuations(&world, &sweep).await, [], "it has a result until the sweep is resumed");
+    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 1, to_judge: 0 });
+    assert_eq!(continuations(&world, &sweep).await, [(0, 5)]);
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.recorded, cell.not_measured, cell.dispatched), (0, 0, 0));
+    assert_eq!((cell.cost.known, cell.wasted), (Money(9), CostSum::default()), "its calls go on to count");
+
+    // Its report comes once more, and the next worker is stopped too.
+    assert_eq!(ledger.record(vec![stopped_once]).await.unwrap(), [Recorded::Repeat]);
+    assert_eq!(continuations(&world, &sweep).await, [(0, 5)]);
+    let stopped_again = stopped(place(), "c-3", &[(1, 3), (2, 4), (3, 1)], 6);
+    assert_eq!(ledger.record(vec![stopped_again]).await.unwrap(), [Recorded::First]);
+    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    assert_eq!(continuations(&world, &sweep).await, [(0, 6)]);
+
+    // One that is lost leaves the transcript as it was.
+    ledger.record_progress(vec![open(place(), "d-4", 1)]).await.unwrap();
+    ledger.close_open_attempts(&sweep, at(9)).await.unwrap();
+    assert_eq!(continuations(&world, &sweep).await, [(0, 6)]);
+    let last = SessionRecord { call_sums: calls(&[(1, 3), (2, 4), (3, 1), (5, 2)]), ..record(place(), "e-5") };
+    assert_eq!(ledger.record(vec![last]).await.unwrap(), [Recorded::First]);
+    assert_eq!(continuations(&world, &sweep).await, []);
+    assert_eq!(world.calls(&sweep, 0).await.calls, 3 + 4 + 1 + 2);
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.recorded, cell.measured, cell.not_measured), (1, 1, 0));
+    assert_eq!((cell.usage, cell.cost.known), (usage(2 + 7 + 7 + 1 + 7), Money(24)));
+    assert_eq!((cell.wasted, cell.maybe_spent), (cost(1), Money(2 + 3 + 3 + 100 + 3)), "only what was lost is wasted");
+    let states: Vec<_> = ledger.attempts(&sweep).await.unwrap().into_iter().map(|attempt| attempt.state).collect();
+    use AttemptState::{HandedOver, Lost, Recorded as Counts};
+    assert_eq!(states, [HandedOver, HandedOver, HandedOver, Lost, Counts]);
+}
+
+pub(crate) async fn a_session_that_the_budget_ended_before_any_answer_begins_anew(world: World) {
+    let sweep = world.sweep("s", 1, 3).await;
+    let ledger = &world.ledger;
+    // The second one had been handed an answer; the third was ended by something else.
+    world.hand_over(&key(&sweep, 0, 1), "a-1", 2).await;
+    let timed_out = SessionRecord {
+        outcome: Outcome::NotMeasured { cause: Cause::Timeout },
+        ..stopped(key(&sweep, 0, 2), "d-1", &[(1, 3)], 3)
+    };
+    let records =
+        vec![stopped(key(&sweep, 0, 0), "b-1", &[], 1), stopped(key(&sweep, 0, 1), "c-2", &[(1, 3)], 2), timed_out];
+    ledger.record(records).await.unwrap();
+    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 3, to_judge: 0 });
+    assert_eq!(continuations(&world, &sweep).await, [(1, 2)]);
+    assert_eq!(world.cell(&sweep, 0).await.wasted, CostSum { known: Money(14), unknown_calls: 2 });
+}
+
+pub(crate) async fn a_continued_session_that_fails_otherwise_begins_anew(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let ledger = &world.ledger;
+    ledger.record(vec![stopped(key(&sweep, 0, 0), "a-1", &[(1, 3)], 1)]).await.unwrap();
+    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    let failed = SessionRecord {
+        call_sums: calls(&[(1, 3), (2, 1)]),
+        ..not_measured(key(&sweep, 0, 0), "b-2", Cause::EndpointUnavailable)
+    };
+    ledger.record(vec![failed]).await.unwrap();
+    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    assert_eq!(continuations(&world, &sweep).await, []);
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.cost.known, cell.wasted.known), (Money(14), Money(14)));
+    assert_eq!(world.calls(&sweep, 0).await.calls, 4);
+}
+
+pub(crate) async fn a_session_whose_judge_the_budget_ended_keeps_its_answers(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let ledger = &world.ledger;
+    ledger.record(vec![waiting(key(&sweep, 0, 0), "a-1", &["q"])]).await.unwrap();
+    ledger.settle(vec![unmeasured(key(&sweep, 0, 0), Cause::Budget)]).await.unwrap();
+    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 1, to_judge: 0 });
+    assert_eq!(continuations(&world, &sweep).await, [(0, 3)]);
+    // Nothing was left to ask, so the next attempt makes no call of its own.
+    let done = SessionRecord { call_sums: calls(&[(1, 2)]), ..record(key(&sweep, 0, 0), "b-2") };
+    ledger.record(vec![done]).await.unwrap();
+    assert_eq!(world.calls(&sweep, 0).await.calls, 2);
+    assert_eq!(world.cell(&sweep, 0).await.wasted, CostSum::default());
 }
 
 pub(crate) async fn other_sweeps_are_not_touched(world: World) {

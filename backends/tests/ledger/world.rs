@@ -1,20 +1,24 @@
 //! A fresh store for each test, and short words for what is put into it.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::Ledger;
 use regatta_backends::ledger::{
-    CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord, Settlement,
-    SettlementResult, TranscriptRef,
+    CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord,
+    Settlement, SettlementResult, TranscriptRef,
 };
 use regatta_proto::{
-    Attempt, AttemptId, Cause, Cell, CellIndex, CostSum, Digest, ItemId, ItemIndex, JudgeOutcome, ModelRef, Money,
-    OpenAttempt, Outcome, SessionKey, ShardIndex, SweepId, Trial, Usage, Verdict, WorkerId,
+    Attempt, AttemptId, Call, Cause, Cell, CellIndex, ChatRequest, CostSum, Digest, Event, Finish, ItemId, ItemIndex,
+    JudgeOutcome, Lane, ModelRef, Money, OpenAttempt, Outcome, Reply, Role, Served, SessionKey, ShardIndex, SweepId,
+    Transcript, Trial, Usage, Verdict, WorkerId,
 };
 use regatta_tests::{Postgres, create_database};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
+use tokio_postgres::NoTls;
 
 /// A store of its own and one handle to it.
 pub(crate) struct World {
@@ -43,6 +47,15 @@ async fn server() -> String {
         Ok(url) => url,
         Err(_) => POSTGRES.get_or_try_init(Postgres::start).await.unwrap().url(),
     }
+}
+
+/// Runs `sql` beside any ledger.
+pub(crate) async fn run(url: &str, sql: &str) {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    let connection = tokio::spawn(connection);
+    client.batch_execute(sql).await.unwrap();
+    drop(client);
+    connection.await.unwrap().unwrap();
 }
 
 impl World {
@@ -78,6 +91,31 @@ impl World {
         ledgers
     }
 
+    /// The same kind of store with the first version of the schema and `rows` in it, opened by today's build. In `rows`, `{lock}` stands
+    /// for a digest.
+    pub(crate) async fn open_first_version(&self, rows: &str) -> Ledger {
+        let version =
+            "CREATE TABLE ledger_version (version BIGINT PRIMARY KEY); INSERT INTO ledger_version VALUES (1);";
+        match &self.store {
+            Store::Sqlite(_) => {
+                let folder = tempfile::tempdir().unwrap().keep();
+                let path = folder.join("ledger.sqlite");
+                let rows = rows.replace("{lock}", "zeroblob(32)");
+                let schema = include_str!("../../migrations/sqlite/0001_ledger.sql");
+                let connection = rusqlite::Connection::open(&path).unwrap();
+                connection.execute_batch(&format!("{schema} {version} {rows}")).unwrap();
+                Ledger::sqlite(path).await.unwrap()
+            }
+            Store::Postgres(_) => {
+                let url = create_database(&server().await).await.unwrap();
+                let rows = rows.replace("{lock}", "decode(repeat('00', 32), 'hex')");
+                let schema = include_str!("../../migrations/postgres/0001_ledger.sql");
+                run(&url, &format!("{schema} {version} {rows}")).await;
+                Store::Postgres(url).open().await
+            }
+        }
+    }
+
     /// Of the server's database.
     pub(crate) fn url(&self) -> &str {
         match &self.store {
@@ -99,6 +137,18 @@ impl World {
         let id = sweep.id.clone();
         assert_eq!(self.ledger.create_sweep(sweep).await.unwrap(), Created::New);
         id
+    }
+
+    /// Hands the attempt `id` over, after so many units.
+    pub(crate) async fn hand_over(&self, key: &SessionKey, id: &str, units: u64) {
+        let maybe_spent = Money(units);
+        self.ledger.record_handover(key, attempt(id), usage(units), cost(units), maybe_spent).await.unwrap();
+    }
+
+    /// What the calls of a cell were like.
+    pub(crate) async fn calls(&self, sweep: &SweepId, cell: u32) -> CallSums {
+        let cells: BTreeMap<_, _> = self.ledger.call_sums(sweep).await.unwrap().into_iter().collect();
+        cells.get(&CellIndex(cell)).cloned().unwrap_or_default()
     }
 
     pub(crate) async fn cell(&self, sweep: &SweepId, cell: u32) -> CellProgress {
@@ -161,23 +211,61 @@ pub(crate) fn attempt(id: &str) -> Attempt {
 }
 
 pub(crate) fn usage(tokens: u64) -> Usage {
-    Usage { input: 10 * tokens, cached_input: 4 * tokens, output: 3 * tokens, reasoning: tokens, ..Usage::default() }
+    Usage {
+        input: 10 * tokens,
+        cached_input: 4 * tokens,
+        cache_write: 2 * tokens,
+        cache_write_1h: tokens,
+        output: 3 * tokens,
+        reasoning: tokens,
+    }
 }
 
 pub(crate) fn cost(nanos: u64) -> CostSum {
     CostSum { known: Money(nanos), unknown_calls: nanos % 2 }
 }
 
-/// A measured and scored session that took 7 units.
+/// What calls were like, so many of each attempt: the number, then how many.
+pub(crate) fn calls(of_attempts: &[(u32, u32)]) -> BTreeMap<u32, CallSums> {
+    let calls = of_attempts.iter().flat_map(|(attempt, count)| (0..*count).map(|at| call(*attempt, at)));
+    let transcript = Transcript { events: calls.map(|call| Event::Call(Box::new(call))).collect() };
+    CallSums::by_attempt(&transcript, |served| served.model.clone())
+}
+
+fn call(attempt: u32, at: u32) -> Call {
+    Call {
+        role: Role::Agent,
+        attempt,
+        model: "lab/model".parse().unwrap(),
+        request: ChatRequest::default(),
+        reply: Reply::of_text(Some("yes"), Finish::Stop),
+        tries: vec![],
+        usage: usage(1),
+        raw_usage: None,
+        cost: Some(Money(2)),
+        reported_cost: Some(Money(3)),
+        served: Served { model: Some(format!("model of attempt {attempt}")), ..Served::default() },
+        latency_us: u64::from(1000 * attempt + at),
+        first_token_us: None,
+        at: None,
+        lane: Lane::Live,
+        from_cache: false,
+    }
+}
+
+/// A measured and scored session that took 7 units and two calls.
 pub(crate) fn record(key: SessionKey, id: &str) -> SessionRecord {
+    let attempt = attempt(id);
     SessionRecord {
         item_id: ItemId::new(format!("item {}", key.item)).unwrap(),
         task: "wikihow".to_owned(),
         key,
-        attempt: attempt(id),
+        call_sums: calls(&[(attempt.number, 2)]),
+        attempt,
         outcome: Outcome::Measured,
         usage: usage(7),
         cost: cost(7),
+        maybe_spent: Money(3),
         calls: 2,
         retries: 1,
         latency_us: 1_234_567,

@@ -94,7 +94,8 @@ pub(crate) fn spending(attempt: &AttemptRow) -> Spending {
         spent.wasted_attempts = 1;
         spent.wasted_usage = attempt.usage;
         spent.wasted = attempt.cost;
-    } else if matches!(attempt.outcome, Some(Outcome::NotMeasured { .. })) {
+    } else if attempt.state == AttemptState::Recorded && matches!(attempt.outcome, Some(Outcome::NotMeasured { .. })) {
+        // One that the budget ended and that is handed over had a result too; its money counts for who goes on.
         spent.unmeasured = attempt.cost;
     }
     if matches!(attempt.state, AttemptState::Open | AttemptState::Lost) {

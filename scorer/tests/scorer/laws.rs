@@ -40,7 +40,13 @@ fn handed_over(stage: &Stage, reports: &mut Vec<Report>) -> regatta_proto::Sessi
     let mut second = stage.again(&first, 2);
     second.transcript.events.splice(0..0, first.transcript.events.clone());
     let (usage, cost) = first.transcript.spent_by(1);
-    reports.push(Report::HandedOver { key: first.key, attempt: first.attempt, usage, cost });
+    reports.push(Report::HandedOver {
+        key: first.key,
+        attempt: first.attempt,
+        usage,
+        cost,
+        maybe_spent: first.transcript.at_most_by(1),
+    });
     second
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use deadpool_postgres::{Object, Transaction};
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, AttemptId, Cause, CellIndex, CostSum, ItemIndex, OpenAttempt, Outcome, SessionKey, SweepId, Usage,
+    Attempt, AttemptId, Cause, CellIndex, CostSum, ItemIndex, Money, OpenAttempt, Outcome, SessionKey, SweepId, Usage,
     WorkerId,
 };
 use tokio_postgres::Row;
@@ -27,7 +27,8 @@ pub(super) async fn befores<'a>(
 ) -> Result<Befores<'a>, Fault> {
     let select = tx
         .prepare_cached(
-            "SELECT u.at, a.state, a.input, a.cached_input, a.output, a.reasoning, a.known, a.unknown_calls
+            "SELECT u.at, a.state, a.outcome IS NOT NULL, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
+                    a.output, a.reasoning, a.known, a.unknown_calls, a.maybe_spent, a.at_most
              FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])
                   WITH ORDINALITY AS u (sweep, cell, item, id, at)
              JOIN attempts a ON a.sweep = u.sweep AND a.cell = u.cell AND a.item = u.item AND a.id = u.id",
@@ -49,19 +50,29 @@ pub(super) async fn befores<'a>(
         let at: i64 = row.try_get(0)?;
         let attempt = usize::try_from(at - 1).ok().and_then(|at| attempts.get(at));
         let attempt = attempt.ok_or_else(|| unreadable("ordinality", at))?;
-        befores.insert(*attempt, Before { state: AttemptState::read(row.try_get(1)?)?, spent: spent(row, 2)? });
+        let before = Before {
+            state: AttemptState::read(row.try_get(1)?)?,
+            has_result: row.try_get(2)?,
+            spent: spent(row, 3)?,
+            maybe_spent: row.try_get(11)?,
+            at_most: row.try_get(12)?,
+        };
+        befores.insert(*attempt, before);
     }
     Ok(befores)
 }
 
-fn spent(row: &Row, at: usize) -> Result<Spent, tokio_postgres::Error> {
+/// Tokens and money, from the column `at` on.
+pub(super) fn spent(row: &Row, at: usize) -> Result<Spent, tokio_postgres::Error> {
     Ok(Spent {
         input: row.try_get(at)?,
         cached_input: row.try_get(at + 1)?,
-        output: row.try_get(at + 2)?,
-        reasoning: row.try_get(at + 3)?,
-        known: row.try_get(at + 4)?,
-        unknown_calls: row.try_get(at + 5)?,
+        cache_write: row.try_get(at + 2)?,
+        cache_write_1h: row.try_get(at + 3)?,
+        output: row.try_get(at + 4)?,
+        reasoning: row.try_get(at + 5)?,
+        known: row.try_get(at + 6)?,
+        unknown_calls: row.try_get(at + 7)?,
     })
 }
 
@@ -74,19 +85,21 @@ pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Resu
         .prepare_cached(
             "INSERT INTO attempts
                  (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
-                  input, cached_input, output, reasoning, known, unknown_calls, at_most,
-                  calls, retries, latency_us, segment, line)
+                  input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                  maybe_spent, at_most, calls, retries, latency_us, segment, line)
              SELECT * FROM UNNEST(
                  $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
                  $8::bigint[], $9::bigint[], $10::text[], $11::text[],
                  $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
-                 $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::text[], $23::bigint[])
+                 $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[],
+                 $24::bigint[], $25::text[], $26::bigint[])
              ON CONFLICT (sweep, cell, item, id) DO UPDATE SET
                  number = excluded.number, worker = excluded.worker, state = excluded.state,
                  started_at_ns = excluded.started_at_ns, ended_at_ns = excluded.ended_at_ns,
                  outcome = excluded.outcome, cause = excluded.cause,
-                 input = excluded.input, cached_input = excluded.cached_input, output = excluded.output,
-                 reasoning = excluded.reasoning, known = excluded.known, unknown_calls = excluded.unknown_calls,
+                 input = excluded.input, cached_input = excluded.cached_input, cache_write = excluded.cache_write,
+                 cache_write_1h = excluded.cache_write_1h, output = excluded.output, reasoning = excluded.reasoning,
+                 known = excluded.known, unknown_calls = excluded.unknown_calls, maybe_spent = excluded.maybe_spent,
                  at_most = excluded.at_most, calls = excluded.calls, retries = excluded.retries,
                  latency_us = excluded.latency_us, segment = excluded.segment, line = excluded.line",
         )
@@ -108,10 +121,13 @@ pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Resu
                 &column(rows, |row| row.outcome.and_then(Outcome::cause).map(Cause::as_str)),
                 &column(rows, |row| row.spent.input),
                 &column(rows, |row| row.spent.cached_input),
+                &column(rows, |row| row.spent.cache_write),
+                &column(rows, |row| row.spent.cache_write_1h),
                 &column(rows, |row| row.spent.output),
                 &column(rows, |row| row.spent.reasoning),
                 &column(rows, |row| row.spent.known),
                 &column(rows, |row| row.spent.unknown_calls),
+                &column(rows, |row| row.maybe_spent),
                 &column(rows, |row| row.at_most),
                 &column(rows, |row| i64::from(row.calls)),
                 &column(rows, |row| i64::from(row.retries)),
@@ -154,13 +170,14 @@ pub(super) async fn record_handover(
     attempt: &Attempt,
     usage: Usage,
     cost: CostSum,
+    maybe_spent: Money,
 ) -> Result<(), Fault> {
     let place = cells::lock(tx, std::iter::once(key)).await?.place(key)?;
     let before = befores(tx, &[(place, &attempt.id)]).await?.into_values().next();
     if !hands_over(before) {
         return Ok(());
     }
-    let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, usage, cost)?;
+    let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, usage, cost, maybe_spent)?;
     let mut deltas = Deltas::new();
     deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
     let rows = [row];
@@ -175,16 +192,17 @@ pub(super) async fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timest
     let update = tx
         .prepare_cached(
             "UPDATE attempts SET state = 'lost', ended_at_ns = $2 WHERE sweep = $1 AND state = 'open'
-             RETURNING cell, known, unknown_calls",
+             RETURNING cell, known, unknown_calls, coalesce(at_most, 0)",
         )
         .await?;
     let closed = tx.query(&update, &[&number, &stored_time(at, "ended_at")?]).await?;
     let mut deltas = Deltas::new();
     for row in &closed {
-        // The money is in the cell already; what changes is that it bought nothing.
+        // The money is in the cell already; what changes is that it bought nothing, and that nobody waits for the call in flight.
         let delta = deltas.entry((number, row.try_get(0)?)).or_default();
         delta.wasted_known += row.try_get::<_, i64>(1)?;
         delta.wasted_unknown_calls += row.try_get::<_, i64>(2)?;
+        delta.maybe_spent += row.try_get::<_, i64>(3)?;
     }
     cells::add(tx, &deltas).await?;
     Ok(closed.len() as u64)
@@ -210,13 +228,39 @@ pub(super) async fn highest(
     Ok(highest)
 }
 
+/// Only attempts that reported a result have a transcript, and only a resume hands these over.
+pub(super) async fn continuations(
+    client: &Object,
+    sweep: &SweepId,
+    cell: CellIndex,
+    items: &[ItemIndex],
+) -> Result<BTreeMap<ItemIndex, TranscriptRef>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT DISTINCT ON (item) item, segment, line FROM attempts a
+             WHERE sweep = $1 AND cell = $2 AND item = ANY ($3) AND state = 'handed_over' AND segment IS NOT NULL
+               AND NOT EXISTS (
+                   SELECT 1 FROM sessions s WHERE s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item)
+             ORDER BY item, number DESC, id COLLATE \"C\" DESC",
+        )
+        .await?;
+    let items = column(items, |item| i64::from(item.0));
+    let mut found = BTreeMap::new();
+    for row in client.query(&select, &[&number, &i64::from(cell.0), &items]).await? {
+        let line = small(row.try_get(2)?, "attempts.line")?;
+        found.insert(ItemIndex(small(row.try_get(0)?, "item")?), TranscriptRef { segment: row.try_get(1)?, line });
+    }
+    Ok(found)
+}
+
 pub(super) async fn all(client: &Object, sweep: &SweepId) -> Result<Vec<AttemptRow>, Fault> {
     let number = number(client, sweep).await?;
     let select = client
         .prepare_cached(
             "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
-                    input, cached_input, output, reasoning, known, unknown_calls, at_most,
-                    calls, retries, latency_us, segment, line
+                    input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                    maybe_spent, at_most, calls, retries, latency_us, segment, line
              FROM attempts WHERE sweep = $1 ORDER BY cell, item, number, id COLLATE \"C\"",
         )
         .await?;
@@ -226,8 +270,8 @@ pub(super) async fn all(client: &Object, sweep: &SweepId) -> Result<Vec<AttemptR
 fn attempt(sweep: &SweepId, row: &Row) -> Result<AttemptRow, Fault> {
     let kind: Option<&str> = row.try_get(8)?;
     let spent = spent(row, 10)?;
-    let segment: Option<String> = row.try_get(20)?;
-    let line = row.try_get::<_, Option<i64>>(21)?.map(|line| small(line, "attempts.line")).transpose()?;
+    let segment: Option<String> = row.try_get(23)?;
+    let line = row.try_get::<_, Option<i64>>(24)?.map(|line| small(line, "attempts.line")).transpose()?;
     Ok(AttemptRow {
         key: key(sweep, row.try_get(0)?, row.try_get(1)?)?,
         id: parsed(row.try_get(2)?, "attempts.id")?,
@@ -242,10 +286,11 @@ fn attempt(sweep: &SweepId, row: &Row) -> Result<AttemptRow, Fault> {
         },
         usage: spent.usage()?,
         cost: spent.cost()?,
-        at_most: money(row.try_get(16)?, "at_most")?,
-        calls: small(row.try_get(17)?, "calls")?,
-        retries: small(row.try_get(18)?, "retries")?,
-        latency_us: large(row.try_get(19)?, "latency_us")?,
+        maybe_spent: Money(large(row.try_get(18)?, "maybe_spent")?),
+        at_most: money(row.try_get(19)?, "at_most")?,
+        calls: small(row.try_get(20)?, "calls")?,
+        retries: small(row.try_get(21)?, "retries")?,
+        latency_us: large(row.try_get(22)?, "latency_us")?,
         transcript: segment.zip(line).map(|(segment, line)| TranscriptRef { segment, line }),
     })
 }

@@ -89,15 +89,17 @@ pub(super) async fn add(tx: &Transaction<'_>, deltas: &Deltas) -> Result<(), Fau
                  measured = c.measured + u.measured, model_failures = c.model_failures + u.model_failures,
                  not_measured = c.not_measured + u.not_measured,
                  input = c.input + u.input, cached_input = c.cached_input + u.cached_input,
+                 cache_write = c.cache_write + u.cache_write, cache_write_1h = c.cache_write_1h + u.cache_write_1h,
                  output = c.output + u.output, reasoning = c.reasoning + u.reasoning,
                  known = c.known + u.known, unknown_calls = c.unknown_calls + u.unknown_calls,
-                 wasted_known = c.wasted_known + u.wasted_known,
+                 maybe_spent = c.maybe_spent + u.maybe_spent, wasted_known = c.wasted_known + u.wasted_known,
                  wasted_unknown_calls = c.wasted_unknown_calls + u.wasted_unknown_calls
              FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                          $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-                         $13::bigint[], $14::bigint[], $15::bigint[])
+                         $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[])
                  AS u (sweep, cell, recorded, settled, measured, model_failures, not_measured, input, cached_input,
-                       output, reasoning, known, unknown_calls, wasted_known, wasted_unknown_calls)
+                       cache_write, cache_write_1h, output, reasoning, known, unknown_calls, maybe_spent,
+                       wasted_known, wasted_unknown_calls)
              WHERE c.sweep = u.sweep AND c.cell = u.cell",
         )
         .await?;
@@ -115,10 +117,13 @@ pub(super) async fn add(tx: &Transaction<'_>, deltas: &Deltas) -> Result<(), Fau
                 &counter(|delta| delta.not_measured),
                 &counter(|delta| delta.spent.input),
                 &counter(|delta| delta.spent.cached_input),
+                &counter(|delta| delta.spent.cache_write),
+                &counter(|delta| delta.spent.cache_write_1h),
                 &counter(|delta| delta.spent.output),
                 &counter(|delta| delta.spent.reasoning),
                 &counter(|delta| delta.spent.known),
                 &counter(|delta| delta.spent.unknown_calls),
+                &counter(|delta| delta.maybe_spent),
                 &counter(|delta| delta.wasted_known),
                 &counter(|delta| delta.wasted_unknown_calls),
             ],

@@ -7,11 +7,12 @@ use deadpool_postgres::{Object, Transaction};
 use regatta_proto::{CostSum, Digest, JudgeOutcome, ModelRef, SweepId, Usage, Verdict};
 use tokio_postgres::Row;
 
+use super::attempts::spent;
 use super::column;
 use super::planning::number;
 use super::pool::Fault;
 use crate::ledger::AwaitingSession;
-use crate::ledger::columns::{cost, digest, digests, json, key, outcome, parsed, stored_json, usage};
+use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
 
 pub(super) async fn verdicts(
@@ -78,11 +79,13 @@ async fn save_attempts(
     let insert = tx
         .prepare_cached(
             "INSERT INTO judge_attempts
-                 (sweep, id, judge, served, input, cached_input, output, reasoning, known, unknown_calls)
-             SELECT sweep, id, judge, served::json, input, cached_input, output, reasoning, known, unknown_calls
+                 (sweep, id, judge, served, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls)
+             SELECT sweep, id, judge, served::json,
+                    input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls
              FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-                         $8::bigint[], $9::bigint[], $10::bigint[])
-                 AS u (sweep, id, judge, served, input, cached_input, output, reasoning, known, unknown_calls)
+                         $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
+                 AS u (sweep, id, judge, served,
+                       input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls)
              ON CONFLICT DO NOTHING RETURNING sweep, id",
         )
         .await?;
@@ -96,6 +99,8 @@ async fn save_attempts(
                 &served,
                 &column(&spent, |spent| spent.input),
                 &column(&spent, |spent| spent.cached_input),
+                &column(&spent, |spent| spent.cache_write),
+                &column(&spent, |spent| spent.cache_write_1h),
                 &column(&spent, |spent| spent.output),
                 &column(&spent, |spent| spent.reasoning),
                 &column(&spent, |spent| spent.known),
@@ -232,12 +237,13 @@ pub(super) async fn costs(client: &Object, sweep: &SweepId) -> Result<(Usage, Co
     let select = client
         .prepare_cached(
             "SELECT coalesce(sum(input), 0)::bigint, coalesce(sum(cached_input), 0)::bigint,
+                    coalesce(sum(cache_write), 0)::bigint, coalesce(sum(cache_write_1h), 0)::bigint,
                     coalesce(sum(output), 0)::bigint, coalesce(sum(reasoning), 0)::bigint,
                     coalesce(sum(known), 0)::bigint, coalesce(sum(unknown_calls), 0)::bigint
              FROM judge_attempts WHERE sweep = $1",
         )
         .await?;
     let row = client.query_one(&select, &[&number]).await?;
-    let tokens = usage([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?])?;
-    Ok((tokens, cost([row.try_get(4)?, row.try_get(5)?])?))
+    let spent = spent(&row, 0)?;
+    Ok((spent.usage()?, spent.cost()?))
 }

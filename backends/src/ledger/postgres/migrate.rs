@@ -5,7 +5,10 @@ use deadpool_postgres::Object;
 use crate::ledger::{LedgerError, StoreError};
 
 /// In order; a released one is never edited, a new one is added.
-const MIGRATIONS: &[(i64, &str)] = &[(1, include_str!("../../../migrations/postgres/0001_ledger.sql"))];
+const MIGRATIONS: &[(i64, &str)] = &[
+    (1, include_str!("../../../migrations/postgres/0001_ledger.sql")),
+    (2, include_str!("../../../migrations/postgres/0002_calls.sql")),
+];
 
 /// Name of the advisory lock under which one process at a time migrates; nothing else in the database may use this number.
 const MIGRATION_LOCK: i64 = 0x7265_6761_7474_6101;

@@ -1,6 +1,7 @@
 //! The ledger on a PostgreSQL server, for a fleet.
 
 mod attempts;
+mod calls;
 mod cells;
 mod judging;
 mod metrics;
@@ -15,15 +16,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, OpenAttempt, SessionKey, ShardIndex,
+    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
     SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
-    AttemptRow, AwaitingSession, CellProgress, Created, LedgerError, MetricRow, NewSweep, Recorded, Reopened,
-    SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow,
+    AttemptRow, AwaitingSession, CallSums, CellProgress, Created, LedgerError, MetricRow, NewSweep, Recorded, Reopened,
+    SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, a few statements a call however many rows it has. See
@@ -74,6 +75,10 @@ impl PostgresLedger {
         write!(self.0, "change a sweep's state", tx => planning::transition(tx, sweep, from, to, at))
     }
 
+    pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
+        write!(self.0, "set a sweep's budget", tx => planning::set_budget(tx, sweep, budget))
+    }
+
     pub(super) async fn next_shards(
         &self,
         sweep: &SweepId,
@@ -116,6 +121,15 @@ impl PostgresLedger {
         read!(self.0, "read attempt numbers", client => attempts::highest(client, sweep, cell, items))
     }
 
+    pub(super) async fn continuations(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        items: &[ItemIndex],
+    ) -> Result<BTreeMap<ItemIndex, TranscriptRef>, LedgerError> {
+        read!(self.0, "read what to continue from", client => attempts::continuations(client, sweep, cell, items))
+    }
+
     pub(super) async fn cell_progress(&self, sweep: &SweepId) -> Result<Vec<CellProgress>, LedgerError> {
         read!(self.0, "read progress", client => planning::progress(client, sweep))
     }
@@ -134,8 +148,11 @@ impl PostgresLedger {
         attempt: Attempt,
         usage: Usage,
         cost: CostSum,
+        maybe_spent: Money,
     ) -> Result<(), LedgerError> {
-        write!(self.0, "record a hand-over", tx => attempts::record_handover(tx, key, &attempt, usage, cost))
+        write!(self.0, "record a hand-over", tx => {
+            attempts::record_handover(tx, key, &attempt, usage, cost, maybe_spent)
+        })
     }
 
     pub(super) async fn verdicts(
@@ -191,6 +208,10 @@ impl PostgresLedger {
 
     pub(super) async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
         read!(self.0, "read attempts", client => attempts::all(client, sweep))
+    }
+
+    pub(super) async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {
+        read!(self.0, "read what calls were like", client => calls::all(client, sweep))
     }
 
     pub(super) async fn judge_costs(&self, sweep: &SweepId) -> Result<(Usage, CostSum), LedgerError> {

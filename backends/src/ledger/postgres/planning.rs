@@ -2,13 +2,14 @@
 
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use jiff::Timestamp;
-use regatta_proto::{CellIndex, ShardIndex, SweepId, SweepState};
+use regatta_proto::{CellIndex, Money, ShardIndex, SweepId, SweepState};
 use tokio_postgres::Row;
 
+use super::attempts::spent;
 use super::column;
 use super::pool::Fault;
 use crate::ledger::columns::{
-    cost, digest, large, money, parsed, small, stored_money, stored_time, time, unreadable, usage,
+    cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow};
 
@@ -141,6 +142,22 @@ pub(super) async fn transition(
     Ok(tx.execute(&update, &[&number, &from, &to.as_str(), &ended_at]).await? == 1)
 }
 
+pub(super) async fn set_budget(tx: &Transaction<'_>, sweep: &SweepId, wanted: Money) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
+    let raised = tx
+        .execute(
+            "UPDATE sweeps SET budget = $2 WHERE number = $1 AND budget <= $2",
+            &[&number, &stored(wanted.0, "budget")?],
+        )
+        .await?;
+    if raised == 0 {
+        let present = tx.query_one("SELECT budget FROM sweeps WHERE number = $1", &[&number]).await?;
+        let present = money(present.try_get(0)?, "budget")?;
+        return Err(LedgerError::BudgetNotRaised { sweep: sweep.clone(), present, wanted }.into());
+    }
+    Ok(())
+}
+
 /// Shards of a sweep in order: all, or the next ones of a queue that are still to be dispatched.
 pub(super) async fn shards(
     client: &Object,
@@ -207,7 +224,8 @@ pub(super) async fn progress(client: &Object, sweep: &SweepId) -> Result<Vec<Cel
     let select = client
         .prepare_cached(
             "SELECT cell, queue, items, dispatched, recorded, settled, measured, model_failures, not_measured,
-                    input, cached_input, output, reasoning, known, unknown_calls, wasted_known, wasted_unknown_calls
+                    input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                    maybe_spent, wasted_known, wasted_unknown_calls
              FROM cells WHERE sweep = $1 ORDER BY cell",
         )
         .await?;
@@ -215,6 +233,7 @@ pub(super) async fn progress(client: &Object, sweep: &SweepId) -> Result<Vec<Cel
 }
 
 fn cell(row: &Row) -> Result<CellProgress, Fault> {
+    let spent = spent(row, 9)?;
     Ok(CellProgress {
         index: CellIndex(small(row.try_get(0)?, "cell")?),
         queue: row.try_get(1)?,
@@ -225,8 +244,9 @@ fn cell(row: &Row) -> Result<CellProgress, Fault> {
         measured: large(row.try_get(6)?, "measured")?,
         model_failures: large(row.try_get(7)?, "model_failures")?,
         not_measured: large(row.try_get(8)?, "not_measured")?,
-        usage: usage([row.try_get(9)?, row.try_get(10)?, row.try_get(11)?, row.try_get(12)?])?,
-        cost: cost([row.try_get(13)?, row.try_get(14)?])?,
-        wasted: cost([row.try_get(15)?, row.try_get(16)?])?,
+        usage: spent.usage()?,
+        cost: spent.cost()?,
+        wasted: cost([row.try_get(18)?, row.try_get(19)?])?,
+        maybe_spent: Money(large(row.try_get(17)?, "maybe_spent")?),
     })
 }

@@ -14,6 +14,7 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reop
     cells::lock_sweep(tx, number).await?;
     let mut deltas = Deltas::new();
     await_again(tx, number, &mut deltas).await?;
+    hand_over_budgeted(tx, number).await?;
     remove_unmeasured(tx, number, &mut deltas).await?;
     cells::add(tx, &deltas).await?;
     // Nobody works on the sweep, so no question is on its way.
@@ -58,12 +59,32 @@ async fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> R
     Ok(())
 }
 
-/// The other unmeasured sessions lose their row, and what was paid for them is wasted.
+/// Attempts that the budget ended will be gone on from, when they have an answer to keep: their own, or one that was handed to them. Their
+/// calls are counted, and come back in the transcripts of those who go on.
+async fn hand_over_budgeted(tx: &Transaction<'_>, sweep: i64) -> Result<(), Fault> {
+    tx.execute(
+        "WITH kept AS (
+             UPDATE attempts a SET state = 'handed_over' FROM sessions s
+             WHERE s.sweep = $1 AND s.state = 'settled' AND s.outcome = 'not_measured' AND s.cause = $2
+               AND a.sweep = $1 AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
+               AND (a.calls > 0 OR EXISTS (
+                   SELECT 1 FROM attempts e
+                   WHERE e.sweep = $1 AND e.cell = s.cell AND e.item = s.item AND e.state = 'handed_over'))
+             RETURNING a.sweep, a.cell, a.item, a.number)
+         INSERT INTO counted_calls (sweep, cell, item, attempt) SELECT * FROM kept ON CONFLICT DO NOTHING",
+        &[&sweep, &Cause::Budget.as_str()],
+    )
+    .await?;
+    Ok(())
+}
+
+/// The unmeasured sessions lose their row, and what was paid for them is wasted unless the attempt that counted is handed over.
 async fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
     let rows = tx
         .query(
-            "UPDATE attempts a SET state = 'waste' FROM sessions s
+            "UPDATE attempts a SET state = 'waste' FROM sessions s, attempts c
              WHERE s.sweep = $1 AND s.state = 'settled' AND s.outcome = 'not_measured'
+               AND c.sweep = $1 AND c.cell = s.cell AND c.item = s.item AND c.id = s.attempt AND c.state = 'recorded'
                AND a.sweep = $1 AND a.cell = s.cell AND a.item = s.item AND a.state IN ('recorded', 'handed_over')
              RETURNING a.cell, a.known, a.unknown_calls",
             &[&sweep],

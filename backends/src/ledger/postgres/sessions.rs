@@ -7,12 +7,14 @@ use regatta_proto::{Cause, CellIndex, Digest, ItemIndex, SweepId};
 use serde_json::Value;
 use tokio_postgres::Row;
 
-use super::attempts::{befores, put};
+use super::attempts::{befores, put, spent};
+use super::calls;
 use super::cells::{self, Deltas};
 use super::planning::number;
 use super::pool::{Fault, both};
 use super::{all_changed, column};
-use crate::ledger::columns::{Place, cost, json, large, outcome, parsed, small, stored_digests, stored_json, usage};
+use crate::ledger::calls::NewCalls;
+use crate::ledger::columns::{Place, json, large, outcome, parsed, small, stored_digests, stored_json};
 use crate::ledger::counters::{AttemptWrite, classify};
 use crate::ledger::{AttemptState, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef};
 
@@ -26,6 +28,7 @@ pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> R
     let (mut befores, mut there) = both(befores, there)?;
     let mut results = Vec::with_capacity(records.len());
     let mut deltas = Deltas::new();
+    let mut calls = NewCalls::default();
     let mut attempts = Vec::new();
     let mut firsts = Vec::new();
     for (record, attempt) in records.iter().zip(ids) {
@@ -51,10 +54,16 @@ pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> R
         }
         befores.insert(attempt, row.as_before());
         attempts.push(row);
+        calls.add(place, record);
     }
-    let (attempts, sessions, waiting, counters) =
-        tokio::join!(put(tx, &attempts), insert(tx, &firsts), wait(tx, &firsts), cells::add(tx, &deltas));
-    both(both(attempts, sessions), both(waiting, counters))?;
+    let (attempts, sessions, waiting, counters, calls) = tokio::join!(
+        put(tx, &attempts),
+        insert(tx, &firsts),
+        wait(tx, &firsts),
+        cells::add(tx, &deltas),
+        calls::add(tx, calls),
+    );
+    both(both(both(attempts, sessions), both(waiting, counters)), calls)?;
     Ok(results)
 }
 
@@ -210,7 +219,8 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
     let select = client
         .prepare_cached(
             "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
-                    a.number, a.input, a.cached_input, a.output, a.reasoning, a.known, a.unknown_calls,
+                    a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
+                    a.output, a.reasoning, a.known, a.unknown_calls,
                     a.calls, a.retries, a.latency_us, a.segment, a.line
              FROM sessions s
              JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
@@ -223,19 +233,20 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
 
 fn session(row: &Row) -> Result<SessionRow, Fault> {
     let scores: Option<&str> = row.try_get(5)?;
+    let spent = spent(row, 8)?;
     Ok(SessionRow {
         item: ItemIndex(small(row.try_get(0)?, "item")?),
         item_id: parsed(row.try_get(1)?, "sessions.item_id")?,
         task: row.try_get(2)?,
         outcome: outcome(row.try_get(3)?, row.try_get(4)?)?,
         scores: scores.map(|scores| json(scores, "sessions.scores")).transpose()?.unwrap_or(Value::Null),
-        usage: usage([row.try_get(8)?, row.try_get(9)?, row.try_get(10)?, row.try_get(11)?])?,
-        cost: cost([row.try_get(12)?, row.try_get(13)?])?,
+        usage: spent.usage()?,
+        cost: spent.cost()?,
         attempt: small(row.try_get(7)?, "attempts.number")?,
-        transcript: TranscriptRef { segment: row.try_get(17)?, line: small(row.try_get(18)?, "attempts.line")? },
-        calls: small(row.try_get(14)?, "calls")?,
-        retries: small(row.try_get(15)?, "retries")?,
-        latency_us: large(row.try_get(16)?, "latency_us")?,
+        transcript: TranscriptRef { segment: row.try_get(19)?, line: small(row.try_get(20)?, "attempts.line")? },
+        calls: small(row.try_get(16)?, "calls")?,
+        retries: small(row.try_get(17)?, "retries")?,
+        latency_us: large(row.try_get(18)?, "latency_us")?,
         served: json(row.try_get(6)?, "sessions.served")?,
     })
 }

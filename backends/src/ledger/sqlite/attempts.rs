@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, AttemptId, Cause, CellIndex, CostSum, ItemIndex, OpenAttempt, Outcome, SessionKey, SweepId, Usage,
+    Attempt, AttemptId, Cause, CellIndex, CostSum, ItemIndex, Money, OpenAttempt, Outcome, SessionKey, SweepId, Usage,
     WorkerId,
 };
 use rusqlite::{CachedStatement, OptionalExtension, Row, Transaction, params};
@@ -20,10 +20,10 @@ macro_rules! attempt_columns {
     () => {
         " INTO attempts
              (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
-              input, cached_input, output, reasoning, known, unknown_calls, at_most,
-              calls, retries, latency_us, segment, line)
+              input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+              maybe_spent, at_most, calls, retries, latency_us, segment, line)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-                 ?22, ?23)"
+                 ?22, ?23, ?24, ?25, ?26)"
     };
 }
 
@@ -61,9 +61,10 @@ impl Deltas {
             "UPDATE cells SET
                  recorded = recorded + ?3, settled = settled + ?4, measured = measured + ?5,
                  model_failures = model_failures + ?6, not_measured = not_measured + ?7,
-                 input = input + ?8, cached_input = cached_input + ?9, output = output + ?10,
-                 reasoning = reasoning + ?11, known = known + ?12, unknown_calls = unknown_calls + ?13,
-                 wasted_known = wasted_known + ?14, wasted_unknown_calls = wasted_unknown_calls + ?15
+                 input = input + ?8, cached_input = cached_input + ?9, cache_write = cache_write + ?10,
+                 cache_write_1h = cache_write_1h + ?11, output = output + ?12, reasoning = reasoning + ?13,
+                 known = known + ?14, unknown_calls = unknown_calls + ?15, maybe_spent = maybe_spent + ?16,
+                 wasted_known = wasted_known + ?17, wasted_unknown_calls = wasted_unknown_calls + ?18
              WHERE sweep = ?1 AND cell = ?2",
         )?;
         for ((sweep, cell), delta) in self.cells {
@@ -77,10 +78,13 @@ impl Deltas {
                 delta.not_measured,
                 delta.spent.input,
                 delta.spent.cached_input,
+                delta.spent.cache_write,
+                delta.spent.cache_write_1h,
                 delta.spent.output,
                 delta.spent.reasoning,
                 delta.spent.known,
                 delta.spent.unknown_calls,
+                delta.maybe_spent,
                 delta.wasted_known,
                 delta.wasted_unknown_calls,
             ])?;
@@ -102,23 +106,33 @@ fn unknown_cell(sweeps: &[(SweepId, i64)], sweep: i64, cell: i64) -> Result<Ledg
 /// What is stored about an attempt.
 pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Result<Option<Before>, Fault> {
     let mut select = tx.prepare_cached(
-        "SELECT state, input, cached_input, output, reasoning, known, unknown_calls FROM attempts
-         WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND id = ?4",
+        "SELECT state, outcome IS NOT NULL, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                maybe_spent, at_most
+         FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND id = ?4",
     )?;
     let mut rows = select.query(params![place.sweep, place.cell, place.item, id.as_str()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let state = AttemptState::read(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
-    Ok(Some(Before { state, spent: spent(row, 1)? }))
+    Ok(Some(Before {
+        state,
+        has_result: row.get(1)?,
+        spent: spent(row, 2)?,
+        maybe_spent: row.get(10)?,
+        at_most: row.get(11)?,
+    }))
 }
 
-fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<Spent> {
+/// Tokens and money, from the column `at` on.
+pub(super) fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<Spent> {
     Ok(Spent {
         input: row.get(at)?,
         cached_input: row.get(at + 1)?,
-        output: row.get(at + 2)?,
-        reasoning: row.get(at + 3)?,
-        known: row.get(at + 4)?,
-        unknown_calls: row.get(at + 5)?,
+        cache_write: row.get(at + 2)?,
+        cache_write_1h: row.get(at + 3)?,
+        output: row.get(at + 4)?,
+        reasoning: row.get(at + 5)?,
+        known: row.get(at + 6)?,
+        unknown_calls: row.get(at + 7)?,
     })
 }
 
@@ -149,10 +163,13 @@ fn write_row(mut statement: CachedStatement<'_>, row: &AttemptWrite<'_>) -> Resu
         row.outcome.and_then(Outcome::cause).map(Cause::as_str),
         row.spent.input,
         row.spent.cached_input,
+        row.spent.cache_write,
+        row.spent.cache_write_1h,
         row.spent.output,
         row.spent.reasoning,
         row.spent.known,
         row.spent.unknown_calls,
+        row.maybe_spent,
         row.at_most,
         row.calls,
         row.retries,
@@ -181,12 +198,13 @@ pub(super) fn record_handover(
     attempt: &Attempt,
     usage: Usage,
     cost: CostSum,
+    maybe_spent: Money,
 ) -> Result<(), Fault> {
     let mut deltas = Deltas::default();
     let place = deltas.place(tx, key)?;
     let before = before(tx, place, &attempt.id)?;
     if hands_over(before) {
-        let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, usage, cost)?;
+        let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, usage, cost, maybe_spent)?;
         put(tx, &row)?;
         deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
     }
@@ -195,11 +213,13 @@ pub(super) fn record_handover(
 
 pub(super) fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -> Result<u64, Fault> {
     let number = number(tx, sweep)?;
-    // The money is in the cells already; what changes is that it bought nothing.
+    // The money is in the cells already; what changes is that it bought nothing, and that nobody waits for the call in flight.
     tx.execute(
         "UPDATE cells SET wasted_known = wasted_known + lost.known,
-                          wasted_unknown_calls = wasted_unknown_calls + lost.unknown_calls
-         FROM (SELECT cell, sum(known) AS known, sum(unknown_calls) AS unknown_calls
+                          wasted_unknown_calls = wasted_unknown_calls + lost.unknown_calls,
+                          maybe_spent = maybe_spent + lost.at_most
+         FROM (SELECT cell, sum(known) AS known, sum(unknown_calls) AS unknown_calls,
+                      sum(ifnull(at_most, 0)) AS at_most
                FROM attempts WHERE sweep = ?1 AND state = 'open' GROUP BY cell) AS lost
          WHERE cells.sweep = ?1 AND cells.cell = lost.cell",
         [number],
@@ -231,12 +251,38 @@ pub(super) fn highest(
     Ok(highest)
 }
 
+/// Only attempts that reported a result have a transcript, and only a resume hands these over.
+pub(super) fn continuations(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cell: CellIndex,
+    items: &[ItemIndex],
+) -> Result<BTreeMap<ItemIndex, TranscriptRef>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT segment, line FROM attempts a
+         WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state = 'handed_over' AND segment IS NOT NULL
+           AND NOT EXISTS (
+               SELECT 1 FROM sessions s WHERE s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item)
+         ORDER BY number DESC, id DESC LIMIT 1",
+    )?;
+    let mut found = BTreeMap::new();
+    for item in items {
+        let mut rows = select.query(params![number, cell.0, item.0])?;
+        if let Some(row) = rows.next()? {
+            let line = small(row.get(1)?, "attempts.line")?;
+            found.insert(*item, TranscriptRef { segment: row.get(0)?, line });
+        }
+    }
+    Ok(found)
+}
+
 pub(super) fn all(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<AttemptRow>, Fault> {
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
         "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
-                input, cached_input, output, reasoning, known, unknown_calls, at_most,
-                calls, retries, latency_us, segment, line
+                input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                maybe_spent, at_most, calls, retries, latency_us, segment, line
          FROM attempts WHERE sweep = ?1 ORDER BY cell, item, number, id",
     )?;
     let mut rows = select.query([number])?;
@@ -251,8 +297,8 @@ fn attempt(sweep: &SweepId, row: &Row<'_>) -> Result<AttemptRow, Fault> {
     let kind: Option<String> = row.get(8)?;
     let cause: Option<String> = row.get(9)?;
     let spent = spent(row, 10)?;
-    let segment: Option<String> = row.get(20)?;
-    let line: Option<u32> = row.get(21)?;
+    let segment: Option<String> = row.get(23)?;
+    let line: Option<u32> = row.get(24)?;
     Ok(AttemptRow {
         key: key(sweep, row.get(0)?, row.get(1)?)?,
         id: parsed(&row.get::<_, String>(2)?, "attempts.id")?,
@@ -264,10 +310,11 @@ fn attempt(sweep: &SweepId, row: &Row<'_>) -> Result<AttemptRow, Fault> {
         outcome: kind.map(|kind| outcome(&kind, cause.as_deref())).transpose()?,
         usage: spent.usage()?,
         cost: spent.cost()?,
-        at_most: money(row.get(16)?, "at_most")?,
-        calls: small(row.get(17)?, "calls")?,
-        retries: small(row.get(18)?, "retries")?,
-        latency_us: large(row.get(19)?, "latency_us")?,
+        maybe_spent: Money(large(row.get(18)?, "maybe_spent")?),
+        at_most: money(row.get(19)?, "at_most")?,
+        calls: small(row.get(20)?, "calls")?,
+        retries: small(row.get(21)?, "retries")?,
+        latency_us: large(row.get(22)?, "latency_us")?,
         transcript: segment.zip(line).map(|(segment, line)| TranscriptRef { segment, line }),
     })
 }

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use regatta_proto::{CostSum, Digest, JudgeOutcome, ModelRef, SweepId, Usage, Verdict};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
+use super::attempts::spent;
 use super::planning::number;
 use super::thread::Fault;
 use crate::ledger::AwaitingSession;
-use crate::ledger::columns::{cost, digests, json, key, outcome, parsed, stored_json, usage};
+use crate::ledger::columns::{digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
 
 pub(super) fn verdicts(
@@ -37,8 +38,8 @@ pub(super) fn save(tx: &Transaction<'_>, outcomes: &[JudgeOutcome]) -> Result<()
         let new = tx
             .prepare_cached(
                 "INSERT INTO judge_attempts
-                     (sweep, id, judge, served, input, cached_input, output, reasoning, known, unknown_calls)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING",
+                     (sweep, id, judge, served, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING",
             )?
             .execute(params![
                 number,
@@ -47,6 +48,8 @@ pub(super) fn save(tx: &Transaction<'_>, outcomes: &[JudgeOutcome]) -> Result<()
                 stored_json(&outcome.served, "served")?,
                 spent.input,
                 spent.cached_input,
+                spent.cache_write,
+                spent.cache_write_1h,
                 spent.output,
                 spent.reasoning,
                 spent.known,
@@ -160,12 +163,13 @@ fn session(sweep: &SweepId, row: &Row<'_>) -> Result<AwaitingSession, Fault> {
 pub(super) fn costs(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(Usage, CostSum), Fault> {
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
-        "SELECT ifnull(sum(input), 0), ifnull(sum(cached_input), 0), ifnull(sum(output), 0),
-                ifnull(sum(reasoning), 0), ifnull(sum(known), 0), ifnull(sum(unknown_calls), 0)
+        "SELECT ifnull(sum(input), 0), ifnull(sum(cached_input), 0), ifnull(sum(cache_write), 0),
+                ifnull(sum(cache_write_1h), 0), ifnull(sum(output), 0), ifnull(sum(reasoning), 0),
+                ifnull(sum(known), 0), ifnull(sum(unknown_calls), 0)
          FROM judge_attempts WHERE sweep = ?1",
     )?;
     let mut rows = select.query([number])?;
     let Some(row) = rows.next()? else { return Ok((Usage::default(), CostSum::default())) };
-    let tokens = usage([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?])?;
-    Ok((tokens, cost([row.get(4)?, row.get(5)?])?))
+    let spent = spent(row, 0)?;
+    Ok((spent.usage()?, spent.cost()?))
 }

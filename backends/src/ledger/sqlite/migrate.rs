@@ -9,7 +9,10 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use crate::ledger::{LedgerError, StoreError};
 
 /// In order; a released one is never edited, a new one is added.
-const MIGRATIONS: &[(i64, &str)] = &[(1, include_str!("../../../migrations/sqlite/0001_ledger.sql"))];
+const MIGRATIONS: &[(i64, &str)] = &[
+    (1, include_str!("../../../migrations/sqlite/0001_ledger.sql")),
+    (2, include_str!("../../../migrations/sqlite/0002_calls.sql")),
+];
 
 /// How long a call waits for another process that writes to the same file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -90,7 +93,7 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 1 }), "{error}");
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 2 }), "{error}");
     }
 
     #[test]

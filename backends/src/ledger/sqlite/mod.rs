@@ -1,6 +1,7 @@
 //! The ledger in one file, for the embedded run.
 
 mod attempts;
+mod calls;
 mod judging;
 mod metrics;
 mod migrate;
@@ -15,14 +16,14 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, OpenAttempt, SessionKey, ShardIndex,
+    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
     SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 use self::thread::Thread;
 use super::{
-    AttemptRow, AwaitingSession, CellProgress, Created, LedgerError, MetricRow, NewSweep, Recorded, Reopened,
-    SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow,
+    AttemptRow, AwaitingSession, CallSums, CellProgress, Created, LedgerError, MetricRow, NewSweep, Recorded, Reopened,
+    SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
 };
 
 /// The ledger in an SQLite file: one thread owns it, every call is one transaction there. See [`Ledger`](super::Ledger) for
@@ -57,6 +58,11 @@ impl SqliteLedger {
     ) -> Result<bool, LedgerError> {
         let (sweep, from) = (sweep.clone(), from.to_vec());
         self.0.write("change a sweep's state", move |tx| planning::transition(tx, &sweep, &from, to, at)).await
+    }
+
+    pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("set a sweep's budget", move |tx| planning::set_budget(tx, &sweep, budget)).await
     }
 
     pub(super) async fn next_shards(
@@ -106,6 +112,16 @@ impl SqliteLedger {
         self.0.read("read attempt numbers", move |tx| attempts::highest(tx, &sweep, cell, &items)).await
     }
 
+    pub(super) async fn continuations(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        items: &[ItemIndex],
+    ) -> Result<BTreeMap<ItemIndex, TranscriptRef>, LedgerError> {
+        let (sweep, items) = (sweep.clone(), items.to_vec());
+        self.0.read("read what to continue from", move |tx| attempts::continuations(tx, &sweep, cell, &items)).await
+    }
+
     pub(super) async fn cell_progress(&self, sweep: &SweepId) -> Result<Vec<CellProgress>, LedgerError> {
         let sweep = sweep.clone();
         self.0.read("read progress", move |tx| planning::progress(tx, &sweep)).await
@@ -125,9 +141,14 @@ impl SqliteLedger {
         attempt: Attempt,
         usage: Usage,
         cost: CostSum,
+        maybe_spent: Money,
     ) -> Result<(), LedgerError> {
         let key = key.clone();
-        self.0.write("record a hand-over", move |tx| attempts::record_handover(tx, &key, &attempt, usage, cost)).await
+        self.0
+            .write("record a hand-over", move |tx| {
+                attempts::record_handover(tx, &key, &attempt, usage, cost, maybe_spent)
+            })
+            .await
     }
 
     pub(super) async fn verdicts(
@@ -190,6 +211,11 @@ impl SqliteLedger {
     pub(super) async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
         let sweep = sweep.clone();
         self.0.read("read attempts", move |tx| attempts::all(tx, &sweep)).await
+    }
+
+    pub(super) async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read what calls were like", move |tx| calls::all(tx, &sweep)).await
     }
 
     pub(super) async fn judge_costs(&self, sweep: &SweepId) -> Result<(Usage, CostSum), LedgerError> {

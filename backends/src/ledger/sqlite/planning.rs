@@ -1,12 +1,13 @@
 //! Sweeps, cells and shards.
 
 use jiff::Timestamp;
-use regatta_proto::{CellIndex, ShardIndex, SweepId, SweepState};
+use regatta_proto::{CellIndex, Money, ShardIndex, SweepId, SweepState};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
+use super::attempts::spent;
 use super::thread::Fault;
 use crate::ledger::columns::{
-    cost, digest, large, money, parsed, small, stored_money, stored_time, time, unreadable, usage,
+    cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow};
 
@@ -111,6 +112,20 @@ pub(super) fn transition(
     Ok(true)
 }
 
+pub(super) fn set_budget(tx: &Transaction<'_>, sweep: &SweepId, wanted: Money) -> Result<(), Fault> {
+    let number = number(tx, sweep)?;
+    let raised = tx.execute(
+        "UPDATE sweeps SET budget = ?2 WHERE number = ?1 AND budget <= ?2",
+        params![number, stored(wanted.0, "budget")?],
+    )?;
+    if raised == 0 {
+        let present = tx.query_row("SELECT budget FROM sweeps WHERE number = ?1", [number], |row| row.get(0))?;
+        let present = money(present, "budget")?;
+        return Err(LedgerError::BudgetNotRaised { sweep: sweep.clone(), present, wanted }.into());
+    }
+    Ok(())
+}
+
 /// Shards of a sweep in order: all, or the next ones of a queue that are still to be dispatched.
 pub(super) fn shards(tx: &Transaction<'_>, sweep: &SweepId, next: Option<(&str, u32)>) -> Result<Vec<ShardRow>, Fault> {
     let number = number(tx, sweep)?;
@@ -158,12 +173,14 @@ pub(super) fn progress(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<Cell
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
         "SELECT cell, queue, items, dispatched, recorded, settled, measured, model_failures, not_measured,
-                input, cached_input, output, reasoning, known, unknown_calls, wasted_known, wasted_unknown_calls
+                input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                maybe_spent, wasted_known, wasted_unknown_calls
          FROM cells WHERE sweep = ?1 ORDER BY cell",
     )?;
     let mut rows = select.query([number])?;
     let mut cells = Vec::new();
     while let Some(row) = rows.next()? {
+        let spent = spent(row, 9)?;
         cells.push(CellProgress {
             index: CellIndex(small(row.get(0)?, "cell")?),
             queue: row.get(1)?,
@@ -174,9 +191,10 @@ pub(super) fn progress(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<Cell
             measured: large(row.get(6)?, "measured")?,
             model_failures: large(row.get(7)?, "model_failures")?,
             not_measured: large(row.get(8)?, "not_measured")?,
-            usage: usage([row.get(9)?, row.get(10)?, row.get(11)?, row.get(12)?])?,
-            cost: cost([row.get(13)?, row.get(14)?])?,
-            wasted: cost([row.get(15)?, row.get(16)?])?,
+            usage: spent.usage()?,
+            cost: spent.cost()?,
+            wasted: cost([row.get(18)?, row.get(19)?])?,
+            maybe_spent: Money(large(row.get(17)?, "maybe_spent")?),
         });
     }
     Ok(cells)

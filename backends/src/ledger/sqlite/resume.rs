@@ -13,6 +13,7 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, 
     let number = number(tx, sweep)?;
     let mut deltas = Deltas::for_sweep(sweep, number);
     await_again(tx, number, &mut deltas)?;
+    hand_over_budgeted(tx, number)?;
     remove_unmeasured(tx, number, &mut deltas)?;
     deltas.write(tx)?;
     // Nobody works on the sweep, so no question is on its way.
@@ -52,14 +53,37 @@ fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<
     Ok(())
 }
 
-/// The other unmeasured sessions lose their row, and what was paid for them is wasted.
+/// Attempts that the budget ended will be gone on from, when they have an answer to keep: their own, or one that was handed to them. Their
+/// calls are counted, and come back in the transcripts of those who go on.
+fn hand_over_budgeted(tx: &Transaction<'_>, sweep: i64) -> Result<(), Fault> {
+    let mut update = tx.prepare_cached(
+        "UPDATE attempts SET state = 'handed_over' FROM sessions s
+         WHERE s.sweep = ?1 AND s.state = 'settled' AND s.outcome = 'not_measured' AND s.cause = ?2
+           AND attempts.sweep = ?1 AND attempts.cell = s.cell AND attempts.item = s.item AND attempts.id = s.attempt
+           AND (attempts.calls > 0 OR EXISTS (
+               SELECT 1 FROM attempts e
+               WHERE e.sweep = ?1 AND e.cell = s.cell AND e.item = s.item AND e.state = 'handed_over'))
+         RETURNING cell, item, number",
+    )?;
+    let mut counted =
+        tx.prepare_cached("INSERT OR IGNORE INTO counted_calls (sweep, cell, item, attempt) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut rows = update.query(params![sweep, Cause::Budget.as_str()])?;
+    while let Some(row) = rows.next()? {
+        let (cell, item, number): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        counted.execute([sweep, cell, item, number])?;
+    }
+    Ok(())
+}
+
+/// The unmeasured sessions lose their row, and what was paid for them is wasted unless the attempt that counted is handed over.
 fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
     let mut update = tx.prepare_cached(
-        "UPDATE attempts SET state = 'waste' FROM sessions s
+        "UPDATE attempts SET state = 'waste' FROM sessions s, attempts c
          WHERE s.sweep = ?1 AND s.state = 'settled' AND s.outcome = 'not_measured'
+           AND c.sweep = ?1 AND c.cell = s.cell AND c.item = s.item AND c.id = s.attempt AND c.state = 'recorded'
            AND attempts.sweep = ?1 AND attempts.cell = s.cell AND attempts.item = s.item
            AND attempts.state IN ('recorded', 'handed_over')
-         RETURNING attempts.cell, known, unknown_calls",
+         RETURNING cell, known, unknown_calls",
     )?;
     let mut rows = update.query([sweep])?;
     while let Some(row) = rows.next()? {

@@ -4,21 +4,29 @@ use regatta_proto::{Cause, CellIndex, ItemIndex, SweepId};
 use rusqlite::{Row, Transaction, params};
 use serde_json::Value;
 
-use super::attempts::{self, Deltas};
+use super::attempts::{self, Deltas, spent};
+use super::calls;
 use super::planning::number;
 use super::thread::Fault;
-use crate::ledger::columns::{Place, cost, json, large, outcome, parsed, small, stored_digests, stored_json, usage};
+use crate::ledger::calls::NewCalls;
+use crate::ledger::columns::{Place, json, large, outcome, parsed, small, stored_digests, stored_json};
 use crate::ledger::counters::{AttemptWrite, classify};
 use crate::ledger::{AttemptState, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef};
 
 pub(super) fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<Vec<Recorded>, Fault> {
     let mut deltas = Deltas::default();
+    let mut calls = NewCalls::default();
     let mut results = Vec::with_capacity(records.len());
     for record in records {
         let place = deltas.place(tx, &record.key)?;
-        results.push(record_one(tx, &mut deltas, place, record)?);
+        let result = record_one(tx, &mut deltas, place, record)?;
+        if result != Recorded::Repeat {
+            calls.add(place, record);
+        }
+        results.push(result);
     }
     deltas.write(tx)?;
+    calls::add(tx, calls)?;
     Ok(results)
 }
 
@@ -127,7 +135,8 @@ pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) ->
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
         "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
-                a.number, a.input, a.cached_input, a.output, a.reasoning, a.known, a.unknown_calls,
+                a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
+                a.output, a.reasoning, a.known, a.unknown_calls,
                 a.calls, a.retries, a.latency_us, a.segment, a.line
          FROM sessions s
          JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
@@ -144,19 +153,20 @@ pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) ->
 fn session(row: &Row<'_>) -> Result<SessionRow, Fault> {
     let cause: Option<String> = row.get(4)?;
     let scores: Option<String> = row.get(5)?;
+    let spent = spent(row, 8)?;
     Ok(SessionRow {
         item: ItemIndex(small(row.get(0)?, "item")?),
         item_id: parsed(&row.get::<_, String>(1)?, "sessions.item_id")?,
         task: row.get(2)?,
         outcome: outcome(&row.get::<_, String>(3)?, cause.as_deref())?,
         scores: scores.map(|scores| json(&scores, "sessions.scores")).transpose()?.unwrap_or(Value::Null),
-        usage: usage([row.get(8)?, row.get(9)?, row.get(10)?, row.get(11)?])?,
-        cost: cost([row.get(12)?, row.get(13)?])?,
+        usage: spent.usage()?,
+        cost: spent.cost()?,
         attempt: small(row.get(7)?, "attempts.number")?,
-        transcript: TranscriptRef { segment: row.get(17)?, line: small(row.get(18)?, "attempts.line")? },
-        calls: small(row.get(14)?, "calls")?,
-        retries: small(row.get(15)?, "retries")?,
-        latency_us: large(row.get(16)?, "latency_us")?,
+        transcript: TranscriptRef { segment: row.get(19)?, line: small(row.get(20)?, "attempts.line")? },
+        calls: small(row.get(16)?, "calls")?,
+        retries: small(row.get(17)?, "retries")?,
+        latency_us: large(row.get(18)?, "latency_us")?,
         served: json(&row.get::<_, String>(6)?, "sessions.served")?,
     })
 }

@@ -244,10 +244,12 @@ pub(crate) fn record(sweep: &Sweep, job: &SessionJob, cost: Money, state: Record
         outcome: Outcome::Measured,
         usage: Usage::default(),
         cost: CostSum { known: cost, unknown_calls: 0 },
+        maybe_spent: Money::ZERO,
         calls: 1,
         retries: 0,
         latency_us: 0,
         served: Vec::new(),
+        call_sums: BTreeMap::new(),
         transcript: TranscriptRef { segment: "none".to_owned(), line: 0 },
         state,
     }

@@ -60,10 +60,12 @@ impl Settled {
                     outcome: row.outcome,
                     usage: row.usage,
                     cost: row.cost,
+                    maybe_spent: Money::ZERO,
                     calls: row.calls,
                     retries: row.retries,
                     latency_us: row.latency_us,
                     served: row.served,
+                    call_sums: BTreeMap::new(),
                     transcript: row.transcript,
                     state: RecordState::Settled { scores: row.scores },
                 })

@@ -1,0 +1,229 @@
+//! What calls were like, summed up so that reports need not read transcripts.
+//!
+//! Each call is counted once. A session is recorded with the calls of its whole transcript, by the attempt that made them: those of the
+//! attempt that reports are its own and always count, also when it is waste, because they happened. Those of earlier attempts were handed
+//! on to it, and count with the first record that brings them: two workers may have gone on from the same transcript, and a session
+//! that a budget ended is recorded, then continued and recorded again. A hand-over itself brings no sums, so that calls of an attempt
+//! whose continuation never reports are not counted; nor are those of an attempt that is lost, because nobody knows them.
+
+use std::collections::BTreeMap;
+
+use regatta_proto::{Call, ErrorClass, Event, Money, Served, Transcript, Try};
+use serde::{Deserialize, Serialize};
+
+use super::columns::Place;
+use super::rows::SessionRecord;
+use super::sketch::Sketch;
+
+/// Names of what answered that are kept apart.
+const SERVED_MAX: usize = 64;
+
+/// Under which the rest is counted.
+const OTHERS: &str = "(others)";
+
+/// Longest name of what answered, in characters.
+const LABEL_MAX: usize = 160;
+
+/// What some calls were like. Sums may be merged in any order, with the same result.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CallSums {
+    /// Answered calls, those answered from the cache included.
+    pub calls: u64,
+    /// Of these, calls answered from the cache. Nothing was sent for them, so they are in none of the sums of time and money.
+    pub from_cache: u64,
+    /// Of these, calls sent by the provider's batch API.
+    pub batched: u64,
+    /// Seconds from sending the request to the last byte.
+    pub latency: Sketch,
+    /// Seconds from sending the request to the first token, of streamed answers.
+    pub first_token: Sketch,
+    /// Generated tokens per second: of streamed answers those after the first token in the time after it, of others all in the whole
+    /// time. Without batched calls, whose time is mostly waiting.
+    pub tokens_per_second: Sketch,
+    /// Failed tries, those before an answer included.
+    pub errors: BTreeMap<ErrorClass, u64>,
+    /// Where the provider itself told what a call cost.
+    pub reported: ReportedCost,
+    /// Calls by what answered. At most 64 names, the first ones in the order of the alphabet; the others are counted as `(others)`.
+    pub served: BTreeMap<String, u64>,
+}
+
+/// Costs that providers told, beside what our price says of the same calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReportedCost {
+    /// Calls for which the provider told a cost and we know a price.
+    pub calls: u64,
+    /// What these cost as the provider told.
+    pub theirs: Money,
+    /// What these cost by our price.
+    pub ours: Money,
+    /// Calls for which the provider told a cost and we know no price.
+    pub unpriced_calls: u64,
+    /// What those cost as the provider told.
+    pub unpriced_theirs: Money,
+}
+
+impl ReportedCost {
+    fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.theirs += other.theirs;
+        self.ours += other.ours;
+        self.unpriced_calls += other.unpriced_calls;
+        self.unpriced_theirs += other.unpriced_theirs;
+    }
+}
+
+impl CallSums {
+    /// What the calls that `attempt` made in `transcript` were like; `label` says in one line what answered.
+    #[must_use]
+    pub fn of(transcript: &Transcript, attempt: u32, label: impl Fn(&Served) -> Option<String>) -> Self {
+        Self::by_attempt(transcript, label).remove(&attempt).unwrap_or_default()
+    }
+
+    /// What the calls in `transcript` were like, by the number of the attempt that made them; attempts without any are left out.
+    #[must_use]
+    pub fn by_attempt(transcript: &Transcript, label: impl Fn(&Served) -> Option<String>) -> BTreeMap<u32, Self> {
+        let mut sums: BTreeMap<u32, Self> = BTreeMap::new();
+        for event in &transcript.events {
+            match event {
+                Event::Call(call) => {
+                    let sums = sums.entry(call.attempt).or_default();
+                    sums.add_failed(&call.tries);
+                    sums.add(call, label(&call.served));
+                }
+                Event::Failed(failed) if !failed.tries.is_empty() => {
+                    sums.entry(failed.attempt).or_default().add_failed(&failed.tries);
+                }
+                Event::Failed(_) | Event::Recorded(_) => {}
+            }
+        }
+        sums
+    }
+
+    /// Adds all calls of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.from_cache += other.from_cache;
+        self.batched += other.batched;
+        self.latency.merge(&other.latency);
+        self.first_token.merge(&other.first_token);
+        self.tokens_per_second.merge(&other.tokens_per_second);
+        for (class, count) in &other.errors {
+            *self.errors.entry(*class).or_default() += count;
+        }
+        self.reported.merge(&other.reported);
+        for (name, count) in &other.served {
+            *self.served.entry(name.clone()).or_default() += count;
+        }
+        self.bound_served();
+    }
+
+    fn add_failed(&mut self, tries: &[Try]) {
+        for failed in tries {
+            *self.errors.entry(failed.class).or_default() += 1;
+        }
+    }
+
+    fn add(&mut self, call: &Call, label: Option<String>) {
+        self.calls += 1;
+        if let Some(label) = label {
+            *self.served.entry(label.chars().take(LABEL_MAX).collect()).or_default() += 1;
+            self.bound_served();
+        }
+        if call.from_cache {
+            self.from_cache += 1;
+            return;
+        }
+        self.latency.add(seconds(call.latency_us));
+        if let Some(first) = call.first_token_us {
+            self.first_token.add(seconds(first));
+        }
+        if call.lane.is_live() {
+            if let Some(speed) = tokens_per_second(call) {
+                self.tokens_per_second.add(speed);
+            }
+        } else {
+            self.batched += 1;
+        }
+        match (call.reported_cost, call.cost) {
+            (Some(theirs), Some(ours)) => {
+                self.reported.calls += 1;
+                self.reported.theirs += theirs;
+                self.reported.ours += ours;
+            }
+            (Some(theirs), None) => {
+                self.reported.unpriced_calls += 1;
+                self.reported.unpriced_theirs += theirs;
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// The first names stay. Those that came first would depend on the order of merging, and so would the most frequent: a name that
+    /// was cut off here could be frequent elsewhere.
+    fn bound_served(&mut self) {
+        let mut others = self.served.remove(OTHERS).unwrap_or_default();
+        while self.served.len() > SERVED_MAX {
+            others += self.served.pop_last().map_or(0, |(_, count)| count);
+        }
+        if others > 0 {
+            self.served.insert(OTHERS.to_owned(), others);
+        }
+    }
+}
+
+fn seconds(microseconds: u64) -> f64 {
+    microseconds as f64 / 1e6
+}
+
+/// `None` when the answer was too short to tell.
+fn tokens_per_second(call: &Call) -> Option<f64> {
+    let (tokens, microseconds) = match call.first_token_us {
+        Some(first) => (call.usage.output.saturating_sub(1), call.latency_us.saturating_sub(first)),
+        None => (call.usage.output, call.latency_us),
+    };
+    (tokens > 0 && microseconds > 0).then(|| tokens as f64 / seconds(microseconds))
+}
+
+/// What a batch of records brings for its cells.
+#[derive(Debug, Default)]
+pub(super) struct NewCalls<'a> {
+    cells: BTreeMap<(i64, i64), CallSums>,
+    /// Calls that earlier attempts handed on, which may have been counted before.
+    handed_on: BTreeMap<(Place, u32), &'a CallSums>,
+}
+
+impl<'a> NewCalls<'a> {
+    /// A record that is new.
+    pub(super) fn add(&mut self, place: Place, record: &'a SessionRecord) {
+        for (attempt, sums) in &record.call_sums {
+            if *attempt == record.attempt.number {
+                self.cells.entry((place.sweep, place.cell)).or_default().merge(sums);
+            } else {
+                self.handed_on.entry((place, *attempt)).or_insert(sums);
+            }
+        }
+    }
+
+    /// The sessions and the numbers of the attempts whose calls were handed on, in order.
+    pub(super) fn handed_on(&self) -> Vec<(Place, u32)> {
+        self.handed_on.keys().copied().collect()
+    }
+
+    /// Calls that were handed on have not been counted before.
+    pub(super) fn count(&mut self, place: Place, attempt: u32) {
+        if let Some(sums) = self.handed_on.remove(&(place, attempt)) {
+            self.cells.entry((place.sweep, place.cell)).or_default().merge(sums);
+        }
+    }
+
+    /// What is to be added, by sweep and cell.
+    pub(super) fn into_cells(self) -> BTreeMap<(i64, i64), CallSums> {
+        self.cells
+    }
+}
+
+#[cfg(test)]
+mod tests;
