@@ -275,7 +275,8 @@ fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<HeaderMap, Op
         if SECRET_HEADERS.contains(&name.as_str()) {
             return Err(bad("specs are stored, and it may hold a secret; name a variable in api_key_env"));
         }
-        let value = HeaderValue::try_from(value).map_err(|_| bad("its value holds characters that no header may hold"))?;
+        let value =
+            HeaderValue::try_from(value).map_err(|_| bad("its value holds characters that no header may hold"))?;
         headers.insert(name, value);
     }
     Ok(headers)

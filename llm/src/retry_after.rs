@@ -21,8 +21,12 @@ pub(crate) fn retry_after(headers: &HeaderMap, clock: &dyn Clock) -> Option<Dura
         return Some(wait);
     }
     let until = http_date(asked)?;
-    let now = text(headers, DATE.as_str()).and_then(http_date).unwrap_or_else(|| clock.now());
-    Some(Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO))
+    Some(Duration::try_from(until.duration_since(now_of(headers, clock))).unwrap_or(Duration::ZERO))
+}
+
+/// The moment of an answer, by its own clock where it tells.
+pub(crate) fn now_of(headers: &HeaderMap, clock: &dyn Clock) -> Timestamp {
+    text(headers, DATE.as_str()).and_then(http_date).unwrap_or_else(|| clock.now())
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

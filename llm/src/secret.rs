@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use reqwest::header::{HeaderValue, InvalidHeaderValue};
+
 /// Longest detail of a failed try, in characters.
 pub(crate) const DETAIL_MAX: usize = 300;
 /// Longest id or model name taken over from an answer, in characters.
@@ -17,9 +19,20 @@ impl Secret {
         Self(Some(key))
     }
 
-    /// The key itself, for the `authorization` header alone.
+    /// The key itself, for the one header that carries it.
     pub(crate) fn expose(&self) -> Option<&str> {
         self.0.as_deref()
+    }
+
+    /// The value of that header: the key behind `prefix`, marked so that nothing prints it. `None` without a key.
+    ///
+    /// # Errors
+    /// When the key holds characters that no header may hold.
+    pub(crate) fn header(&self, prefix: &str) -> Result<Option<HeaderValue>, InvalidHeaderValue> {
+        let Some(key) = &self.0 else { return Ok(None) };
+        let mut value = HeaderValue::try_from(format!("{prefix}{key}"))?;
+        value.set_sensitive(true);
+        Ok(Some(value))
     }
 
     /// One line of at most [`DETAIL_MAX`] characters of what an endpoint said, without the key.
@@ -79,7 +92,9 @@ mod tests {
 
     #[test]
     fn a_secret_prints_as_nothing() {
-        assert_eq!(format!("{:?}", Secret::new("sk-1".into())), "Secret([key])");
+        let secret = Secret::new("sk-1".into());
+        let header = secret.header("Bearer ").unwrap();
+        assert_eq!(format!("{secret:?} {header:?}"), "Secret([key]) Some(Sensitive)");
     }
 
     proptest! {

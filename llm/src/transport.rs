@@ -1,4 +1,4 @@
-//! HTTP to one endpoint: one request, one bounded answer, every kind of trouble named.
+//! HTTP to one endpoint: one request, one bounded answer, whole or as it comes, every kind of trouble named.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use regatta_proto::{ErrorClass, Timeouts};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Request, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
@@ -19,6 +19,8 @@ const BODY_MAX: usize = 64 << 20;
 const BODY_ROOM_MAX: usize = 1 << 20;
 /// An idle connection is closed after this; most servers keep theirs for a minute or more.
 const IDLE: Duration = Duration::from_secs(50);
+/// How long the end of a body is waited for after the last event of a stream. Servers send both at once.
+const DRAIN: Duration = Duration::from_millis(20);
 
 /// A connection pool to one endpoint. HTTP/1.1 only: a server would otherwise put thousands of calls on one connection, and hold
 /// all but its first hundred or so back.
@@ -28,7 +30,15 @@ pub(crate) struct Transport {
     headers: HeaderMap,
     timeouts: Timeouts,
     secret: Secret,
-    body_max: usize,
+}
+
+/// The header that carries the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyHeader {
+    /// Its name, lower-case.
+    pub(crate) name: &'static str,
+    /// What stands before the key.
+    pub(crate) prefix: &'static str,
 }
 
 /// A whole answer, whatever its status.
@@ -51,16 +61,19 @@ pub enum TransportError {
 }
 
 impl Transport {
-    /// A pool for `url`. The key, if any, goes into the `authorization` header of every request.
-    pub(crate) fn new(url: &Url, secret: Secret, timeouts: Timeouts) -> Result<Self, TransportError> {
+    /// A pool for `url`. The key, if any, goes into `key_header` of every request.
+    pub(crate) fn new(
+        url: &Url,
+        secret: Secret,
+        key_header: KeyHeader,
+        timeouts: Timeouts,
+    ) -> Result<Self, TransportError> {
         let mut headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
             (ACCEPT, HeaderValue::from_static("application/json")),
         ]);
-        if let Some(key) = secret.expose() {
-            let mut value = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| TransportError::Key)?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+        if let Some(value) = secret.header(key_header.prefix).map_err(|_| TransportError::Key)? {
+            headers.insert(HeaderName::from_static(key_header.name), value);
         }
         let mut builder = Client::builder()
             .user_agent(concat!("regatta/", env!("CARGO_PKG_VERSION")))
@@ -76,24 +89,32 @@ impl Transport {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| TransportError::Tls(error.into()))?;
-        Ok(Self { client, headers, timeouts, secret, body_max: BODY_MAX })
+        Ok(Self { client, headers, timeouts, secret })
     }
 
-    /// Sends `body` and reads the answer.
+    /// Sends `body` and reads the answer to its end.
     ///
     /// # Errors
     /// No connection, no answer in time, or a successful answer whose body broke off or is too large. Any other status is an answer.
     pub(crate) async fn post(&self, url: &Url, extra: &HeaderMap, body: Bytes) -> Result<Answer, Failure> {
+        self.send(url, extra, body).await?.whole().await
+    }
+
+    /// Sends `body` and waits for the head of the answer.
+    ///
+    /// # Errors
+    /// No connection, or no answer in time.
+    pub(crate) async fn send(&self, url: &Url, extra: &HeaderMap, body: Bytes) -> Result<Incoming<'_>, Failure> {
         let mut request = Request::new(Method::POST, url.clone());
         let headers = request.headers_mut();
         headers.clone_from(&self.headers);
         headers.extend(extra.iter().map(|(name, value)| (name.clone(), value.clone())));
         *request.body_mut() = Some(body.into());
 
-        let start = Instant::now();
-        let end = start + Duration::from_millis(self.timeouts.total_ms);
-        let first_byte = end.min(start + Duration::from_millis(self.timeouts.first_byte_ms));
-        let response = match timeout_at(first_byte, self.client.execute(request)).await {
+        let sent = Instant::now();
+        let end = sent + Duration::from_millis(self.timeouts.total_ms);
+        let first_byte = end.min(sent + Duration::from_millis(self.timeouts.first_byte_ms));
+        let mut response = match timeout_at(first_byte, self.client.execute(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.no_answer(error)),
             Err(_) => {
@@ -101,45 +122,8 @@ impl Transport {
                 return Err(Failure::unanswered(ErrorClass::Timeout, format!("no answer began within {waited} ms")));
             }
         };
-        let status = response.status();
-        let headers = response.headers().clone();
-        match timeout_at(end, self.read(response)).await {
-            Ok(Ok(body)) => Ok(Answer { status: status.as_u16(), headers, body }),
-            // The status of an error says enough.
-            _ if !status.is_success() => Ok(Answer { status: status.as_u16(), headers, body: Bytes::new() }),
-            Ok(Err(detail)) => Err(answered(ErrorClass::BadResponse, status, detail)),
-            Err(_) => {
-                let detail = format!("the answer was not complete within {} ms", self.timeouts.total_ms);
-                Err(answered(ErrorClass::Timeout, status, detail))
-            }
-        }
-    }
-
-    /// The body, or a sentence about what is wrong with it.
-    async fn read(&self, mut response: Response) -> Result<Bytes, String> {
-        let too_large = || format!("the body is larger than {} bytes", self.body_max);
-        let declared = response.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
-        if declared > self.body_max {
-            return Err(too_large());
-        }
-        let broke_off = |read: usize, error| format!("the body broke off after {read} bytes: {}", self.explain(&error));
-        // Almost every answer is one chunk, which then needs no copy.
-        let first = response.chunk().await.map_err(|error| broke_off(0, error))?.unwrap_or_default();
-        if first.len() > self.body_max {
-            return Err(too_large());
-        }
-        if first.len() == declared {
-            return Ok(first);
-        }
-        let mut body = BytesMut::with_capacity(declared.clamp(first.len(), BODY_ROOM_MAX.max(first.len())));
-        body.extend_from_slice(&first);
-        while let Some(chunk) = response.chunk().await.map_err(|error| broke_off(body.len(), error))? {
-            if body.len() + chunk.len() > self.body_max {
-                return Err(too_large());
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body.freeze())
+        let headers = std::mem::take(response.headers_mut());
+        Ok(Incoming { transport: self, status: response.status(), headers, response, sent, end, read: 0 })
     }
 
     fn no_answer(&self, error: reqwest::Error) -> Failure {
@@ -162,6 +146,127 @@ impl Transport {
         }
         self.secret.detail(if text.is_empty() { "the request failed" } else { &text })
     }
+}
+
+/// An answer whose head has come.
+pub(crate) struct Incoming<'a> {
+    transport: &'a Transport,
+    status: StatusCode,
+    headers: HeaderMap,
+    response: Response,
+    sent: Instant,
+    end: Instant,
+    read: usize,
+}
+
+impl Incoming<'_> {
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// How long ago the request was sent.
+    pub(crate) fn since_sent(&self) -> Duration {
+        self.sent.elapsed()
+    }
+
+    /// The next bytes of the body, `None` at its end.
+    ///
+    /// # Errors
+    /// The body broke off, is too large, or stood still for as long as an answer may take to begin; or the call's time is over, however
+    /// the bytes trickle.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
+        let timeouts = self.transport.timeouts;
+        let idle = Instant::now() + Duration::from_millis(timeouts.first_byte_ms);
+        let chunk = match timeout_at(idle.min(self.end), self.response.chunk()).await {
+            Ok(Ok(chunk)) => chunk,
+            Ok(Err(error)) => return Err(self.bad(self.broke_off(self.read, &error))),
+            Err(_) if idle < self.end => {
+                let detail = format!("the answer stood still for {} ms", timeouts.first_byte_ms);
+                return Err(answered(ErrorClass::Timeout, self.status, detail));
+            }
+            Err(_) => return Err(self.incomplete()),
+        };
+        self.read += chunk.as_ref().map_or(0, Bytes::len);
+        if self.read > BODY_MAX {
+            return Err(self.bad(too_large()));
+        }
+        Ok(chunk)
+    }
+
+    /// Reads what little may follow the last event of a stream: only a connection whose body was read to its end serves another call.
+    pub(crate) async fn drain(&mut self) {
+        let end = self.end.min(Instant::now() + DRAIN);
+        while let Ok(Ok(Some(chunk))) = timeout_at(end, self.response.chunk()).await {
+            self.read += chunk.len();
+            if self.read > BODY_MAX {
+                return;
+            }
+        }
+    }
+
+    /// The answer to its end.
+    ///
+    /// # Errors
+    /// As for [`Incoming::chunk`], of a success alone; an error without its body is still an answer. Only the whole time is bounded here.
+    pub(crate) async fn whole(mut self) -> Result<Answer, Failure> {
+        let end = self.end;
+        let read = timeout_at(end, self.body()).await;
+        let status = self.status.as_u16();
+        match read {
+            Ok(Ok(body)) => Ok(Answer { status, headers: self.headers, body }),
+            // The status of an error says enough.
+            _ if !self.status.is_success() => Ok(Answer { status, headers: self.headers, body: Bytes::new() }),
+            Ok(Err(detail)) => Err(self.bad(detail)),
+            Err(_) => Err(self.incomplete()),
+        }
+    }
+
+    /// The body, or a sentence about what is wrong with it.
+    async fn body(&mut self) -> Result<Bytes, String> {
+        let declared = self.headers.get(reqwest::header::CONTENT_LENGTH);
+        let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok()).unwrap_or(0);
+        if declared > BODY_MAX {
+            return Err(too_large());
+        }
+        // Almost every answer is one chunk, which then needs no copy.
+        let first = self.response.chunk().await.map_err(|error| self.broke_off(0, &error))?.unwrap_or_default();
+        if first.len() > BODY_MAX {
+            return Err(too_large());
+        }
+        if first.len() == declared {
+            return Ok(first);
+        }
+        let mut body = BytesMut::with_capacity(declared.clamp(first.len(), BODY_ROOM_MAX.max(first.len())));
+        body.extend_from_slice(&first);
+        while let Some(chunk) = self.response.chunk().await.map_err(|error| self.broke_off(body.len(), &error))? {
+            if body.len() + chunk.len() > BODY_MAX {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+
+    fn broke_off(&self, read: usize, error: &reqwest::Error) -> String {
+        format!("the body broke off after {read} bytes: {}", self.transport.explain(error))
+    }
+
+    fn bad(&self, detail: String) -> Failure {
+        answered(ErrorClass::BadResponse, self.status, detail)
+    }
+
+    fn incomplete(&self) -> Failure {
+        let detail = format!("the answer was not complete within {} ms", self.transport.timeouts.total_ms);
+        answered(ErrorClass::Timeout, self.status, detail)
+    }
+}
+
+fn too_large() -> String {
+    format!("the body is larger than {BODY_MAX} bytes")
 }
 
 fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

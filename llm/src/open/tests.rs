@@ -20,7 +20,8 @@ fn key(spec: &EndpointSpec, variables: &[(&str, &str)]) -> Option<String> {
 #[test]
 fn the_address_is_the_specs_or_the_variables_or_openais() {
     let key = ("OPENAI_API_KEY", "k");
-    let chat = |spec: &EndpointSpec, variables: &[(&str, &str)]| resolve(spec, variables).unwrap().chat.to_string();
+    let chat =
+        |spec: &EndpointSpec, variables: &[(&str, &str)]| resolve(spec, variables).unwrap().base + "/chat/completions";
     assert_eq!(chat(&openai(None, None), &[key]), "https://api.openai.com/v1/chat/completions");
     let variables = [key, ("OPENAI_BASE_URL", "http://gateway:8080/v1/")];
     assert_eq!(chat(&openai(None, None), &variables), "http://gateway:8080/v1/chat/completions");

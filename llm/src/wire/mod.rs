@@ -2,6 +2,14 @@
 //!
 //! A new format is a folder here that implements [`Format`], and a line in `http`.
 
+pub(crate) mod anthropic;
+pub(crate) mod hints;
+pub(crate) mod openai;
+pub(crate) mod provenance;
+pub(crate) mod sse;
+pub(crate) mod tool_calls;
+pub(crate) mod trouble;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -60,6 +68,11 @@ pub(crate) trait StreamReader: Send {
     /// # Errors
     /// When the event is an error, or cannot be read.
     fn event(&mut self, event: &ServerEvent<'_>, context: &ReadContext<'_>) -> Result<Part, Failure>;
+
+    /// What was billed so far, as far as told: all that remains known of a stream that breaks off.
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
 
     /// The stream is over, regularly or not.
     ///

@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use crate::SessionTag;
 
 /// The five headers of `tag`.
-pub(crate) fn session_headers(tag: &SessionTag<'_>) -> HeaderMap {
+pub(super) fn session_headers(tag: &SessionTag<'_>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(5);
     headers.insert(HeaderName::from_static("x-regatta-trial"), HeaderValue::from(tag.trial.0));
     headers.insert(HeaderName::from_static("x-regatta-seed"), HeaderValue::from(tag.seed.0));

@@ -1,17 +1,18 @@
 //! The embeddings request and its answer.
 
 use bytes::Bytes;
-use regatta_proto::{Clock, Served, Usage};
+use regatta_proto::{Served, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::embedding::Embedding;
 use crate::errors::Failure;
-use crate::secret::Secret;
 use crate::transport::Answer;
+use crate::wire::provenance::{Told, served};
+use crate::wire::{ReadContext, trouble};
 
-use super::response::Text;
-use super::{provenance, trouble, usage};
+use super::loose::Text;
+use super::usage;
 
 /// Vectors of a batch, in the order of its texts.
 #[derive(Debug)]
@@ -56,11 +57,11 @@ struct Row {
 /// # Errors
 /// Whatever keeps them from being used, classified: a vector that is missing, given twice, without a direction or of another length
 /// than its neighbours is a bad response.
-pub(crate) fn read(answer: &Answer, count: usize, secret: &Secret, clock: &dyn Clock) -> Result<Embedded, Failure> {
+pub(crate) fn read(answer: &Answer, count: usize, context: &ReadContext<'_>) -> Result<Embedded, Failure> {
     if !(200..300).contains(&answer.status) {
-        return Err(trouble::of_status(answer, secret, clock));
+        return Err(trouble::of_status(answer, usage::billed, context));
     }
-    let bad = |problem: &str| trouble::of_success(answer, problem, secret, clock);
+    let bad = |problem: &str| trouble::of_success(answer, problem, usage::billed, context);
     let body: Body<'_> =
         serde_json::from_slice(&answer.body).map_err(|error| bad(&format!("not a list of embeddings: {error}")))?;
     if body.data.len() != count {
@@ -84,6 +85,6 @@ pub(crate) fn read(answer: &Answer, count: usize, secret: &Secret, clock: &dyn C
         vectors: vectors.into_iter().flatten().collect(),
         usage: read,
         usage_is_known: read.input > 0,
-        served: provenance::served(&answer.headers, body.model.0.as_deref(), None, None, secret),
+        served: served(&answer.headers, Told { model: body.model.some(), ..Told::default() }, context.secret),
     })
 }

@@ -1,94 +1,21 @@
-//! The answer to a chat request, read with borrowed fields.
+//! Fields that servers fill loosely: read with borrowed text, and never a reason to refuse an answer that can be scored.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use regatta_proto::{Clock, Finish, Reply, Served, Usage};
 use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
-
-use crate::errors::Failure;
-use crate::secret::Secret;
-use crate::transport::Answer;
-
-use super::{provenance, trouble, usage};
-
-/// A chat answer that can be used.
-#[derive(Debug)]
-pub(crate) struct Completion {
-    pub(crate) reply: Reply,
-    pub(crate) usage: Usage,
-    /// Whether the meters that cost money were told.
-    pub(crate) usage_is_known: bool,
-    pub(crate) raw_usage: Option<Value>,
-    pub(crate) served: Served,
-}
-
-#[derive(Deserialize)]
-struct Body<'a> {
-    #[serde(borrow, default)]
-    id: Text<'a>,
-    #[serde(borrow, default)]
-    model: Text<'a>,
-    #[serde(borrow, default)]
-    system_fingerprint: Text<'a>,
-    #[serde(borrow)]
-    choices: Vec<Choice<'a>>,
-    usage: Option<Value>,
-    error: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(borrow)]
-    message: Message<'a>,
-    #[serde(borrow, default)]
-    finish_reason: Text<'a>,
-    error: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow, default, deserialize_with = "content")]
-    content: Option<Cow<'a, str>>,
-}
-
-/// Reads an answer of any status.
-///
-/// # Errors
-/// Whatever keeps it from being used, classified.
-pub(crate) fn read(answer: &Answer, secret: &Secret, clock: &dyn Clock) -> Result<Completion, Failure> {
-    if !(200..300).contains(&answer.status) {
-        return Err(trouble::of_status(answer, secret, clock));
-    }
-    let body: Body<'_> = serde_json::from_slice(&answer.body)
-        .map_err(|error| trouble::of_success(answer, &format!("not a chat completion: {error}"), secret, clock))?;
-    let usable = |choice: &&Choice<'_>| choice.error.is_none() && body.error.is_none();
-    let Some(choice) = body.choices.first().filter(usable) else {
-        return Err(trouble::of_success(answer, "the answer holds no choice", secret, clock));
-    };
-    let finish = match choice.finish_reason.0.as_deref() {
-        Some("stop") => Finish::Stop,
-        Some("length") => Finish::Length,
-        Some("content_filter") => Finish::ContentFilter,
-        _ => Finish::Other,
-    };
-    let reply = Reply::of_text(choice.message.content.as_deref(), finish);
-    let (tokens, usage_is_known) = body.usage.as_ref().map_or((Usage::default(), false), usage::read);
-    let served = provenance::served(
-        &answer.headers,
-        body.model.0.as_deref(),
-        body.system_fingerprint.0.as_deref(),
-        body.id.0.as_deref(),
-        secret,
-    );
-    Ok(Completion { reply, usage: tokens, usage_is_known, raw_usage: body.usage, served })
-}
 
 /// A text, or anything else, which then is as good as absent: a field nobody scores must not spoil an answer.
 #[derive(Default)]
-pub(super) struct Text<'a>(pub(super) Option<Cow<'a, str>>);
+pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
+
+impl Text<'_> {
+    /// The text, unless it is absent or empty.
+    pub(crate) fn some(&self) -> Option<&str> {
+        self.0.as_deref().filter(|text| !text.is_empty())
+    }
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -97,7 +24,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 }
 
 /// `content`: a text, null, or parts whose texts are joined.
-fn content<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
+pub(crate) fn content<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
     match deserializer.deserialize_any(Loose)? {
         Found::Other => Err(de::Error::custom("`content` is neither text, null nor a list of parts")),
         Found::Parts(parts) if parts.is_empty() => Ok(None),

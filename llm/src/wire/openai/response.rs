@@ -1,0 +1,207 @@
+//! A whole chat answer, read with borrowed fields.
+
+use std::borrow::Cow;
+
+use regatta_proto::{ErrorClass, Finish, Reasoning, Reply, Usage};
+use reqwest::header::HeaderMap;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::errors::Failure;
+use crate::transport::Answer;
+use crate::wire::provenance::{Told, served};
+use crate::wire::tool_calls::{RawCall, with_ids};
+use crate::wire::{Completion, ReadContext, hints, trouble};
+
+use super::loose::{Text, content};
+use super::{logprobs, usage};
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    model: Text<'a>,
+    #[serde(borrow, default)]
+    system_fingerprint: Text<'a>,
+    #[serde(borrow, default)]
+    service_tier: Text<'a>,
+    #[serde(borrow, default)]
+    provider: Text<'a>,
+    #[serde(borrow)]
+    choices: Vec<Choice<'a>>,
+    usage: Option<Value>,
+    error: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    message: Message<'a>,
+    #[serde(borrow, default)]
+    finish_reason: Text<'a>,
+    logprobs: Option<Value>,
+    error: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default, deserialize_with = "content")]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    refusal: Text<'a>,
+    /// DeepSeek, SGLang, vLLM.
+    #[serde(borrow, default)]
+    reasoning_content: Text<'a>,
+    /// OpenRouter, Together, newer vLLM.
+    #[serde(borrow, default)]
+    reasoning: Text<'a>,
+    reasoning_details: Option<Value>,
+    tool_calls: Option<Value>,
+    function_call: Option<Value>,
+}
+
+/// Reads an answer of any status.
+///
+/// # Errors
+/// Whatever keeps it from being used, classified.
+pub(crate) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+    if !(200..300).contains(&answer.status) {
+        return Err(trouble::of_status(answer, usage::billed, context));
+    }
+    let bad = |problem: &str| trouble::of_success(answer, problem, usage::billed, context);
+    let body: Body<'_> =
+        serde_json::from_slice(&answer.body).map_err(|error| bad(&format!("not a chat completion: {error}")))?;
+    let usable = |choice: &&Choice<'_>| choice.error.is_none() && body.error.is_none();
+    let Some(choice) = body.choices.first().filter(usable) else {
+        return Err(bad("the answer holds no choice"));
+    };
+    let message = &choice.message;
+    let parts = Parts {
+        text: message.content.as_deref().map(Cow::Borrowed),
+        refused: message.refusal.some().is_some(),
+        thought: message.reasoning_content.some().or(message.reasoning.some()).unwrap_or_default(),
+        thought_details: message.reasoning_details.as_ref(),
+        calls: calls(message.tool_calls.as_ref(), message.function_call.as_ref()),
+        finish: choice.finish_reason.some(),
+        logprobs: choice.logprobs.as_ref().and_then(logprobs::read),
+    };
+    let told = Told {
+        model: body.model.some(),
+        fingerprint: body.system_fingerprint.some(),
+        id: body.id.some(),
+        provider: body.provider.some(),
+        tier: body.service_tier.some(),
+    };
+    let billed = body.usage.as_ref().map(|found| usage::read(found).0);
+    let reply = parts.reply().map_err(|failure| Failure { status: Some(answer.status), usage: billed, ..failure })?;
+    let read = completion(reply, told, body.usage, &answer.headers, context);
+    Ok(Completion { reported_cost: read.reported_cost.or_else(|| usage::cost_in(&answer.headers)), ..read })
+}
+
+/// The parts of an answer, from a whole body or put together from a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Parts<'a> {
+    pub(crate) text: Option<Cow<'a, str>>,
+    /// The model itself refused.
+    pub(crate) refused: bool,
+    pub(crate) thought: &'a str,
+    /// OpenRouter's form of the thoughts, which it wants back as it is.
+    pub(crate) thought_details: Option<&'a Value>,
+    pub(crate) calls: Vec<RawCall>,
+    pub(crate) finish: Option<&'a str>,
+    pub(crate) logprobs: Option<Vec<regatta_proto::TokenLogprob>>,
+}
+
+impl Parts<'_> {
+    /// The reply.
+    ///
+    /// # Errors
+    /// When the reason to stop is trouble of the endpoint.
+    pub(crate) fn reply(self) -> Result<Reply, Failure> {
+        let finish = match self.finish {
+            _ if self.refused => Finish::ContentFilter,
+            // DeepSeek and OpenRouter; SGLang and vLLM when a request is thrown out.
+            Some(reason @ ("insufficient_system_resource" | "error" | "abort")) => {
+                let detail = format!("the endpoint stopped generating: {reason}");
+                return Err(trouble::in_stream(ErrorClass::Server, detail));
+            }
+            Some("length" | "model_length" | "max_tokens") => Finish::Length,
+            Some("content_filter") => Finish::ContentFilter,
+            Some("tool_calls" | "function_call") => Finish::ToolCalls,
+            // A named tool, and some servers always, say `stop`.
+            _ if !self.calls.is_empty() => Finish::ToolCalls,
+            Some("stop" | "eos" | "eos_token" | "stop_sequence" | "end_turn") => Finish::Stop,
+            _ => Finish::Other,
+        };
+        let details = self.thought_details.filter(|details| details.as_array().is_some_and(|list| !list.is_empty()));
+        let reasoning = (!self.thought.is_empty() || details.is_some()).then(|| Reasoning {
+            text: self.thought.into(),
+            opaque: details.map(|details| details.to_string().into()),
+        });
+        Ok(Reply {
+            text: self.text.map(|text| text.as_ref().into()),
+            finish,
+            tool_calls: with_ids(self.calls),
+            reasoning,
+            logprobs: self.logprobs,
+        })
+    }
+}
+
+/// The answer with everything around it.
+pub(crate) fn completion(
+    reply: Reply,
+    told: Told<'_>,
+    raw_usage: Option<Value>,
+    headers: &HeaderMap,
+    context: &ReadContext<'_>,
+) -> Completion {
+    let (tokens, usage_is_known) = raw_usage.as_ref().map_or((Usage::default(), false), usage::read);
+    Completion {
+        reply,
+        usage: tokens,
+        usage_is_known,
+        reported_cost: raw_usage.as_ref().and_then(usage::cost),
+        raw_usage,
+        served: served(headers, told, context.secret),
+        first_token: None,
+        hints: hints::of(headers, context.clock),
+    }
+}
+
+/// Tool calls of a message; the older `function_call` is one.
+fn calls(tool_calls: Option<&Value>, function_call: Option<&Value>) -> Vec<RawCall> {
+    let listed = tool_calls.and_then(Value::as_array).into_iter().flatten().filter(|call| call.is_object());
+    let mut calls: Vec<RawCall> = listed.map(call).collect();
+    if calls.is_empty()
+        && let Some(function) = function_call.filter(|function| function.is_object())
+    {
+        calls.push(RawCall {
+            id: String::new(),
+            name: text(function.get("name")),
+            arguments: text(function.get("arguments")),
+        });
+    }
+    calls
+}
+
+/// One call, also of a tool that takes plain text (`custom`).
+fn call(call: &Value) -> RawCall {
+    let (function, arguments) = match call.get("custom") {
+        Some(custom) => (Some(custom), "input"),
+        None => (call.get("function"), "arguments"),
+    };
+    let field = |name: &str| text(function.and_then(|function| function.get(name)));
+    RawCall { id: text(call.get("id")), name: field("name"), arguments: field(arguments) }
+}
+
+/// Some servers send arguments as JSON instead of as text.
+pub(crate) fn text(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}

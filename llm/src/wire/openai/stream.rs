@@ -1,0 +1,301 @@
+//! A chat answer that comes in pieces.
+
+use std::borrow::Cow;
+
+use regatta_proto::{ErrorClass, TokenLogprob, Usage};
+use reqwest::header::HeaderMap;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+
+use crate::errors::Failure;
+use crate::wire::provenance::Told;
+use crate::wire::tool_calls::RawCall;
+use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
+
+use super::loose::{Text, content};
+use super::response::{Parts, completion, text};
+use super::{logprobs, usage};
+
+/// What ends a stream.
+const DONE: &str = "[DONE]";
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    model: Text<'a>,
+    #[serde(borrow, default)]
+    system_fingerprint: Text<'a>,
+    #[serde(borrow, default)]
+    service_tier: Text<'a>,
+    #[serde(borrow, default)]
+    provider: Text<'a>,
+    #[serde(borrow)]
+    choices: Option<Vec<Choice<'a>>>,
+    usage: Option<Value>,
+    /// Groq's place for the usage.
+    x_groq: Option<Value>,
+    error: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Text<'a>,
+    logprobs: Option<Value>,
+    /// Moonshot's place for it.
+    usage: Option<Value>,
+    error: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default, deserialize_with = "content")]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    refusal: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning_content: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning: Text<'a>,
+    reasoning_details: Option<Value>,
+    tool_calls: Option<Value>,
+    function_call: Option<Value>,
+}
+
+/// What has come of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    origin: Origin,
+    text: Option<String>,
+    refused: bool,
+    thought: String,
+    thought_details: Vec<Value>,
+    calls: Vec<(Option<u64>, RawCall)>,
+    finish: Option<String>,
+    logprobs: Option<Vec<TokenLogprob>>,
+    usage: Option<Value>,
+    has_choice: bool,
+    is_done: bool,
+}
+
+#[derive(Debug, Default)]
+struct Origin {
+    id: Option<String>,
+    model: Option<String>,
+    fingerprint: Option<String>,
+    tier: Option<String>,
+    provider: Option<String>,
+}
+
+impl StreamReader for Reader {
+    fn event(&mut self, event: &ServerEvent<'_>, context: &ReadContext<'_>) -> Result<Part, Failure> {
+        let data = event.data.trim();
+        if data == DONE {
+            self.is_done = true;
+            return Ok(Part::End);
+        }
+        if data.is_empty() {
+            return Ok(Part::Other);
+        }
+        let is_named_error = event.name == "error";
+        match serde_json::from_str::<Chunk<'_>>(data) {
+            Ok(chunk) if !is_named_error && chunk.is_sound() => Ok(self.take(chunk)),
+            Ok(_) => {
+                let failure = self.failure(data, is_named_error, context);
+                // Neither a part of the answer nor an error: something that is new.
+                failure.map_or(Ok(Part::Other), Err)
+            }
+            Err(error) => Err(self.failure(data, is_named_error, context).unwrap_or_else(|| {
+                let detail = context
+                    .secret
+                    .detail(&format!("an event of the stream is no chunk of a chat completion ({error}): {data}"));
+                Failure { usage: self.usage(), ..trouble::in_stream(ErrorClass::BadResponse, detail) }
+            })),
+        }
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.usage.as_ref().map(|found| usage::read(found).0).filter(|usage| *usage != Usage::default())
+    }
+
+    fn end(self: Box<Self>, headers: &HeaderMap, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+        let billed = self.usage();
+        let broken =
+            |detail: &str| Failure { usage: billed, ..trouble::in_stream(ErrorClass::BadResponse, detail.to_owned()) };
+        if self.finish.is_none() && !self.is_done {
+            return Err(broken("the stream ended before the answer did"));
+        }
+        if !self.has_choice {
+            return Err(broken("the stream held no part of an answer"));
+        }
+        let Self { origin, text, refused, thought, thought_details, calls, finish, logprobs, usage, .. } = *self;
+        let thought_details = Value::Array(thought_details);
+        let parts = Parts {
+            // An empty text before tool calls is how some servers begin, and no text.
+            text: text.filter(|text| !text.is_empty() || calls.is_empty()).map(Cow::Owned),
+            refused,
+            thought: &thought,
+            thought_details: Some(&thought_details),
+            calls: calls.into_iter().map(|(_, call)| call).collect(),
+            finish: finish.as_deref(),
+            logprobs,
+        };
+        let reply = parts.reply().map_err(|failure| Failure { usage: billed, ..failure })?;
+        let told = Told {
+            model: origin.model.as_deref(),
+            fingerprint: origin.fingerprint.as_deref(),
+            id: origin.id.as_deref(),
+            provider: origin.provider.as_deref(),
+            tier: origin.tier.as_deref(),
+        };
+        Ok(completion(reply, told, usage, headers, context))
+    }
+}
+
+impl Chunk<'_> {
+    /// Whether it is a part of the answer or about it, and no error.
+    fn is_sound(&self) -> bool {
+        let choices = self.choices.iter().flatten();
+        let has_error = self.error.is_some() || choices.clone().any(|choice| choice.error.is_some());
+        !has_error && (self.choices.is_some() || self.usage.is_some())
+    }
+}
+
+impl Reader {
+    fn failure(&self, data: &str, is_named_error: bool, context: &ReadContext<'_>) -> Option<Failure> {
+        let event = serde_json::from_str::<Value>(data).ok().or_else(|| is_named_error.then(|| Value::from(data)))?;
+        let failure = trouble::of_event(&event, is_named_error, usage::billed, context)?;
+        Some(Failure { usage: failure.usage.or_else(|| self.usage()), ..failure })
+    }
+
+    fn take(&mut self, chunk: Chunk<'_>) -> Part {
+        let origin = &mut self.origin;
+        for (place, told) in [
+            (&mut origin.id, &chunk.id),
+            (&mut origin.model, &chunk.model),
+            (&mut origin.fingerprint, &chunk.system_fingerprint),
+            (&mut origin.tier, &chunk.service_tier),
+            (&mut origin.provider, &chunk.provider),
+        ] {
+            if let Some(told) = told.some().filter(|told| place.as_deref() != Some(*told)) {
+                *place = Some(told.to_owned());
+            }
+        }
+        let elsewhere = chunk.x_groq.and_then(|mut groq| groq.get_mut("usage").map(Value::take));
+        let mut told_usage = chunk.usage.or(elsewhere);
+        let mut part = Part::Other;
+        if let Some(choice) = chunk.choices.into_iter().flatten().next() {
+            self.has_choice = true;
+            told_usage = told_usage.or(choice.usage);
+            if let Some(delta) = choice.delta
+                && self.grow(delta)
+            {
+                part = Part::Answer;
+            }
+            if let Some(tokens) = choice.logprobs.as_ref().and_then(logprobs::read) {
+                self.logprobs.get_or_insert_default().extend(tokens);
+            }
+            if let Some(finish) = choice.finish_reason.some() {
+                self.finish = Some(finish.to_owned());
+            }
+        }
+        if let Some(told) = told_usage.filter(Value::is_object) {
+            self.usage = Some(told);
+        }
+        part
+    }
+
+    /// Takes a piece of the message; true when there was anything in it.
+    fn grow(&mut self, delta: Delta<'_>) -> bool {
+        let mut grew = false;
+        if let Some(piece) = delta.content {
+            grew |= !piece.is_empty();
+            self.text.get_or_insert_default().push_str(&piece);
+        }
+        if delta.refusal.some().is_some() {
+            self.refused = true;
+            grew = true;
+        }
+        // Servers in transition between the two names send both.
+        if let Some(piece) = delta.reasoning_content.some().or(delta.reasoning.some()) {
+            self.thought.push_str(piece);
+            grew = true;
+        }
+        if let Some(Value::Array(details)) = delta.reasoning_details {
+            grew |= !details.is_empty();
+            details.into_iter().for_each(|detail| self.grow_details(detail));
+        }
+        if let Some(Value::Array(calls)) = delta.tool_calls {
+            for call in calls.iter().filter(|call| call.is_object()) {
+                self.grow_call(call);
+                grew = true;
+            }
+        }
+        if let Some(function) = delta.function_call.filter(Value::is_object) {
+            self.grow_call(&serde_json::json!({"index": 0, "function": function}));
+            grew = true;
+        }
+        grew
+    }
+
+    fn grow_call(&mut self, delta: &Value) {
+        let (index, id) = (delta.get("index").and_then(Value::as_u64), text(delta.get("id")));
+        let goes_on = |(position, call): &(Option<u64>, RawCall)| {
+            // A new id is a new call, also from servers that count every call as the first.
+            (index.is_none() || *position == index) && (id.is_empty() || call.id.is_empty() || call.id == id)
+        };
+        let candidates = if index.is_some() { self.calls.as_mut_slice() } else { last(&mut self.calls) };
+        let call = match candidates.iter_mut().rev().find(|call| goes_on(call)) {
+            Some((_, call)) => call,
+            None => {
+                self.calls.push((index, RawCall::default()));
+                let Some((_, call)) = self.calls.last_mut() else { return };
+                call
+            }
+        };
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        let (function, arguments) = match delta.get("custom") {
+            Some(custom) => (Some(custom), "input"),
+            None => (delta.get("function"), "arguments"),
+        };
+        let field = |name: &str| text(function.and_then(|function| function.get(name)));
+        let name = field("name");
+        // Sent once, in pieces, or whole with every piece of the arguments.
+        if call.name != name {
+            call.name.push_str(&name);
+        }
+        call.arguments.push_str(&field(arguments));
+    }
+
+    /// OpenRouter sends thoughts in entries of its own, which grow by their index and want to be given back as if they had come whole.
+    fn grow_details(&mut self, detail: Value) {
+        let Value::Object(detail) = detail else { return };
+        let place = |entry: &Map<String, Value>| (entry.get("index").cloned(), entry.get("type").cloned());
+        let grown = self.thought_details.last_mut().and_then(Value::as_object_mut);
+        let Some(grown) = grown.filter(|grown| grown.contains_key("index") && place(grown) == place(&detail)) else {
+            self.thought_details.push(Value::Object(detail));
+            return;
+        };
+        for (name, value) in detail {
+            match (grown.get_mut(&name), value) {
+                (Some(Value::String(whole)), Value::String(piece)) if matches!(&*name, "text" | "summary" | "data") => {
+                    whole.push_str(&piece);
+                }
+                (_, Value::Null) => {}
+                (_, value) => drop(grown.insert(name, value)),
+            }
+        }
+    }
+}
+
+fn last<T>(items: &mut [T]) -> &mut [T] {
+    let from = items.len().saturating_sub(1);
+    &mut items[from..]
+}

@@ -1,0 +1,174 @@
+//! Token meters and costs of an answer, wherever servers of this format put them.
+
+use regatta_proto::{Money, Usage};
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+/// No call bills more; a figure beyond it is a defect of the endpoint and would spoil every sum.
+const TOKENS_MAX: u64 = 1 << 40;
+
+/// Prompt tokens read from a cache: OpenAI and most others, DeepSeek, LiteLLM, Together.
+const CACHED: [&str; 4] =
+    ["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens", "/cache_read_input_tokens", "/cached_tokens"];
+/// Prompt tokens written to a cache: OpenRouter, LiteLLM.
+const WRITTEN: [&str; 3] = [
+    "/prompt_tokens_details/cache_write_tokens",
+    "/cache_creation_input_tokens",
+    "/prompt_tokens_details/cache_creation_tokens",
+];
+/// Those of them that stay for an hour: LiteLLM.
+const WRITTEN_1H: [&str; 2] = [
+    "/prompt_tokens_details/cache_creation_token_details/ephemeral_1h_input_tokens",
+    "/cache_creation/ephemeral_1h_input_tokens",
+];
+/// Generated tokens that were reasoning: OpenAI and most others, SGLang.
+const REASONING: [&str; 2] = ["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"];
+
+/// Reads a `usage` object. The second value says whether the meters that cost money were there: where they were not, the cost of the
+/// call is unknown, not zero.
+pub(crate) fn read(usage: &Value) -> (Usage, bool) {
+    let meter = |path: &str| usage.pointer(path).and_then(tokens);
+    let first = |paths: &[&str]| paths.iter().find_map(|path| meter(path)).unwrap_or(0);
+    let (prompt, completion) = (meter("/prompt_tokens"), meter("/completion_tokens"));
+    let (input, mut output) = (prompt.unwrap_or(0), completion.unwrap_or(0));
+    let reasoning = first(&REASONING);
+    // Some (xAI) leave reasoning out of the generated tokens; their total tells.
+    if reasoning > 0 && meter("/total_tokens") == Some(input + output + reasoning) {
+        output += reasoning;
+    }
+    // Parts are parts, whatever a server says: costs would not add up otherwise.
+    let cached_input = first(&CACHED).min(input);
+    let written = first(&WRITTEN).min(input - cached_input);
+    let cache_write_1h = first(&WRITTEN_1H).min(written);
+    let read = Usage {
+        input,
+        cached_input,
+        cache_write: written - cache_write_1h,
+        cache_write_1h,
+        output,
+        reasoning: reasoning.min(output),
+    };
+    (read, prompt.is_some() && completion.is_some())
+}
+
+/// What a whole body, or an event of a stream, says was billed.
+pub(crate) fn billed(body: &Value) -> Option<Usage> {
+    body.get("usage").map(|usage| read(usage).0).filter(|usage| *usage != Usage::default())
+}
+
+/// The cost that OpenRouter and gateways like it tell in dollars. With the caller's own key at the provider behind, `cost` is the
+/// gateway's fee alone, and the provider's part is told apart or not at all.
+pub(crate) fn cost(usage: &Value) -> Option<Money> {
+    let dollars = |path: &str| usage.pointer(path).and_then(Value::as_f64).and_then(Money::from_dollars);
+    let cost = dollars("/cost")?;
+    if usage.get("is_byok").and_then(Value::as_bool) != Some(true) {
+        return Some(cost);
+    }
+    dollars("/cost_details/upstream_inference_cost").map(|upstream| cost + upstream)
+}
+
+/// The cost that LiteLLM tells in dollars in a header of whole answers; of a streamed one it does not know it yet.
+pub(crate) fn cost_in(headers: &HeaderMap) -> Option<Money> {
+    let dollars: f64 = headers.get("x-litellm-response-cost")?.to_str().ok()?.trim().parse().ok()?;
+    Money::from_dollars(dollars)
+}
+
+/// Gateways in dynamic languages send whole floats now and then.
+pub(crate) fn tokens(value: &Value) -> Option<u64> {
+    let whole =
+        |number: f64| (number >= 0.0 && number.fract() == 0.0 && number < TOKENS_MAX as f64).then_some(number as u64);
+    value.as_u64().or_else(|| value.as_f64().and_then(whole)).filter(|count| *count < TOKENS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_meter_has_its_place() {
+        let usage = json!({
+            "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15,
+            "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 3}
+        });
+        let expected = Usage { input: 10, cached_input: 4, output: 5, reasoning: 3, ..Usage::default() };
+        assert_eq!(read(&usage), (expected, true));
+    }
+
+    #[test]
+    fn deepseek_tells_hits_of_the_cache_under_its_own_name() {
+        let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "prompt_cache_hit_tokens": 6, "prompt_cache_miss_tokens": 4});
+        assert_eq!(read(&usage).0, Usage { input: 10, cached_input: 6, output: 5, ..Usage::default() });
+    }
+
+    #[test]
+    fn tokens_written_to_a_cache_are_told_apart_by_how_long_they_stay() {
+        let usage = json!({
+            "prompt_tokens": 100, "completion_tokens": 5, "cache_creation_input_tokens": 50, "cache_read_input_tokens": 20,
+            "prompt_tokens_details": {
+                "cached_tokens": 20, "cache_creation_tokens": 50,
+                "cache_creation_token_details": {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 30}
+            }
+        });
+        let expected =
+            Usage { input: 100, cached_input: 20, cache_write: 20, cache_write_1h: 30, output: 5, ..Usage::default() };
+        assert_eq!(read(&usage).0, expected);
+    }
+
+    #[test]
+    fn reasoning_that_the_generated_tokens_leave_out_is_added() {
+        let details = json!({"reasoning_tokens": 30});
+        let apart = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 45, "completion_tokens_details": details});
+        let within = json!({"prompt_tokens": 10, "completion_tokens": 35, "total_tokens": 45, "completion_tokens_details": details});
+        assert_eq!(read(&apart).0, Usage { input: 10, output: 35, reasoning: 30, ..Usage::default() });
+        assert_eq!(read(&within), read(&apart));
+    }
+
+    #[test]
+    fn parts_never_exceed_their_whole() {
+        let usage = json!({
+            "prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 9},
+            "prompt_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 8}
+        });
+        let expected =
+            Usage { input: 10, cached_input: 8, cache_write: 2, output: 5, reasoning: 5, ..Usage::default() };
+        assert_eq!(read(&usage).0, expected);
+    }
+
+    #[test]
+    fn a_cost_in_dollars_is_money_unless_only_the_gateways_fee_is_told() {
+        for (usage, expected) in [
+            (json!({"cost": 0.00123}), Some(Money(1_230_000))),
+            (json!({"cost": 0, "is_byok": false, "cost_details": {"upstream_inference_cost": null}}), Some(Money(0))),
+            (
+                json!({"cost": 0.00005, "is_byok": true, "cost_details": {"upstream_inference_cost": 0.001}}),
+                Some(Money(1_050_000)),
+            ),
+            (json!({"cost": 0.00005, "is_byok": true}), None),
+            (json!({"cost": -1}), None),
+            (json!({"cost": {"total": 1}}), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(cost(&usage), expected, "{usage}");
+        }
+    }
+
+    #[test]
+    fn missing_or_absurd_meters_are_unknown() {
+        for usage in [
+            json!(null),
+            json!({}),
+            json!({"prompt_tokens": 10}),
+            json!({"prompt_tokens": 10, "completion_tokens": null}),
+            json!({"prompt_tokens": 10, "completion_tokens": -1}),
+            json!({"prompt_tokens": 10, "completion_tokens": 1.5}),
+            json!({"prompt_tokens": 10, "completion_tokens": u64::MAX}),
+            json!({"prompt_tokens": 10, "completion_tokens": 1e300}),
+        ] {
+            let (read, known) = read(&usage);
+            assert!(!known && read.output == 0, "{usage}");
+        }
+        assert!(read(&json!({"prompt_tokens": 10.0, "completion_tokens": 5.0})).1);
+    }
+}

@@ -1,0 +1,46 @@
+//! What really answered, as the answer's headers and body say; the same for every format.
+
+use regatta_proto::Served;
+use reqwest::header::HeaderMap;
+
+use crate::secret::Secret;
+
+/// Set by simulated endpoints on every answer.
+const SIMULATED: &str = "x-regatta-simulated";
+/// The ids that providers ask for in support requests, the provider's own before a gateway's; the body's `id` where all are absent.
+const REQUEST_IDS: [&str; 7] = [
+    "x-request-id",
+    "request-id",
+    "apim-request-id",
+    "x-amzn-requestid",
+    "x-goog-request-id",
+    "x-generation-id",
+    "x-litellm-call-id",
+];
+/// How gateways name the deployment that answered.
+const PROVIDERS: [&str; 4] = ["llm_provider", "x-litellm-model-id", "x-litellm-model-api-base", "x-inference-provider"];
+
+/// What the body of an answer says about its origin.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Told<'a> {
+    pub(crate) model: Option<&'a str>,
+    pub(crate) fingerprint: Option<&'a str>,
+    /// The id of the answer, for want of one of the request.
+    pub(crate) id: Option<&'a str>,
+    pub(crate) provider: Option<&'a str>,
+    pub(crate) tier: Option<&'a str>,
+}
+
+/// Collects the provenance of an answer.
+pub(crate) fn served(headers: &HeaderMap, told: Told<'_>, secret: &Secret) -> Served {
+    let header = |names: &[&str]| names.iter().find_map(|name| headers.get(*name)?.to_str().ok());
+    let name = |text: &str| Some(secret.name(text)).filter(|name| !name.is_empty());
+    Served {
+        model: told.model.and_then(name),
+        fingerprint: told.fingerprint.and_then(name),
+        request_id: header(&REQUEST_IDS).or(told.id).and_then(name),
+        provider: told.provider.or_else(|| header(&PROVIDERS)).and_then(name),
+        tier: told.tier.and_then(name),
+        simulated: headers.contains_key(SIMULATED),
+    }
+}

@@ -1,0 +1,57 @@
+//! Tool calls of a reply, with an id each.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use regatta_proto::ToolCall;
+
+/// A call as an answer holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct RawCall {
+    /// Empty where there is none.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+}
+
+/// The calls of a reply. An id that is missing, or that an earlier call has already, is replaced by `call_N`, N being the position:
+/// results of tools could otherwise not be told apart.
+pub(crate) fn with_ids(calls: Vec<RawCall>) -> Vec<ToolCall> {
+    let mut taken: HashSet<String> = HashSet::with_capacity(calls.len());
+    let given: HashSet<String> = calls.iter().map(|call| call.id.clone()).collect();
+    let mut named = Vec::with_capacity(calls.len());
+    for (position, RawCall { mut id, name, arguments }) in calls.into_iter().enumerate() {
+        if id.is_empty() || taken.contains(&id) {
+            id = (position..)
+                .map(|number| format!("call_{number}"))
+                .find(|id| !given.contains(id) && !taken.contains(id))
+                .unwrap_or_default();
+        }
+        taken.insert(id.clone());
+        named.push(ToolCall { id: id.into(), name: name.into(), arguments: Arc::from(arguments) });
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(given: &[&str]) -> Vec<String> {
+        let calls = given.iter().map(|id| RawCall { id: (*id).to_owned(), ..RawCall::default() }).collect();
+        with_ids(calls).into_iter().map(|call| call.id.to_string()).collect()
+    }
+
+    #[test]
+    fn ids_of_the_provider_are_kept() {
+        assert_eq!(ids(&["b", "a"]), ["b", "a"]);
+    }
+
+    #[test]
+    fn missing_and_repeated_ids_are_made_up_beside_the_given_ones() {
+        assert_eq!(
+            ids(&["", "call_2", "", "call_2", "x", "x"]),
+            ["call_0", "call_2", "call_3", "call_4", "x", "call_5"]
+        );
+    }
+}

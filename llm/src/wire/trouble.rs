@@ -1,0 +1,93 @@
+//! From an answer that is not what was asked for to a [`Failure`]; the same for every format. The slow path: it may parse a body a
+//! second time.
+
+use regatta_proto::{ErrorClass, Usage};
+use serde_json::Value;
+
+use super::{ReadContext, hints};
+use crate::errors::{ErrorInfo, Failure, class_of_error_in_200, class_of_status};
+use crate::retry_after::retry_after;
+use crate::transport::Answer;
+
+/// Finds what was billed in a whole body or event of one format.
+pub(crate) type Billed = fn(&Value) -> Option<Usage>;
+
+/// Explains an answer with an error status.
+pub(crate) fn of_status(answer: &Answer, billed: Billed, context: &ReadContext<'_>) -> Failure {
+    let secret = context.secret;
+    let body = serde_json::from_slice::<Value>(&answer.body).ok();
+    // Gemini's streams hold their error in a list.
+    let body = body.map(|body| match body {
+        Value::Array(mut events) if !events.is_empty() => events.swap_remove(0),
+        other => other,
+    });
+    let info = body.as_ref().and_then(|body| ErrorInfo::find(body, true));
+    let class = class_of_status(answer.status, info.as_ref());
+    let detail = match (&info, redirect(answer)) {
+        (_, Some(target)) => secret.detail(&format!("redirected to {target}, which is not followed; correct base_url")),
+        (Some(info), None) => secret.detail(&info.message),
+        (None, None) => secret.detail(&String::from_utf8_lossy(&answer.body)),
+    };
+    failure(answer, class, detail, body.as_ref(), billed, context)
+}
+
+/// Explains a 200 that holds no usable answer: `problem` is what the fast path missed.
+pub(crate) fn of_success(answer: &Answer, problem: &str, billed: Billed, context: &ReadContext<'_>) -> Failure {
+    let secret = context.secret;
+    match serde_json::from_slice::<Value>(&answer.body) {
+        Ok(body) => match ErrorInfo::find(&body, false) {
+            Some(info) => {
+                let class = class_of_error_in_200(&info);
+                failure(answer, class, secret.detail(&info.message), Some(&body), billed, context)
+            }
+            None => failure(answer, ErrorClass::BadResponse, secret.detail(problem), Some(&body), billed, context),
+        },
+        Err(error) => {
+            let start = String::from_utf8_lossy(&answer.body[..answer.body.len().min(4096)]).into_owned();
+            let detail = secret.detail(&format!("the body is not JSON ({error}): {start}"));
+            failure(answer, ErrorClass::BadResponse, detail, None, billed, context)
+        }
+    }
+}
+
+/// Explains an event of a stream that is an error: `is_named_so` when the event's own name says it is.
+pub(crate) fn of_event(event: &Value, is_named_so: bool, billed: Billed, context: &ReadContext<'_>) -> Option<Failure> {
+    let info = ErrorInfo::find(event, is_named_so);
+    let (class, message) = match (&info, is_named_so) {
+        (Some(info), _) => (class_of_error_in_200(info), info.message.clone()),
+        (None, true) => (ErrorClass::Server, event.to_string()),
+        (None, false) => return None,
+    };
+    Some(Failure { usage: billed(event), ..in_stream(class, context.secret.detail(&message)) })
+}
+
+/// A stream that cannot be used, for a reason of our own words.
+pub(crate) fn in_stream(class: ErrorClass, detail: String) -> Failure {
+    Failure { status: Some(200), unreached: false, ..Failure::unanswered(class, detail) }
+}
+
+fn failure(
+    answer: &Answer,
+    class: ErrorClass,
+    detail: String,
+    body: Option<&Value>,
+    billed: Billed,
+    context: &ReadContext<'_>,
+) -> Failure {
+    Failure {
+        class,
+        status: Some(answer.status),
+        detail,
+        usage: body.and_then(billed).filter(|usage| *usage != Usage::default()),
+        retry_after: retry_after(&answer.headers, context.clock).or_else(|| {
+            hints::of(&answer.headers, context.clock).exhausted_for.filter(|_| class == ErrorClass::RateLimited)
+        }),
+        unreached: false,
+        maybe_billed: class == ErrorClass::BadResponse,
+    }
+}
+
+fn redirect(answer: &Answer) -> Option<&str> {
+    let is_redirect = (300..400).contains(&answer.status);
+    is_redirect.then(|| answer.headers.get("location").and_then(|to| to.to_str().ok()).unwrap_or("somewhere else"))
+}
