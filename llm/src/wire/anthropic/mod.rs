@@ -1,0 +1,60 @@
+//! Anthropic's messages. Source: Anthropic's API reference and its guides to extended and adaptive thinking, prompt caching, structured
+//! outputs and streaming; `anthropic-version` 2023-06-01.
+//!
+//! What this format cannot say: log-probabilities, and sampling beside thinking other than Anthropic's own; both are refused by name. A
+//! seed is left out: the provider draws as it likes with or without one. `parallel_tool_calls: true` is its default and goes unsaid. An
+//! assistant's turn without any text or call is left out, because empty turns are refused. The last system block is marked for the
+//! cache always: all sessions of a benchmark share it.
+
+mod answer;
+mod blocks;
+mod conversation;
+pub(crate) mod generation;
+mod request;
+mod stream;
+mod thinking;
+mod usage;
+
+use regatta_proto::{ChatRequest, EndpointSpec};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::{Completion, Format, Outgoing, ReadContext, StreamReader};
+use crate::errors::Failure;
+use crate::transport::Answer;
+
+/// The version of the API that is spoken.
+const VERSION: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
+
+/// Anthropic's way to say things.
+#[derive(Debug)]
+pub(crate) struct Anthropic {
+    path: &'static str,
+}
+
+impl Anthropic {
+    /// The format of an endpoint. Its address may end in `/v1` or not.
+    pub(crate) fn new(spec: &EndpointSpec) -> Self {
+        let base = spec.base_url.as_deref().unwrap_or_default().trim_end_matches('/');
+        let path = if base.ends_with("/v1") { "/messages" } else { "/v1/messages" };
+        Self { path }
+    }
+}
+
+impl Format for Anthropic {
+    fn request(&self, model: &str, request: &ChatRequest, stream: bool) -> Result<Outgoing, String> {
+        let body = request::body(model, request, stream)?;
+        Ok(Outgoing { path: self.path.to_owned(), headers: HeaderMap::from_iter([VERSION]), body })
+    }
+
+    fn answer(&self, answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+        answer::read(answer, context)
+    }
+
+    fn stream(&self) -> Box<dyn StreamReader> {
+        Box::<stream::Reader>::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

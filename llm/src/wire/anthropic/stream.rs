@@ -1,0 +1,179 @@
+//! A streamed answer: blocks that begin, grow and end. Source: Anthropic's guide to streaming messages.
+
+use std::collections::BTreeMap;
+
+use regatta_proto::ErrorClass;
+use reqwest::header::HeaderMap;
+use serde_json::{Map, Value, json};
+
+use super::answer::completion;
+use super::blocks::Piece;
+use super::usage;
+use crate::errors::Failure;
+use crate::wire::tool_calls::RawCall;
+use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
+
+/// What has come so far.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// The message without its content.
+    message: Option<Map<String, Value>>,
+    /// By their index.
+    blocks: BTreeMap<u64, Open>,
+}
+
+/// A block that may still grow.
+#[derive(Debug)]
+enum Open {
+    Text(String),
+    Thinking {
+        thinking: String,
+        signature: String,
+    },
+    ToolUse {
+        id: String,
+        name: String,
+        input: Value,
+        json: String,
+    },
+    /// `redacted_thinking`, which comes whole, or a kind that says nothing to us.
+    Whole(Value),
+}
+
+impl StreamReader for Reader {
+    fn event(&mut self, event: &ServerEvent<'_>, context: &ReadContext<'_>) -> Result<Part, Failure> {
+        let mut data: Value = serde_json::from_str(event.data).map_err(|error| {
+            let detail =
+                context.secret.detail(&format!("an event of the stream is not JSON ({error}): {}", event.data));
+            trouble::in_stream(ErrorClass::BadResponse, detail)
+        })?;
+        let kind = data.get("type").and_then(Value::as_str).unwrap_or(event.name).to_owned();
+        if let Some(failure) = trouble::of_event(&data, kind == "error", usage::billed, context) {
+            // What came before it was generated, and may be billed.
+            return Err(Failure { maybe_billed: self.message.is_some(), ..failure });
+        }
+        Ok(match kind.as_str() {
+            "message_start" => {
+                if let Some(Value::Object(message)) = data.get_mut("message").map(Value::take) {
+                    self.message = Some(message);
+                }
+                Part::Other
+            }
+            "content_block_start" => self.begin(&mut data),
+            "content_block_delta" => self.grow(&data),
+            "message_delta" => {
+                self.message_delta(data);
+                Part::Other
+            }
+            "message_stop" => Part::End,
+            _ => Part::Other,
+        })
+    }
+
+    fn end(self: Box<Self>, headers: &HeaderMap, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+        let broken = |detail: &str| trouble::in_stream(ErrorClass::BadResponse, detail.to_owned());
+        let message = self.message.ok_or_else(|| broken("the stream ended before a message began"))?;
+        if message.get("stop_reason").is_none_or(Value::is_null) {
+            return Err(broken("the stream ended before the answer did"));
+        }
+        let pieces = self.blocks.into_values().filter_map(Open::close).collect();
+        Ok(completion(&Value::Object(message), pieces, headers, context))
+    }
+}
+
+impl Reader {
+    fn begin(&mut self, data: &mut Value) -> Part {
+        let (Some(index), Some(mut block)) = (index(data), data.get_mut("content_block").map(Value::take)) else {
+            return Part::Other;
+        };
+        let mut text = |name: &str| match block.get_mut(name).map(Value::take) {
+            Some(Value::String(text)) => text,
+            _ => String::new(),
+        };
+        let open = match text("type").as_str() {
+            "text" => Open::Text(text("text")),
+            "thinking" => Open::Thinking { thinking: text("thinking"), signature: text("signature") },
+            "tool_use" => {
+                let (id, name) = (text("id"), text("name"));
+                let input = block.get_mut("input").map(Value::take).unwrap_or_default();
+                Open::ToolUse { id, name, input, json: String::new() }
+            }
+            kind => {
+                let kind = Value::from(kind);
+                if let Some(place) = block.get_mut("type") {
+                    *place = kind;
+                }
+                Open::Whole(block)
+            }
+        };
+        let part = open.is_answer();
+        self.blocks.insert(index, open);
+        part
+    }
+
+    fn grow(&mut self, data: &Value) -> Part {
+        let Some(block) = index(data).and_then(|index| self.blocks.get_mut(&index)) else {
+            return Part::Other;
+        };
+        let text = |path: &str| data.pointer(path).and_then(Value::as_str);
+        let (grown, delta) = match block {
+            Open::Text(all) => (all, text("/delta/text")),
+            Open::Thinking { thinking, signature } => match text("/delta/signature") {
+                // It is no part of the answer that anybody reads.
+                Some(delta) => {
+                    signature.push_str(delta);
+                    return Part::Other;
+                }
+                None => (thinking, text("/delta/thinking")),
+            },
+            Open::ToolUse { json, .. } => (json, text("/delta/partial_json")),
+            Open::Whole(_) => return Part::Other,
+        };
+        let delta = delta.unwrap_or_default();
+        grown.push_str(delta);
+        if delta.is_empty() { Part::Other } else { Part::Answer }
+    }
+
+    /// Meters of later events are cumulative: they replace those before, except where they say nothing.
+    fn message_delta(&mut self, mut data: Value) {
+        let Some(message) = &mut self.message else { return };
+        if let Some(Value::Object(delta)) = data.get_mut("delta").map(Value::take) {
+            message.extend(delta.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        if let Some(Value::Object(meters)) = data.get_mut("usage").map(Value::take) {
+            let usage = message.entry("usage").or_insert_with(|| json!({}));
+            if let Value::Object(usage) = usage {
+                usage.extend(meters.into_iter().filter(|(_, value)| !value.is_null()));
+            }
+        }
+    }
+}
+
+impl Open {
+    fn is_answer(&self) -> Part {
+        match self {
+            Self::Text(text) | Self::Thinking { thinking: text, .. } if text.is_empty() => Part::Other,
+            Self::Whole(block) if block.get("type").is_none_or(|kind| kind != "redacted_thinking") => Part::Other,
+            _ => Part::Answer,
+        }
+    }
+
+    fn close(self) -> Option<Piece> {
+        match self {
+            Self::Text(text) => Some(Piece::Text(text)),
+            Self::Thinking { thinking, signature } => {
+                Some(Piece::Thought(json!({"type": "thinking", "thinking": thinking, "signature": signature})))
+            }
+            Self::ToolUse { id, name, input, json } if json.is_empty() => {
+                Piece::read(json!({"type": "tool_use", "id": id, "name": name, "input": input}))
+            }
+            // Cut off by the limit of tokens, it is no JSON; the harness sees what the model wrote.
+            Self::ToolUse { id, name, json, .. } => Some(Piece::ToolUse(RawCall { id, name, arguments: json })),
+            Self::Whole(block) => Piece::read(block),
+        }
+    }
+}
+
+fn index(data: &Value) -> Option<u64> {
+    data.get("index").and_then(Value::as_u64)
+}

@@ -1,0 +1,224 @@
+//! How much to think, as Anthropic's format says it.
+
+use regatta_proto::{Sampling, Thinking};
+use serde::Serialize;
+
+use super::generation::Generation;
+
+/// The least budget that the API takes, in tokens.
+const BUDGET_MIN: u32 = 1_024;
+/// Most tokens of an answer when nobody said how many; the format wants a number.
+const ANSWER_TOKENS: u32 = 4_096;
+
+/// Tokens to think with for low, medium and high. Anthropic names no figures; these are those that Google documents for the same three
+/// words, and the lowest is the least that Anthropic takes.
+pub(crate) const fn budget(thinking: Thinking) -> u32 {
+    match thinking {
+        Thinking::Off => 0,
+        Thinking::Low => 1_024,
+        Thinking::Medium => 8_192,
+        Thinking::High => 24_576,
+        Thinking::Tokens(tokens) => tokens,
+    }
+}
+
+/// The field `thinking`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Mode {
+    Enabled {
+        budget_tokens: u32,
+    },
+    Adaptive {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        display: Option<&'static str>,
+    },
+    Disabled,
+}
+
+/// What is said about thinking, and what follows from it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Plan {
+    pub(super) mode: Option<Mode>,
+    pub(super) effort: Option<&'static str>,
+    /// Thinking counts as a part of it.
+    pub(super) max_tokens: u32,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_p: Option<f64>,
+}
+
+impl Plan {
+    /// # Errors
+    /// When what is asked for cannot be had together, or not from this model.
+    pub(super) fn new(model: &str, thinking: Option<Thinking>, sampling: &Sampling) -> Result<Self, String> {
+        let generation = Generation::of(model);
+        let (mode, effort, max_tokens) = match thinking {
+            None => (None, None, sampling.max_tokens.unwrap_or(ANSWER_TOKENS)),
+            Some(Thinking::Off) => {
+                let (mode, effort) = off(generation);
+                (mode, effort, sampling.max_tokens.unwrap_or(ANSWER_TOKENS))
+            }
+            Some(Thinking::Tokens(_)) if !generation.takes_budget() => {
+                return Err(format!(
+                    "{model} cannot be told how many tokens to think with; ask for `low`, `medium` or `high`"
+                ));
+            }
+            Some(Thinking::Low | Thinking::Medium | Thinking::High) if generation.takes_effort() => {
+                let effort = thinking.and_then(effort);
+                let room = thinking.map_or(0, budget).saturating_add(ANSWER_TOKENS);
+                (Some(adaptive(generation)), effort, sampling.max_tokens.unwrap_or(room))
+            }
+            Some(asked) => {
+                let (budget_tokens, max_tokens) = within(asked, sampling.max_tokens)?;
+                (Some(Mode::Enabled { budget_tokens }), None, max_tokens)
+            }
+        };
+        let thinks = matches!(mode, Some(Mode::Enabled { .. } | Mode::Adaptive { .. }));
+        let (temperature, top_p) = sample(sampling, thinks, generation)?;
+        Ok(Self { mode, effort, max_tokens, temperature, top_p })
+    }
+}
+
+/// Older models think only when asked. Some newer ones cannot stop: they think as little as they can be told.
+fn off(generation: Generation) -> (Option<Mode>, Option<&'static str>) {
+    if generation.always_thinks() {
+        (Some(adaptive(generation)), Some("low"))
+    } else if generation.thinks_unasked() {
+        (Some(Mode::Disabled), None)
+    } else {
+        (None, None)
+    }
+}
+
+fn adaptive(generation: Generation) -> Mode {
+    Mode::Adaptive { display: generation.hides_thoughts().then_some("summarized") }
+}
+
+const fn effort(thinking: Thinking) -> Option<&'static str> {
+    match thinking {
+        Thinking::Low => Some("low"),
+        Thinking::Medium => Some("medium"),
+        Thinking::High => Some("high"),
+        Thinking::Off | Thinking::Tokens(_) => None,
+    }
+}
+
+/// The budget and the limit of all tokens. A budget in words shrinks to three quarters of a limit; one in numbers must fit.
+fn within(asked: Thinking, limit: Option<u32>) -> Result<(u32, u32), String> {
+    let Some(limit) = limit else {
+        let budget = budget(asked).max(BUDGET_MIN);
+        check(asked, budget)?;
+        return Ok((budget, budget.saturating_add(ANSWER_TOKENS)));
+    };
+    let budget = match asked {
+        Thinking::Tokens(tokens) => tokens,
+        words => budget(words).min(limit / 4 * 3).max(BUDGET_MIN),
+    };
+    check(asked, budget)?;
+    if budget >= limit {
+        return Err(format!("max_tokens of {limit} leaves no room to answer beside {budget} tokens to think with"));
+    }
+    Ok((budget, limit))
+}
+
+fn check(asked: Thinking, budget: u32) -> Result<(), String> {
+    match asked {
+        Thinking::Tokens(tokens) if tokens < BUDGET_MIN => {
+            Err(format!("Anthropic's format has no budget of {tokens} tokens to think with; the least is {BUDGET_MIN}"))
+        }
+        _ if budget < BUDGET_MIN => Err(format!("the least budget to think with is {BUDGET_MIN} tokens")),
+        _ => Ok(()),
+    }
+}
+
+/// Temperature and nucleus sampling, as far as they may be said. One is the API's default for both, so it can always be left out.
+fn sample(sampling: &Sampling, thinks: bool, generation: Generation) -> Result<(Option<f64>, Option<f64>), String> {
+    let Sampling { temperature, top_p, .. } = *sampling;
+    if thinks {
+        if let Some(asked) = temperature.filter(|asked| *asked != 1.0) {
+            return Err(format!("Anthropic's models take no temperature while they think; {asked} was asked for"));
+        }
+        if let Some(asked) = top_p.filter(|asked| !(0.95..=1.0).contains(asked)) {
+            return Err(format!(
+                "Anthropic's models take a top_p from 0.95 to 1 while they think; {asked} was asked for"
+            ));
+        }
+    }
+    let is_default_unsaid = thinks || generation.samples_its_own_way();
+    let said = |asked: &f64| !(is_default_unsaid && *asked == 1.0);
+    Ok((temperature.filter(said), top_p.filter(said)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(model: &str, thinking: Thinking, max_tokens: Option<u32>) -> Result<Plan, String> {
+        Plan::new(model, Some(thinking), &Sampling { max_tokens, ..Sampling::default() })
+    }
+
+    fn enabled(budget_tokens: u32, max_tokens: u32) -> Plan {
+        let mode = Some(Mode::Enabled { budget_tokens });
+        Plan { mode, effort: None, max_tokens, temperature: None, top_p: None }
+    }
+
+    #[test]
+    fn older_models_get_a_budget_and_room_to_answer() {
+        let model = "claude-sonnet-4-5";
+        assert_eq!(plan(model, Thinking::Low, None), Ok(enabled(1_024, 5_120)));
+        assert_eq!(plan(model, Thinking::High, None), Ok(enabled(24_576, 28_672)));
+        assert_eq!(plan(model, Thinking::High, Some(8_000)), Ok(enabled(6_000, 8_000)));
+        assert_eq!(plan(model, Thinking::Medium, Some(1_200)), Ok(enabled(1_024, 1_200)));
+        assert_eq!(plan(model, Thinking::Tokens(2_000), None), Ok(enabled(2_000, 6_096)));
+        assert_eq!(plan(model, Thinking::Tokens(2_000), Some(3_000)), Ok(enabled(2_000, 3_000)));
+    }
+
+    #[test]
+    fn a_budget_that_does_not_fit_is_refused() {
+        for (thinking, max_tokens) in [
+            (Thinking::Tokens(1_000), None),
+            (Thinking::Tokens(0), Some(9_000)),
+            (Thinking::Tokens(2_000), Some(2_000)),
+            (Thinking::Low, Some(1_024)),
+            (Thinking::High, Some(1)),
+        ] {
+            assert!(plan("claude-sonnet-4-5", thinking, max_tokens).is_err(), "{thinking:?} {max_tokens:?}");
+        }
+    }
+
+    #[test]
+    fn newer_models_get_an_effort() {
+        let adaptive = |display, effort, max_tokens| {
+            let mode = Some(Mode::Adaptive { display });
+            Ok(Plan { mode, effort: Some(effort), max_tokens, temperature: None, top_p: None })
+        };
+        assert_eq!(plan("claude-opus-4-6", Thinking::Medium, None), adaptive(None, "medium", 12_288));
+        assert_eq!(plan("claude-sonnet-5", Thinking::High, Some(900)), adaptive(Some("summarized"), "high", 900));
+        assert_eq!(plan("claude-opus-4-6", Thinking::Tokens(3_000), None), Ok(enabled(3_000, 7_096)));
+        assert!(plan("claude-opus-4-7", Thinking::Tokens(3_000), None).is_err());
+    }
+
+    #[test]
+    fn not_thinking_is_said_only_to_models_that_would() {
+        let said = |model: &str| plan(model, Thinking::Off, None).map(|plan| (plan.mode, plan.effort));
+        assert_eq!(said("claude-opus-4-8"), Ok((None, None)));
+        assert_eq!(said("claude-opus-5"), Ok((Some(Mode::Disabled), None)));
+        let least = Mode::Adaptive { display: Some("summarized") };
+        assert_eq!(said("claude-fable-5"), Ok((Some(least), Some("low"))));
+    }
+
+    #[test]
+    fn sampling_beside_thinking_is_refused_unless_it_is_the_default() {
+        let with = |model: &str, thinking, temperature, top_p| {
+            let sampling = Sampling { temperature, top_p, ..Sampling::default() };
+            Plan::new(model, thinking, &sampling).map(|plan| (plan.temperature, plan.top_p))
+        };
+        let low = Some(Thinking::Low);
+        assert_eq!(with("claude-sonnet-4-5", None, Some(1.0), Some(0.2)), Ok((Some(1.0), Some(0.2))));
+        assert_eq!(with("claude-sonnet-4-5", low, Some(1.0), Some(0.97)), Ok((None, Some(0.97))));
+        assert_eq!(with("claude-opus-5", None, Some(1.0), Some(1.0)), Ok((None, None)));
+        assert_eq!(with("claude-opus-5", None, Some(0.5), None), Ok((Some(0.5), None)));
+        assert!(with("claude-sonnet-4-5", low, Some(0.0), None).unwrap_err().contains("temperature"));
+        assert!(with("claude-sonnet-5", low, None, Some(0.5)).unwrap_err().contains("top_p"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Token meters of an answer. Anthropic's `input_tokens` leaves out what was read from the cache or written to it; the sum of the three
+//! is the prompt.
+
+use regatta_proto::Usage;
+use serde_json::Value;
+
+use crate::wire::openai::usage::tokens;
+
+/// Reads a `usage` object. The second value says whether the meters that cost money were there.
+pub(super) fn read(usage: &Value) -> (Usage, bool) {
+    let meter = |path: &str| usage.pointer(path).and_then(tokens);
+    let (plain, output) = (meter("/input_tokens"), meter("/output_tokens"));
+    let cached_input = meter("/cache_read_input_tokens").unwrap_or(0);
+    let hour = meter("/cache_creation/ephemeral_1h_input_tokens").unwrap_or(0);
+    let minutes = meter("/cache_creation/ephemeral_5m_input_tokens").unwrap_or(0);
+    // The sum is what is billed; the parts only say at which price.
+    let written = meter("/cache_creation_input_tokens").unwrap_or(minutes + hour);
+    let cache_write_1h = hour.min(written);
+    let read = Usage {
+        input: plain.unwrap_or(0) + cached_input + written,
+        cached_input,
+        cache_write: written - cache_write_1h,
+        cache_write_1h,
+        output: output.unwrap_or(0),
+        reasoning: meter("/output_tokens_details/thinking_tokens").unwrap_or(0).min(output.unwrap_or(0)),
+    };
+    (read, plain.is_some() && output.is_some())
+}
+
+/// What a body or event says was billed.
+pub(super) fn billed(body: &Value) -> Option<Usage> {
+    let usage = body.get("usage").or_else(|| body.pointer("/message/usage"))?;
+    Some(read(usage)).filter(|(_, is_known)| *is_known).map(|(usage, _)| usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use regatta_proto::{Circumstances, Money, Price};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_prompt_is_the_sum_of_what_was_read_written_and_neither() {
+        let usage = json!({
+            "input_tokens": 21, "cache_creation_input_tokens": 500, "cache_read_input_tokens": 3000,
+            "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 300},
+            "output_tokens": 40, "output_tokens_details": {"thinking_tokens": 30}, "service_tier": "standard"
+        });
+        let expected =
+            Usage { input: 3521, cached_input: 3000, cache_write: 200, cache_write_1h: 300, output: 40, reasoning: 30 };
+        assert_eq!(read(&usage), (expected, true));
+        assert_eq!(expected.plain_input(), 21);
+    }
+
+    #[test]
+    fn cached_tokens_are_charged_once() {
+        let usage = json!({
+            "input_tokens": 1_000_000, "cache_creation_input_tokens": 1_000_000, "cache_read_input_tokens": 1_000_000,
+            "output_tokens": 1_000_000
+        });
+        let price =
+            Price { cached_input_per_mtok: Some(0.3), cache_write_per_mtok: Some(3.75), ..Price::per_mtok(3.0, 15.0) };
+        let cost = price.cost(&read(&usage).0, &Circumstances::default());
+        assert_eq!(cost, Money(22_050_000_000));
+    }
+
+    #[test]
+    fn writes_without_a_breakdown_are_those_of_five_minutes() {
+        let (usage, _) = read(&json!({"input_tokens": 1, "output_tokens": 1, "cache_creation_input_tokens": 7}));
+        assert_eq!((usage.input, usage.cache_write, usage.cache_write_1h), (8, 7, 0));
+    }
+
+    #[test]
+    fn missing_or_absurd_meters_are_unknown() {
+        for usage in [json!(null), json!({"input_tokens": 1}), json!({"input_tokens": 1, "output_tokens": -1})] {
+            assert!(!read(&usage).1, "{usage}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_a_prompt_never_exceed_it(
+            plain in any::<u64>(), read_ in any::<u64>(), written in any::<Option<u64>>(),
+            minutes in any::<u64>(), hour in any::<u64>(),
+        ) {
+            let (usage, _) = read(&json!({
+                "input_tokens": plain, "cache_read_input_tokens": read_, "cache_creation_input_tokens": written,
+                "cache_creation": {"ephemeral_5m_input_tokens": minutes, "ephemeral_1h_input_tokens": hour},
+                "output_tokens": 1
+            }));
+            prop_assert!(usage.cached_input + usage.cache_write + usage.cache_write_1h <= usage.input);
+        }
+    }
+}
