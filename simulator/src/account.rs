@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use regatta_proto::Usage;
-
+use crate::books::Bill;
 use crate::counters::AnsweredItem;
 use crate::routes::Endpoint;
 
@@ -13,32 +12,32 @@ pub(crate) struct Account {
     endpoint: Arc<Endpoint>,
     model: String,
     item: Option<AnsweredItem>,
-    /// What was generated so far, to be billed whether anybody reads it or not.
-    generated: Usage,
+    /// What was generated so far, to be paid whether anybody reads it or not.
+    bill: Bill,
     is_open: bool,
 }
 
 impl Account {
     /// Of a request that [`crate::limits::Limits`] admitted.
     pub(crate) fn open(endpoint: Arc<Endpoint>, model: String, item: Option<AnsweredItem>) -> Self {
-        Self { endpoint, model, item, generated: Usage::default(), is_open: true }
+        Self { endpoint, model, item, bill: Bill::default(), is_open: true }
     }
 
-    /// The model has written its answer.
-    pub(crate) fn generated(&mut self, usage: Usage) {
-        self.generated = usage;
+    /// The model has written its answer, which costs `bill`.
+    pub(crate) fn generated(&mut self, bill: Bill) {
+        self.bill = bill;
     }
 
     /// The whole answer was sent.
     pub(crate) fn delivered(mut self) {
         self.is_open = false;
-        self.endpoint.tally.answered(&self.model, self.generated, self.item);
+        self.endpoint.tally.answered(&self.model, self.bill, self.item);
     }
 
     /// The answer does not reach its client whole.
     pub(crate) fn lost(mut self) {
         self.is_open = false;
-        self.endpoint.tally.lost(self.generated);
+        self.endpoint.tally.lost(&self.model, self.bill);
     }
 
     /// There was no answer, and nothing to bill.
@@ -50,7 +49,7 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         if self.is_open {
-            self.endpoint.tally.abandoned(self.generated);
+            self.endpoint.tally.abandoned(&self.model, self.bill);
         }
         self.endpoint.limits.leave();
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::arrivals::{ArrivalLog, Arrivals, BusiestMinute, Seconds};
+use crate::books::{Bill, BilledNanodollars};
 use crate::faults::Fault;
 use crate::limits::Limit;
 use crate::session::ServedSuite;
@@ -35,6 +36,8 @@ pub struct Counters {
     pub delivered: Usage,
     /// Tokens of answers that were generated but broke off or had nobody left to read them. A real provider bills them too.
     pub lost: Usage,
+    /// What the tokens of `delivered` and `lost` cost, by model. Models without a price are not listed: what they cost is unknown.
+    pub billed_nanodollars: BTreeMap<String, BilledNanodollars>,
     /// Whole answers of simulated models, by benchmark and item.
     pub answers: BTreeMap<BenchmarkName, BTreeMap<ItemId, u64>>,
     /// Most requests and most tokens that came within any sliding minute, those over a limit included.
@@ -69,6 +72,17 @@ impl Counters {
         sum += self.lost;
         sum
     }
+
+    /// What all models with a price billed together.
+    #[must_use]
+    pub fn total_billed(&self) -> BilledNanodollars {
+        let mut sum = BilledNanodollars::default();
+        for billed in self.billed_nanodollars.values() {
+            sum.delivered += billed.delivered;
+            sum.lost += billed.lost;
+        }
+        sum
+    }
 }
 
 /// The item of an answer: positions of suite and item.
@@ -97,6 +111,13 @@ struct ModelCounts {
     requests: u64,
     answered: u64,
     arrivals: Seconds,
+    billed: Option<BilledNanodollars>,
+}
+
+impl ModelCounts {
+    fn bill(&mut self) -> &mut BilledNanodollars {
+        self.billed.get_or_insert_default()
+    }
 }
 
 impl Counts {
@@ -104,6 +125,13 @@ impl Counts {
         let is_counted = self.models.contains_key(name) || self.models.len() < MAX_MODELS;
         let key = if is_counted { name } else { OTHERS };
         self.models.entry(key.to_owned()).or_default()
+    }
+
+    fn lose(&mut self, model: &str, bill: Bill) {
+        self.lost += bill.usage;
+        if let Some(cost) = bill.cost {
+            self.model(model).bill().lost += cost;
+        }
     }
 }
 
@@ -131,20 +159,24 @@ impl Tally {
         self.counts().faults[fault as usize] += 1;
     }
 
-    pub(crate) fn lost(&self, usage: Usage) {
-        self.counts().lost += usage;
+    pub(crate) fn lost(&self, model: &str, bill: Bill) {
+        self.counts().lose(model, bill);
     }
 
-    pub(crate) fn abandoned(&self, usage: Usage) {
+    pub(crate) fn abandoned(&self, model: &str, bill: Bill) {
         let mut counts = self.counts();
         counts.abandoned += 1;
-        counts.lost += usage;
+        counts.lose(model, bill);
     }
 
-    pub(crate) fn answered(&self, model: &str, usage: Usage, item: Option<AnsweredItem>) {
+    pub(crate) fn answered(&self, model: &str, bill: Bill, item: Option<AnsweredItem>) {
         let mut counts = self.counts();
-        counts.model(model).answered += 1;
-        counts.delivered += usage;
+        counts.delivered += bill.usage;
+        let model = counts.model(model);
+        model.answered += 1;
+        if let Some(cost) = bill.cost {
+            model.bill().delivered += cost;
+        }
         if let Some(item) = item {
             *counts.answers.entry(item).or_default() += 1;
         }
@@ -171,6 +203,10 @@ impl Tally {
             answered: by_model(|model| model.answered),
             delivered: counts.delivered,
             lost: counts.lost,
+            billed_nanodollars: {
+                let billed = counts.models.iter().map(|(model, counts)| (model, counts.billed));
+                billed.filter_map(|(model, billed)| Some((model.clone(), billed?))).collect()
+            },
             answers,
             busiest_minute: counts.arrivals.busiest(),
             most_in_flight,

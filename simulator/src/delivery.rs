@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::account::Account;
 use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, respond};
-use crate::draft::{Draft, Stamp};
+use crate::draft::Draft;
 use crate::faults::{Fate, Fault, generation_time};
 use crate::rate_limit_headers::tell_like_openai;
 use crate::routes::Endpoint;
@@ -74,8 +74,7 @@ impl Endpoint {
             }
             Some(Fault::Truncated | Fault::Slow | Fault::SlowLoris | Fault::StreamError | Fault::StreamCut) | None => {
                 let id = format!("{}-{occurrence}", &request.to_string()[..24]);
-                let stamp = Stamp { id, created: self.created };
-                return Ok(self.answer(account, draft, fault, latency, &stamp).await);
+                return Ok(self.answer(account, draft, fault, latency, id).await);
             }
         };
         // Being turned away is quick; failing takes as long as answering.
@@ -92,10 +91,11 @@ impl Endpoint {
         draft: Draft,
         fault: Option<Fault>,
         latency: Duration,
-        stamp: &Stamp,
+        id: String,
     ) -> Response<AnswerBody> {
-        account.generated(draft.usage);
-        let body = draft.whole(stamp);
+        let bill = self.bill(&draft, None);
+        account.generated(bill);
+        let body = draft.whole(&self.stamp(id, bill));
         wait(latency + self.slowness(fault) + generation_time(&self.simulation.latency, draft.usage.output)).await;
         let mut response = respond(StatusCode::OK, "application/json", Bytes::new());
         *response.body_mut() = match fault {

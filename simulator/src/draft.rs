@@ -33,6 +33,8 @@ pub(crate) struct Stamp {
     pub(crate) id: String,
     /// Seconds since 1970.
     pub(crate) created: i64,
+    /// Dollars, where the cost is known and to be told.
+    pub(crate) cost: Option<f64>,
 }
 
 impl Draft {
@@ -40,7 +42,7 @@ impl Draft {
     pub(crate) fn whole(&self, stamp: &Stamp) -> Bytes {
         match &self.content {
             Content::Text { text, finish } => chat::completion(self, text, *finish, stamp),
-            Content::Vectors { texts, encoding } => embeddings::list(self, texts, *encoding),
+            Content::Vectors { texts, encoding } => embeddings::list(self, texts, *encoding, stamp),
         }
     }
 }

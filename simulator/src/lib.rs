@@ -11,6 +11,7 @@ mod api_error;
 mod arrivals;
 mod authors;
 mod base64;
+mod books;
 mod counters;
 mod delivery;
 mod draft;
@@ -31,6 +32,7 @@ mod tokens;
 mod trickle;
 
 pub use arrivals::{Arrivals, BusiestMinute};
+pub use books::BilledNanodollars;
 pub use counters::Counters;
 pub use lexical::{LEXICAL_DIMENSIONS, embed as lexical_embedding};
 pub use script::{Script, ScriptError};

@@ -1,7 +1,7 @@
 //! OpenAI's chat completions.
 
 use bytes::Bytes;
-use regatta_proto::{Finish, Usage};
+use regatta_proto::Finish;
 use serde::Serialize;
 
 use crate::api_error::json_bytes;
@@ -38,6 +38,8 @@ struct WireUsage {
     total_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_tokens_details: Option<PromptDetails>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -54,14 +56,16 @@ pub(crate) fn completion(draft: &Draft, text: &str, finish_reason: Finish, stamp
         model: &draft.model,
         system_fingerprint: "regatta-simulated",
         choices: [Choice { index: 0, message: Message { role: "assistant", content: text }, finish_reason }],
-        usage: WireUsage::new(&draft.usage),
+        usage: WireUsage::new(draft, stamp),
     })
 }
 
 impl WireUsage {
     /// Cached tokens are part of the prompt's; without any they are left out, as by providers that have no cache.
-    fn new(usage: &Usage) -> Self {
+    fn new(draft: &Draft, stamp: &Stamp) -> Self {
+        let usage = &draft.usage;
         Self {
+            cost: stamp.cost,
             prompt_tokens: usage.input,
             completion_tokens: usage.output,
             total_tokens: usage.total(),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api_error::{ApiError, json_bytes};
 use crate::base64;
-use crate::draft::{Content, Draft};
+use crate::draft::{Content, Draft, Stamp};
 use crate::formats::Format;
 use crate::lexical::{LEXICAL_DIMENSIONS, embed};
 use crate::model::check_embedding_model;
@@ -69,6 +69,8 @@ enum Vector {
 struct WireUsage {
     prompt_tokens: u64,
     total_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
 }
 
 /// What is answered to the request `body`.
@@ -85,7 +87,7 @@ pub(crate) fn draft(body: &[u8]) -> Result<Draft, ApiError> {
 }
 
 /// The whole answer.
-pub(crate) fn list(draft: &Draft, texts: &[String], encoding: Encoding) -> Bytes {
+pub(crate) fn list(draft: &Draft, texts: &[String], encoding: Encoding, stamp: &Stamp) -> Bytes {
     let entry = |(index, text): (usize, &String)| Entry {
         object: "embedding",
         index,
@@ -95,7 +97,7 @@ pub(crate) fn list(draft: &Draft, texts: &[String], encoding: Encoding) -> Bytes
         object: "list",
         data: texts.iter().enumerate().map(entry).collect(),
         model: &draft.model,
-        usage: WireUsage { prompt_tokens: draft.usage.input, total_tokens: draft.usage.input },
+        usage: WireUsage { prompt_tokens: draft.usage.input, total_tokens: draft.usage.input, cost: stamp.cost },
     })
 }
 

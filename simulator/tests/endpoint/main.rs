@@ -9,6 +9,7 @@ mod faults;
 mod harness;
 mod lifecycle;
 mod limits;
+mod prices;
 mod refusals;
 #[cfg(test)]
 mod three_items;

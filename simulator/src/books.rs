@@ -1,0 +1,40 @@
+//! What the endpoint bills.
+
+use regatta_proto::{Circumstances, Money, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::draft::{Draft, Stamp};
+use crate::routes::Endpoint;
+
+/// What one answer costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Bill {
+    pub(crate) usage: Usage,
+    /// `None` when the model has no price.
+    pub(crate) cost: Option<Money>,
+}
+
+/// What was billed, in nano-dollars: the sum over answers, each priced and rounded on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BilledNanodollars {
+    /// For whole answers.
+    pub delivered: Money,
+    /// For answers that were generated but did not reach anybody whole.
+    pub lost: Money,
+}
+
+impl Endpoint {
+    /// The bill of an answer that begins now; `variant` is how it is served, if that has a price of its own.
+    pub(crate) fn bill(&self, draft: &Draft, variant: Option<&str>) -> Bill {
+        let usage = draft.usage;
+        let price = self.simulation.prices.get(&draft.model);
+        let cost = price.map(|price| price.cost(&usage, &Circumstances { variant, at: Some(self.clock.now()) }));
+        Bill { usage, cost }
+    }
+
+    /// What is added to an answer that costs `bill`.
+    pub(crate) fn stamp(&self, id: String, bill: Bill) -> Stamp {
+        let cost = bill.cost.filter(|_| self.simulation.report_cost);
+        Stamp { id, created: self.created, cost: cost.map(Money::dollars) }
+    }
+}
