@@ -151,7 +151,7 @@ async fn the_reason_to_stop_is_kept() {
         ("\"stop\"", Finish::Stop),
         ("\"length\"", Finish::Length),
         ("\"content_filter\"", Finish::ContentFilter),
-        ("\"tool_calls\"", Finish::Other),
+        ("\"tool_calls\"", Finish::ToolCalls),
         ("null", Finish::Other),
     ] {
         assert_eq!(answer_to(&completion("\"x\"", word)).await.reply.finish, finish, "{word}");

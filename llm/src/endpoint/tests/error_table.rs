@@ -4,6 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::scripted::{Server, Step};
+use crate::wire::openai::{OpenAi, embeddings};
+use crate::wire::{Format, ReadContext};
 use regatta_proto::ErrorClass::{self, *};
 
 async fn tries_of(step: Step) -> Vec<Try> {
@@ -275,10 +277,11 @@ proptest! {
     ) {
         let clock = ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
         let secret = crate::secret::Secret::new(KEY.into());
+        let context = ReadContext { secret: &secret, clock: &clock };
         let answer = answer(status, body);
         let failures = [
-            crate::openai::read_chat(&answer, &secret, &clock).err(),
-            crate::openai::read_embeddings(&answer, 2, &secret, &clock).err(),
+            OpenAi::new("").answer(&answer, &context).err(),
+            embeddings::read(&answer, 2, &context).err(),
         ];
         if !(200..300).contains(&status) {
             prop_assert!(failures.iter().all(Option::is_some));
