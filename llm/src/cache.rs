@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use regatta_proto::{
-    AskedQuestion, CacheMode, ChatRequest, Digest, EndpointKind, EndpointSpec, Money, Reply, Role, Served, Usage,
+    AskedQuestion, CacheMode, Call, ChatRequest, Digest, EndpointKind, EndpointSpec, Money, Reply, Role, Served, Usage,
     Verdict, wire,
 };
 use serde::de::DeserializeOwned;
@@ -40,6 +40,21 @@ pub(crate) struct KeptAnswer {
     pub(crate) at: Option<Timestamp>,
     /// What it cost when it was asked for; kept for people, never charged again.
     pub(crate) cost: Option<Money>,
+}
+
+impl KeptAnswer {
+    pub(crate) fn of(call: &Call) -> Self {
+        Self {
+            reply: call.reply.clone(),
+            usage: call.usage,
+            raw_usage: call.raw_usage.clone(),
+            served: call.served.clone(),
+            latency_us: call.latency_us,
+            first_token_us: call.first_token_us,
+            at: call.at,
+            cost: call.cost,
+        }
+    }
 }
 
 /// What the cache says.
@@ -140,4 +155,4 @@ impl AnswerCache {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

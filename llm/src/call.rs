@@ -1,7 +1,7 @@
 //! What a caller hands over with a chat call, and how it can fail.
 
 use regatta_proto::{
-    AccountId, BenchmarkName, ChatRequest, CostSum, FailedCall, ItemId, Price, Role, SessionSeed, Setting, Share, SweepId, Trial,
+    AccountId, BenchmarkName, CacheMode, ChatRequest, CostSum, FailedCall, ItemId, Price, Role, SessionSeed, Setting, Share, SweepId, Trial,
     Usage,
 };
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,8 @@ pub struct Payer<'a> {
     pub accounts: &'a [AccountId],
     /// What tokens cost; `None` leaves the cost unknown, which no account allows.
     pub price: Option<&'a Price>,
+    /// Whether its answers are kept and used again.
+    pub cache: CacheMode,
 }
 
 /// Names a session to an endpoint.

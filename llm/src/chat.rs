@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
-use regatta_proto::{Call, EndpointName, EndpointSpec, FailedCall, Lane, ModelRef, Try, Usage};
+use regatta_proto::{
+    CacheMode, Call, EndpointName, EndpointSpec, ErrorClass, FailedCall, Lane, ModelRef, Money, Try, Usage,
+};
 
+use crate::cache::{AnswerCache, Found, KeptAnswer};
 use crate::call::{CallError, ChatCall};
+use crate::errors::Failure;
 use crate::http::HttpClient;
 use crate::open::{OpenContext, OpenError};
 use crate::quarantine::Suspect;
@@ -18,6 +22,7 @@ pub(crate) struct Caller {
     pub(crate) http: HttpClient,
     pub(crate) tries: Tries,
     pub(crate) vectors: VectorCache,
+    pub(crate) cache: AnswerCache,
 }
 
 impl Caller {
@@ -27,13 +32,59 @@ impl Caller {
             http: HttpClient::open(name, spec, context)?,
             tries: Tries::open(name, spec, context),
             vectors: VectorCache::new(),
+            cache: AnswerCache::new(context.answers.clone(), spec),
         })
     }
 
-    /// One chat call with all its tries.
+    /// One chat call: from the cache where it may be and is, else with all its tries.
     pub(crate) async fn chat(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
-        let failed =
-            |tries: Vec<Try>| FailedCall { role: call.role, attempt: call.attempt, model: self.model(call.model), tries };
+        let mode = call.payer.cache;
+        if mode == CacheMode::Off {
+            return self.ask(call).await;
+        }
+        let key = self.cache.chat_key(call.model, call.role, call.request, call.session.as_ref());
+        match self.cache.find_answer(mode, &key).await {
+            Found::Kept(kept) => Ok(self.replayed(&call, kept)),
+            Found::Missing(reason) => {
+                let missing = Failure::unanswered(ErrorClass::CacheMiss, reason);
+                Err(CallError::Failed(self.failed(&call, vec![missing.into_try(Duration::ZERO)])))
+            }
+            Found::Ask => {
+                let answered = self.ask(call).await?;
+                self.cache.keep(mode, &key, &KeptAnswer::of(&answered)).await;
+                Ok(answered)
+            }
+        }
+    }
+
+    /// The entry of a call that was answered before. It is charged to nobody.
+    fn replayed(&self, call: &ChatCall<'_>, kept: KeptAnswer) -> Call {
+        Call {
+            role: call.role,
+            attempt: call.attempt,
+            model: self.model(call.model),
+            request: call.request.clone(),
+            reply: kept.reply,
+            tries: Vec::new(),
+            usage: kept.usage,
+            raw_usage: kept.raw_usage,
+            cost: Some(Money::ZERO),
+            reported_cost: None,
+            served: kept.served,
+            latency_us: kept.latency_us,
+            first_token_us: kept.first_token_us,
+            at: kept.at,
+            lane: Lane::Live,
+            from_cache: true,
+        }
+    }
+
+    fn failed(&self, call: &ChatCall<'_>, tries: Vec<Try>) -> FailedCall {
+        FailedCall { role: call.role, attempt: call.attempt, model: self.model(call.model), tries }
+    }
+
+    async fn ask(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
+        let failed = |tries| self.failed(&call, tries);
         let prepared = &self
             .http
             .prepare(call.model, call.request, call.session.as_ref())

@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use regatta_proto::{
-    AskedQuestion, Call, EndpointKind, EndpointName, EndpointSpec, ErrorClass, FailedCall, ModelRef, Try,
+    AskedQuestion, Call, EndpointKind, EndpointName, EndpointSpec, ErrorClass, FailedCall, Lane, ModelRef, Try,
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::batch::BatchClient;
 use crate::chat::Caller;
 use crate::encoding::Encoding;
 use crate::open;
@@ -20,6 +21,7 @@ pub struct Endpoint(Arc<Opened>);
 struct Opened {
     name: EndpointName,
     service: Service,
+    batches: Option<BatchClient>,
 }
 
 enum Service {
@@ -40,7 +42,11 @@ impl Endpoint {
             EndpointKind::Recorded => Service::Recorded(Box::new(open::recorded(name, spec, context)?)),
             _ => Service::Models(Box::new(Caller::open(name, spec, context)?)),
         };
-        Ok(Self(Arc::new(Opened { name: name.clone(), service })))
+        let batches = match spec.lane {
+            Lane::Batch => Some(BatchClient::open(name, spec, context)?),
+            Lane::Live => None,
+        };
+        Ok(Self(Arc::new(Opened { name: name.clone(), service, batches })))
     }
 
     /// One chat call: money, permits, tries, provenance, cost.
@@ -60,6 +66,12 @@ impl Endpoint {
         }))
     }
 
+    /// Its batch API, of endpoints of the batch lane.
+    #[must_use]
+    pub fn batch(&self) -> Option<&BatchClient> {
+        self.0.batches.as_ref()
+    }
+
     /// Answers an evaluator's questions: similarities by `/embeddings`, by the encoder, or from the recorded verdicts. Only the first of
     /// these costs money and needs permits.
     ///
@@ -73,7 +85,7 @@ impl Endpoint {
         interrupt: &CancellationToken,
     ) -> Result<Answers, Interrupted> {
         match &self.0.service {
-            Service::Models(caller) => caller.answer(model, questions, payer, interrupt).await,
+            Service::Models(caller) => caller.answer_or_replay(model, questions, payer, interrupt).await,
             Service::Encoder(encoding) => encoding.answer(questions, interrupt).await,
             Service::Recorded(verdicts) => Ok(verdicts.answer(questions)),
         }

@@ -5,6 +5,7 @@
 //! in `money`. A new wire format is a folder in `wire`; a new kind of judge is a variant of `Service` in `endpoint`.
 
 mod answer;
+mod batch;
 mod breaker;
 mod cache;
 mod call;
@@ -15,6 +16,7 @@ mod endpoint;
 mod errors;
 mod http;
 mod judge;
+mod kept_verdicts;
 mod metrics;
 mod money;
 mod open;
@@ -33,6 +35,9 @@ mod tries;
 mod wire;
 
 pub use answer::{Answers, Unanswered};
+pub use batch::{
+    BatchCall, BatchClient, BatchProgress, BatchState, Collected, Found, Prepared, SUBMIT_WITHIN, SubmitError,
+};
 pub use cache::AnswerStore;
 pub use call::{CallError, ChatCall, Interrupted, Payer, SessionTag};
 pub use endpoint::Endpoint;

@@ -12,7 +12,7 @@ use crate::encoding::Encoding;
 use crate::recorded::{RecordedError, RecordedVerdicts};
 use crate::secret::Secret;
 use crate::transport::{KeyHeader, TransportError};
-use crate::{CallMetrics, PermitStore, Purses};
+use crate::{AnswerStore, CallMetrics, PermitStore, Purses};
 
 /// Where the provider of one kind of endpoints is, and how it is told who asks.
 #[derive(Debug)]
@@ -115,6 +115,8 @@ pub struct OpenContext<'a> {
     pub pool: String,
     /// The purses of this process.
     pub purses: Arc<Purses>,
+    /// Kept answers, shared by the fleet.
+    pub answers: Arc<dyn AnswerStore>,
 }
 
 /// An endpoint cannot be opened.

@@ -6,8 +6,9 @@ use regatta_proto::{BenchmarkName, ChatMessage, ChatRole, Finish, ItemId, Sampli
 
 use super::*;
 
+/// Answers kept in memory.
 #[derive(Default)]
-struct MemoryStore {
+pub(crate) struct MemoryStore {
     answers: Mutex<HashMap<Digest, Bytes>>,
     is_away: bool,
 }

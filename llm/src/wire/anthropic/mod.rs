@@ -15,7 +15,7 @@ mod stream;
 mod thinking;
 mod usage;
 
-use regatta_proto::{ChatRequest, EndpointSpec};
+use regatta_proto::ChatRequest;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{Completion, Format, Outgoing, ReadContext, StreamReader};
@@ -23,28 +23,17 @@ use crate::errors::Failure;
 use crate::transport::Answer;
 
 /// The version of the API that is spoken.
-const VERSION: (HeaderName, HeaderValue) =
+pub(crate) const VERSION: (HeaderName, HeaderValue) =
     (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
 
 /// Anthropic's way to say things.
-#[derive(Debug)]
-pub(crate) struct Anthropic {
-    path: &'static str,
-}
-
-impl Anthropic {
-    /// The format of an endpoint. Its address may end in `/v1` or not.
-    pub(crate) fn new(spec: &EndpointSpec) -> Self {
-        let base = spec.base_url.as_deref().unwrap_or_default().trim_end_matches('/');
-        let path = if base.ends_with("/v1") { "/messages" } else { "/v1/messages" };
-        Self { path }
-    }
-}
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Anthropic;
 
 impl Format for Anthropic {
     fn request(&self, model: &str, request: &ChatRequest, stream: bool) -> Result<Outgoing, String> {
         let body = request::body(model, request, stream)?;
-        Ok(Outgoing { path: self.path.to_owned(), headers: HeaderMap::from_iter([VERSION]), body })
+        Ok(Outgoing { path: "/messages".to_owned(), headers: HeaderMap::from_iter([VERSION]), body })
     }
 
     fn answer(&self, answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {

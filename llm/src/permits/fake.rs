@@ -1,0 +1,318 @@
+//! A store of permits (and of answers) for tests: simple, strict, in memory. It keeps what it promises, and notes whoever does not.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use prometheus::Registry;
+use regatta_proto::{
+    AccountId, AccountReply, AccountRequest, Digest, Failing, Grant, ManualClock, Money, PoolReply, PoolRequest, SweepId,
+};
+use tokio::time::{Instant, sleep};
+
+use super::store::{PermitStore, StoreError};
+use crate::{AnswerStore, CallMetrics, OpenContext, Purses};
+
+pub(crate) const VALID: Duration = Duration::from_millis(1000);
+const MINUTE: Duration = Duration::from_secs(60);
+/// What a refusal leaves of the factor, and for how long others count as the same.
+const DECREASE: f64 = 0.7;
+const SAME_BURST: Duration = Duration::from_secs(5);
+
+/// The store; a clone is the same.
+#[derive(Clone, Default)]
+pub(crate) struct FakeStore(Arc<Mutex<World>>);
+
+#[derive(Default)]
+struct World {
+    /// How long an answer takes.
+    delay: Duration,
+    is_away: bool,
+    holders: BTreeMap<String, Held>,
+    /// Grants within the last minute and as long as they may be under way: when, what model, requests, tokens.
+    granted: VecDeque<(Instant, String, String, i64, i64)>,
+    factor: Option<f64>,
+    decreased: Option<Instant>,
+    held_until: Option<Instant>,
+    leases: Vec<PoolRequest>,
+    accounts: HashMap<AccountId, Account>,
+    settlements: usize,
+    failures: HashMap<Digest, u32>,
+    asked_about: usize,
+    violations: Vec<String>,
+    answers: HashMap<Digest, Bytes>,
+}
+
+struct Held {
+    until: Instant,
+    /// Slots by sweep and model.
+    slots: BTreeMap<(SweepId, String), u32>,
+}
+
+struct Account {
+    budget: Money,
+    valid: Duration,
+    holders: BTreeMap<String, (AccountRequest, Money)>,
+}
+
+impl FakeStore {
+    fn locked(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap()
+    }
+
+    pub(crate) fn answers_after(&self, delay: Duration) {
+        self.locked().delay = delay;
+    }
+
+    pub(crate) fn is_away(&self, is_away: bool) {
+        self.locked().is_away = is_away;
+    }
+
+    pub(crate) fn budget(&self, account: &AccountId, budget: Money) {
+        let account = self.locked().accounts.insert(
+            account.clone(),
+            Account { budget, valid: Duration::from_secs(30), holders: BTreeMap::new() },
+        );
+        assert!(account.is_none());
+    }
+
+    /// Requests for leases so far.
+    pub(crate) fn leases(&self) -> Vec<PoolRequest> {
+        self.locked().leases.clone()
+    }
+
+    pub(crate) fn settlements(&self) -> usize {
+        self.locked().settlements
+    }
+
+    pub(crate) fn asked_about_failures(&self) -> usize {
+        self.locked().asked_about
+    }
+
+    /// Slots held by anybody.
+    pub(crate) fn slots(&self) -> u32 {
+        self.locked().holders.values().flat_map(|held| held.slots.values()).sum()
+    }
+
+    /// What the holders of an account have told: spent, maybe spent, reserved.
+    pub(crate) fn account(&self, account: &AccountId) -> (Money, Money, Money) {
+        let world = self.locked();
+        let holders = || world.accounts[account].holders.values();
+        (
+            holders().map(|(told, _)| told.spent).sum(),
+            holders().map(|(told, _)| told.maybe_spent).sum(),
+            holders().map(|(_, reserved)| *reserved).sum(),
+        )
+    }
+
+    /// Fails the test if anybody has taken what it was not given.
+    pub(crate) fn assert_obeyed(&self) {
+        assert_eq!(self.locked().violations, Vec::<String>::new());
+    }
+
+    /// What an endpoint in a test is opened with: this store, and nothing of the machine.
+    pub(crate) fn context(&self, registry: &Registry, holder: &str) -> OpenContext<'static> {
+        let metrics = Arc::new(CallMetrics::register(registry).unwrap());
+        let store: Arc<dyn PermitStore> = Arc::new(self.clone());
+        let holder: regatta_proto::WorkerId = holder.parse().unwrap();
+        OpenContext {
+            env: &|_| None,
+            base_dir: Path::new("/nowhere"),
+            recorded: None,
+            purses: Purses::new(Arc::clone(&store), holder.clone(), Arc::clone(&metrics)),
+            metrics,
+            clock: Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap())),
+            seed: 1,
+            permits: store,
+            holder,
+            pool: "pool".into(),
+            answers: Arc::new(self.clone()),
+            answers: Arc::new(crate::cache::tests::MemoryStore::default()),
+        }
+    }
+}
+
+impl World {
+    fn lease(&mut self, request: &PoolRequest) -> PoolReply {
+        let now = Instant::now();
+        self.holders.retain(|_, held| now < held.until);
+        self.granted.retain(|(at, ..)| now < *at + MINUTE + VALID);
+        self.hear(request, now);
+        let holder = request.holder.to_string();
+        let before = self.holders.remove(&holder);
+        let mut held = Held { until: now + VALID * 10, slots: BTreeMap::new() };
+        for party in &request.parties {
+            let key = (party.sweep.clone(), party.model.clone());
+            let had = before.as_ref().and_then(|held| held.slots.get(&key)).copied().unwrap_or(0);
+            if party.in_flight > had {
+                self.violations.push(format!("{holder} has {} calls in flight on {had} slots", party.in_flight));
+            }
+            self.give_back(&holder, &party.model, -i64::from(party.unsent_requests), party.token_correction);
+            held.slots.insert(key, party.in_flight);
+        }
+        self.holders.insert(holder.clone(), held);
+        let factor = self.factor.unwrap_or(1.0);
+        let is_held = self.held_until.is_some_and(|until| now < until);
+        let grants = request.parties.iter().map(|party| {
+            if is_held {
+                return Grant { slots: party.in_flight, requests: 0, tokens: 0 };
+            }
+            let limits = request.model_limits.get(&party.model).copied().unwrap_or_default();
+            let part = |limit: f64| (limit * factor).floor().max(1.0) as i64;
+            let taken: u32 = self.holders.values().flat_map(|held| held.slots.values()).sum();
+            let of_model = |(_, model): &(SweepId, String)| *model == party.model;
+            let slots = self.holders.values().flat_map(|held| held.slots.iter());
+            let taken_of_model: u32 = slots.filter(|(key, _)| of_model(key)).map(|(_, slots)| slots).sum();
+            let mut free = part(f64::from(request.limits.concurrency)) - i64::from(taken);
+            if let Some(limit) = limits.concurrency {
+                free = free.min(part(f64::from(limit)) - i64::from(taken_of_model));
+            }
+            let slots = party.in_flight + u32::try_from(free.max(0)).unwrap().min(party.waiting);
+            let mut requests = i64::from(party.waiting);
+            let mut tokens = i64::try_from(party.waiting_tokens).unwrap();
+            let spent = |of: Option<&str>| {
+                let counted = self.granted.iter().filter(|(_, _, model, ..)| of.is_none_or(|of| of == model));
+                counted.fold((0, 0), |sum, (.., requests, tokens)| (sum.0 + requests, sum.1 + tokens))
+            };
+            for (requests_limit, tokens_limit, spent) in [
+                (request.limits.requests_per_minute, request.limits.tokens_per_minute, spent(None)),
+                (limits.requests_per_minute, limits.tokens_per_minute, spent(Some(&party.model))),
+            ] {
+                requests = requests_limit.map_or(requests, |limit| requests.min(part(f64::from(limit)) - spent.0));
+                tokens = tokens_limit.map_or(tokens, |limit| tokens.min(part(limit as f64) - spent.1));
+            }
+            let (requests, tokens) = (requests.max(0), tokens.max(0));
+            self.granted.push_back((now, holder.clone(), party.model.clone(), requests, tokens));
+            let key = (party.sweep.clone(), party.model.clone());
+            self.holders.get_mut(&holder).unwrap().slots.insert(key, slots);
+            Grant { slots, requests: u32::try_from(requests).unwrap(), tokens: u64::try_from(tokens).unwrap() }
+        });
+        let grants: Vec<Grant> = grants.collect();
+        PoolReply { grants, valid_ms: 1000, retry_ms: 100, factor }
+    }
+
+    /// Corrections are of the newest grants of their holder.
+    fn give_back(&mut self, holder: &str, model: &str, mut requests: i64, mut tokens: i64) {
+        let of_holder = self.granted.iter_mut().rev().filter(|(_, whose, what, ..)| whose == holder && what == model);
+        for (.., granted, granted_tokens) in of_holder {
+            let taken = requests.max(-*granted);
+            *granted += taken;
+            requests -= taken;
+            let taken = tokens.max(-*granted_tokens);
+            *granted_tokens += taken;
+            tokens -= taken;
+        }
+    }
+
+    fn hear(&mut self, request: &PoolRequest, now: Instant) {
+        let signals = &request.signals;
+        let is_same = self.decreased.is_some_and(|at| now < at + SAME_BURST);
+        let factor = self.factor.get_or_insert(1.0);
+        if signals.refused > 0 && !is_same {
+            *factor = (*factor * DECREASE).max(0.05);
+            self.decreased = Some(now);
+        } else if signals.answered > 0 && self.decreased.is_none_or(|at| now >= at + SAME_BURST * 2) {
+            *factor = (*factor + 0.05).min(1.0);
+            self.decreased = Some(now);
+        }
+        if let Some(hold) = signals.hold_ms {
+            self.held_until = self.held_until.max(Some(now + Duration::from_millis(hold)));
+        }
+    }
+
+    fn settle(&mut self, request: &AccountRequest) -> AccountReply {
+        self.settlements += 1;
+        let account = self.accounts.get_mut(&request.account).unwrap();
+        let holder = request.holder.to_string();
+        let (before, had) = account.holders.remove(&holder).unzip();
+        let before = before.map_or(Money::ZERO, |told: AccountRequest| told.spent + told.maybe_spent);
+        let spent_since = (request.spent + request.maybe_spent).0.checked_sub(before.0).unwrap();
+        let had: Money = had.unwrap_or_default();
+        if spent_since + request.in_flight.0 > had.0 {
+            self.violations.push(format!("{holder} used {spent_since} + {} of {}", request.in_flight.0, had.0));
+        }
+        let taken: Money = account
+            .holders
+            .values()
+            .map(|(told, reserved)| told.spent + told.maybe_spent + *reserved)
+            .chain([request.spent, request.maybe_spent, request.in_flight])
+            .sum();
+        let free = account.budget.0.checked_sub(taken.0).expect("the budget is overrun");
+        let more = request.wanted.0.saturating_sub(request.in_flight.0).min(free);
+        let reserved = Money(request.in_flight.0 + more);
+        account.holders.insert(holder, (request.clone(), reserved));
+        let spent: Money = account.holders.values().map(|(told, _)| told.spent + told.maybe_spent).sum();
+        AccountReply {
+            reserved,
+            left: Money(free - more),
+            may_come: Money(account.budget.0 - spent.0),
+            valid_ms: u64::try_from(account.valid.as_millis()).unwrap(),
+        }
+    }
+}
+
+impl PermitStore for FakeStore {
+    fn lease<'a>(&'a self, request: &'a PoolRequest) -> BoxFuture<'a, Result<PoolReply, StoreError>> {
+        self.answer(move |world| {
+            world.leases.push(request.clone());
+            world.lease(request)
+        })
+    }
+
+    fn settle<'a>(&'a self, request: &'a AccountRequest) -> BoxFuture<'a, Result<AccountReply, StoreError>> {
+        self.answer(move |world| world.settle(request))
+    }
+
+    fn failing<'a>(&'a self, failing: &'a Failing) -> BoxFuture<'a, Result<u32, StoreError>> {
+        self.answer(move |world| {
+            let count = world.failures.entry(failing.fingerprint).or_default();
+            *count += 1;
+            *count
+        })
+    }
+
+    fn failures<'a>(&'a self, fingerprint: &'a Digest) -> BoxFuture<'a, Result<u32, StoreError>> {
+        self.answer(move |world| {
+            world.asked_about += 1;
+            world.failures.get(fingerprint).copied().unwrap_or(0)
+        })
+    }
+}
+
+impl AnswerStore for FakeStore {
+    fn get<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
+        self.answer(move |world| world.answers.get(key).cloned())
+    }
+
+    fn put<'a>(&'a self, key: &'a Digest, answer: Bytes) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.answer(move |world| drop(world.answers.insert(*key, answer)))
+    }
+}
+
+impl FakeStore {
+    fn answer<'a, T: Send + 'a>(
+        &'a self,
+        act: impl FnOnce(&mut World) -> T + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
+        async move {
+            // Half of the time passes on the way there, half on the way back.
+            let half = self.locked().delay / 2;
+            if !half.is_zero() {
+                sleep(half).await;
+            }
+            if self.locked().is_away {
+                return Err(StoreError("it is away".into()));
+            }
+            let done = act(&mut self.locked());
+            if !half.is_zero() {
+                sleep(half).await;
+            }
+            Ok(done)
+        }
+        .boxed()
+    }
+}
