@@ -2,8 +2,10 @@
 
 mod catalog;
 mod dataset;
+mod segment;
 mod sweep;
 
 pub use catalog::{Catalog, CatalogError};
 pub use dataset::{load_dataset, store_dataset, store_manifest};
+pub use segment::{SegmentError, StoredTranscript, read_segment, read_transcript, write_segment};
 pub use sweep::Sweep;

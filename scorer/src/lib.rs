@@ -3,6 +3,7 @@
 //! A scorer never talks to a model: where a benchmark's `score` needs verdicts, its questions become judge jobs, and the session is
 //! settled when the answers are there. Everything here may be done twice without harm, because the ledger knows every attempt.
 
+mod comparison;
 mod finish;
 mod judging;
 mod leaderboard;
@@ -12,11 +13,13 @@ mod report;
 mod scorer;
 mod statistics;
 mod summary;
-mod transcripts;
 mod verdicts;
 
 pub use finish::FinishError;
 pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
-pub use summary::{Estimate, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
+pub use summary::{
+    Comparison, Difference, Estimate, Judging, LeaderboardRow, Percentiles, Provider, Quality, SessionCounts, Spending,
+    Summary, SummaryMetric,
+};

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
-use regatta_backends::{RecordState, Recorded, SessionRecord, Settlement, TranscriptRef};
+use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, Settlement, TranscriptRef};
 use regatta_benchmarks::{Scores, Scoring};
-use regatta_catalog::Sweep;
+use regatta_catalog::{Sweep, write_segment};
 use regatta_proto::{AskedQuestion, Cause, Cell, Digest, ModelRef, Outcome, SessionOutcome, Transcript, wire};
 
 use crate::judging::ask;
 use crate::scorer::{Scorer, ScorerError};
-use crate::transcripts::write_segment;
 use crate::verdicts::Known;
 
 /// What one outcome became.
@@ -146,10 +145,12 @@ fn prepare(
         outcome: result,
         usage,
         cost,
+        maybe_spent: outcome.transcript.at_most_by(number),
         calls: own().count() as u32,
         retries: outcome.transcript.failed_tries().filter(|(attempt, _)| *attempt == number).count() as u32,
         latency_us: own().map(|call| call.latency_us).sum(),
         served,
+        call_sums: CallSums::by_attempt(&outcome.transcript, served_as),
         transcript,
         state,
     };
@@ -160,7 +161,10 @@ fn prepare(
 fn served_as(served: &regatta_proto::Served) -> Option<String> {
     let model = served.model.as_deref()?;
     let fingerprint = served.fingerprint.as_deref().map(|print| format!(" {print}")).unwrap_or_default();
-    Some(format!("{model}{fingerprint}{}", if served.simulated { " (simulated)" } else { "" }))
+    let provider = served.provider.as_deref().map(|provider| format!(" by {provider}")).unwrap_or_default();
+    let tier = served.tier.as_deref().map(|tier| format!(" [{tier}]")).unwrap_or_default();
+    let simulated = if served.simulated { " (simulated)" } else { "" };
+    Some(format!("{model}{fingerprint}{provider}{tier}{simulated}"))
 }
 
 /// The transcript as it is kept until the verdicts are there: scoring looks at replies, so the requests can be left out.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{BlobError, Consumer, Delivery, Ledger, LedgerError, Queue, QueueError, Receipt};
-use regatta_catalog::{Catalog, CatalogError};
+use regatta_catalog::{Catalog, CatalogError, SegmentError};
 use regatta_proto::{
     Clock, CostSum, Digest, ModelRef, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
 };
@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ScorerMetrics;
 use crate::finish::{FinishError, finish};
-use crate::transcripts::SegmentError;
 
 /// Longest pause before a failed batch is tried again.
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -210,8 +209,8 @@ impl Scorer {
         }
         for report in &batch.others {
             match report {
-                Report::HandedOver { key, attempt, usage, cost } => {
-                    self.ledger.record_handover(key, attempt.clone(), *usage, *cost).await?;
+                Report::HandedOver { key, attempt, usage, cost, maybe_spent } => {
+                    self.ledger.record_handover(key, attempt.clone(), *usage, *cost, *maybe_spent).await?;
                     self.metrics.surplus.with_label_values(&["handed_over"]).inc();
                     self.count_usage(usage, cost);
                 }

@@ -1,10 +1,12 @@
 //! What came out of a sweep, in one document that programs read and the command line prints.
 
 use jiff::Timestamp;
+use regatta_backends::ReportedCost;
 use regatta_proto::{BenchmarkName, CostSum, Evaluator, ModelRef, Money, Setting, SweepId, SweepState, Usage};
 use serde::{Deserialize, Serialize};
 
-pub use crate::statistics::Estimate;
+pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
+pub use crate::statistics::{Difference, Estimate};
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,10 +31,16 @@ pub struct Summary {
     pub sessions: SessionCounts,
     /// What all sessions' attempts took.
     pub spending: Spending,
+    /// Costs that providers told themselves, beside ours of the same calls.
+    #[serde(default)]
+    pub reported: ReportedCost,
     /// What the judges took.
     pub judging: Judging,
     /// One row a benchmark, setting and model: benchmarks and settings as in the lock, the best model first.
     pub rows: Vec<LeaderboardRow>,
+    /// Endpoints that serve the same model, side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparisons: Vec<Comparison>,
     /// What a reader must know next to the numbers, as that models were simulated.
     pub notes: Vec<String>,
 }
@@ -100,6 +108,9 @@ pub struct Spending {
     pub wasted: CostSum,
     /// On top of `cost` and `wasted`: at most this much for calls that were in flight when their attempt was lost.
     pub lost_calls_at_most: Money,
+    /// On top of `cost`: at most this much for failed tries of which the provider did not tell whether they are billed.
+    #[serde(default)]
+    pub maybe_spent: Money,
     /// The part of `cost`, not in `wasted`, that went into sessions that were not measured.
     pub unmeasured: CostSum,
 }
@@ -115,6 +126,7 @@ impl Spending {
         self.wasted_usage += other.wasted_usage;
         self.wasted += other.wasted;
         self.lost_calls_at_most += other.lost_calls_at_most;
+        self.maybe_spent += other.maybe_spent;
         self.unmeasured += other.unmeasured;
     }
 }

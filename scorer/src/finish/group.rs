@@ -10,6 +10,7 @@ use regatta_proto::{BenchmarkLock, Cell, EndpointKind, Evaluator, ItemIndex, Mod
 use super::FinishError;
 use super::columns::{Columns, headline, paper_columns};
 use super::results::push_session;
+use crate::comparison::is_compared;
 use crate::statistics::{Estimate, ItemScores, estimate};
 use crate::summary::SessionCounts;
 
@@ -71,6 +72,8 @@ pub(crate) struct GroupResult {
     pub(crate) outcomes: BTreeMap<(&'static str, &'static str), u64>,
     /// Sessions by what answered.
     pub(crate) served: BTreeMap<String, u64>,
+    /// Selected item by metric, as in `keys`; only of models that are compared with others item by item.
+    pub(crate) item_scores: Vec<Vec<ItemScores>>,
 }
 
 impl<'s> Group<'s> {
@@ -171,6 +174,11 @@ impl<'s> Group<'s> {
         &self.sessions
     }
 
+    /// Sessions added so far, by outcome and cause.
+    pub(crate) const fn outcomes(&self) -> &BTreeMap<(&'static str, &'static str), u64> {
+        &self.outcomes
+    }
+
     /// What all cells are together.
     pub(crate) fn finish(self) -> GroupResult {
         let estimate_at = |at: usize, positions: &[usize]| {
@@ -185,6 +193,7 @@ impl<'s> Group<'s> {
             .map(|(task, positions)| TaskResult { task, items: positions.len() as u32, estimates: over(&positions) })
             .collect();
         let paper = paper_columns(&self.cells);
+        let is_compared = is_compared(self.sweep, &self.first.model);
         GroupResult {
             first: self.first.clone(),
             simulated: is_simulated(self.sweep, &self.first.model)
@@ -199,6 +208,7 @@ impl<'s> Group<'s> {
             cells: self.cells,
             outcomes: self.outcomes,
             served: self.served,
+            item_scores: if is_compared { self.scores } else { Vec::new() },
         }
     }
 

@@ -46,7 +46,7 @@ pub(crate) async fn finish(
         tabulation.add(cell, &ledger.sessions(&sweep.id, cell.index).await?)?;
     }
     let state = match row.state {
-        SweepState::Tabulating => end_state(&sweep.lock, &tabulation.sessions()),
+        SweepState::Tabulating => end_state(&sweep.lock, &tabulation.sessions(), tabulation.out_of_budget()),
         ended => ended,
     };
     let documents = tabulation.finish(&Circumstances {
@@ -55,6 +55,7 @@ pub(crate) async fn finish(
         ended_at,
         attempts: ledger.attempts(&sweep.id).await?,
         judging: ledger.judge_costs(&sweep.id).await?,
+        calls: ledger.call_sums(&sweep.id).await?,
     })?;
     for (name, content) in documents.files {
         catalog.blobs().put(&format!("sweeps/{}/{name}", sweep.id), Bytes::from(content)).await?;
@@ -73,11 +74,11 @@ fn whole_milliseconds(time: Timestamp) -> Timestamp {
     time.round(Unit::Millisecond).unwrap_or(time)
 }
 
-/// How a sweep with these sessions ends.
-fn end_state(lock: &SweepLock, sessions: &SessionCounts) -> SweepState {
+/// How a sweep with these sessions ends; `out_of_budget` of them were not measured because a budget was used up.
+fn end_state(lock: &SweepLock, sessions: &SessionCounts, out_of_budget: u64) -> SweepState {
     if sessions.scored() == sessions.total {
         SweepState::Complete
-    } else if sessions.not_run > 0 && lock.budget_usd.is_some() {
+    } else if out_of_budget > 0 || (sessions.not_run > 0 && lock.budget_usd.is_some()) {
         SweepState::StoppedByBudget
     } else {
         SweepState::Incomplete

@@ -30,6 +30,9 @@ struct Line<'a> {
     cost_nanodollars: Money,
     /// Calls whose price nobody knows; they are not in `cost_nanodollars`.
     unpriced_calls: u64,
+    /// On top, at most, for failed tries of which the provider did not tell whether they are billed.
+    #[serde(skip_serializing_if = "is_nothing")]
+    maybe_spent_nanodollars: Money,
     /// On top, at most, for a call in flight.
     at_most_nanodollars: Option<Money>,
     calls: u32,
@@ -40,6 +43,10 @@ struct Line<'a> {
     served: Option<&'a [String]>,
     segment: Option<&'a str>,
     line: Option<u32>,
+}
+
+const fn is_nothing(money: &Money) -> bool {
+    money.0 == 0
 }
 
 /// `attempts.jsonl`; `served` looks up what answered the attempt that counts.
@@ -67,6 +74,7 @@ pub(crate) fn lines<'a>(
             usage: attempt.usage,
             cost_nanodollars: attempt.cost.known,
             unpriced_calls: attempt.cost.unknown_calls,
+            maybe_spent_nanodollars: attempt.maybe_spent,
             at_most_nanodollars: attempt.at_most,
             calls: attempt.calls,
             retries: attempt.retries,
@@ -88,6 +96,7 @@ pub(crate) fn spending(attempt: &AttemptRow) -> Spending {
         retries: u64::from(attempt.retries),
         usage: attempt.usage,
         cost: attempt.cost,
+        maybe_spent: attempt.maybe_spent,
         ..Spending::default()
     };
     if attempt.state.is_wasted() {

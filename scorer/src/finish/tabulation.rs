@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use regatta_backends::{AttemptRow, MetricRow, SessionRow};
+use regatta_backends::{AttemptRow, CallSums, MetricRow, ReportedCost, SessionRow};
 use regatta_catalog::Sweep;
-use regatta_proto::{Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
+use regatta_proto::{Cause, Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
 
 use super::group::{Group, GroupResult, is_simulated};
 use super::{FinishError, lines, metrics, spending};
+use crate::comparison::comparisons;
 use crate::report::Report;
 use crate::summary::{Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
 
@@ -38,6 +39,8 @@ pub(crate) struct Circumstances {
     pub(crate) ended_at: Timestamp,
     pub(crate) attempts: Vec<AttemptRow>,
     pub(crate) judging: (Usage, CostSum),
+    /// Sums over the calls of each cell.
+    pub(crate) calls: Vec<(CellIndex, CallSums)>,
 }
 
 /// Everything a sweep leaves behind.
@@ -83,6 +86,13 @@ impl<'s> Tabulation<'s> {
         self.groups.iter().for_each(|group| sessions.add(&group.sessions));
         self.open.iter().for_each(|group| sessions.add(group.sessions()));
         sessions
+    }
+
+    /// Sessions added so far that were not measured because a budget was used up.
+    pub(crate) fn out_of_budget(&self) -> u64 {
+        let finished = self.groups.iter().map(|group| &group.outcomes);
+        let all = finished.chain(self.open.iter().map(Group::outcomes));
+        all.filter_map(|outcomes| outcomes.get(&("not_measured", Cause::Budget.as_str()))).sum()
     }
 
     /// Everything, when all cells were added.
@@ -131,8 +141,10 @@ impl<'s> Tabulation<'s> {
             trials: lock.trials,
             sessions,
             spending: spent,
+            reported: reported(&circumstances.calls),
             judging: Judging { usage, cost },
             notes: self.notes(&rows, &sessions),
+            comparisons: comparisons(self.sweep, &self.groups, &rows, &circumstances.calls),
             rows,
         }
     }
@@ -196,6 +208,14 @@ impl<'s> Tabulation<'s> {
                 "The judge of {benchmark}, {judge}, is simulated: scores are not comparable with published ones."
             ));
         }
+        for group in self.groups.iter().filter(|group| group.served.len() > 1) {
+            let answers = group.served.iter().map(|(label, sessions)| format!("{label} ({sessions})"));
+            notes.push(format!(
+                "{} was answered by different things, and its numbers mix them: {}.",
+                group.first.model,
+                answers.collect::<Vec<_>>().join(", ")
+            ));
+        }
         let missing = sessions.total - sessions.scored();
         if missing > 0 {
             notes.push(format!(
@@ -210,4 +230,11 @@ impl<'s> Tabulation<'s> {
         }
         notes
     }
+}
+
+/// Costs that providers told, over all cells.
+fn reported(calls: &[(CellIndex, CallSums)]) -> ReportedCost {
+    let mut all = CallSums::default();
+    calls.iter().for_each(|(_, sums)| all.merge(sums));
+    all.reported
 }

@@ -16,6 +16,25 @@ pub(crate) enum Block {
     Table(Sheet),
     /// A list of names and values.
     Facts(Vec<(String, String)>),
+    /// A picture; only where there can be one, so it never tells what no table does.
+    Plot(Plot),
+}
+
+/// Points on two axes that begin at zero.
+pub(crate) struct Plot {
+    pub(crate) caption: String,
+    pub(crate) x_label: String,
+    pub(crate) y_label: String,
+    pub(crate) points: Vec<Point>,
+}
+
+/// A point with its name.
+pub(crate) struct Point {
+    pub(crate) name: String,
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    /// An interval around `y`.
+    pub(crate) y_range: Option<(f64, f64)>,
 }
 
 /// A table.

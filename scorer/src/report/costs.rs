@@ -1,5 +1,7 @@
 //! What it took.
 
+use regatta_backends::ReportedCost;
+
 use super::content::{Block, Field, Section, Sheet};
 use super::numbers::{grouped, waste};
 use super::sections::{columns, named};
@@ -23,7 +25,7 @@ pub(crate) fn section(summary: &Summary) -> Section {
         rows.push(total);
     }
     let judging = &summary.judging;
-    let blocks = vec![
+    let mut blocks = vec![
         Block::Table(Sheet {
             caption: "All attempts, whatever became of them".to_owned(),
             header: columns(&[
@@ -56,7 +58,32 @@ pub(crate) fn section(summary: &Summary) -> Section {
             ),
         ]),
     ];
+    blocks.extend(reported(&summary.reported));
     Section { title: "Cost, attempts and waste".to_owned(), blocks }
+}
+
+/// The provider's own figures beside ours, where there are any.
+fn reported(reported: &ReportedCost) -> Option<Block> {
+    let mut facts = Vec::new();
+    if reported.calls > 0 {
+        let off = (reported.theirs.dollars() / reported.ours.dollars().max(1e-9) - 1.0) * 100.0;
+        facts.push((
+            "Cost as providers told".to_owned(),
+            format!(
+                "{} for {} calls; ours for the same calls {} ({off:+.2} %)",
+                reported.theirs,
+                grouped(reported.calls),
+                reported.ours
+            ),
+        ));
+    }
+    if reported.unpriced_calls > 0 {
+        facts.push((
+            "Told for calls of unknown price".to_owned(),
+            format!("{} for {} calls", reported.unpriced_theirs, grouped(reported.unpriced_calls)),
+        ));
+    }
+    (!facts.is_empty()).then_some(Block::Facts(facts))
 }
 
 fn spent(spending: &Spending) -> [Field; 9] {

@@ -2,6 +2,7 @@
 
 use super::content::{Block, Field, Section, Sheet};
 use super::numbers::shown;
+use super::plot::svg;
 use crate::statistics::Estimate;
 
 const STYLE: &str = include_str!("style.css");
@@ -45,6 +46,11 @@ fn push_block(out: &mut String, block: &Block) {
             *out += "</dl>\n";
         }
         Block::Table(sheet) => push_table(out, sheet),
+        Block::Plot(plot) if plot.points.is_empty() => {}
+        Block::Plot(plot) => {
+            *out +=
+                &format!("<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>\n", escaped(&plot.caption), svg(plot));
+        }
     }
 }
 
@@ -120,7 +126,7 @@ fn bar(estimate: &Estimate) -> String {
 }
 
 /// `text` without a meaning in HTML, in elements and attributes.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -18,6 +18,8 @@ pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
 
 fn push_block(out: &mut String, block: &Block) {
     match block {
+        // The tables beside it hold the same numbers.
+        Block::Plot(_) => {}
         Block::Text(text) => *out += &format!("{}\n", escaped(text)),
         Block::Notice(lines) => lines.iter().for_each(|line| *out += &format!("> **Note:** {}\n>\n", escaped(line))),
         Block::Facts(facts) => {

@@ -1,10 +1,12 @@
 //! The report: what people read. `sections` says what is in it; `markdown` and `html` say how it looks.
 
+mod comparison;
 mod content;
 mod costs;
 mod html;
 mod markdown;
 pub(crate) mod numbers;
+mod plot;
 mod provenance;
 mod sections;
 
@@ -26,6 +28,7 @@ impl Report {
     pub(crate) fn new(summary: &Summary, groups: &[GroupResult], sweep: &Sweep) -> Self {
         let mut all = vec![sections::result(summary, groups), sections::coverage(summary, groups)];
         all.extend(sections::paper(groups));
+        all.extend(comparison::section(summary));
         all.push(sections::tasks(groups));
         all.push(costs::section(summary));
         all.push(provenance::section(summary, groups, sweep));

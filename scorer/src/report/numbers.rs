@@ -83,15 +83,23 @@ pub(crate) fn waste(spent: &Spending) -> String {
     if spent.lost_calls_at_most.0 > 0 {
         text += &format!(", and up to {} more for calls that a lost worker had in flight", spent.lost_calls_at_most);
     }
-    if spent.retries > 0 {
+    if spent.maybe_spent.0 > 0 {
         // A broken answer rarely says what was billed for it; silence would read as nothing.
-        text += &format!("; {} failed tries, billed or not as only the provider knows", grouped(spent.retries));
+        text += &format!(
+            ", and up to {} more for failed tries of which the provider did not tell whether they are billed",
+            spent.maybe_spent
+        );
+    }
+    if spent.retries > 0 {
+        text += &format!("; {} failed tries in all", grouped(spent.retries));
     }
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use regatta_proto::Money;
+
     use super::*;
 
     #[test]
@@ -101,10 +109,11 @@ mod tests {
 
     #[test]
     fn failed_tries_are_named_beside_what_was_wasted_for_certain() {
-        let spent = Spending { attempts: 1400, retries: 198, ..Spending::default() };
+        let spent = Spending { attempts: 1400, retries: 198, maybe_spent: Money(2_000_000_000), ..Spending::default() };
         assert_eq!(
             waste(&spent),
-            "$0 (0 attempts of 1,400); 198 failed tries, billed or not as only the provider knows"
+            "$0 (0 attempts of 1,400), and up to $2.00 more for failed tries of which the provider did not tell whether they are \
+             billed; 198 failed tries in all"
         );
     }
 

@@ -43,7 +43,10 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
     let price = Price::per_mtok(0.5, 2.0);
     let models: Vec<ModelSpec> = models
         .iter()
-        .map(|id| ModelSpec { price: Some(price.clone()), ..ModelSpec::from(id.parse::<regatta_proto::ModelRef>().unwrap()) })
+        .map(|id| ModelSpec {
+            price: Some(price.clone()),
+            ..ModelSpec::from(id.parse::<regatta_proto::ModelRef>().unwrap())
+        })
         .collect();
     let worfbench = BenchmarkLock {
         dataset: miniature().snapshot().digest(),
@@ -156,6 +159,7 @@ pub(crate) fn attempt(sweep: &Sweep, cell: &Cell, row: &SessionRow, state: Attem
         outcome: (state == AttemptState::Recorded).then(|| row.outcome.clone()),
         usage: row.usage,
         cost: row.cost,
+        maybe_spent: Money::ZERO,
         at_most: (state == AttemptState::Lost).then_some(Money(5_000_000)),
         calls: row.calls,
         retries: row.retries,
@@ -176,7 +180,7 @@ pub(crate) fn documents(sweep: &Sweep, outcome: &Outcomes) -> Documents {
         }
         tabulation.add(cell, &rows).unwrap();
     }
-    let state = super::super::end_state(&sweep.lock, &tabulation.sessions());
+    let state = super::super::end_state(&sweep.lock, &tabulation.sessions(), tabulation.out_of_budget());
     tabulation.finish(&circumstances(state, attempts)).unwrap()
 }
 
@@ -187,6 +191,7 @@ pub(crate) fn circumstances(state: SweepState, attempts: Vec<AttemptRow>) -> Cir
         ended_at: at(0) + SignedDuration::from_millis(83_250),
         attempts,
         judging: (Usage { input: 4000, ..Usage::default() }, CostSum { known: Money(0), unknown_calls: 16 }),
+        calls: Vec::new(),
     }
 }
 

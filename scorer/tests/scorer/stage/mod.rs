@@ -13,8 +13,8 @@ use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_proto::{
     AskedQuestion, Attempt, BenchmarkLock, Call, CellIndex, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec,
     Evaluator, Event, FileSet, Finish, Job, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money, Outcome,
-    PriceSource, Question, Reply, Report, Role, Sampling, Served, SessionKey, SessionOutcome, SessionSeed, Setting,
-    SweepLock, SweepState, Transcript, Usage, Verdict,
+    PriceSource, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, Setting, SweepLock,
+    SweepState, Transcript, Usage, Verdict,
 };
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use tokio_util::sync::CancellationToken;

@@ -1,0 +1,177 @@
+//! The same model through several endpoints, side by side: quality over the same items and seeds, money, time and trouble.
+
+use std::collections::BTreeMap;
+
+use regatta_backends::CallSums;
+use regatta_catalog::Sweep;
+use regatta_proto::{BenchmarkName, CellIndex, CostSum, ErrorClass, Evaluator, ModelRef, Money, Setting};
+use serde::{Deserialize, Serialize};
+
+use crate::finish::GroupResult;
+use crate::statistics::{Difference, Estimate, difference};
+use crate::summary::{LeaderboardRow, SessionCounts};
+
+/// Endpoints that serve the same model, in one benchmark and setting.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Setting of the benchmark.
+    pub setting: Setting,
+    /// The model, whoever serves it.
+    pub family: String,
+    /// One for each endpoint, in the order of the spec; the others are compared with the first.
+    pub providers: Vec<Provider>,
+}
+
+/// One endpoint's service of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Provider {
+    /// Endpoint and name.
+    pub model: ModelRef,
+    /// Whether answers came from a simulated endpoint.
+    pub simulated: bool,
+    /// The metrics that leaderboards show.
+    pub quality: Vec<Quality>,
+    /// Sessions.
+    pub sessions: SessionCounts,
+    /// Money of all attempts, waste included.
+    pub cost: CostSum,
+    /// `cost` over the sessions that have a score; absent when some of it is unknown.
+    pub cost_per_session: Option<Money>,
+    /// `cost` over the sum of the scores under the first metric: a score of one half is half a success. Absent without any, and when
+    /// some of the cost is unknown.
+    pub cost_per_success: Option<Money>,
+    /// Answered calls, those from the cache left out.
+    pub calls: u64,
+    /// Seconds from request to last byte.
+    pub latency: Option<Percentiles>,
+    /// Seconds from request to first token, of streamed answers.
+    pub first_token: Option<Percentiles>,
+    /// Generated tokens per second; the median over calls.
+    pub tokens_per_second: Option<f64>,
+    /// Failed tries by class of error.
+    pub errors: BTreeMap<ErrorClass, u64>,
+    /// Calls by what answered.
+    pub served: BTreeMap<String, u64>,
+}
+
+/// A metric and its difference to the first endpoint's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Quality {
+    /// Scoring rule.
+    pub evaluator: Evaluator,
+    /// Its name.
+    pub metric: String,
+    /// Its value.
+    pub estimate: Estimate,
+    /// Over the items that both have a score of; absent for the first endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
+}
+
+/// Percentiles over the calls of the whole fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Half of the calls were faster.
+    pub p50: f64,
+    /// Nine of ten were.
+    pub p90: f64,
+    /// All but one of a hundred were.
+    pub p99: f64,
+}
+
+/// Whether the same model is served by another endpoint of the sweep too.
+pub(crate) fn is_compared(sweep: &Sweep, model: &ModelRef) -> bool {
+    let Some(own) = sweep.lock.model(model) else { return false };
+    let mut others = sweep.lock.models.iter().filter(|other| other.id != own.id);
+    others.any(|other| other.family() == own.family() && other.id.endpoint != own.id.endpoint)
+}
+
+/// All comparisons of a sweep. `calls` are the sums of every cell's calls.
+pub(crate) fn comparisons(
+    sweep: &Sweep,
+    groups: &[GroupResult],
+    rows: &[LeaderboardRow],
+    calls: &[(CellIndex, CallSums)],
+) -> Vec<Comparison> {
+    let mut found: Vec<(Comparison, &GroupResult)> = Vec::new();
+    for group in groups.iter().filter(|group| is_compared(sweep, &group.first.model)) {
+        let cell = &group.first;
+        let Some(family) = sweep.lock.model(&cell.model).map(regatta_proto::ModelSpec::family) else { continue };
+        let of_group = |row: &&LeaderboardRow| {
+            row.benchmark == cell.benchmark && row.setting == cell.setting && row.model == cell.model
+        };
+        let Some(row) = rows.iter().find(of_group) else { continue };
+        let same = |known: &&mut (Comparison, &GroupResult)| {
+            let one = &known.0;
+            one.benchmark == cell.benchmark && one.setting == cell.setting && one.family == family
+        };
+        match found.iter_mut().find(same) {
+            Some((comparison, first)) => comparison.providers.push(provider(group, row, calls, Some(first))),
+            None => {
+                let comparison = Comparison {
+                    benchmark: cell.benchmark.clone(),
+                    setting: cell.setting.clone(),
+                    family: family.to_owned(),
+                    providers: vec![provider(group, row, calls, None)],
+                };
+                found.push((comparison, group));
+            }
+        }
+    }
+    found.into_iter().map(|(comparison, _)| comparison).collect()
+}
+
+fn provider(
+    group: &GroupResult,
+    row: &LeaderboardRow,
+    calls: &[(CellIndex, CallSums)],
+    first: Option<&GroupResult>,
+) -> Provider {
+    let mut sums = CallSums::default();
+    for (cell, of_cell) in calls {
+        if group.cells.iter().any(|own| own.cell.index == *cell) {
+            sums.merge(of_cell);
+        }
+    }
+    let quality: Vec<Quality> = group
+        .headline
+        .iter()
+        .map(|at| {
+            let (evaluator, metric) = group.keys[*at].clone();
+            let difference = first.and_then(|first| difference(&scores_at(group, *at), &scores_at(first, *at)));
+            Quality { evaluator, metric, estimate: group.estimates[*at], difference }
+        })
+        .collect();
+    let cost = row.spending.cost;
+    let scored = row.sessions.scored();
+    let successes = quality.first().and_then(|quality| quality.estimate.value).unwrap_or(0.0) * scored as f64;
+    let each = |count: f64| {
+        let nanos = cost.known.0 as f64 / count;
+        (cost.unknown_calls == 0 && count > 0.0 && nanos < 9.2e18).then_some(Money(nanos.round() as u64))
+    };
+    Provider {
+        model: row.model.clone(),
+        simulated: row.simulated,
+        quality,
+        sessions: row.sessions,
+        cost,
+        cost_per_session: each(scored as f64),
+        cost_per_success: each(successes),
+        calls: sums.calls - sums.from_cache,
+        latency: percentiles(|q| sums.latency.quantile(q)),
+        first_token: percentiles(|q| sums.first_token.quantile(q)),
+        tokens_per_second: sums.tokens_per_second.quantile(0.5),
+        errors: sums.errors,
+        served: sums.served,
+    }
+}
+
+fn scores_at(group: &GroupResult, at: usize) -> Vec<crate::statistics::ItemScores> {
+    group.item_scores.iter().map(|of_item| of_item[at]).collect()
+}
+
+fn percentiles(quantile: impl Fn(f64) -> Option<f64>) -> Option<Percentiles> {
+    Some(Percentiles { p50: quantile(0.5)?, p90: quantile(0.9)?, p99: quantile(0.99)? })
+}
