@@ -1,9 +1,9 @@
 //! One call of a batch.
 
 use jiff::Timestamp;
-use regatta_proto::{BATCH, Call, ChatRequest, FailedCall, Money, Price, Role};
+use regatta_proto::{BATCH, CacheMode, Call, ChatRequest, FailedCall, Money, Price, Role};
 
-use crate::SessionTag;
+use crate::{SessionTag, worst_case};
 
 /// One call of a batch. Its place in the list of calls is what names its line, so the list must be the same whenever the batch is
 /// prepared or collected.
@@ -19,6 +19,8 @@ pub struct BatchCall<'a> {
     pub request: &'a ChatRequest,
     /// What tokens cost; `None` leaves the cost unknown.
     pub price: Option<&'a Price>,
+    /// Whether answers are kept and used again.
+    pub cache: CacheMode,
     /// The session, for endpoints that are told.
     pub session: SessionTag<'a>,
 }
@@ -27,13 +29,9 @@ impl BatchCall<'_> {
     /// What the call can cost at most; `None` when the price is unknown.
     #[must_use]
     pub fn at_most(&self) -> Option<Money> {
-        /// Assumed when a benchmark sets no limit.
-        const OUTPUT_TOKENS_MAX: u32 = 16_384;
         let price = self.price?;
         // Without a price of its own, a batch is assumed to cost what live calls cost.
-        let price = price.variants.get(BATCH).unwrap_or(price);
-        let output = self.request.sampling.max_tokens.unwrap_or(OUTPUT_TOKENS_MAX);
-        Some(price.at_most(self.request.prompt_bytes(), u64::from(output)))
+        Some(worst_case(self.request, price.variants.get(BATCH).unwrap_or(price)))
     }
 }
 

@@ -1,6 +1,5 @@
 //! From the results of a batch to calls: each line read as its answer would have been live, priced as a batch.
 
-use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use regatta_proto::{BATCH, Call, Circumstances, ErrorClass, FailedCall, Lane, ModelRef, Try};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -42,8 +41,10 @@ impl BatchClient {
         if strangers > 0 {
             tracing::warn!(endpoint = %self.name, provider_id, strangers, "results that belong to no line of the batch were left out");
         }
-        let calls = results.into_iter().zip(calls).map(|(result, call)| result.unwrap_or_else(|| Err(self.missing(call, &batch))));
-        Ok(Collected { calls: calls.collect(), began_at: batch.created_at, ended_at: batch.ended_at })
+        let results = results.into_iter().zip(calls).map(|(result, call)| result.unwrap_or_else(|| Err(self.missing(call, &batch))));
+        let results: Vec<_> = results.collect();
+        self.keep(calls, &results).await;
+        Ok(Collected { calls: results, began_at: batch.created_at, ended_at: batch.ended_at })
     }
 
     /// Addresses of the files of results.
@@ -133,7 +134,7 @@ impl BatchClient {
         self.failed(call, failure, batch)
     }
 
-    fn model(&self, model: &str) -> ModelRef {
+    pub(super) fn model(&self, model: &str) -> ModelRef {
         ModelRef { endpoint: self.name.clone(), model: model.to_owned() }
     }
 }

@@ -15,6 +15,7 @@ mod anthropic;
 mod call;
 mod collection;
 mod identity;
+mod keeping;
 mod openai;
 mod sending;
 mod shapes;
@@ -27,6 +28,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use regatta_proto::{EndpointKind, EndpointName, EndpointSpec, ErrorClass, Try};
+use reqwest::header::HeaderMap;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -34,9 +36,11 @@ pub use call::{BatchCall, Collected};
 use sending::{Payload, Sending, Trouble};
 use shapes::{Batch, Envelope, Page, Stage};
 
+use crate::cache::AnswerCache;
 use crate::errors::Failure;
 use crate::http::HttpClient;
 use crate::metrics::EndpointMetrics;
+use crate::wire::anthropic::VERSION;
 use crate::{OpenContext, OpenError};
 
 /// A batch is handed in at most this long after its intent was written, or not under that intent.
@@ -67,6 +71,7 @@ pub struct BatchClient {
     sending: Sending,
     identify_sessions: bool,
     metrics: EndpointMetrics,
+    cache: AnswerCache,
 }
 
 /// The lines of a batch, written and ready to be sent.
@@ -135,11 +140,22 @@ impl BatchClient {
     /// # Errors
     /// When the key's variable is not set or the address is none; names the endpoint.
     pub fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
+        let http = HttpClient::open(name, spec, context)?;
+        let (api, prefix, headers) = match spec.kind {
+            // As for live calls, the address may end in the version or not.
+            EndpointKind::Anthropic => {
+                let prefix = if http.base().ends_with("/v1") { "" } else { "/v1" };
+                (Api::Anthropic, prefix, HeaderMap::from_iter([VERSION]))
+            }
+            _ => (Api::OpenAi, "", HeaderMap::new()),
+        };
         Ok(Self {
             name: name.clone(),
-            api: if spec.kind == EndpointKind::Anthropic { Api::Anthropic } else { Api::OpenAi },
+            api,
             sending: Sending {
-                http: HttpClient::open(name, spec, context)?,
+                http,
+                prefix,
+                headers,
                 timeouts: spec.timeouts,
                 retries: spec.retries,
                 seed: context.seed,
@@ -148,6 +164,7 @@ impl BatchClient {
             // A simulated endpoint answers by session, so it is always told.
             identify_sessions: spec.identify_sessions || spec.kind == EndpointKind::Simulated,
             metrics: EndpointMetrics::new(Arc::clone(&context.metrics), name),
+            cache: AnswerCache::new(Arc::clone(&context.answers), spec),
         })
     }
 
@@ -280,7 +297,7 @@ impl BatchClient {
         let paths = self.results(&batch).map_err(tried)?;
         let Some(path) = paths.first() else { return Ok(false) };
         let mut is_ours = false;
-        let mut on_line = |_: &reqwest::header::HeaderMap, line: &[u8]| {
+        let mut on_line = |_: &HeaderMap, line: &[u8]| {
             let custom_id = self.read_result(line).map(|result| result.custom_id);
             is_ours = custom_id.is_ok_and(|custom_id| position(id, &custom_id).is_some());
             false

@@ -30,6 +30,10 @@ pub(super) const TRANSFER: Duration = Duration::from_secs(15 * 60);
 pub(super) struct Sending {
     /// The endpoint, as live calls use it.
     pub(super) http: HttpClient,
+    /// What lies between its address and the paths of the batch API.
+    pub(super) prefix: &'static str,
+    /// Headers of every request, besides those of live calls.
+    pub(super) headers: HeaderMap,
     pub(super) timeouts: Timeouts,
     pub(super) retries: Retries,
     /// Of the jitter between tries.
@@ -175,11 +179,12 @@ impl Sending {
     }
 
     fn request(&self, method: Method, path: &str, payload: Option<&Payload>) -> Result<Request, Failure> {
-        let address = format!("{}{path}", self.http.base());
+        let address = format!("{}{}{path}", self.http.base(), self.prefix);
         let url = Url::parse(&address)
             .map_err(|error| self.failure(ErrorClass::BadRequest, &format!("{address} is no address: {error}")))?;
         let mut request = Request::new(method, url);
         request.headers_mut().clone_from(self.http.transport().headers());
+        request.headers_mut().extend(self.headers.clone());
         request.headers_mut().extend(self.http.headers().clone());
         if let Some(payload) = payload {
             if let Ok(value) = HeaderValue::try_from(&payload.content_type) {

@@ -3,7 +3,7 @@
 use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{BatchCall, SessionTag};
-use regatta_proto::{BatchJob, Cell, ChatRequest, ModelSpec, Role, SessionJob, SessionSeed};
+use regatta_proto::{BatchJob, CacheMode, Cell, ChatRequest, ModelSpec, Role, SessionJob, SessionSeed};
 
 use crate::session::override_sampling;
 
@@ -30,6 +30,7 @@ pub(super) struct Asked<'a> {
     role: Role,
     model: Option<&'a ModelSpec>,
     attempt: u32,
+    cache: CacheMode,
 }
 
 impl Asked<'_> {
@@ -39,6 +40,7 @@ impl Asked<'_> {
             role: self.role,
             attempt: self.attempt,
             request: &self.request,
+            cache: self.cache,
             price: self.model.and_then(|model| model.price.as_ref()),
             session: SessionTag {
                 benchmark: &self.cell.benchmark,
@@ -62,7 +64,8 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
         override_sampling(&mut request, model);
     }
     let seed = sweep.seed(cell, item);
-    Next::Ask(Box::new(Asked { cell, suite: suite.as_ref(), request, item, seed, role, model, attempt: job.attempt }))
+    let (suite, attempt, cache) = (suite.as_ref(), job.attempt, sweep.lock.cache);
+    Next::Ask(Box::new(Asked { cell, suite, request, item, seed, role, model, attempt, cache }))
 }
 
 /// What the sessions of a batch ask, in their order. `None` when one of them asks nothing: then it is no batch that was gathered for

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use regatta_benchmarks::{Step as Asking, Suite};
 use regatta_llm::{Collected, rule};
 use regatta_proto::{
-    Attempt, AttemptId, BatchJob, Call, CostSum, Event, FailedCall, Outcome, OpenAttempt, Progress, Report, SessionJob,
+    Attempt, AttemptId, BatchJob, Call, CostSum, Event, FailedCall, OpenAttempt, Outcome, Progress, Report, SessionJob,
     SessionOutcome, Setting, Transcript, Try, Usage,
 };
 
@@ -59,10 +59,11 @@ impl<'a> Results<'a> {
         asked: &[Asked<'_>],
         tries_max: u32,
     ) -> Step {
-        let ends = self.job.sessions.iter().zip(calls).zip(asked).enumerate().map(|(position, ((session, call), asked))| {
-            let end = go_on(asked.suite, &asked.cell.setting, session, call, tries_max);
-            (position, session, end)
-        });
+        let ends =
+            self.job.sessions.iter().zip(calls).zip(asked).enumerate().map(|(position, ((session, call), asked))| {
+                let end = go_on(asked.suite, &asked.cell.setting, session, call, tries_max);
+                (position, session, end)
+            });
         self.reported(ended_at, ends.collect())
     }
 
@@ -87,7 +88,13 @@ impl<'a> Results<'a> {
                 Err(transcript) => {
                     sessions.with_label_values(&["handed_over"]).inc();
                     let (usage, cost) = transcript.spent_by(session.attempt);
-                    reports.push(Report::HandedOver { key: key.clone(), attempt, usage, cost });
+                    reports.push(Report::HandedOver {
+                        key: key.clone(),
+                        attempt,
+                        usage,
+                        cost,
+                        maybe_spent: transcript.at_most_by(session.attempt),
+                    });
                     jobs.push(SessionJob { key, lock, attempt: session.attempt.saturating_add(1), transcript });
                 }
             }
@@ -162,7 +169,9 @@ pub(super) fn opened(lane: &BatchLane, job: &BatchJob, asked: &[Asked<'_>]) -> V
         })
         .collect();
     let worker = lane.shared.attempts.worker();
-    open.chunks(OPEN_A_REPORT).map(|open| Report::Progress(Progress { worker: worker.clone(), open: open.to_vec() })).collect()
+    open.chunks(OPEN_A_REPORT)
+        .map(|open| Report::Progress(Progress { worker: worker.clone(), open: open.to_vec() }))
+        .collect()
 }
 
 /// The id of the attempt that a line is: that of the line itself.

@@ -27,7 +27,7 @@ const CLOCKS_APART: Duration = Duration::from_secs(5 * 60);
 const LOOKS: u32 = 3;
 
 /// What becomes of a batch's message.
-enum Step {
+pub(super) enum Step {
     /// This one takes its place; the sessions that have begun with it are reported as open.
     Next(Box<BatchJob>, Vec<Report>),
     /// These two take its place.
@@ -107,7 +107,9 @@ impl BatchLane {
             Some(client.cancel(&provider_id).await)
         };
         match self.shared.interrupt.run_until_cancelled(cancelling).await {
-            Some(Some(Err(trouble))) => tracing::warn!(batch = named(&job), detail = trouble.detail, "failed to cancel a batch"),
+            Some(Some(Err(trouble))) => {
+                tracing::warn!(batch = named(&job), detail = trouble.detail, "failed to cancel a batch")
+            }
             Some(_) => {}
             None => {
                 receipt.hand_back().await;
@@ -217,7 +219,11 @@ impl Followed<'_> {
             }
             Err(SubmitError::Unclear(trouble)) => trouble,
         };
-        tracing::warn!(batch = named(self.job), detail = trouble.detail, "nobody knows whether a batch was taken, looking for it");
+        tracing::warn!(
+            batch = named(self.job),
+            detail = trouble.detail,
+            "nobody knows whether a batch was taken, looking for it"
+        );
         for _ in 0..LOOKS {
             if self.pause(self.poll_pause()).await.is_none() {
                 return self.left_in_doubt();
@@ -242,7 +248,9 @@ impl Followed<'_> {
                 Some(Ok(Found::Nothing)) => return Searched::Nowhere,
                 Some(Ok(Found::Perhaps(candidates))) => break candidates,
                 Some(Err(trouble)) if !rule(trouble.class).retried => return Searched::Failed(trouble),
-                Some(Err(trouble)) => tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look for a batch"),
+                Some(Err(trouble)) => {
+                    tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look for a batch")
+                }
             }
             if self.pause(self.poll_pause()).await.is_none() {
                 return Searched::Left;
@@ -258,7 +266,9 @@ impl Followed<'_> {
                     Some(Ok(Some(false))) => drop(candidates.remove(&id)),
                     Some(Ok(None)) => {}
                     Some(Err(trouble)) if !rule(trouble.class).retried => return Searched::Failed(trouble),
-                    Some(Err(trouble)) => tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look at a batch"),
+                    Some(Err(trouble)) => {
+                        tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look at a batch")
+                    }
                 }
             }
             if candidates.is_empty() {
@@ -320,7 +330,9 @@ impl Followed<'_> {
                     tracing::error!(batch = named(job), detail = trouble.detail, "a batch cannot be followed any more");
                     return self.all_failed(&self.perhaps_billed(trouble));
                 }
-                Some(Err(trouble)) => tracing::warn!(batch = named(job), detail = trouble.detail, "failed to look at a batch"),
+                Some(Err(trouble)) => {
+                    tracing::warn!(batch = named(job), detail = trouble.detail, "failed to look at a batch")
+                }
             }
             if lane.shared.clock.now().duration_since(job.intended_at) > FOLLOWED_FOR {
                 self.count("lost");
@@ -378,7 +390,12 @@ impl Followed<'_> {
         let (first, second) = job.sessions.split_at(job.sessions.len() / 2);
         let half = |sessions: &[SessionJob]| {
             let id = gathering::new_id(&self.lane.shared)?;
-            Ok::<_, regatta_proto::IdError>(BatchJob { id, intended_at: now, sessions: sessions.to_vec(), ..job.clone() })
+            Ok::<_, regatta_proto::IdError>(BatchJob {
+                id,
+                intended_at: now,
+                sessions: sessions.to_vec(),
+                ..job.clone()
+            })
         };
         match half(first).and_then(|first| Ok(vec![first, half(second)?])) {
             Ok(halves) => Step::Split(halves),

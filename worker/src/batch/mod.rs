@@ -30,7 +30,10 @@ use std::time::Duration;
 
 use regatta_backends::Queue;
 use regatta_llm::{BatchClient, Endpoint};
-use regatta_proto::{BatchJob, BatchSettings, CacheMode, Cause, EndpointRoute, EndpointSpec, Lane, Outcome, Report, SessionJob, SessionOutcome};
+use regatta_proto::{
+    BatchJob, BatchSettings, CacheMode, Cause, EndpointRoute, EndpointSpec, Lane, Outcome, Report, SessionJob,
+    SessionOutcome,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -106,11 +109,17 @@ impl BatchLane {
     }
 
     /// Takes a session in, to become part of a batch. Gives it back when it must not: its calls are only replayed.
-    pub(crate) async fn take(&self, mut job: SessionJob, redeliveries: u32, receipt: Held) -> Option<(SessionJob, Held)> {
-        let number = job.attempt.saturating_add(redeliveries);
+    pub(crate) async fn take(
+        &self,
+        mut job: SessionJob,
+        redeliveries: u32,
+        receipt: Held,
+    ) -> Option<(SessionJob, Held)> {
+        let first = job.attempt;
+        job.attempt = first.saturating_add(redeliveries);
         if redeliveries >= REDELIVERIES_MAX {
             tracing::error!(session = %job.key, redeliveries, "the session was delivered too often and is given up");
-            self.conclude(job, number, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt).await;
+            self.conclude(job, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt).await;
             return None;
         }
         let sweep = match self.shared.sweep(&job.lock).await {
@@ -120,27 +129,36 @@ impl BatchLane {
                 return None;
             }
             Err(Unreadable::Damaged) => {
-                self.conclude(job, number, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;
+                self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;
                 return None;
             }
         };
         if sweep.lock.cache == CacheMode::Replay {
-            return Some((job, receipt));
+            return Some((SessionJob { attempt: first, ..job }, receipt));
         }
-        let asked = match asking::next(&sweep, &job) {
-            Next::Ask(asked) => asked,
-            Next::Done => {
-                self.conclude(job, number, Outcome::Measured, receipt).await;
-                return None;
-            }
-            Next::Misfit => {
-                tracing::error!(session = %job.key, "the job names a cell or an item that the sweep does not have");
-                self.conclude(job, number, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;
-                return None;
+        let (model, bytes) = loop {
+            let asked = match asking::next(&sweep, &job) {
+                Next::Ask(asked) => asked,
+                Next::Done => {
+                    self.conclude(job, Outcome::Measured, receipt).await;
+                    return None;
+                }
+                Next::Misfit => {
+                    tracing::error!(session = %job.key, "the job names a cell or an item that the sweep does not have");
+                    self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;
+                    return None;
+                }
+            };
+            let kept = match self.client() {
+                Some(client) => client.kept(&asked.call()).await,
+                None => None,
+            };
+            let (model, bytes) = (asked.cell.model.clone(), asked.request.prompt_bytes());
+            match kept {
+                Some(call) => job.transcript.events.push(Event::Call(Box::new(call))),
+                None => break (model, bytes),
             }
         };
-        let (model, bytes) = (asked.cell.model.clone(), asked.request.prompt_bytes());
-        job.attempt = number;
         // The gatherer ends after the last sender only, so this fails only if it panicked; dropped receipts hand the job back.
         if self.gathered.send(Gathered { model, bytes, job, receipt }).await.is_err() {
             tracing::error!("nobody gathers sessions any more; the job will be delivered again");
@@ -149,8 +167,8 @@ impl BatchLane {
     }
 
     /// Reports a session that is over without a call.
-    async fn conclude(&self, job: SessionJob, number: u32, outcome: Outcome, receipt: Held) {
-        let SessionJob { key, lock, transcript, .. } = job;
+    async fn conclude(&self, job: SessionJob, outcome: Outcome, receipt: Held) {
+        let SessionJob { key, lock, transcript, attempt: number } = job;
         let shared = &self.shared;
         let attempt = match shared.attempts.open(&key, number, shared.clock.now()) {
             Ok(open) => open.close(shared.clock.now()),

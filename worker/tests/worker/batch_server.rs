@@ -69,6 +69,8 @@ struct Inner {
     script: Script,
     /// Status that the next creation is answered with, though it is done.
     creation_answers: Option<u16>,
+    /// Status with which the next creation is refused.
+    creation_refused: Option<u16>,
 }
 
 pub(crate) struct BatchServer {
@@ -93,6 +95,7 @@ impl BatchServer {
             ending: Ending::Completed,
             script: Box::new(|_, _| Line::Says("Node:\n1: a\nEdges: (START,1) (1,END)")),
             creation_answers: None,
+            creation_refused: None,
         };
         let shared = Arc::new(Shared {
             inner: Mutex::new(inner),
@@ -139,6 +142,11 @@ impl BatchServer {
         self.shared.inner.lock().unwrap().creation_answers = Some(status);
     }
 
+    /// The next batch is not taken.
+    pub(crate) fn refuse_the_next_creation(&self, status: u16) {
+        self.shared.inner.lock().unwrap().creation_refused = Some(status);
+    }
+
     /// Takes a batch in that is somebody else's.
     pub(crate) fn take_from_a_stranger(&self, lines: usize) {
         let mut inner = self.shared.inner.lock().unwrap();
@@ -181,8 +189,8 @@ impl Inner {
         handed
     }
 
-    fn find(&self, id: &str) -> Handed {
-        self.batches.iter().find(|batch| batch.id == id).cloned().unwrap()
+    fn find(&self, id: &str) -> Option<Handed> {
+        self.batches.iter().find(|batch| batch.id == id).cloned()
     }
 
     fn ending_of(&self, handed: &Handed) -> Ending {
@@ -233,6 +241,9 @@ async fn create(State(shared): Ours, body: Bytes) -> Response {
     assert_eq!((&body["endpoint"], &body["completion_window"]), (&json!("/v1/chat/completions"), &json!("24h")));
     let (batch, lie) = {
         let mut inner = shared.inner.lock().unwrap();
+        if let Some(status) = inner.creation_refused.take() {
+            return refusal(status, "No such batches.");
+        }
         let lines = inner.files[body["input_file_id"].as_str().unwrap()].clone();
         let lines = lines.lines().map(|line| {
             let line: Value = serde_json::from_str(line).unwrap();
@@ -253,6 +264,10 @@ fn answer_creation(batch: Value, lie: Option<u16>) -> Response {
         Some(status) => (StatusCode::from_u16(status).unwrap(), "the gateway has gone").into_response(),
         None => axum::Json(batch).into_response(),
     }
+}
+
+fn refusal(status: u16, message: &str) -> Response {
+    (StatusCode::from_u16(status).unwrap(), axum::Json(failure(status, message))).into_response()
 }
 
 fn describe(inner: &Inner, handed: &Handed) -> Value {
@@ -291,7 +306,8 @@ async fn list(State(shared): Ours) -> Response {
 async fn look(State(shared): Ours, Path(id): Path<String>) -> Response {
     let batch = {
         let inner = shared.inner.lock().unwrap();
-        describe(&inner, &inner.find(&id))
+        let Some(handed) = inner.find(&id) else { return refusal(404, "There is no such batch.") };
+        describe(&inner, &handed)
     };
     shared.pass(Place::Look).await;
     axum::Json(batch).into_response()
@@ -308,7 +324,7 @@ async fn content(State(shared): Ours, Path(id): Path<String>) -> Response {
     let (kind, batch) = id.split_once('-').unwrap();
     let inner = shared.inner.lock().unwrap();
     // Results come in any order.
-    let lines = inner.find(batch).lines.into_iter().rev().filter_map(|(custom_id, body)| {
+    let lines = inner.find(batch).unwrap().lines.into_iter().rev().filter_map(|(custom_id, body)| {
         let (response, error) = match (inner.script)(&custom_id, &body) {
             Line::Says(text) => (openai_answer(&body, text), json!(null)),
             Line::Fails(status, message) => {
@@ -339,9 +355,11 @@ fn openai_answer(body: &Value, text: &str) -> Value {
 
 async fn create_messages(State(shared): Ours, body: Bytes) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap();
-    let lines = body["requests"].as_array().unwrap().iter().map(|request| {
-        (request["custom_id"].as_str().unwrap().to_owned(), request["params"].clone())
-    });
+    let lines = body["requests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|request| (request["custom_id"].as_str().unwrap().to_owned(), request["params"].clone()));
     let (batch, lie) = {
         let mut inner = shared.inner.lock().unwrap();
         let handed = inner.take(None, lines.collect());
@@ -366,7 +384,8 @@ async fn list_messages(State(shared): Ours, Query(query): Query<BTreeMap<String,
     let inner = shared.inner.lock().unwrap();
     let all: Vec<Value> = inner.batches.iter().rev().map(|handed| describe_messages(&inner, handed)).collect();
     // One a page, so that pages are turned.
-    let start = query.get("after_id").map_or(0, |after| all.iter().position(|batch| batch["id"] == **after).unwrap() + 1);
+    let start =
+        query.get("after_id").map_or(0, |after| all.iter().position(|batch| batch["id"] == **after).unwrap() + 1);
     let data: Vec<Value> = all.iter().skip(start).take(1).cloned().collect();
     let last = data.last().map(|batch| batch["id"].clone());
     axum::Json(json!({"data": data, "has_more": start + 1 < all.len(), "last_id": last})).into_response()
@@ -375,7 +394,7 @@ async fn list_messages(State(shared): Ours, Query(query): Query<BTreeMap<String,
 async fn look_messages(State(shared): Ours, Path(id): Path<String>) -> Response {
     let batch = {
         let inner = shared.inner.lock().unwrap();
-        describe_messages(&inner, &inner.find(&id))
+        describe_messages(&inner, &inner.find(&id).unwrap())
     };
     shared.pass(Place::Look).await;
     axum::Json(batch).into_response()
@@ -384,7 +403,7 @@ async fn look_messages(State(shared): Ours, Path(id): Path<String>) -> Response 
 async fn results(State(shared): Ours, Path(id): Path<String>) -> Response {
     shared.pass(Place::Results).await;
     let inner = shared.inner.lock().unwrap();
-    let lines = inner.find(&id).lines.into_iter().rev().filter_map(|(custom_id, body)| {
+    let lines = inner.find(&id).unwrap().lines.into_iter().rev().filter_map(|(custom_id, body)| {
         let result = match (inner.script)(&custom_id, &body) {
             Line::Says(text) => json!({"type": "succeeded", "message": {
                 "id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "stop_reason": "end_turn",

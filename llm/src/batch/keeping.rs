@@ -1,0 +1,55 @@
+//! Answers of batches in the cache, under the keys of live calls: what was answered once is not asked again, whichever the lane.
+
+use futures::StreamExt;
+use futures::stream;
+use regatta_proto::{CacheMode, Call, FailedCall, Lane, Money};
+
+use super::{BatchCall, BatchClient};
+use crate::cache::{Found, KeptAnswer};
+
+/// Answers that are stored at once.
+const STORED_AT_ONCE: usize = 16;
+
+impl BatchClient {
+    /// The answer to `call` that is kept, if the call may use it. It is charged to nobody. In the mode that only replays, a call that is
+    /// not kept must not become part of a batch.
+    pub async fn kept(&self, call: &BatchCall<'_>) -> Option<Call> {
+        if call.cache == CacheMode::Off {
+            return None;
+        }
+        let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session));
+        let Found::Kept(kept) = self.cache.find_answer(call.cache, &key).await else { return None };
+        Some(Call {
+            role: call.role,
+            attempt: call.attempt,
+            model: self.model(call.model),
+            request: call.request.clone(),
+            reply: kept.reply,
+            tries: Vec::new(),
+            usage: kept.usage,
+            raw_usage: kept.raw_usage,
+            cost: Some(Money::ZERO),
+            reported_cost: None,
+            served: kept.served,
+            latency_us: kept.latency_us,
+            first_token_us: kept.first_token_us,
+            at: kept.at,
+            lane: Lane::Batch,
+            from_cache: true,
+        })
+    }
+
+    /// Keeps the answers of a batch, for calls that want it.
+    pub(super) async fn keep(&self, calls: &[BatchCall<'_>], results: &[Result<Call, FailedCall>]) {
+        let wanted = calls.iter().zip(results).filter(|(call, _)| call.cache == CacheMode::ReadWrite);
+        let answered: Vec<_> = wanted.filter_map(|(call, result)| Some((call, result.as_ref().ok()?))).collect();
+        // Collected first: a stream that still held the closure could not move between threads.
+        let storing: Vec<_> = answered.into_iter().map(|(call, answered)| self.keep_one(call, answered)).collect();
+        stream::iter(storing).buffer_unordered(STORED_AT_ONCE).for_each(|()| async {}).await;
+    }
+
+    async fn keep_one(&self, call: &BatchCall<'_>, answered: &Call) {
+        let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session));
+        self.cache.keep(call.cache, &key, &KeptAnswer::of(answered)).await;
+    }
+}
