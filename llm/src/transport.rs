@@ -92,6 +92,16 @@ impl Transport {
         Ok(Self { client, headers, timeouts, secret })
     }
 
+    /// The pool, for requests other than calls.
+    pub(crate) const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Headers of every request, the key included.
+    pub(crate) const fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     /// Sends `body` and reads the answer to its end.
     ///
     /// # Errors
@@ -139,7 +149,7 @@ impl Transport {
     }
 
     /// The error with its causes and without its address.
-    fn explain(&self, error: &reqwest::Error) -> String {
+    pub(crate) fn explain(&self, error: &reqwest::Error) -> String {
         let mut text = String::new();
         for source in sources(error).skip(1) {
             let _ = write!(text, "{}{source}", if text.is_empty() { "" } else { ": " });
