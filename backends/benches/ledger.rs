@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use regatta_backends::Ledger;
 use regatta_backends::ledger::{
-    NewCell, NewSweep, PostgresConfig, RecordState, SessionRecord, Settlement, SettlementResult, TranscriptRef,
+    CallSums, NewCell, NewSweep, PostgresConfig, RecordState, SessionRecord, Settlement, SettlementResult,
+    TranscriptRef,
 };
 use regatta_proto::{
     Attempt, AttemptId, Cell, CellIndex, CostSum, Digest, ItemId, ItemIndex, Money, Outcome, SessionKey, SweepId,
@@ -112,10 +113,23 @@ fn record(sweep: &SweepId, cell: CellIndex, item: ItemIndex, state: RecordState)
         retries: 0,
         latency_us: 1_500_000,
         served: vec!["model-2026-08".to_owned()],
-        call_sums: BTreeMap::new(),
+        call_sums: BTreeMap::from([(1, calls(item))]),
         transcript: TranscriptRef { segment: "transcripts/000123-3f9a2c.zst".to_owned(), line: item.0 },
         state,
     }
+}
+
+/// One streamed call; latencies spread over some hundred bins.
+fn calls(item: ItemIndex) -> CallSums {
+    let one = |bin: u32| json!({"bins": {bin.to_string(): 1}, "millionths": 1_500_000});
+    serde_json::from_value(json!({
+        "calls": 1,
+        "latency": one(item.0 % 100),
+        "first_token": one(item.0 % 70),
+        "tokens_per_second": one(item.0 % 50),
+        "served": {"model-2026-08": 1},
+    }))
+    .unwrap()
 }
 
 fn scores() -> RecordState {

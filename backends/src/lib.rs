@@ -6,8 +6,8 @@ pub mod queue;
 
 pub use blobs::{BlobError, Blobs, S3Config};
 pub use ledger::{
-    AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, Created, Ledger, LedgerError, MetricRow,
-    NewCell, NewShard, NewSweep, PostgresConfig, RecordState, Recorded, Reopened, ReportedCost, SessionRecord,
-    SessionRow, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow, TranscriptRef,
+    AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created, Ledger, LedgerError,
+    MetricRow, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, Recorded, Reopened, ReportedCost,
+    SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow, TranscriptRef,
 };
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, RabbitMqConfig, Receipt};

@@ -30,9 +30,9 @@ const LABEL_MAX: usize = 160;
 pub struct CallSums {
     /// Answered calls, those answered from the cache included.
     pub calls: u64,
-    /// Of these, calls answered from the cache. Nothing was sent for them, so they are in none of the sums of time and money.
+    /// Of `calls`, those answered from the cache. Nothing was sent for them, so they are in none of the sums of time and money.
     pub from_cache: u64,
-    /// Of these, calls sent by the provider's batch API.
+    /// Of `calls`, those sent by the provider's batch API.
     pub batched: u64,
     /// Seconds from sending the request to the last byte.
     pub latency: Sketch,

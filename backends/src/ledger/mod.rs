@@ -8,7 +8,7 @@ mod calls;
 mod columns;
 mod counters;
 mod error;
-mod postgres;
+pub(crate) mod postgres;
 mod rows;
 mod sketch;
 mod sqlite;
@@ -27,8 +27,9 @@ pub use self::calls::{CallSums, ReportedCost};
 pub use self::error::{LedgerError, StoreError};
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
-    AttemptRow, AwaitingSession, CellProgress, Created, MetricRow, NewCell, NewShard, NewSweep, RecordState, Recorded,
-    Reopened, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, SweepRow, TranscriptRef,
+    AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, MetricRow, NewCell, NewShard, NewSweep,
+    RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, SweepRow,
+    TranscriptRef,
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::SqliteLedger;
@@ -336,6 +337,14 @@ impl Ledger {
     /// When the store fails.
     pub async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
         each!(self, ledger => ledger.attempts(sweep))
+    }
+
+    /// What the sessions of each cell have cost, for forecasts; cells without such sessions are left out. Reads every attempt.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn cost_moments(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, LedgerError> {
+        each!(self, ledger => ledger.cost_moments(sweep))
     }
 
     /// What the calls of a sweep's sessions were like, by cell; cells without calls are left out. `calls` says which calls count.

@@ -132,6 +132,18 @@ pub struct CellProgress {
     pub maybe_spent: Money,
 }
 
+/// Costs of a cell's sessions: of those that were not stopped by trouble and whose every call has a known price, with all attempts that
+/// led to the result.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CostMoments {
+    /// How many there are.
+    pub sessions: u64,
+    /// Sum of their costs, in nano-dollars.
+    pub sum: f64,
+    /// Sum of the squares of their costs.
+    pub squares: f64,
+}
+
 /// A session that ended, scored as far as that is possible without verdicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRecord {

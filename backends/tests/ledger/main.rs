@@ -70,6 +70,7 @@ conformance![
     recording::what_may_have_been_spent_is_counted_beside_what_was,
     recording::each_call_is_counted_once,
     recording::calls_that_several_scorers_add_at_once_all_count,
+    recording::what_sessions_cost_is_told_of_those_whose_price_is_known,
     recording::recorded_items_and_highest_attempts_are_found,
     judging::the_first_verdict_stays,
     judging::verdicts_of_different_judges_are_apart,
@@ -111,6 +112,7 @@ fn calls_may_be_spawned() {
         sendable(ledger.save_metrics(sweep, vec![]));
         sendable(ledger.reopen_unmeasured(sweep));
         sendable(ledger.call_sums(sweep));
+        sendable(ledger.cost_moments(sweep));
         sendable(ledger.continuations(sweep, cell, &[]));
         sendable(ledger.set_budget(sweep, regatta_proto::Money(1)));
     }

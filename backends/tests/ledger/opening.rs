@@ -94,6 +94,7 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
         ledger.metrics(&sweep).await.err(),
         ledger.judge_costs(&sweep).await.err(),
         ledger.call_sums(&sweep).await.err(),
+        ledger.cost_moments(&sweep).await.err(),
         ledger.continuations(&sweep, CellIndex(0), &[ItemIndex(0)]).await.err(),
         ledger.set_budget(&sweep, Money(1)).await.err(),
         ledger.release_questions(&sweep, &judge(), &[]).await.err(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_backends::LedgerError;
 use regatta_backends::ledger::{
-    AttemptRow, AttemptState, CallSums, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
+    AttemptRow, AttemptState, CallSums, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
 };
 use regatta_proto::{Cause, CellIndex, CostSum, ItemId, ItemIndex, Money, OpenAttempt, Outcome, Usage};
 use serde_json::{Value, json};
@@ -401,6 +401,27 @@ pub(crate) async fn calls_that_several_scorers_add_at_once_all_count(world: Worl
         two.unwrap();
     }
     assert_eq!([world.calls(&sweep, 0).await.calls, world.calls(&sweep, 1).await.calls], [80, 80]);
+}
+
+pub(crate) async fn what_sessions_cost_is_told_of_those_whose_price_is_known(world: World) {
+    let sweep = world.sweep("s", 3, 6).await;
+    let ledger = &world.ledger;
+    let costing = |record: SessionRecord, nanos| SessionRecord { cost: cost(nanos), ..record };
+    let place = |item| key(&sweep, 1, item);
+    let failed = Outcome::ModelFailure { cause: Cause::ContextLength };
+    world.hand_over(&place(0), "h-1", 4).await;
+    let records = vec![
+        costing(record(place(0), "a-2"), 6),
+        costing(record(place(0), "late-3"), 100),
+        costing(waiting(place(1), "a-1", &["q"]), 20),
+        costing(record(place(2), "a-1"), 7), // of an odd cost, the price of one call is unknown
+        costing(not_measured(place(3), "a-1", Cause::Timeout), 1000),
+        costing(SessionRecord { outcome: failed, ..record(place(4), "a-1") }, 2),
+    ];
+    ledger.record(records).await.unwrap();
+    ledger.record_progress(vec![open(place(5), "a-1", 50)]).await.unwrap();
+    let expected = CostMoments { sessions: 3, sum: 10.0 + 20.0 + 2.0, squares: 100.0 + 400.0 + 4.0 };
+    assert_eq!(ledger.cost_moments(&sweep).await.unwrap(), [(CellIndex(1), expected)]);
 }
 
 pub(crate) async fn recorded_items_and_highest_attempts_are_found(world: World) {

@@ -7,7 +7,7 @@ mod judging;
 mod metrics;
 mod migrate;
 mod planning;
-mod pool;
+pub(crate) mod pool;
 mod resume;
 mod sessions;
 mod settling;
@@ -23,8 +23,8 @@ use regatta_proto::{
 pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellProgress, Created, LedgerError, MetricRow, NewSweep, Recorded, Reopened,
-    SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
+    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, LedgerError, MetricRow, NewSweep,
+    Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, a few statements a call however many rows it has. See
@@ -208,6 +208,10 @@ impl PostgresLedger {
 
     pub(super) async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
         read!(self.0, "read attempts", client => attempts::all(client, sweep))
+    }
+
+    pub(super) async fn cost_moments(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, LedgerError> {
+        read!(self.0, "read what sessions cost", client => sessions::cost_moments(client, sweep))
     }
 
     pub(super) async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {

@@ -16,7 +16,7 @@ use super::{all_changed, column};
 use crate::ledger::calls::NewCalls;
 use crate::ledger::columns::{Place, json, large, outcome, parsed, small, stored_digests, stored_json};
 use crate::ledger::counters::{AttemptWrite, classify};
-use crate::ledger::{AttemptState, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef};
+use crate::ledger::{AttemptState, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef};
 
 pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<Vec<Recorded>, Fault> {
     let locked = cells::lock(tx, records.iter().map(|record| &record.key)).await?;
@@ -229,6 +229,27 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
         .await?;
     let rows = client.query(&select, &[&number, &i64::from(cell.0)]).await?;
     rows.iter().map(session).collect()
+}
+
+pub(super) async fn cost_moments(client: &Object, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT cell, count(*), sum(cost), sum(cost * cost)
+             FROM (SELECT s.cell AS cell, sum(a.known)::float8 AS cost
+                   FROM sessions s JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item
+                   WHERE s.sweep = $1 AND s.outcome <> 'not_measured' AND a.state IN ('recorded', 'handed_over')
+                   GROUP BY s.cell, s.item HAVING sum(a.unknown_calls) = 0) AS costs
+             GROUP BY cell ORDER BY cell",
+        )
+        .await?;
+    let mut cells = Vec::new();
+    for row in client.query(&select, &[&number]).await? {
+        let sessions = large(row.try_get(1)?, "sessions")?;
+        let moments = CostMoments { sessions, sum: row.try_get(2)?, squares: row.try_get(3)? };
+        cells.push((CellIndex(small(row.try_get(0)?, "cell")?), moments));
+    }
+    Ok(cells)
 }
 
 fn session(row: &Row) -> Result<SessionRow, Fault> {

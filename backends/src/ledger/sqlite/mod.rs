@@ -22,8 +22,8 @@ use regatta_proto::{
 
 use self::thread::Thread;
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellProgress, Created, LedgerError, MetricRow, NewSweep, Recorded, Reopened,
-    SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
+    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, LedgerError, MetricRow, NewSweep,
+    Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
 };
 
 /// The ledger in an SQLite file: one thread owns it, every call is one transaction there. See [`Ledger`](super::Ledger) for
@@ -211,6 +211,11 @@ impl SqliteLedger {
     pub(super) async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
         let sweep = sweep.clone();
         self.0.read("read attempts", move |tx| attempts::all(tx, &sweep)).await
+    }
+
+    pub(super) async fn cost_moments(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read what sessions cost", move |tx| sessions::cost_moments(tx, &sweep)).await
     }
 
     pub(super) async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {

@@ -11,7 +11,7 @@ use super::thread::Fault;
 use crate::ledger::calls::NewCalls;
 use crate::ledger::columns::{Place, json, large, outcome, parsed, small, stored_digests, stored_json};
 use crate::ledger::counters::{AttemptWrite, classify};
-use crate::ledger::{AttemptState, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef};
+use crate::ledger::{AttemptState, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef};
 
 pub(super) fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<Vec<Recorded>, Fault> {
     let mut deltas = Deltas::default();
@@ -148,6 +148,26 @@ pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) ->
         sessions.push(session(row)?);
     }
     Ok(sessions)
+}
+
+pub(super) fn cost_moments(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT cell, count(*), sum(cost), sum(cost * cost)
+         FROM (SELECT s.cell AS cell, CAST(sum(a.known) AS REAL) AS cost
+               FROM sessions s JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item
+               WHERE s.sweep = ?1 AND s.outcome <> 'not_measured' AND a.state IN ('recorded', 'handed_over')
+               GROUP BY s.cell, s.item HAVING sum(a.unknown_calls) = 0)
+         GROUP BY cell ORDER BY cell",
+    )?;
+    let mut rows = select.query([number])?;
+    let mut cells = Vec::new();
+    while let Some(row) = rows.next()? {
+        let sessions = large(row.get(1)?, "sessions")?;
+        let moments = CostMoments { sessions, sum: row.get(2)?, squares: row.get(3)? };
+        cells.push((CellIndex(small(row.get(0)?, "cell")?), moments));
+    }
+    Ok(cells)
 }
 
 fn session(row: &Row<'_>) -> Result<SessionRow, Fault> {
