@@ -1,7 +1,8 @@
-//! The three seams: Queue (memory, RabbitMQ), Ledger (SQLite, Postgres), Blobs (directory, S3).
+//! The four seams: Queue (memory, RabbitMQ), Ledger (SQLite, Postgres), Blobs (directory, S3), Permits (memory, Postgres).
 
 pub mod blobs;
 pub mod ledger;
+pub mod permits;
 pub mod queue;
 
 pub use blobs::{BlobError, Blobs, S3Config};
@@ -10,4 +11,5 @@ pub use ledger::{
     MetricRow, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, Recorded, Reopened, ReportedCost,
     SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow, TranscriptRef,
 };
+pub use permits::{AccountState, Permits, PermitsError, PoolChange};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, RabbitMqConfig, Receipt};

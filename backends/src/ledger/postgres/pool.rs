@@ -45,7 +45,7 @@ impl fmt::Debug for PostgresConfig {
 
 /// Why a call failed.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     Postgres(tokio_postgres::Error),
     Ledger(LedgerError),
 }
@@ -61,7 +61,7 @@ impl From<LedgerError> for Fault {
     }
 }
 impl Fault {
-    pub(super) fn during(self, action: &'static str) -> LedgerError {
+    pub(crate) fn during(self, action: &'static str) -> LedgerError {
         match self {
             Self::Postgres(error) => LedgerError::Store { action, source: StoreError::Postgres { source: error } },
             Self::Ledger(error) => error,
@@ -76,7 +76,7 @@ impl Fault {
 
     /// Whether the server undid everything because of somebody else's transaction, so that the same may succeed at once, and
     /// that has not happened too often.
-    pub(super) fn is_worth_another(&self, action: &'static str, tried: u32) -> bool {
+    pub(crate) fn is_worth_another(&self, action: &'static str, tried: u32) -> bool {
         let Self::Postgres(error) = self else { return false };
         let collided =
             matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED));
@@ -99,10 +99,10 @@ pub(super) fn both<A, B>(one: Result<A, Fault>, other: Result<B, Fault>) -> Resu
 
 /// The process's connections.
 #[derive(Debug, Clone)]
-pub(super) struct Connections(Pool);
+pub(crate) struct Connections(Pool);
 
 impl Connections {
-    pub(super) fn prepare(config: &PostgresConfig) -> Result<(Self, String), LedgerError> {
+    pub(crate) fn prepare(config: &PostgresConfig) -> Result<(Self, String), LedgerError> {
         let (settings, encrypted) = parse(&config.url)?;
         let location = location(&settings);
         let failed = |source| LedgerError::Open { location: location.clone(), source };
@@ -127,7 +127,7 @@ impl Connections {
         Ok((Self(pool), location))
     }
 
-    pub(super) async fn one(&self, action: &'static str) -> Result<Object, LedgerError> {
+    pub(crate) async fn one(&self, action: &'static str) -> Result<Object, LedgerError> {
         let unavailable = |error| LedgerError::Store { action, source: StoreError::Pool { source: Box::new(error) } };
         self.0.get().await.map_err(unavailable)
     }
@@ -143,7 +143,7 @@ macro_rules! read {
         $call.await.map_err(|fault: Fault| fault.during($action))
     }};
 }
-pub(super) use read;
+pub(crate) use read;
 
 /// Runs a call in a transaction, again when it collided with another one. All of it is kept, or nothing.
 macro_rules! write {
@@ -165,7 +165,7 @@ macro_rules! write {
         }
     }};
 }
-pub(super) use write;
+pub(crate) use write;
 
 /// The driver's settings, and whether to encrypt.
 fn parse(url: &str) -> Result<(Config, bool), LedgerError> {

@@ -1,0 +1,142 @@
+//! The money of a sweep, or of one of its models, shared by all workers: a pure state machine. Time is given.
+//!
+//! - **Never over the cap.** Money is reserved before it is spent; what was spent, what may have been spent, and what anybody has reserved
+//!   are together never more than the cap, as far as grants go. Only a call that costs more than its reservation could break that.
+//! - **Totals, not differences.** A worker tells everything it has ever spent here, so a repeated request changes nothing, and one that was
+//!   overtaken by a newer one is recognised by its smaller totals.
+//! - **What died may have been spent.** The reservation of a worker that falls silent is lost: nobody knows what its calls cost. It stays
+//!   counted until that worker comes back and tells.
+
+use std::collections::BTreeMap;
+
+use regatta_proto::{AccountReply, AccountRequest, Money, WorkerId};
+use serde::{Deserialize, Serialize};
+
+use super::steady::Steady;
+
+/// For how long a reservation may be used for new calls without renewal, in milliseconds.
+pub(super) const VALID_MS: u64 = 10_000;
+/// A worker that is silent for this long is dead, in milliseconds: longer than it may begin calls for.
+pub(super) const DEAD_MS: u64 = 30_000;
+/// Beyond so many workers, those that have been silent for longest are only kept as sums.
+const HOLDERS_MAX: usize = 1_000;
+/// Only workers that have been silent for this long, in milliseconds: should one come back after all, what it spent would count twice.
+const FORGET_MS: u64 = 24 * 3_600_000;
+
+/// What is known of an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AccountState {
+    /// Most that may be spent.
+    pub cap: Money,
+    /// What was spent, by what endpoints told.
+    pub spent: Money,
+    /// On top, what may have been billed without being told.
+    pub maybe_spent: Money,
+    /// Reserved by workers that are alive.
+    pub reserved: Money,
+    /// Reserved by workers that died: may have been spent.
+    pub lost: Money,
+    /// Neither spent nor reserved by anybody.
+    pub left: Money,
+}
+
+/// What a worker has told, and holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Holder {
+    seen_ms: u64,
+    spent: Money,
+    maybe_spent: Money,
+    reserved: Money,
+}
+
+/// An account.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Account {
+    clock: Steady,
+    cap: Money,
+    holders: BTreeMap<WorkerId, Holder>,
+    /// Sums over processes of the past and workers that are not remembered one by one.
+    spent_before: Money,
+    maybe_spent_before: Money,
+    lost_before: Money,
+}
+
+impl Account {
+    /// An account of which `spent` is spent already.
+    pub(super) fn new(cap: Money, spent: Money) -> Self {
+        Self { cap, spent_before: spent, ..Self::default() }
+    }
+
+    /// What is reserved stays so, also beyond a smaller cap.
+    pub(super) const fn set_cap(&mut self, cap: Money) {
+        self.cap = cap;
+    }
+
+    /// Hears what a worker has spent, and reserves for it as much of what it wants as there is. `clock_ms` is the store's clock, in
+    /// milliseconds since 1970.
+    pub(super) fn settle(&mut self, clock_ms: u64, request: &AccountRequest) -> AccountReply {
+        let now = self.clock.read(clock_ms);
+        self.forget(now);
+        let before = self.holders.get(&request.holder).copied().unwrap_or_default();
+        let was_overtaken = request.spent < before.spent || request.maybe_spent < before.maybe_spent;
+        let mut holder = Holder { seen_ms: now, ..before };
+        if !was_overtaken {
+            (holder.spent, holder.maybe_spent, holder.reserved) = (request.spent, request.maybe_spent, Money::ZERO);
+            self.holders.insert(request.holder.clone(), holder);
+            let room = self.state(now).left;
+            // What is in flight cannot be taken back, but also not be claimed without having been granted.
+            let kept = request.in_flight.min(before.reserved);
+            holder.reserved = request.wanted.min(room).max(kept);
+        }
+        self.holders.insert(request.holder.clone(), holder);
+        let AccountState { cap, spent, maybe_spent, lost, left, .. } = self.state(now);
+        let may_come = less(cap, spent + maybe_spent + lost);
+        AccountReply { reserved: holder.reserved, left, may_come, valid_ms: VALID_MS }
+    }
+
+    /// How the account stands.
+    pub(super) fn read(&mut self, clock_ms: u64) -> AccountState {
+        let now = self.clock.read(clock_ms);
+        self.state(now)
+    }
+
+    fn state(&self, now: u64) -> AccountState {
+        let mut state = AccountState {
+            cap: self.cap,
+            spent: self.spent_before,
+            maybe_spent: self.maybe_spent_before,
+            lost: self.lost_before,
+            ..AccountState::default()
+        };
+        for holder in self.holders.values() {
+            state.spent += holder.spent;
+            state.maybe_spent += holder.maybe_spent;
+            if holder.seen_ms + DEAD_MS <= now {
+                state.lost += holder.reserved;
+            } else {
+                state.reserved += holder.reserved;
+            }
+        }
+        state.left = less(self.cap, state.spent + state.maybe_spent + state.reserved + state.lost);
+        state
+    }
+
+    fn forget(&mut self, now: u64) {
+        while self.holders.len() >= HOLDERS_MAX {
+            let silent = self.holders.iter().filter(|(_, holder)| holder.seen_ms + FORGET_MS <= now);
+            let Some(worker) = silent.min_by_key(|(_, holder)| holder.seen_ms).map(|(worker, _)| worker.clone()) else { return };
+            if let Some(holder) = self.holders.remove(&worker) {
+                self.spent_before += holder.spent;
+                self.maybe_spent_before += holder.maybe_spent;
+                self.lost_before += holder.reserved;
+            }
+        }
+    }
+}
+
+const fn less(amount: Money, by: Money) -> Money {
+    Money(amount.0.saturating_sub(by.0))
+}
+
+#[cfg(test)]
+mod tests;

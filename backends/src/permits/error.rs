@@ -1,0 +1,34 @@
+//! What can go wrong with permits.
+
+use regatta_proto::AccountId;
+
+use crate::ledger::LedgerError;
+
+/// Why the store of permits did not do what it was asked; nothing of the call has been kept.
+#[derive(Debug, thiserror::Error)]
+pub enum PermitsError {
+    /// Nobody opened that account.
+    #[error("failed to find the account of {}; was it opened in another store?", named(account))]
+    UnknownAccount {
+        /// The account as asked.
+        account: AccountId,
+    },
+    /// What is stored about an account cannot be read.
+    #[error("failed to read the account of {}: {reason}; it is damaged or was written by another version", named(account))]
+    UnreadableAccount {
+        /// The account as asked.
+        account: AccountId,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The database, which is the ledger's, refused or could not be reached.
+    #[error(transparent)]
+    Store(#[from] LedgerError),
+}
+
+fn named(account: &AccountId) -> String {
+    match &account.model {
+        Some(model) => format!("the sweep {} for the model {model}", account.sweep),
+        None => format!("the sweep {}", account.sweep),
+    }
+}

@@ -1,0 +1,115 @@
+//! Permits within one process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+use regatta_proto::{
+    AccountId, AccountReply, AccountRequest, Clock, Digest, ErrorClass, Failing, Money, PoolReply, PoolRequest, SystemClock,
+};
+use tokio::time::Instant;
+
+use super::account::{Account, AccountState};
+use super::pool::{Change, Pool};
+use super::{FAILURES_KEPT_MS, FAILURES_MAX, PermitsError};
+
+/// Permits within this process; clones share them.
+#[derive(Debug, Clone)]
+pub struct MemoryPermits(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// Wall-clock time at `started`, in milliseconds since 1970.
+    started_ms: u64,
+    /// tokio's time, so that tests can pause it.
+    started: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    pools: HashMap<String, Pool>,
+    accounts: HashMap<AccountId, Account>,
+    failures: LruCache<Digest, BTreeMap<ErrorClass, Failures>>,
+}
+
+/// How often a request has failed in one way.
+#[derive(Debug, Clone, Copy)]
+struct Failures {
+    count: u32,
+    last_ms: u64,
+}
+
+impl MemoryPermits {
+    pub(super) fn new() -> Self {
+        let state = State { pools: HashMap::new(), accounts: HashMap::new(), failures: LruCache::unbounded() };
+        let started_ms = u64::try_from(SystemClock.now().as_millisecond()).unwrap_or(0);
+        Self(Arc::new(Shared { started_ms, started: Instant::now(), state: Mutex::new(state) }))
+    }
+
+    pub(super) fn lease(&self, request: &PoolRequest) -> PoolReply {
+        let (now, mut state) = self.enter();
+        if let Some(pool) = state.pools.get_mut(&request.pool) {
+            return pool.lease(now, request);
+        }
+        state.pools.entry(request.pool.clone()).or_default().lease(now, request)
+    }
+
+    pub(super) fn changes(&self, pool: &str) -> Vec<Change> {
+        let (_, state) = self.enter();
+        state.pools.get(pool).map_or_else(Vec::new, |pool| pool.changes().cloned().collect())
+    }
+
+    pub(super) fn open_account(&self, account: &AccountId, cap: Money, base_spent: Money) {
+        let (_, mut state) = self.enter();
+        state.accounts.entry(account.clone()).or_insert_with(|| Account::new(cap, base_spent)).set_cap(cap);
+    }
+
+    pub(super) fn settle(&self, request: &AccountRequest) -> Result<AccountReply, PermitsError> {
+        let (now, mut state) = self.enter();
+        let account = state.accounts.get_mut(&request.account);
+        let account = account.ok_or_else(|| PermitsError::UnknownAccount { account: request.account.clone() })?;
+        Ok(account.settle(now, request))
+    }
+
+    pub(super) fn account(&self, account: &AccountId) -> Option<AccountState> {
+        let (now, mut state) = self.enter();
+        state.accounts.get_mut(account).map(|account| account.read(now))
+    }
+
+    pub(super) fn failing(&self, failing: &Failing) -> u32 {
+        let (now, mut state) = self.enter();
+        let classes = state.failures.get_or_insert_mut(failing.fingerprint, BTreeMap::new);
+        let failures = classes.entry(failing.class).or_insert(Failures { count: 0, last_ms: now });
+        if !failures.counts(now) {
+            failures.count = 0;
+        }
+        *failures = Failures { count: failures.count.saturating_add(1), last_ms: now };
+        let count = failures.count;
+        while state.failures.len() > FAILURES_MAX {
+            state.failures.pop_lru();
+        }
+        count
+    }
+
+    pub(super) fn failures(&self, fingerprint: &Digest) -> u32 {
+        let (now, state) = self.enter();
+        let classes = state.failures.peek(fingerprint);
+        let counted = classes.into_iter().flat_map(BTreeMap::values).filter(|failures| failures.counts(now));
+        counted.map(|failures| failures.count).max().unwrap_or(0)
+    }
+
+    /// The time, in milliseconds since 1970, and the state.
+    fn enter(&self) -> (u64, MutexGuard<'_, State>) {
+        // A panic while the lock is held leaves a state that is still consistent enough: every call changes one entry.
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let elapsed = u64::try_from(self.0.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        (self.0.started_ms.saturating_add(elapsed), state)
+    }
+}
+
+impl Failures {
+    const fn counts(&self, now_ms: u64) -> bool {
+        now_ms < self.last_ms.saturating_add(FAILURES_KEPT_MS)
+    }
+}

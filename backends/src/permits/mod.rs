@@ -1,0 +1,165 @@
+//! The fourth seam: what a whole fleet may ask of its endpoints, and spend.
+//!
+//! [`Permits`] says what each call means. The rules are two pure state machines, `pool` and `account`; both implementations only keep their
+//! state, under a lock in memory and as rows in PostgreSQL, and give them one clock. One conformance suite (`tests/permits`) holds them to
+//! the same behaviour.
+
+mod account;
+mod error;
+mod memory;
+mod pool;
+mod postgres;
+mod steady;
+
+use jiff::Timestamp;
+use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest};
+
+pub use self::account::AccountState;
+pub use self::error::PermitsError;
+pub use self::memory::MemoryPermits;
+use self::pool::Change;
+pub use self::postgres::PostgresPermits;
+use crate::ledger::PostgresConfig;
+
+/// Failing requests that are remembered; beyond it those that failed longest ago are forgotten.
+const FAILURES_MAX: usize = 100_000;
+/// A request that has not failed for this long, in milliseconds, begins anew: the reason may be gone.
+const FAILURES_KEPT_MS: u64 = 30 * 24 * 3_600_000;
+
+/// The one store of permits of a fleet. Handles are cheap to clone and share one store.
+#[derive(Debug, Clone)]
+pub enum Permits {
+    /// Within this process, for the embedded run.
+    Memory(MemoryPermits),
+    /// On a server, for a fleet.
+    Postgres(PostgresPermits),
+}
+
+/// A change of the part of its limits that a pool uses, or a hold (then `from` and `to` are equal).
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoolChange {
+    /// When, by the store's clock, to the millisecond.
+    pub at: Timestamp,
+    /// The factor before, 0..=1.
+    pub from: f64,
+    /// The factor since.
+    pub to: f64,
+    /// Why.
+    pub reason: String,
+}
+
+/// Opening.
+impl Permits {
+    /// Permits within this process, for as long as it lives. Time is tokio's.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self::Memory(MemoryPermits::new())
+    }
+
+    /// Connects to a database, as a rule the ledger's, and brings the schema of permits up to date; any number of processes may do so at
+    /// once. Time is the server's.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses, or the schema is of a newer build.
+    pub async fn postgres(config: PostgresConfig) -> Result<Self, PermitsError> {
+        PostgresPermits::connect(config).await.map(Self::Postgres)
+    }
+}
+
+/// Requests, tokens and slots.
+impl Permits {
+    /// Tells what a worker does with a pool, and leases what it may have. A worker should ask again within 3 × `valid_ms` while it holds
+    /// slots, and reckon `valid_ms` from the moment it asked.
+    ///
+    /// # Errors
+    /// When the store fails. Then nothing of the request has counted, or its answer was lost and what was granted goes unused.
+    pub async fn lease(&self, request: &PoolRequest) -> Result<PoolReply, PermitsError> {
+        match self {
+            Self::Memory(permits) => Ok(permits.lease(request)),
+            Self::Postgres(permits) => permits.lease(request).await,
+        }
+    }
+
+    /// The last 100 changes of a pool's factor and its holds, oldest first; none for a pool that nobody uses.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn changes(&self, pool: &str) -> Result<Vec<PoolChange>, PermitsError> {
+        let changes = match self {
+            Self::Memory(permits) => permits.changes(pool),
+            Self::Postgres(permits) => permits.changes(pool).await?,
+        };
+        Ok(changes.into_iter().map(PoolChange::from).collect())
+    }
+}
+
+/// Money.
+impl Permits {
+    /// Opens an account of which `base_spent` is spent already, or gives one that is open another cap and leaves everything else.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn open_account(&self, account: &AccountId, cap: Money, base_spent: Money) -> Result<(), PermitsError> {
+        match self {
+            Self::Memory(permits) => permits.open_account(account, cap, base_spent),
+            Self::Postgres(permits) => permits.open_account(account, cap, base_spent).await?,
+        }
+        Ok(())
+    }
+
+    /// Tells what a worker has spent on an account, and reserves money for it. Repeating a request changes nothing.
+    ///
+    /// # Errors
+    /// When nobody opened the account, or the store fails.
+    pub async fn settle(&self, request: &AccountRequest) -> Result<AccountReply, PermitsError> {
+        match self {
+            Self::Memory(permits) => permits.settle(request),
+            Self::Postgres(permits) => permits.settle(request).await,
+        }
+    }
+
+    /// How an account stands; `None` when nobody opened it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn account(&self, account: &AccountId) -> Result<Option<AccountState>, PermitsError> {
+        match self {
+            Self::Memory(permits) => Ok(permits.account(account)),
+            Self::Postgres(permits) => permits.account(account).await,
+        }
+    }
+}
+
+/// Requests that fail again and again.
+impl Permits {
+    /// Counts a failure, and returns how often this request has failed in this way in the whole fleet, this time included. A request that
+    /// has not failed for 30 days begins anew, and so may one among more than 100,000.
+    ///
+    /// # Errors
+    /// When the store fails; then it may have counted or not.
+    pub async fn failing(&self, failing: &Failing) -> Result<u32, PermitsError> {
+        match self {
+            Self::Memory(permits) => Ok(permits.failing(failing)),
+            Self::Postgres(permits) => permits.failing(failing).await,
+        }
+    }
+
+    /// How often the request with this fingerprint has failed, in the way it failed most.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn failures(&self, fingerprint: &Digest) -> Result<u32, PermitsError> {
+        match self {
+            Self::Memory(permits) => Ok(permits.failures(fingerprint)),
+            Self::Postgres(permits) => permits.failures(fingerprint).await,
+        }
+    }
+}
+
+impl From<Change> for PoolChange {
+    fn from(change: Change) -> Self {
+        let Change { at_ms, from, to, reason } = change;
+        let at = i64::try_from(at_ms).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX);
+        Self { at, from, to, reason }
+    }
+}

@@ -1,0 +1,194 @@
+//! The pool of permits of one endpoint, for all workers and sweeps that use it: a pure state machine. Time is given.
+//!
+//! - **Never over the limit.** Every grant is written down by the time it was made and counts until the last moment at which it could
+//!   share a minute with a new one ([`spent`]). So in any sliding minute no more arrive than the limit says, and at least 97 % of it can be
+//!   used: 60 s of 61.75 s. A pool that was idle grants a minute's worth at once; nothing is spread over the minute.
+//! - **Slots** are held until their holder asks for less or is silent for long; what is left of its units then stays counted. The slots a
+//!   party may fill can be fewer than it fills at the moment: then it starts nothing until enough of its calls have ended.
+//! - **Fair between sweeps, then between workers.** A sweep may grant itself as much as weighted max-min fairness gives it of a whole
+//!   window, what it has spent in it included; so one that comes late catches up as the window moves on. Of what is scarce, a worker gets at
+//!   most its part of its sweep's demand, and who has waited for long for more than is there is waited for.
+//! - **Everything expires.** A worker that falls silent wants nothing any more after 3 s, and holds nothing after 10 s.
+//!
+//! Limits are those of the asker's own spec; what all others have been granted counts against them.
+
+mod fair;
+mod parties;
+mod slots;
+mod spent;
+mod steering;
+mod windows;
+
+use std::collections::BTreeMap;
+
+use regatta_proto::{Grant, Party, PoolReply, PoolRequest, Share, SweepId, WorkerId};
+use serde::{Deserialize, Serialize};
+
+use self::parties::{Held, Holder, Units};
+use self::spent::{Spent, bucket, scaled};
+pub(super) use self::steering::Change;
+use self::steering::Steering;
+use super::steady::Steady;
+
+/// For how long requests and tokens may be used, in milliseconds.
+pub(super) const VALID_MS: u64 = 1_000;
+/// For how long slots are held without renewal, in milliseconds.
+pub(super) const SLOTS_VALID_MS: u64 = 10 * VALID_MS;
+/// How long a request may take from its permit's last moment to the endpoint, in milliseconds.
+const MARGIN_MS: u64 = 500;
+/// For how long demand is believed, in milliseconds: who lacks something asks again within `VALID_MS`.
+const DEMAND_VALID_MS: u64 = 3 * VALID_MS;
+/// Nobody need ask again earlier than this, in milliseconds.
+const RETRY_MIN_MS: u64 = 20;
+/// With many workers, each asks less often: at most so many of them in a second.
+const RETRIES_PER_SECOND: u64 = 200;
+
+/// What is counted by the minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Unit {
+    #[serde(rename = "r")]
+    Requests,
+    #[serde(rename = "t")]
+    Tokens,
+}
+
+/// What one sweep does with one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Line {
+    sweep: SweepId,
+    model: String,
+    share: Share,
+    spent: Spent,
+}
+
+/// The permits of one endpoint.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Pool {
+    clock: Steady,
+    steering: Steering,
+    /// By a number that parties refer to; gone when nothing is spent on it and nobody holds it.
+    lines: BTreeMap<u32, Line>,
+    holders: BTreeMap<WorkerId, Holder>,
+}
+
+impl Pool {
+    /// A pool whose past is lost: what the fleet has sent in the last minute is not known, so nothing is granted before it has passed.
+    pub(super) fn without_memory(clock_ms: u64) -> Self {
+        let mut pool = Self::default();
+        let now = pool.clock.read(clock_ms);
+        pool.steering.hold(now, clock_ms, 60_000 + VALID_MS + MARGIN_MS, ": the store has lost what was granted before");
+        pool
+    }
+
+    /// The last changes of the factor, oldest first.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.steering.changes().iter()
+    }
+
+    /// Takes what a worker gives back, hears what it tells, and grants it what it may have. `clock_ms` is the store's clock, in
+    /// milliseconds since 1970.
+    pub(super) fn lease(&mut self, clock_ms: u64, request: &PoolRequest) -> PoolReply {
+        let now = self.clock.read(clock_ms);
+        let changes = self.steering.hear(now, clock_ms, &request.signals);
+        self.log(changes, &request.pool);
+        self.forget(now);
+        self.take_stock(now, request);
+        self.grant_slots(now, request);
+        let mut retry_ms = VALID_MS;
+        for index in 0..request.parties.len() {
+            retry_ms = retry_ms.min(self.grant_units(now, request, index));
+        }
+        let retry_min = RETRY_MIN_MS.max(self.holders.len() as u64 * 1000 / RETRIES_PER_SECOND);
+        PoolReply {
+            grants: self.granted(&request.holder),
+            valid_ms: VALID_MS,
+            retry_ms: retry_ms.max(retry_min).min(VALID_MS),
+            factor: self.steering.factor(),
+        }
+    }
+
+    fn log(&self, changes: usize, pool: &str) {
+        for change in self.changes().skip(self.steering.changes().len().saturating_sub(changes)) {
+            let Change { from, to, reason, .. } = change;
+            tracing::info!(pool, pool.factor = to, pool.factor_before = from, reason, "use of an endpoint's limits: {reason}");
+        }
+    }
+
+    /// Forgets whom nobody has heard of, and what no longer counts.
+    fn forget(&mut self, now: u64) {
+        self.holders.retain(|_, holder| now < holder.seen_ms + SLOTS_VALID_MS);
+        let held: Vec<u32> = self.holders.values().flat_map(|holder| &holder.parties).map(|held| held.line).collect();
+        self.lines.retain(|number, line| {
+            line.spent.forget(bucket(now));
+            !line.spent.is_empty() || held.contains(number)
+        });
+    }
+
+    /// Enters what the worker holds and wants now, and takes back what it did not use.
+    fn take_stock(&mut self, now: u64, request: &PoolRequest) {
+        let mut before = self.holders.remove(&request.holder).unwrap_or_default().parties;
+        if request.parties.is_empty() {
+            return;
+        }
+        let mut parties = Vec::with_capacity(request.parties.len());
+        for party in &request.parties {
+            let line = self.line_of(party);
+            let old = before.iter().position(|held| held.line == line).map(|index| before.swap_remove(index));
+            let counts_requests = self.counts_requests(request, &party.model);
+            let used = old.as_ref().map_or(0, |old| self.settle(now, line, party, old, counts_requests));
+            let lacking = old.and_then(|old| old.lacking);
+            parties.push(Held::of(line, party, used, lacking));
+        }
+        self.holders.insert(request.holder.clone(), Holder { seen_ms: now, parties });
+    }
+
+    /// Corrects what was spent on a line by what the party tells about its last grant. Returns how many requests of that it used.
+    fn settle(&mut self, now: u64, number: u32, party: &Party, old: &Held, counts_requests: bool) -> u32 {
+        let Units { bucket: granted_in, requests, tokens } = old.granted;
+        let elsewhere: u64 = self.holders.values().flat_map(|holder| &holder.parties).filter(|held| held.line == number).map(Held::may_be_in_flight).sum();
+        let Some(line) = self.lines.get_mut(&number) else { return 0 };
+        let surplus = party.token_correction.min(0).unsigned_abs();
+        let deficit = u64::try_from(party.token_correction).unwrap_or(0);
+        // A worker does not count requests that nobody limits; then only its tokens tell how much it used.
+        let (unsent, unsent_tokens) = if counts_requests {
+            let unsent = u64::from(party.unsent_requests.min(requests));
+            (unsent, surplus.min(scaled(tokens, unsent, u64::from(requests))))
+        } else {
+            let unsent_tokens = surplus.min(tokens);
+            (scaled(u64::from(requests), unsent_tokens, tokens), unsent_tokens)
+        };
+        line.spent.give_back(granted_in, unsent, unsent_tokens);
+        line.spent.take_back(surplus - unsent_tokens, u64::from(party.in_flight) + elsewhere);
+        line.spent.add(bucket(now), 0, deficit);
+        requests - u32::try_from(unsent).unwrap_or(requests)
+    }
+
+    /// The line of a party, entered if it is new. What the party says about its sweep's share holds from now on.
+    fn line_of(&mut self, party: &Party) -> u32 {
+        for line in self.lines.values_mut().filter(|line| line.sweep == party.sweep) {
+            line.share = party.share;
+        }
+        let known = self.lines.iter().find(|(_, line)| line.sweep == party.sweep && line.model == party.model);
+        if let Some((number, _)) = known {
+            return *number;
+        }
+        let number = (0..).find(|number| !self.lines.contains_key(number)).unwrap_or(u32::MAX);
+        let (sweep, model, share) = (party.sweep.clone(), party.model.clone(), party.share);
+        self.lines.insert(number, Line { sweep, model, share, spent: Spent::default() });
+        number
+    }
+
+    /// Parties whose holder was heard of so lately that what they want is believed.
+    fn wanting(&self, now: u64) -> impl Iterator<Item = &Held> {
+        let fresh = self.holders.values().filter(move |holder| now < holder.seen_ms + DEMAND_VALID_MS);
+        fresh.flat_map(|holder| &holder.parties)
+    }
+
+    fn granted(&self, holder: &WorkerId) -> Vec<Grant> {
+        let parties = self.holders.get(holder).map_or(&[][..], |holder| &holder.parties);
+        parties.iter().map(Held::grant).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

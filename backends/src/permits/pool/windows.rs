@@ -1,0 +1,223 @@
+//! Requests and tokens: who may have how many of what a minute allows.
+
+use std::collections::BTreeMap;
+
+use regatta_proto::{PoolRequest, SweepId};
+
+use super::fair::{Claim, NOTHING, shares};
+use super::parties::{Held, Lacking, Units};
+use super::spent::bucket;
+use super::{Line, Pool, Unit, VALID_MS};
+
+/// Who waits for this long for more than is there, while others of its sweep get what they want, is waited for: what it needs is left
+/// for it. A worker with big calls would never have its turn otherwise.
+const PATIENCE_MS: u64 = 2 * VALID_MS;
+/// The same between sweeps, which have their shares: for calls that are larger than their sweep's share.
+const PATIENCE_BETWEEN_SWEEPS_MS: u64 = 60_000;
+
+/// A limit by the minute, of the endpoint or of one of its models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window<'a> {
+    unit: Unit,
+    model: Option<&'a str>,
+    capacity: u64,
+}
+
+/// How many calls a window lets a party send, and when it is worth asking again for more.
+struct Bound {
+    calls: u64,
+    retry_ms: u64,
+    /// There is less than one call needs.
+    is_short: bool,
+}
+
+impl Window<'_> {
+    fn covers(&self, line: &Line) -> bool {
+        self.model.is_none_or(|model| line.model == model)
+    }
+}
+
+impl Pool {
+    /// Limits of the endpoint, then of the models that are in use.
+    pub(super) fn windows<'a>(&self, request: &'a PoolRequest) -> Vec<Window<'a>> {
+        let capacity = |limit: u64| match limit {
+            0 => 0,
+            limit => ((limit as f64 * self.steering.factor() + NOTHING) as u64).max(1),
+        };
+        let of = |model, requests: Option<u32>, tokens: Option<u64>| {
+            let requests = requests.map(|limit| (Unit::Requests, u64::from(limit)));
+            let limits = requests.into_iter().chain(tokens.map(|limit| (Unit::Tokens, limit)));
+            limits.map(move |(unit, limit)| Window { unit, model, capacity: capacity(limit) })
+        };
+        let endpoint = of(None, request.limits.requests_per_minute, request.limits.tokens_per_minute);
+        let is_used = |model: &str| self.lines.values().any(|line| line.model == model);
+        let models = request.model_limits.iter().filter(|(model, _)| is_used(model));
+        let models = models.flat_map(|(model, limits)| of(Some(model.as_str()), limits.requests_per_minute, limits.tokens_per_minute));
+        endpoint.chain(models).collect()
+    }
+
+    /// Whether requests for `model` are limited by the minute.
+    pub(super) fn counts_requests(&self, request: &PoolRequest, model: &str) -> bool {
+        let of_model = request.model_limits.get(model).and_then(|limits| limits.requests_per_minute);
+        request.limits.requests_per_minute.or(of_model).is_some()
+    }
+
+    /// What is left of a window.
+    fn free(&self, window: &Window<'_>) -> u64 {
+        let spent: u64 = self.lines.values().filter(|line| window.covers(line)).map(|line| line.spent.total(window.unit)).sum();
+        window.capacity.saturating_sub(spent)
+    }
+
+    /// Calls on a line that all windows but `except` leave room for, at least one: with none, whoever waits here could not be told from
+    /// somebody who wants nothing.
+    fn room(&self, windows: &[Window<'_>], except: Option<&Window<'_>>, line: &Line, call_tokens: u64) -> u64 {
+        let others = windows.iter().filter(|window| Some(*window) != except && window.covers(line));
+        let calls = others.map(|window| match window.unit {
+            Unit::Requests => self.free(window),
+            Unit::Tokens => self.free(window) / call_tokens.max(1),
+        });
+        calls.min().map_or(u64::MAX, |calls| calls.max(1))
+    }
+
+    /// Of the calls of a party that wait, those that the windows leave room for.
+    pub(super) fn sendable(&self, windows: &[Window<'_>], held: &Held) -> u32 {
+        let Some(line) = self.lines.get(&held.line) else { return 0 };
+        let room = self.room(windows, None, line, held.call_tokens);
+        held.waiting.min(u32::try_from(room).unwrap_or(u32::MAX))
+    }
+
+    /// Grants requests and tokens to the worker's party `index`. Returns when it is worth asking again, in milliseconds.
+    pub(super) fn grant_units(&mut self, now: u64, request: &PoolRequest, index: usize) -> u64 {
+        let held_for = self.steering.held_for_ms(now);
+        let windows = self.windows(request);
+        let Some(held) = self.holders.get(&request.holder).and_then(|holder| holder.parties.get(index)) else { return VALID_MS };
+        let Some(line) = self.lines.get(&held.line) else { return VALID_MS };
+        let ready = held.could_send();
+        let mut calls = u64::from(ready);
+        // What others hold or are due: they may give it up any time.
+        let mut retry_ms = if held.waiting > ready || held.slots < held.in_flight { VALID_MS / 4 } else { VALID_MS };
+        let mut lacking = None;
+        if held_for > 0 && held.waiting > 0 {
+            (calls, retry_ms) = (0, held_for);
+        }
+        for window in windows.iter().filter(|window| window.covers(line)) {
+            if calls == 0 {
+                break;
+            }
+            let bound = self.bound(now, &windows, window, held, line, ready);
+            if bound.calls < calls {
+                (calls, retry_ms) = (bound.calls, bound.retry_ms);
+            }
+            if bound.is_short {
+                let of_model = window.model.is_some();
+                let before = held.lacking.filter(|before| before.unit == window.unit && before.of_model == of_model);
+                lacking = Some(before.unwrap_or(Lacking { since_ms: now, unit: window.unit, of_model }));
+            }
+        }
+        let requests = u32::try_from(calls).unwrap_or(u32::MAX);
+        let granted = Units { bucket: bucket(now), requests, tokens: calls.saturating_mul(held.call_tokens) };
+        let number = held.line;
+        if let Some(line) = self.lines.get_mut(&number) {
+            line.spent.add(granted.bucket, calls, granted.tokens);
+        }
+        if let Some(held) = self.holders.get_mut(&request.holder).and_then(|holder| holder.parties.get_mut(index)) {
+            held.granted = granted;
+            held.ready = ready.saturating_sub(requests).max(u32::from(held.waiting > requests && held.slots > 0));
+            held.lacking = lacking;
+        }
+        retry_ms
+    }
+
+    /// What one window says about one party, of which `ready` calls could be sent.
+    fn bound(&self, now: u64, windows: &[Window<'_>], window: &Window<'_>, held: &Held, line: &Line, ready: u32) -> Bound {
+        let cost = held.cost(window.unit);
+        if cost == 0 {
+            return Bound { calls: u64::MAX, retry_ms: VALID_MS, is_short: false };
+        }
+        let free = self.free(window).saturating_sub(self.left_for_others(now, window, held, line));
+        let is_idle = free == window.capacity && free > 0;
+        if free < cost && !is_idle {
+            let covered = self.lines.values().filter(|line| window.covers(line));
+            let next = covered.filter_map(|line| line.spent.next_forgotten_ms(window.unit)).min();
+            let retry_ms = next.map_or(VALID_MS / 4, |at| at.saturating_sub(now));
+            return Bound { calls: 0, retry_ms, is_short: true };
+        }
+        let due = self.due(now, windows, window, held, line, ready);
+        if due < NOTHING {
+            return Bound { calls: 0, retry_ms: VALID_MS / 4, is_short: false };
+        }
+        let (free, cost, mine) = (free as f64, cost as f64, f64::from(ready) * cost as f64);
+        let of_sweep = free.min(due.max(cost));
+        let rivals = self.wanting(now).filter(|other| !std::ptr::eq(*other, held) && self.is_rival(other, window, line));
+        let wanted = mine + rivals.map(|other| f64::from(other.ready) * other.cost(window.unit) as f64).sum::<f64>();
+        let part = if wanted > of_sweep { (of_sweep * mine / wanted).max(cost) } else { of_sweep };
+        // Rounded up, so that no unit is left over for nobody; but never beyond what is there.
+        let calls = ((part / cost - NOTHING).ceil()).min((free / cost + NOTHING).floor()).max(1.0);
+        Bound { calls: calls as u64, retry_ms: VALID_MS / 4, is_short: false }
+    }
+
+    fn is_rival(&self, other: &Held, window: &Window<'_>, line: &Line) -> bool {
+        self.lines.get(&other.line).is_some_and(|its| window.covers(its) && its.sweep == line.sweep)
+    }
+
+    /// How much of a window the sweep of `line` may still have, by weighted max-min fairness over what all sweeps have spent in it and
+    /// want now.
+    fn due(&self, now: u64, windows: &[Window<'_>], window: &Window<'_>, held: &Held, line: &Line, ready: u32) -> f64 {
+        let mut calls: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for party in self.wanting(now) {
+            let ready = u64::from(if std::ptr::eq(party, held) { ready } else { party.ready });
+            let (all, tokens) = calls.entry(party.line).or_default();
+            *all += ready;
+            *tokens = tokens.saturating_add(ready.saturating_mul(party.call_tokens));
+        }
+        let mut claims: BTreeMap<&SweepId, (Claim, u64)> = BTreeMap::new();
+        for (number, each) in self.lines.iter().filter(|(_, each)| window.covers(each)) {
+            let (all, tokens) = calls.get(number).copied().unwrap_or_default();
+            let call_tokens = tokens.div_ceil(all.max(1));
+            let sendable = all.min(self.room(windows, Some(window), each, call_tokens));
+            let wants = match window.unit {
+                Unit::Requests => sendable,
+                Unit::Tokens => sendable.saturating_mul(call_tokens),
+            };
+            let spent = each.spent.total(window.unit);
+            let weight = f64::from(each.share.weight.max(1));
+            let none = (Claim { priority: each.share.priority, weight, wants: 0.0 }, 0);
+            let (claim, spent_by_sweep) = claims.entry(&each.sweep).or_insert(none);
+            claim.wants += (spent + wants) as f64;
+            *spent_by_sweep += spent;
+        }
+        let all: Vec<Claim> = claims.values().map(|(claim, _)| *claim).collect();
+        let mine = claims.iter().zip(shares(window.capacity as f64, &all)).find(|((sweep, _), _)| **sweep == &line.sweep);
+        mine.map_or(0.0, |((_, (_, spent)), share)| share - *spent as f64)
+    }
+
+    /// What parties that have waited longer than `held` need of a window for their next call.
+    fn left_for_others(&self, now: u64, window: &Window<'_>, held: &Held, line: &Line) -> u64 {
+        let since = held.lacking.map_or(now, |lacking| lacking.since_ms);
+        let is_waited_for = |other: &&Held| {
+            let Some((lacking, its)) = other.lacking.zip(self.lines.get(&other.line)) else { return false };
+            let is_same_sweep = its.sweep == line.sweep;
+            let patience = if is_same_sweep { PATIENCE_MS } else { PATIENCE_BETWEEN_SWEEPS_MS };
+            let goes_first = is_same_sweep || its.share.priority >= line.share.priority;
+            window.covers(its)
+                && goes_first
+                && (lacking.unit, lacking.of_model) == (window.unit, window.model.is_some())
+                && lacking.since_ms < since
+                && lacking.since_ms + patience <= now
+        };
+        let waited_for = self.wanting(now).filter(|other| !std::ptr::eq(*other, held)).filter(is_waited_for);
+        waited_for.map(|other| other.cost(window.unit).min(window.capacity)).sum()
+    }
+}
+
+impl Held {
+    /// Calls that wait and could be sent before the party asks again: on its free slots, and on those that become free, of which its last
+    /// grant tells. More would lie about unused, and somebody else could have sent them.
+    fn could_send(&self) -> u32 {
+        if self.slots == 0 {
+            return 0;
+        }
+        let free = self.slots.saturating_sub(self.in_flight);
+        self.waiting.min(free.max(self.used.saturating_mul(2)).max(1))
+    }
+}

@@ -1,0 +1,39 @@
+//! Brings the schema of permits to this build's version. It is apart from the ledger's, so that each can live in a database of its own.
+
+use deadpool_postgres::Object;
+
+use crate::ledger::{LedgerError, StoreError};
+
+/// In order; a released one is never edited, a new one is added.
+const MIGRATIONS: &[(i64, &str)] = &[(1, include_str!("../../../migrations/postgres/permits_0001.sql"))];
+
+/// Name of the advisory lock under which one process at a time migrates; nothing else in the database may use this number.
+const MIGRATION_LOCK: i64 = 0x7265_6761_7474_6102;
+
+/// Migrates in one transaction, alone.
+pub(super) async fn migrate(client: &mut Object, location: &str) -> Result<(), LedgerError> {
+    let found = apply(client).await.map_err(|error| LedgerError::Open {
+        location: location.to_owned(),
+        source: StoreError::Postgres { source: error },
+    })?;
+    let known = MIGRATIONS.last().map_or(0, |(version, _)| *version);
+    if found > known {
+        return Err(LedgerError::NewerSchema { found, known });
+    }
+    Ok(())
+}
+
+/// The version found; when it is newer than this build's, nothing was changed.
+async fn apply(client: &mut Object) -> Result<i64, tokio_postgres::Error> {
+    let transaction = client.transaction().await?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK]).await?;
+    transaction.batch_execute("CREATE TABLE IF NOT EXISTS permits_version (version BIGINT PRIMARY KEY)").await?;
+    let row = transaction.query_one("SELECT coalesce(max(version), 0) FROM permits_version", &[]).await?;
+    let found: i64 = row.try_get(0)?;
+    for (version, sql) in MIGRATIONS.iter().filter(|(version, _)| *version > found) {
+        transaction.batch_execute(sql).await?;
+        transaction.execute("INSERT INTO permits_version (version) VALUES ($1)", &[version]).await?;
+    }
+    transaction.commit().await?;
+    Ok(found)
+}

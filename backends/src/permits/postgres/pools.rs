@@ -1,0 +1,86 @@
+//! Pools, one row each.
+
+use std::fmt::Display;
+
+use deadpool_postgres::{Object, Transaction};
+use regatta_proto::{PoolReply, PoolRequest};
+
+use super::super::pool::{Change, Pool};
+use super::{CLOCK_MS, clock};
+use crate::ledger::postgres::pool::Fault;
+
+pub(super) async fn lease(tx: &Transaction<'_>, request: &PoolRequest) -> Result<PoolReply, Fault> {
+    let (mut pool, now) = match locked(tx, &request.pool).await? {
+        Some((state, now)) if !state.is_empty() => (parsed(&state, &request.pool), now),
+        _ => enter(tx, &request.pool).await?,
+    };
+    let reply = pool.lease(now, request);
+    let state = serde_json::to_string(&pool).unwrap_or_default();
+    let update = tx
+        .prepare_cached("UPDATE permit_pool_states SET state = $2, leased_at = clock_timestamp() WHERE pool = $1")
+        .await?;
+    tx.execute(&update, &[&request.pool, &state]).await?;
+    Ok(reply)
+}
+
+pub(super) async fn changes(client: &Object, pool: &str) -> Result<Vec<Change>, Fault> {
+    let select = client.prepare_cached("SELECT state FROM permit_pool_states WHERE pool = $1").await?;
+    let Some(row) = client.query_opt(&select, &[&pool]).await? else { return Ok(Vec::new()) };
+    let state: String = row.try_get(0)?;
+    Ok(parsed(&state, pool).changes().cloned().collect())
+}
+
+/// The state of a pool, which nobody else changes until the transaction ends, and the time since when.
+async fn locked(tx: &Transaction<'_>, pool: &str) -> Result<Option<(String, u64)>, Fault> {
+    // The clock is read above the lock: a statement of one level would have read it before it began to wait.
+    let select = format!(
+        "WITH locked AS MATERIALIZED (SELECT state FROM permit_pool_states WHERE pool = $1 FOR UPDATE)
+         SELECT state, {CLOCK_MS} FROM locked"
+    );
+    let select = tx.prepare_cached(&select).await?;
+    let Some(row) = tx.query_opt(&select, &[&pool]).await? else { return Ok(None) };
+    Ok(Some((row.try_get(0)?, clock(row.try_get(1)?))))
+}
+
+/// Enters a pool that is not there, or waits for somebody else who does.
+async fn enter(tx: &Transaction<'_>, name: &str) -> Result<(Pool, u64), Fault> {
+    forget_unused(tx).await?;
+    let insert = "INSERT INTO permit_pools (pool) VALUES ($1) ON CONFLICT DO NOTHING";
+    let is_known = tx.execute(insert, &[&name]).await? == 0;
+    let insert = "INSERT INTO permit_pool_states (pool, state) VALUES ($1, '') ON CONFLICT DO NOTHING";
+    tx.execute(insert, &[&name]).await?;
+    let (state, now) = locked(tx, name).await?.unwrap_or_default();
+    let pool = match (state.is_empty(), is_known) {
+        (false, _) => parsed(&state, name),
+        (true, false) => Pool::default(),
+        (true, true) => {
+            tracing::warn!(pool = name, "the database has lost what was granted in the last minute; nothing is granted until it has passed");
+            Pool::without_memory(now)
+        }
+    };
+    Ok((pool, now))
+}
+
+/// Pools that nobody has used for a day. Both rows go, so that their return is not taken for a loss.
+async fn forget_unused(tx: &Transaction<'_>) -> Result<(), Fault> {
+    let delete = "WITH unused AS (
+            SELECT pool FROM permit_pool_states WHERE leased_at < clock_timestamp() - interval '1 day' FOR UPDATE SKIP LOCKED
+        ), states AS (
+            DELETE FROM permit_pool_states WHERE pool IN (SELECT pool FROM unused)
+        )
+        DELETE FROM permit_pools WHERE pool IN (SELECT pool FROM unused)";
+    tx.execute(delete, &[]).await?;
+    Ok(())
+}
+
+/// A state that cannot be read was written by another version; the minute it remembers is gone for this one.
+fn parsed(state: &str, pool: &str) -> Pool {
+    let unreadable = |error: &dyn Display| {
+        tracing::warn!(pool, %error, "the pool's state is of another version; it begins anew");
+        Pool::default()
+    };
+    if state.is_empty() {
+        return Pool::default();
+    }
+    serde_json::from_str(state).unwrap_or_else(|error| unreadable(&error))
+}
