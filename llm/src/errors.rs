@@ -126,7 +126,7 @@ struct Saying {
 
 /// The first saying that is heard counts.
 #[rustfmt::skip]
-const WORDS: [Saying; 9] = [
+const WORDS: [Saying; 10] = [
     Saying { class: ErrorClass::ContextLength, goes_before_status: true,
         codes: &["context_length_exceeded", "exceed_context_size", "request_too_large"],
         texts: &[
@@ -158,6 +158,8 @@ const WORDS: [Saying; 9] = [
             &["requires more credits"],     // OpenRouter
             &["billing hard limit"],        // OpenAI
         ] },
+    Saying { class: ErrorClass::Auth, goes_before_status: true,
+        codes: &[], texts: &[&["pass a valid api key"]] }, // Gemini, with a 400
     Saying { class: ErrorClass::RateLimited, goes_before_status: false,
         codes: &["rate_limit", "ratelimit", "too_many_requests", "throttl", "resource_exhausted"], texts: &[] },
     Saying { class: ErrorClass::Server, goes_before_status: false,

@@ -1,11 +1,11 @@
 //! Messages as Anthropic's format says them: instructions apart, results of tools inside the user's turns.
 
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole, ToolCall};
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::blocks::{Returned, give_back};
+use crate::wire::arguments::Arguments;
 
 /// Places in a request that may be marked for the cache.
 const MARKS_MAX: usize = 4;
@@ -31,7 +31,7 @@ pub(super) enum Block<'a> {
     ToolUse {
         id: &'a str,
         name: &'a str,
-        input: Input<'a>,
+        input: Arguments<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
@@ -57,30 +57,6 @@ impl<'a> Block<'a> {
             | Self::ToolResult { cache_control, .. } => *cache_control = Some(EPHEMERAL),
             // What was thought cannot be marked.
             Self::Thought(_) => {}
-        }
-    }
-}
-
-/// Arguments of a call. The format wants an object; what is none is wrapped in one, as Anthropic's guide to fine-grained tool streaming
-/// advises.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(super) enum Input<'a> {
-    Object(&'a RawValue),
-    Empty {},
-    Broken {
-        #[serde(rename = "INVALID_JSON")]
-        text: &'a str,
-    },
-}
-
-impl<'a> Input<'a> {
-    fn of(call: &'a ToolCall) -> Self {
-        let text = call.arguments.trim();
-        match serde_json::from_str::<&RawValue>(text) {
-            Ok(object) if text.starts_with('{') => Self::Object(object),
-            _ if text.is_empty() => Self::Empty {},
-            _ => Self::Broken { text },
         }
     }
 }
@@ -166,7 +142,7 @@ fn returned(block: Returned<'_>) -> Block<'_> {
         Returned::Text(text) => Block::text(text),
         Returned::Thought(block) => Block::Thought(block),
         Returned::ToolUse(call) => {
-            Block::ToolUse { id: &call.id, name: &call.name, input: Input::of(call), cache_control: None }
+            Block::ToolUse { id: &call.id, name: &call.name, input: Arguments::of(call), cache_control: None }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::ErrorClass;
+use regatta_proto::{ErrorClass, Usage};
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,8 @@ pub(super) struct Reader {
     message: Option<Map<String, Value>>,
     /// By their index.
     blocks: BTreeMap<u64, Open>,
+    /// The meters of the end have come. Before, those of the beginning know the prompt alone.
+    is_metered: bool,
 }
 
 /// A block that may still grow.
@@ -68,6 +70,11 @@ impl StreamReader for Reader {
             "message_stop" => Part::End,
             _ => Part::Other,
         })
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let usage = self.message.as_ref().filter(|_| self.is_metered)?.get("usage")?;
+        Some(usage::read(usage)).filter(|(_, is_known)| *is_known).map(|(usage, _)| usage)
     }
 
     fn end(self: Box<Self>, headers: &HeaderMap, context: &ReadContext<'_>) -> Result<Completion, Failure> {
@@ -143,6 +150,7 @@ impl Reader {
         if let Some(Value::Object(meters)) = data.get_mut("usage").map(Value::take) {
             let usage = message.entry("usage").or_insert_with(|| json!({}));
             if let Value::Object(usage) = usage {
+                self.is_metered = true;
                 usage.extend(meters.into_iter().filter(|(_, value)| !value.is_null()));
             }
         }

@@ -4,6 +4,7 @@ use regatta_proto::{Sampling, Thinking};
 use serde::Serialize;
 
 use super::generation::Generation;
+use crate::money::OUTPUT_TOKENS_MAX;
 
 /// The least budget that the API takes, in tokens.
 const BUDGET_MIN: u32 = 1_024;
@@ -65,8 +66,8 @@ impl Plan {
             }
             Some(Thinking::Low | Thinking::Medium | Thinking::High) if generation.takes_effort() => {
                 let effort = thinking.and_then(effort);
-                let room = thinking.map_or(0, budget).saturating_add(ANSWER_TOKENS);
-                (Some(adaptive(generation)), effort, sampling.max_tokens.unwrap_or(room))
+                let room = || thinking.map_or(0, budget).saturating_add(ANSWER_TOKENS).min(OUTPUT_TOKENS_MAX);
+                (Some(adaptive(generation)), effort, sampling.max_tokens.unwrap_or_else(room))
             }
             Some(asked) => {
                 let (budget_tokens, max_tokens) = within(asked, sampling.max_tokens)?;
@@ -103,32 +104,27 @@ const fn effort(thinking: Thinking) -> Option<&'static str> {
     }
 }
 
-/// The budget and the limit of all tokens. A budget in words shrinks to three quarters of a limit; one in numbers must fit.
+/// The budget and the limit of all tokens. A budget in words shrinks to three quarters of the limit; one in numbers must fit. Without a
+/// limit, words stay below what money is reserved for.
 fn within(asked: Thinking, limit: Option<u32>) -> Result<(u32, u32), String> {
-    let Some(limit) = limit else {
-        let budget = budget(asked).max(BUDGET_MIN);
-        check(asked, budget)?;
-        return Ok((budget, budget.saturating_add(ANSWER_TOKENS)));
+    let wanted = budget(asked);
+    let room = wanted.saturating_add(ANSWER_TOKENS);
+    let (budget, limit) = match asked {
+        Thinking::Tokens(tokens) if tokens < BUDGET_MIN => {
+            return Err(format!(
+                "Anthropic's format has no budget of {tokens} tokens to think with; the least is {BUDGET_MIN}"
+            ));
+        }
+        Thinking::Tokens(tokens) => (tokens, limit.unwrap_or(room)),
+        _ => {
+            let limit = limit.unwrap_or(room.min(OUTPUT_TOKENS_MAX));
+            (wanted.min(limit / 4 * 3).max(BUDGET_MIN), limit)
+        }
     };
-    let budget = match asked {
-        Thinking::Tokens(tokens) => tokens,
-        words => budget(words).min(limit / 4 * 3).max(BUDGET_MIN),
-    };
-    check(asked, budget)?;
     if budget >= limit {
         return Err(format!("max_tokens of {limit} leaves no room to answer beside {budget} tokens to think with"));
     }
     Ok((budget, limit))
-}
-
-fn check(asked: Thinking, budget: u32) -> Result<(), String> {
-    match asked {
-        Thinking::Tokens(tokens) if tokens < BUDGET_MIN => {
-            Err(format!("Anthropic's format has no budget of {tokens} tokens to think with; the least is {BUDGET_MIN}"))
-        }
-        _ if budget < BUDGET_MIN => Err(format!("the least budget to think with is {BUDGET_MIN} tokens")),
-        _ => Ok(()),
-    }
 }
 
 /// Temperature and nucleus sampling, as far as they may be said. One is the API's default for both, so it can always be left out.
@@ -166,7 +162,7 @@ mod tests {
     fn older_models_get_a_budget_and_room_to_answer() {
         let model = "claude-sonnet-4-5";
         assert_eq!(plan(model, Thinking::Low, None), Ok(enabled(1_024, 5_120)));
-        assert_eq!(plan(model, Thinking::High, None), Ok(enabled(24_576, 28_672)));
+        assert_eq!(plan(model, Thinking::High, None), Ok(enabled(12_288, 16_384)));
         assert_eq!(plan(model, Thinking::High, Some(8_000)), Ok(enabled(6_000, 8_000)));
         assert_eq!(plan(model, Thinking::Medium, Some(1_200)), Ok(enabled(1_024, 1_200)));
         assert_eq!(plan(model, Thinking::Tokens(2_000), None), Ok(enabled(2_000, 6_096)));
@@ -193,6 +189,7 @@ mod tests {
             Ok(Plan { mode, effort: Some(effort), max_tokens, temperature: None, top_p: None })
         };
         assert_eq!(plan("claude-opus-4-6", Thinking::Medium, None), adaptive(None, "medium", 12_288));
+        assert_eq!(plan("claude-opus-4-6", Thinking::High, None), adaptive(None, "high", 16_384));
         assert_eq!(plan("claude-sonnet-5", Thinking::High, Some(900)), adaptive(Some("summarized"), "high", 900));
         assert_eq!(plan("claude-opus-4-6", Thinking::Tokens(3_000), None), Ok(enabled(3_000, 7_096)));
         assert!(plan("claude-opus-4-7", Thinking::Tokens(3_000), None).is_err());

@@ -6,16 +6,12 @@ mod requests;
 mod streams;
 
 use bytes::Bytes;
-use regatta_proto::{ChatMessage, ChatRole, EndpointKind, ManualClock};
+use regatta_proto::{ChatMessage, ChatRole, ManualClock};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::*;
 use crate::secret::Secret;
 use crate::wire::sse::Events;
-
-fn anthropic() -> Anthropic {
-    Anthropic::new(&EndpointSpec::of_kind(EndpointKind::Anthropic))
-}
 
 fn headers(headers: &[(&'static str, &'static str)]) -> HeaderMap {
     headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
@@ -30,7 +26,7 @@ fn with_context<T>(read: impl FnOnce(&ReadContext<'_>) -> T) -> T {
 
 fn answer_with(status: u16, head: HeaderMap, body: &str) -> Result<Completion, Failure> {
     let answer = Answer { status, headers: head, body: Bytes::copy_from_slice(body.as_bytes()) };
-    with_context(|context| anthropic().answer(&answer, context))
+    with_context(|context| Anthropic.answer(&answer, context))
 }
 
 fn answer(status: u16, body: &str) -> Result<Completion, Failure> {
@@ -41,7 +37,7 @@ fn answer(status: u16, body: &str) -> Result<Completion, Failure> {
 fn stream(text: &str) -> (Vec<crate::wire::Part>, Result<Completion, Failure>) {
     let mut events = Events::default();
     events.push(text.as_bytes());
-    let mut reader = anthropic().stream();
+    let mut reader = Anthropic.stream();
     let mut parts = Vec::new();
     with_context(|context| {
         while let Some(event) = events.next() {

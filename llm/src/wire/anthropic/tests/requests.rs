@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::*;
 
 fn sent(model: &str, request: &ChatRequest) -> Value {
-    let outgoing = anthropic().request(model, request, false).unwrap();
+    let outgoing = Anthropic.request(model, request, false).unwrap();
     serde_json::from_slice(&outgoing.body).unwrap()
 }
 
 fn refusal(request: &ChatRequest) -> String {
-    anthropic().request("claude-sonnet-4-5", request, false).unwrap_err()
+    Anthropic.request("claude-sonnet-4-5", request, false).unwrap_err()
 }
 
 fn hi() -> ChatRequest {
@@ -37,24 +37,10 @@ fn result(id: &str, content: &str) -> ChatMessage {
 }
 
 #[test]
-fn the_address_may_name_the_version_or_not() {
-    for (base, path) in [
-        (None, "/v1/messages"),
-        (Some("https://api.anthropic.com"), "/v1/messages"),
-        (Some("https://gateway/anthropic/"), "/v1/messages"),
-        (Some("https://api.anthropic.com/v1"), "/messages"),
-        (Some("https://api.anthropic.com/v1/"), "/messages"),
-    ] {
-        let spec = EndpointSpec { base_url: base.map(str::to_owned), ..EndpointSpec::of_kind(EndpointKind::Anthropic) };
-        let outgoing = Anthropic::new(&spec).request("m", &hi(), false).unwrap();
-        assert_eq!(outgoing.path, path, "{base:?}");
-        assert_eq!(outgoing.headers["anthropic-version"], "2023-06-01");
-    }
-}
-
-#[test]
 fn a_plain_request_says_no_more_than_it_must() {
-    let outgoing = anthropic().request("claude-sonnet-4-5", &hi(), false).unwrap();
+    let outgoing = Anthropic.request("claude-sonnet-4-5", &hi(), false).unwrap();
+    assert_eq!(outgoing.path, "/messages");
+    assert_eq!(outgoing.headers["anthropic-version"], "2023-06-01");
     insta::assert_snapshot!(std::str::from_utf8(&outgoing.body).unwrap(), @r#"{"model":"claude-sonnet-4-5","max_tokens":4096,"messages":[{"role":"user","content":"hi"}]}"#);
 }
 
@@ -62,7 +48,7 @@ fn a_plain_request_says_no_more_than_it_must() {
 fn sampling_stops_and_streaming_are_sent_as_asked_for_and_a_seed_is_left_out() {
     let sampling = Sampling { temperature: Some(0.0), top_p: Some(0.9), max_tokens: Some(77), seed: Some(1) };
     let request = ChatRequest { stop: vec!["\nObservation:".into()], sampling, ..hi() };
-    let outgoing = anthropic().request("claude-sonnet-4-5", &request, true).unwrap();
+    let outgoing = Anthropic.request("claude-sonnet-4-5", &request, true).unwrap();
     insta::assert_snapshot!(std::str::from_utf8(&outgoing.body).unwrap(), @r#"{"model":"claude-sonnet-4-5","max_tokens":77,"messages":[{"role":"user","content":"hi"}],"temperature":0.0,"top_p":0.9,"stop_sequences":["\nObservation:"],"stream":true}"#);
 }
 

@@ -139,3 +139,20 @@ fn an_event_that_is_no_json_is_a_bad_response() {
     assert_eq!(failure.class, ErrorClass::BadResponse);
     assert!(failure.detail.contains("<html>"), "{}", failure.detail);
 }
+
+#[test]
+fn what_was_billed_is_known_once_the_last_meters_have_come() {
+    let events: Vec<&str> = TRACE.split_inclusive("\n\n").collect();
+    let mut reader = Anthropic.stream();
+    let known: Vec<Option<u64>> = with_context(|context| {
+        let mut read = |text: &&str| {
+            let mut event = Events::default();
+            event.push(text.as_bytes());
+            reader.event(&event.next().unwrap(), context).unwrap();
+            reader.usage().map(|usage| usage.output)
+        };
+        events.iter().map(&mut read).collect()
+    });
+    assert_eq!(known.iter().filter(|known| known.is_none()).count(), events.len() - 2);
+    assert_eq!(known[events.len() - 2..], [Some(89), Some(89)]);
+}

@@ -1,0 +1,188 @@
+//! A whole answer, or the parts of one as they come: each chunk of a stream has the shape of a whole answer.
+
+use regatta_proto::{Finish, Reply, TokenLogprob, Usage};
+use reqwest::header::HeaderMap;
+use serde_json::{Map, Value};
+
+use super::signatures::Signatures;
+use super::{trouble, usage};
+use crate::errors::Failure;
+use crate::transport::Answer;
+use crate::wire::provenance::{Told, served};
+use crate::wire::tool_calls::{RawCall, with_ids};
+use crate::wire::{Completion, ReadContext, hints, openai};
+
+/// Reads an answer of any status.
+///
+/// # Errors
+/// Whatever keeps it from being used, classified.
+pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+    if !(200..300).contains(&answer.status) {
+        return Err(trouble::of_status(answer, context));
+    }
+    let unusable = |problem: &str| trouble::of_success(answer, problem, context);
+    let body: Value =
+        serde_json::from_slice(&answer.body).map_err(|error| unusable(&format!("not an answer: {error}")))?;
+    if body.get("error").is_some_and(|error| !error.is_null()) {
+        return Err(unusable("the answer holds an error"));
+    }
+    let mut gathered = Gathered::default();
+    gathered.take(body);
+    if !gathered.has_candidate && !gathered.is_blocked {
+        return Err(unusable("the answer holds no candidate"));
+    }
+    Ok(gathered.completion(&answer.headers, context))
+}
+
+/// What has come of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    has_candidate: bool,
+    /// The prompt was refused.
+    is_blocked: bool,
+    text: Option<String>,
+    thought: String,
+    signatures: Signatures,
+    calls: Vec<RawCall>,
+    finish: Option<String>,
+    logprobs: Option<Vec<TokenLogprob>>,
+    usage: Map<String, Value>,
+    model: Option<String>,
+    id: Option<String>,
+}
+
+impl Gathered {
+    /// Takes a whole answer or a chunk of one. Says whether it held a part of the answer itself.
+    pub(super) fn take(&mut self, mut body: Value) -> bool {
+        let text = |body: &Value, name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+        self.model = text(&body, "modelVersion").or_else(|| self.model.take());
+        self.id = text(&body, "responseId").or_else(|| self.id.take());
+        self.is_blocked |= body.pointer("/promptFeedback/blockReason").is_some_and(|reason| !reason.is_null());
+        // Meters are cumulative: later ones replace those before.
+        if let Some(Value::Object(meters)) = body.get_mut("usageMetadata").map(Value::take) {
+            self.usage.extend(meters);
+        }
+        let Some(candidate) = body.pointer_mut("/candidates/0") else {
+            return false;
+        };
+        self.has_candidate = true;
+        self.finish = text(candidate, "finishReason").or_else(|| self.finish.take());
+        if let Some(read) = candidate.get("logprobsResult").map(logprobs) {
+            self.logprobs.get_or_insert_default().extend(read);
+        }
+        let parts = candidate.pointer_mut("/content/parts").map(Value::take);
+        let Some(Value::Array(parts)) = parts else {
+            return false;
+        };
+        let mut is_answer = false;
+        for part in parts {
+            is_answer |= self.part(part);
+        }
+        is_answer
+    }
+
+    fn part(&mut self, mut part: Value) -> bool {
+        let signature = match part.get_mut("thoughtSignature").map(Value::take) {
+            Some(Value::String(signature)) => Some(signature),
+            _ => None,
+        };
+        if let Some(call) = part.get_mut("functionCall").filter(|call| call.is_object()) {
+            let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let (id, name) = (text("id"), text("name"));
+            let arguments = call.get("args").filter(|args| !args.is_null()).map_or("{}".to_owned(), Value::to_string);
+            self.signatures.calls.extend(signature.map(|signature| (self.calls.len(), signature)));
+            self.calls.push(RawCall { id, name, arguments });
+            return true;
+        }
+        // At a thought, too, it stands for what was thought before the text.
+        self.signatures.text = signature.or_else(|| self.signatures.text.take());
+        let Some(text) = part.get("text").and_then(Value::as_str) else {
+            return false;
+        };
+        if part.get("thought") == Some(&Value::Bool(true)) {
+            self.thought.push_str(text);
+        } else {
+            self.text.get_or_insert_default().push_str(text);
+        }
+        !text.is_empty()
+    }
+
+    /// Whether the answer has come to its end.
+    pub(super) fn is_complete(&self) -> bool {
+        self.finish.is_some() || self.is_blocked
+    }
+
+    /// What was billed, once all of it is told: meters before the end count what had come by then.
+    pub(super) fn billed(&self) -> Option<Usage> {
+        if !self.is_complete() {
+            return None;
+        }
+        let (usage, is_known) = usage::read(&Value::Object(self.usage.clone()));
+        is_known.then_some(usage)
+    }
+
+    pub(super) fn completion(self, headers: &HeaderMap, context: &ReadContext<'_>) -> Completion {
+        let finish = match self.finish.as_deref() {
+            _ if self.is_blocked && !self.has_candidate => Finish::ContentFilter,
+            Some("STOP") if !self.calls.is_empty() => Finish::ToolCalls,
+            reason => finish(reason),
+        };
+        let reply = Reply {
+            tool_calls: with_ids(self.calls),
+            reasoning: self.signatures.with(self.thought),
+            logprobs: self.logprobs,
+            ..Reply::of_text(self.text.as_deref(), finish)
+        };
+        let raw_usage = Some(Value::Object(self.usage)).filter(|usage| *usage != Value::Object(Map::new()));
+        let (usage, usage_is_known) = raw_usage.as_ref().map(usage::read).unwrap_or_default();
+        let tier = raw_usage.as_ref().and_then(|usage| usage.get("serviceTier")?.as_str()).map(str::to_ascii_lowercase);
+        let told =
+            Told { model: self.model.as_deref(), id: self.id.as_deref(), tier: tier.as_deref(), ..Told::default() };
+        Completion {
+            reply,
+            usage,
+            usage_is_known,
+            served: served(headers, told, context.secret),
+            raw_usage,
+            reported_cost: openai::usage::cost_in(headers),
+            first_token: None,
+            hints: hints::of(headers, context.clock),
+        }
+    }
+}
+
+/// The finish that a `finishReason` means.
+fn finish(reason: Option<&str>) -> Finish {
+    match reason {
+        Some("STOP") => Finish::Stop,
+        Some("MAX_TOKENS") => Finish::Length,
+        Some(
+            "SAFETY"
+            | "RECITATION"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION",
+        ) => Finish::ContentFilter,
+        // A call that is none (`MALFORMED_FUNCTION_CALL`), a language it does not speak, and whatever comes to be.
+        _ => Finish::Other,
+    }
+}
+
+/// A `logprobsResult`: what was chosen, and what else there was, in two lists.
+fn logprobs(result: &Value) -> Vec<TokenLogprob> {
+    let list = |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let candidate = |value: &Value| {
+        Some((value.get("token")?.as_str()?.to_owned(), value.get("logProbability").and_then(Value::as_f64)?))
+    };
+    let mut tops = list(result, "topCandidates").into_iter();
+    let chosen = list(result, "chosenCandidates").into_iter().map(|chosen| (chosen, tops.next()));
+    let read = chosen.filter_map(|(chosen, top)| {
+        let (token, logprob) = candidate(&chosen)?;
+        let top = top.map(|top| list(&top, "candidates").iter().filter_map(candidate).collect()).unwrap_or_default();
+        Some(TokenLogprob { token, logprob, top })
+    });
+    read.collect()
+}

@@ -1,0 +1,132 @@
+//! Messages as Gemini's format says them.
+
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole};
+use serde::Serialize;
+
+use super::signatures::Signatures;
+use crate::wire::arguments::Arguments;
+
+/// A turn, or the instructions.
+#[derive(Debug, Serialize)]
+pub(super) struct Content<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(flatten)]
+    said: Said<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Said<'a> {
+    Text(&'a str),
+    FunctionCall(FunctionCall<'a>),
+    FunctionResponse(FunctionResponse<'a>),
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    args: Arguments<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionResponse<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    response: Response<'a>,
+}
+
+/// The field that the reference names for what a function gave, whatever it is.
+#[derive(Debug, Serialize)]
+struct Response<'a> {
+    output: &'a str,
+}
+
+/// A conversation.
+#[derive(Debug)]
+pub(super) struct Conversation<'a> {
+    /// Instructions that come before everything else.
+    pub(super) system: Option<Content<'a>>,
+    pub(super) contents: Vec<Content<'a>>,
+}
+
+impl<'a> Conversation<'a> {
+    /// # Errors
+    /// When instructions come later, or the result of a tool belongs to no call.
+    pub(super) fn new(request: &'a ChatRequest) -> Result<Self, String> {
+        let count = request.messages.iter().take_while(|message| message.role == ChatRole::System).count();
+        let (system, rest) = request.messages.split_at(count);
+        let system: Vec<Part<'_>> = system.iter().map(|message| text(&message.content)).collect();
+        let mut contents: Vec<Content<'_>> = Vec::with_capacity(rest.len());
+        for (index, message) in rest.iter().enumerate() {
+            let (role, parts) = match message.role {
+                ChatRole::System => {
+                    return Err(
+                        "Gemini's format has instructions before the conversation only, not within it".to_owned()
+                    );
+                }
+                ChatRole::User => ("user", vec![text(&message.content)]),
+                ChatRole::Assistant => ("model", answered(message)),
+                ChatRole::Tool => ("user", vec![result(message, &rest[..index])?]),
+            };
+            match contents.last_mut() {
+                // Results of calls made at once are given at once.
+                Some(last) if message.role == ChatRole::Tool && last.holds_results() => last.parts.extend(parts),
+                _ if parts.is_empty() => {}
+                _ => contents.push(Content { role: Some(role), parts }),
+            }
+        }
+        let system = (!system.is_empty()).then_some(Content { role: None, parts: system });
+        Ok(Self { system, contents })
+    }
+}
+
+impl Content<'_> {
+    fn holds_results(&self) -> bool {
+        self.parts.last().is_some_and(|part| matches!(part.said, Said::FunctionResponse(_)))
+    }
+}
+
+fn text(text: &str) -> Part<'_> {
+    Part { said: Said::Text(text), thought_signature: None }
+}
+
+fn answered(message: &ChatMessage) -> Vec<Part<'_>> {
+    let Signatures { text: signature, mut calls } = Signatures::of(message.reasoning.as_ref());
+    let mut parts = Vec::with_capacity(message.tool_calls.len() + 1);
+    if !message.content.is_empty() || signature.is_some() {
+        parts.push(Part { thought_signature: signature, ..text(&message.content) });
+    }
+    parts.extend(message.tool_calls.iter().enumerate().map(|(index, call)| {
+        let call = FunctionCall { id: given(&call.id), name: &call.name, args: Arguments::of(call) };
+        Part { said: Said::FunctionCall(call), thought_signature: calls.remove(&index) }
+    }));
+    parts
+}
+
+/// The format names the function again; the newest call of that id before it is meant.
+fn result<'a>(message: &'a ChatMessage, before: &'a [ChatMessage]) -> Result<Part<'a>, String> {
+    let id = message.tool_call_id.as_deref().ok_or("the result of a tool does not name its call")?;
+    let call = before.iter().rev().flat_map(|message| &message.tool_calls).find(|call| *call.id == *id);
+    let call = call.ok_or_else(|| format!("the result of a tool names call {id:?}, which was not made"))?;
+    let response = Response { output: &message.content };
+    let said = Said::FunctionResponse(FunctionResponse { id: given(id), name: &call.name, response });
+    Ok(Part { said, thought_signature: None })
+}
+
+/// An id that Gemini gave; most of its models give none, and `call_N` was made up.
+fn given(id: &str) -> Option<&str> {
+    let is_made_up = id.strip_prefix("call_").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    (!is_made_up).then_some(id)
+}

@@ -1,0 +1,44 @@
+//! Google Gemini's `generateContent`. Source: the Gemini API's reference and its guides to thinking, thought signatures, function calling
+//! and structured output.
+//!
+//! What this format cannot say: instructions in the middle of a conversation, and that tools are to be called one at a time; both are
+//! refused by name. Left out as harmless: marks for the cache (it caches unasked), and turns of the assistant that hold nothing. Seeds
+//! have 31 bits: of a longer one the lowest are sent, which are as good.
+
+mod answer;
+mod contents;
+mod request;
+mod signatures;
+mod stream;
+mod thinking;
+mod trouble;
+mod usage;
+
+use regatta_proto::ChatRequest;
+use reqwest::header::HeaderMap;
+
+use super::{Completion, Format, Outgoing, ReadContext, StreamReader};
+use crate::errors::Failure;
+use crate::transport::Answer;
+
+/// Gemini's way to say things.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gemini;
+
+impl Format for Gemini {
+    fn request(&self, model: &str, request: &ChatRequest, stream: bool) -> Result<Outgoing, String> {
+        let body = request::body(model, request)?;
+        Ok(Outgoing { path: request::path(model, stream), headers: HeaderMap::new(), body })
+    }
+
+    fn answer(&self, answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+        answer::read(answer, context)
+    }
+
+    fn stream(&self) -> Box<dyn StreamReader> {
+        Box::<stream::Reader>::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Errors say in their details how long to wait.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::usage::billed;
+use crate::errors::Failure;
+use crate::transport::Answer;
+use crate::wire::{ReadContext, trouble};
+
+/// Explains an answer with an error status.
+pub(super) fn of_status(answer: &Answer, context: &ReadContext<'_>) -> Failure {
+    waiting(trouble::of_status(answer, billed, context), || serde_json::from_slice(&answer.body).ok())
+}
+
+/// Explains a 200 that holds no usable answer.
+pub(super) fn of_success(answer: &Answer, problem: &str, context: &ReadContext<'_>) -> Failure {
+    waiting(trouble::of_success(answer, problem, billed, context), || serde_json::from_slice(&answer.body).ok())
+}
+
+/// Explains an event of a stream that is an error.
+pub(super) fn of_event(event: &Value, context: &ReadContext<'_>) -> Option<Failure> {
+    let failure = trouble::of_event(event, false, billed, context)?;
+    Some(waiting(failure, || Some(event.clone())))
+}
+
+fn waiting(failure: Failure, body: impl FnOnce() -> Option<Value>) -> Failure {
+    let retry_after = failure.retry_after.or_else(|| body().as_ref().and_then(retry_delay));
+    Failure { retry_after, ..failure }
+}
+
+/// `google.rpc.RetryInfo`, as `"34.07s"`. Errors of streams come in a list.
+fn retry_delay(body: &Value) -> Option<Duration> {
+    let body = body.get(0).unwrap_or(body);
+    let details = body.pointer("/error/details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
+}

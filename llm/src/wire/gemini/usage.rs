@@ -1,0 +1,62 @@
+//! Token meters of an answer. `promptTokenCount` holds what was read from the cache; thoughts and the prompts of the provider's own tools
+//! are counted beside prompt and candidates. Meters of zero are left out.
+
+use regatta_proto::Usage;
+use serde_json::Value;
+
+use crate::wire::openai::usage::tokens;
+
+/// Reads a `usageMetadata` object. The second value says whether the meters that cost money were there.
+pub(super) fn read(usage: &Value) -> (Usage, bool) {
+    let meter = |name: &str| usage.get(name).and_then(tokens);
+    let prompt = meter("promptTokenCount");
+    let input = prompt.unwrap_or(0) + meter("toolUsePromptTokenCount").unwrap_or(0);
+    let reasoning = meter("thoughtsTokenCount").unwrap_or(0);
+    let read = Usage {
+        input,
+        cached_input: meter("cachedContentTokenCount").unwrap_or(0).min(input),
+        output: meter("candidatesTokenCount").unwrap_or(0) + reasoning,
+        reasoning,
+        ..Usage::default()
+    };
+    (read, prompt.is_some())
+}
+
+/// What a body or event says was billed.
+pub(super) fn billed(body: &Value) -> Option<Usage> {
+    body.get("usageMetadata").map(read).filter(|(_, is_known)| *is_known).map(|(usage, _)| usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{Circumstances, Money, Price};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn thoughts_are_output_and_the_providers_tools_input() {
+        let usage = json!({
+            "promptTokenCount": 100, "cachedContentTokenCount": 60, "candidatesTokenCount": 20, "thoughtsTokenCount": 35,
+            "toolUsePromptTokenCount": 7, "totalTokenCount": 162
+        });
+        let (read, is_known) = read(&usage);
+        assert_eq!(read, Usage { input: 107, cached_input: 60, output: 55, reasoning: 35, ..Usage::default() });
+        assert!(is_known);
+        assert_eq!(read.total(), 162);
+    }
+
+    #[test]
+    fn cached_tokens_are_charged_once() {
+        let usage = json!({"promptTokenCount": 2_000_000, "cachedContentTokenCount": 1_000_000, "candidatesTokenCount": 1_000_000});
+        let price = Price { cached_input_per_mtok: Some(0.125), ..Price::per_mtok(1.25, 10.0) };
+        assert_eq!(price.cost(&read(&usage).0, &Circumstances::default()), Money(11_375_000_000));
+    }
+
+    #[test]
+    fn a_blocked_prompt_has_no_candidates_to_count() {
+        assert_eq!(read(&json!({"promptTokenCount": 9})), (Usage { input: 9, ..Usage::default() }, true));
+        assert!(!read(&json!({"candidatesTokenCount": 9})).1);
+        assert!(!read(&json!({"promptTokenCount": -1})).1);
+    }
+}
