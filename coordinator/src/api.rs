@@ -9,11 +9,11 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
-use regatta_backends::SweepRow;
+use regatta_backends::{LedgerError, SweepRow};
 use regatta_proto::{Digest, SweepId};
 use serde::Serialize;
 
-use crate::{Coordinator, CoordinatorError, Submission, Submitted, SweepStatus};
+use crate::{Coordinator, CoordinatorError, Resumption, Submission, Submitted, SweepStatus};
 
 /// Largest upload of one file, and largest request, in bytes.
 const BODY_BYTES_MAX: usize = 256 << 20;
@@ -62,10 +62,18 @@ struct Problem {
 impl IntoResponse for CoordinatorError {
     fn into_response(self) -> Response {
         let status = match &self {
-            Self::Plan(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Plan(_) | Self::NoBudget(_) | Self::Ledger(LedgerError::BudgetNotRaised { .. }) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             Self::UnknownSweep(_) => StatusCode::NOT_FOUND,
             Self::WrongState { .. } => StatusCode::CONFLICT,
-            Self::Ledger(_) | Self::Queue(_) | Self::Blobs(_) | Self::Catalog(_) | Self::Json(_) => {
+            Self::Ledger(_)
+            | Self::Permits(_)
+            | Self::Segment(_)
+            | Self::Queue(_)
+            | Self::Blobs(_)
+            | Self::Catalog(_)
+            | Self::Json(_) => {
                 tracing::error!(error = %self, "failed to serve a request");
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -112,8 +120,17 @@ async fn cancel(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Stat
     coordinator.cancel(&id).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-async fn resume(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<StatusCode, CoordinatorError> {
-    coordinator.resume(&id).await.map(|()| StatusCode::NO_CONTENT)
+/// An empty body changes nothing.
+async fn resume(State(coordinator): Api, Path(id): Path<SweepId>, body: Bytes) -> Result<StatusCode, Response> {
+    let resumption = match body.is_empty() {
+        true => Resumption::default(),
+        false => serde_json::from_slice(&body).map_err(|error| {
+            let problem = Problem { error: format!("the body says no wish that a resume understands: {error}") };
+            (StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response()
+        })?,
+    };
+    let resumed = coordinator.resume(&id, resumption).await;
+    resumed.map(|()| StatusCode::NO_CONTENT).map_err(IntoResponse::into_response)
 }
 
 /// A file that the sweep has left behind, as `results.jsonl`.

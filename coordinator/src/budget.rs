@@ -1,52 +1,76 @@
-//! Whether a sweep may still dispatch: reserve the worst case, settle what was really spent.
+//! Budgets: accounts at the store of permits, and how much may be dispatched on them.
+//!
+//! Workers reserve each call's worst case before they send it, so no account is ever overdrawn, whatever is dispatched. What is said here
+//! only keeps sessions from being dispatched in vain.
 
-use regatta_backends::CellProgress;
+use std::collections::BTreeMap;
+
+use regatta_backends::{AccountState, CellProgress, SweepRow};
+use regatta_benchmarks::Step;
 use regatta_catalog::Sweep;
-use regatta_proto::{Money, Price, Role, Transcript};
+use regatta_proto::{AccountId, ModelRef, Money, Role, Transcript};
 
-/// Assumed when neither the benchmark nor the model limits the answer.
-const OUTPUT_TOKENS_MAX: u32 = 16_384;
+use crate::estimate::at_most;
+use crate::{Coordinator, CoordinatorError};
 
-/// Sessions that may be dispatched beyond those outstanding, so that even the worst case stays within the budget.
-/// `judged` is what its judges cost so far.
-pub(crate) fn affordable_sessions(sweep: &Sweep, progress: &[CellProgress], judged: Money, worst: Money) -> u64 {
-    let Some(budget) = sweep.lock.budget_usd.and_then(Money::from_dollars) else { return u64::MAX };
-    let spent: Money = progress.iter().map(|cell| cell.cost.known).sum::<Money>() + judged;
-    let outstanding: u64 = progress.iter().map(|cell| cell.dispatched.saturating_sub(cell.recorded)).sum();
-    let left = budget.0.saturating_sub(spent.0);
-    (left / worst.0.max(1)).saturating_sub(outstanding)
+impl Coordinator {
+    /// Opens the accounts of `sweep`, or brings their caps up to date. Where the store is new, what was spent before counts.
+    pub(crate) async fn open_accounts(&self, sweep: &Sweep, row: &SweepRow) -> Result<(), CoordinatorError> {
+        let caps: BTreeMap<&ModelRef, Money> = sweep
+            .lock
+            .models
+            .iter()
+            .filter_map(|model| Some((&model.id, model.budget_usd.and_then(Money::from_dollars)?)))
+            .collect();
+        if row.budget.is_none() && caps.is_empty() {
+            return Ok(());
+        }
+        let progress = self.ledger.cell_progress(&sweep.id).await?;
+        let spent = |cells: &mut dyn Iterator<Item = &CellProgress>| -> Money {
+            cells.map(|cell| cell.cost.known + cell.maybe_spent).sum()
+        };
+        if let Some(cap) = row.budget {
+            let (_, judged) = self.ledger.judge_costs(&sweep.id).await?;
+            let account = AccountId { sweep: sweep.id.clone(), model: None };
+            self.permits.open_account(&account, cap, spent(&mut progress.iter()) + judged.known).await?;
+        }
+        for (model, cap) in caps {
+            let own = sweep.cells().iter().zip(&progress).filter(|(cell, _)| cell.model == *model);
+            let account = AccountId { sweep: sweep.id.clone(), model: Some(model.clone()) };
+            self.permits.open_account(&account, cap, spent(&mut own.map(|(_, progress)| progress))).await?;
+        }
+        Ok(())
+    }
 }
 
-/// What all sessions of `sweep` can cost at most if every call is answered at the first try; models of unknown price are left out.
-#[must_use]
-pub fn worst_cost(sweep: &Sweep) -> Money {
-    let mut sum = Money::ZERO;
-    for_each_first_call(sweep, |worst| sum += worst);
-    sum
+/// Sessions that may be dispatched beyond those outstanding, if every one of them makes one call at its worst case. `judged` is what
+/// judges have cost so far.
+pub(crate) fn affordable_sessions(
+    account: &AccountState,
+    progress: &[CellProgress],
+    judged: Money,
+    worst: Money,
+) -> u64 {
+    let outstanding: u64 = progress.iter().map(|cell| cell.dispatched.saturating_sub(cell.recorded)).sum();
+    // Reservations of living workers are for sessions that are outstanding, and so counted already.
+    let told = account.spent + account.maybe_spent;
+    // Of two accounts of the same money, either may be late.
+    let recorded = progress.iter().map(|cell| cell.cost.known + cell.maybe_spent).sum::<Money>() + judged;
+    let gone = told.max(recorded) + account.lost;
+    let left = account.cap.0.saturating_sub(gone.0);
+    (left / worst.0.max(1)).saturating_sub(outstanding)
 }
 
 /// What a session of `sweep` can cost at most in one try of its first call: a token is at least one byte, the answer fills its limit.
 pub(crate) fn worst_session(sweep: &Sweep) -> Money {
     let mut worst = Money::ZERO;
-    for_each_first_call(sweep, |one| worst = worst.max(one));
-    worst
-}
-
-/// Calls `with` for the worst case of every session's first call.
-fn for_each_first_call(sweep: &Sweep, mut with: impl FnMut(Money)) {
     for cell in sweep.cells() {
         let (Some(suite), Some(model)) = (sweep.suite(cell), sweep.lock.model(&cell.model)) else { continue };
-        let Some(price) = &model.price else { continue };
         for item in sweep.selected(cell) {
-            let step = suite.next(*item, &cell.setting, &Transcript::default());
-            if let regatta_benchmarks::Step::Ask(Role::Agent, request) = step {
-                let limit = model.max_tokens.or(request.sampling.max_tokens).unwrap_or(OUTPUT_TOKENS_MAX);
-                with(call_at_most(price, request.prompt_bytes(), limit));
+            if let Step::Ask(Role::Agent, request) = suite.next(*item, &cell.setting, &Transcript::default()) {
+                worst = worst.max(at_most(&request, model).unwrap_or_default());
             }
         }
     }
-}
-
-fn call_at_most(price: &Price, prompt_bytes: u64, output_limit: u32) -> Money {
-    price.at_most(prompt_bytes, u64::from(output_limit))
+    worst
 }

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use regatta_backends::{BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Queue, QueueError};
-use regatta_catalog::{Catalog, CatalogError, Sweep};
-use regatta_proto::{Clock, Digest, EndpointKind, Money, Report, SweepId, SweepState};
+use regatta_backends::{
+    BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Permits, PermitsError, Queue, QueueError,
+};
+use regatta_catalog::{Catalog, CatalogError, SegmentError, Sweep};
+use regatta_proto::{AccountId, Clock, Digest, EndpointKind, Money, Report, SweepId, SweepState};
 
-use crate::{CoordinatorMetrics, PlanError, PriceBook, Submission, Submitted, SweepStatus, plan, shards};
+use crate::forecast::Forecasts;
+use crate::{CoordinatorMetrics, PlanError, PriceBook, Resumption, Submission, Submitted, SweepStatus, plan, shards};
 
 /// How the coordinator works.
 #[derive(Debug, Clone)]
@@ -59,9 +62,18 @@ pub enum CoordinatorError {
         /// What was asked.
         wish: &'static str,
     },
+    /// The sweep has no budget to raise.
+    #[error("sweep {0} has no budget, so there is none to raise; leave out --budget")]
+    NoBudget(SweepId),
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The store of permits failed.
+    #[error(transparent)]
+    Permits(#[from] PermitsError),
+    /// A stored transcript cannot be read.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
     /// The queue failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
@@ -81,27 +93,45 @@ pub struct Coordinator {
     pub(crate) config: CoordinatorConfig,
     pub(crate) ledger: Ledger,
     pub(crate) queue: Queue,
+    pub(crate) permits: Permits,
     pub(crate) metrics: CoordinatorMetrics,
     pub(crate) catalog: Catalog,
     pub(crate) clock: Arc<dyn Clock>,
     prices: Arc<PriceBook>,
     /// Sweeps whose jobs, where the queue does not survive, are all of this process.
     ours: Mutex<BTreeSet<SweepId>>,
+    pub(crate) forecasts: Forecasts,
 }
 
 impl Coordinator {
-    /// A coordinator over the three seams.
+    /// A coordinator over the four seams.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a seam or a service of the process; a struct of them would only be taken apart"
+    )]
     #[must_use]
     pub fn new(
         config: CoordinatorConfig,
         ledger: Ledger,
         queue: Queue,
+        permits: Permits,
         catalog: Catalog,
         clock: Arc<dyn Clock>,
         metrics: CoordinatorMetrics,
         prices: Arc<PriceBook>,
     ) -> Self {
-        Self { config, ledger, queue, metrics, catalog, clock, prices, ours: Mutex::default() }
+        Self {
+            config,
+            ledger,
+            queue,
+            permits,
+            metrics,
+            catalog,
+            clock,
+            prices,
+            ours: Mutex::default(),
+            forecasts: Forecasts::default(),
+        }
     }
 
     /// The blob store, for uploads.
@@ -193,11 +223,15 @@ impl Coordinator {
     /// Runs the sessions of an ended sweep that were not measured, as further attempts.
     ///
     /// # Errors
-    /// When there is no such sweep, or it is complete, or has not ended.
-    pub async fn resume(&self, id: &SweepId) -> Result<(), CoordinatorError> {
+    /// When there is no such sweep, or it is complete, or has not ended, or its budget cannot be changed as wished.
+    pub async fn resume(&self, id: &SweepId, resumption: Resumption) -> Result<(), CoordinatorError> {
         let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
         if !row.state.is_end() || row.state == SweepState::Complete {
             return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "resumed" });
+        }
+        if let Some(change) = resumption.budget {
+            let budget = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
+            self.ledger.set_budget(id, change.apply(budget)).await?;
         }
         let reopened = self.ledger.reopen_unmeasured(id).await?;
         tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");
@@ -223,7 +257,12 @@ impl Coordinator {
         let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
         let sweep = self.catalog.sweep(&row.lock).await?;
         let progress = self.ledger.cell_progress(id).await?;
-        Ok(SweepStatus::new(row, sweep.cells(), progress))
+        let account = match row.budget {
+            Some(_) => self.permits.account(&AccountId { sweep: id.clone(), model: None }).await?,
+            None => None,
+        };
+        let forecast = if row.state == SweepState::Running { self.forecast(id, &progress).await? } else { None };
+        Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), forecast))
     }
 
     /// All sweeps, newest first, without their cells.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_backends::{CellProgress, ShardRow, ShardState};
-use regatta_catalog::Sweep;
-use regatta_proto::{ItemIndex, Job, SessionJob, SessionKey, Transcript};
+use regatta_catalog::{Sweep, read_transcript};
+use regatta_proto::{AccountId, ItemIndex, Job, SessionJob, SessionKey, Transcript};
 
 use crate::budget::affordable_sessions;
 use crate::rounds::Watched;
@@ -77,8 +77,10 @@ impl Coordinator {
         if watched.sweep.lock.budget_usd.is_none() {
             return Ok(u64::MAX);
         }
+        let account = AccountId { sweep: watched.sweep.id.clone(), model: None };
+        let Some(account) = self.permits.account(&account).await? else { return Ok(0) };
         let (_, judged) = self.ledger.judge_costs(&watched.sweep.id).await?;
-        Ok(affordable_sessions(&watched.sweep, progress, judged.known, watched.worst_session))
+        Ok(affordable_sessions(&account, progress, judged.known, watched.worst_session))
     }
 
     /// Publishes the sessions of `shard` that have no result yet. The intent is written before and the fact after, so that a crash in
@@ -93,17 +95,20 @@ impl Coordinator {
             self.ledger.recorded_items(&sweep.id, shard.cell, *first, *last).await?.into_iter().collect();
         let missing: Vec<ItemIndex> = items.iter().copied().filter(|item| !recorded.contains(item)).collect();
         let attempts: BTreeMap<ItemIndex, u32> = self.ledger.highest_attempt(&sweep.id, shard.cell, &missing).await?;
-        let jobs: Vec<Job> = missing
-            .iter()
-            .map(|item| {
-                Job::Session(Box::new(SessionJob {
-                    key: SessionKey { sweep: sweep.id.clone(), cell: shard.cell, item: *item },
-                    lock: sweep.digest,
-                    attempt: attempts.get(item).copied().unwrap_or(0) + 1,
-                    transcript: Transcript::default(),
-                }))
-            })
-            .collect();
+        let left_off = self.ledger.continuations(&sweep.id, shard.cell, &missing).await?;
+        let mut jobs = Vec::with_capacity(missing.len());
+        for item in &missing {
+            jobs.push(Job::Session(Box::new(SessionJob {
+                key: SessionKey { sweep: sweep.id.clone(), cell: shard.cell, item: *item },
+                lock: sweep.digest,
+                attempt: attempts.get(item).copied().unwrap_or(0) + 1,
+                transcript: match left_off.get(item) {
+                    // A budget ended it: what it has paid for is not paid for again.
+                    Some(at) => read_transcript(self.catalog.blobs(), &sweep.id, at).await?.transcript,
+                    None => Transcript::default(),
+                },
+            })));
+        }
         let published = jobs.len() as u32;
         self.ledger.mark_shard(&sweep.id, shard.index, ShardState::Dispatching, 0).await?;
         if !jobs.is_empty() {

@@ -1,7 +1,15 @@
 //! What a sweep will have cost at its end, from what its sessions have cost so far.
 
-use regatta_proto::Money;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use regatta_backends::CellProgress;
+use regatta_proto::{Money, SweepId};
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::{Coordinator, CoordinatorError};
 
 /// A forecast is made once this part of the sessions is measured, ...
 const PART_MIN: f64 = 0.01;
@@ -32,6 +40,69 @@ pub struct Forecast {
     pub low: Money,
     /// Upper end.
     pub high: Money,
+}
+
+/// Forecasts made lately. Making one reads every attempt, so it is made again only after many times as long as that took.
+#[derive(Debug, Default)]
+pub(crate) struct Forecasts(Mutex<BTreeMap<SweepId, Made>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    forecast: Option<Forecast>,
+    holds_until: Instant,
+}
+
+/// Least time between two forecasts of a sweep.
+const REFRESH_MIN: Duration = Duration::from_secs(1);
+/// A forecast may take this part of the time.
+const EFFORT: u32 = 50;
+/// Sweeps whose forecasts are kept.
+const KEPT_MAX: usize = 1024;
+
+impl Forecasts {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SweepId, Made>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Coordinator {
+    /// What `sweep` will have cost at its end, from what the ledger knows; at times a few seconds old.
+    pub(crate) async fn forecast(
+        &self,
+        sweep: &SweepId,
+        progress: &[CellProgress],
+    ) -> Result<Option<Forecast>, CoordinatorError> {
+        let begun = Instant::now();
+        let known = self.forecasts.lock().get(sweep).copied();
+        if let Some(made) = known.filter(|made| begun < made.holds_until) {
+            return Ok(made.forecast);
+        }
+        let forecast = self.make_forecast(sweep, progress).await?;
+        let holds_until = Instant::now() + (begun.elapsed() * EFFORT).max(REFRESH_MIN);
+        let mut made = self.forecasts.lock();
+        if made.len() >= KEPT_MAX {
+            made.clear();
+        }
+        made.insert(sweep.clone(), Made { forecast, holds_until });
+        Ok(forecast)
+    }
+
+    async fn make_forecast(
+        &self,
+        sweep: &SweepId,
+        progress: &[CellProgress],
+    ) -> Result<Option<Forecast>, CoordinatorError> {
+        let moments: BTreeMap<_, _> = self.ledger.cost_moments(sweep).await?.into_iter().collect();
+        let cells: Vec<CellCosts> = progress
+            .iter()
+            .map(|cell| {
+                let known = moments.get(&cell.index).copied().unwrap_or_default();
+                CellCosts { sessions: cell.items, seen: known.sessions, sum: known.sum, squares: known.squares }
+            })
+            .collect();
+        let (_, judged) = self.ledger.judge_costs(sweep).await?;
+        Ok(forecast(&cells, progress.iter().map(|cell| cell.cost.known).sum::<Money>() + judged.known))
+    }
 }
 
 /// Forecasts the end of a sweep of these cells that has spent `spent` so far, waste and judges included; `None` while too little is known.

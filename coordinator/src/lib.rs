@@ -24,5 +24,5 @@ pub use estimate::{CellEstimate, estimate};
 pub use forecast::Forecast;
 pub use metrics::CoordinatorMetrics;
 pub use plan::{PlanError, PriceBook, plan};
-pub use status::{CellStatus, SweepStatus};
-pub use submission::{Submission, Submitted};
+pub use status::{BudgetStatus, CellStatus, SweepStatus};
+pub use submission::{BudgetChange, Resumption, Submission, Submitted};

@@ -1,6 +1,6 @@
 //! What the coordinator measures.
 
-use prometheus::{IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{GaugeVec, IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
 
 /// The whole system, as the coordinator sees it in the ledger.
 #[derive(Clone)]
@@ -13,6 +13,10 @@ pub struct CoordinatorMetrics {
     pub dispatched: IntCounter,
     /// Times that lost or doubtful jobs were dispatched again.
     pub reconciled: IntCounter,
+    /// Forecast cost of running sweeps at their end, in dollars, by sweep and bound (`low`, `expected`, `high`).
+    pub forecast: GaugeVec,
+    /// What is left of budgets, in dollars, by sweep.
+    pub budget_left: GaugeVec,
     /// Ticks that failed, for instance because the ledger was away; they are repeated.
     pub failed_ticks: IntCounter,
 }
@@ -33,6 +37,14 @@ impl CoordinatorMetrics {
                 "regatta_coordinator_dispatched_total",
                 "Sessions dispatched by this process.",
             )?,
+            forecast: GaugeVec::new(
+                Opts::new("regatta_coordinator_forecast_dollars", "Forecast cost of running sweeps at their end."),
+                &["sweep", "bound"],
+            )?,
+            budget_left: GaugeVec::new(
+                Opts::new("regatta_coordinator_budget_left_dollars", "What is left of the budgets of running sweeps."),
+                &["sweep"],
+            )?,
             reconciled: IntCounter::new(
                 "regatta_coordinator_reconciled_total",
                 "Times that lost or doubtful jobs were dispatched again.",
@@ -45,6 +57,8 @@ impl CoordinatorMetrics {
         registry.register(Box::new(metrics.sweeps_running.clone()))?;
         registry.register(Box::new(metrics.window.clone()))?;
         registry.register(Box::new(metrics.dispatched.clone()))?;
+        registry.register(Box::new(metrics.forecast.clone()))?;
+        registry.register(Box::new(metrics.budget_left.clone()))?;
         registry.register(Box::new(metrics.reconciled.clone()))?;
         registry.register(Box::new(metrics.failed_ticks.clone()))?;
         Ok(metrics)

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use regatta_benchmarks::{Benchmark, Persona, Scoring, Suite, Verdicts};
 use regatta_catalog::{Catalog, CatalogError};
 use regatta_proto::{
-    BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, Evaluator, ModelRef, ModelSpec,
-    Price, PriceSource, Question, SessionSeed, SpecError, SweepLock, SweepSpec, Transcript, Verdict, check_spec,
+    BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, ModelRef,
+    ModelSpec, Price, PriceSource, Question, SessionSeed, SpecError, SweepLock, SweepSpec, Transcript, Verdict,
+    check_spec,
 };
 
-/// Says what a model at an endpoint of some kind costs, and where that is known from.
-pub type PriceBook = dyn Fn(EndpointKind, &ModelSpec) -> (Option<Price>, PriceSource) + Send + Sync;
+/// Says what a model at an endpoint costs, and where that is known from.
+pub type PriceBook = dyn Fn(&EndpointSpec, &ModelSpec) -> (Option<Price>, PriceSource) + Send + Sync;
 
 /// Why a spec cannot be planned; every text names the field and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -52,20 +53,31 @@ pub async fn plan(
     prices: &PriceBook,
 ) -> Result<SweepLock, PlanError> {
     check_spec(&spec)?;
-    let kind =
-        |model: &ModelRef| spec.endpoints.get(&model.endpoint).map_or(EndpointKind::Openai, |endpoint| endpoint.kind);
+    let openai = EndpointSpec::of_kind(EndpointKind::Openai);
+    let endpoint = |model: &ModelRef| spec.endpoints.get(&model.endpoint).unwrap_or(&openai);
     let mut benchmarks = BTreeMap::new();
     for (name, wanted) in &spec.benchmarks {
         let mut locked = plan_benchmark(name, wanted, datasets, catalog).await?;
-        locked.judge_price =
-            locked.judge.as_ref().and_then(|judge| prices(kind(judge), &ModelSpec::from(judge.clone())).0);
+        locked.judge_price = wanted
+            .judge_price
+            .clone()
+            .or_else(|| prices(endpoint(locked.judge.as_ref()?), &ModelSpec::from(locked.judge.clone()?)).0);
+        if let (true, Some(judge), None) = (spec.budget_usd.is_some(), &locked.judge, &locked.judge_price) {
+            return field(
+                format!("benchmarks.{name}.judge_price"),
+                format!(
+                    "the price of {judge} is unknown, so budget_usd cannot be kept; write `judge_price: {{input_per_mtok: …, \
+                     output_per_mtok: …}}`, or leave out budget_usd"
+                ),
+            );
+        }
         benchmarks.insert(name.clone(), locked);
     }
     let mut models = spec.models.clone();
     let mut price_sources = Vec::new();
     for (position, model) in models.iter_mut().enumerate() {
-        let (price, source) = prices(kind(&model.id), model);
-        if price.is_none() && spec.budget_usd.is_some() {
+        let (price, source) = prices(endpoint(&model.id), model);
+        if price.is_none() && (spec.budget_usd.is_some() || model.budget_usd.is_some()) {
             return field(
                 format!("models[{position}]"),
                 format!(

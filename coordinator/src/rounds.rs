@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use regatta_backends::{CellProgress, SweepRow};
 use regatta_catalog::Sweep;
-use regatta_proto::{Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
+use regatta_proto::{AccountId, Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
@@ -92,6 +92,7 @@ impl Coordinator {
         for (queue, outstanding) in window.outstanding() {
             self.metrics.window.with_label_values(&[queue]).set(outstanding.cast_signed());
         }
+        self.show_money(&progress).await;
         for (id, progress) in &progress {
             if let Some(one) = rounds.watched.get_mut(id) {
                 let done = self.look_after(one, progress, &window).await;
@@ -99,6 +100,24 @@ impl Coordinator {
             }
         }
         Ok(())
+    }
+
+    /// Sets the gauges of money, so far as the stores answer; sweeps that are over leave them.
+    async fn show_money(&self, progress: &BTreeMap<SweepId, Vec<CellProgress>>) {
+        self.metrics.forecast.reset();
+        self.metrics.budget_left.reset();
+        for (id, progress) in progress {
+            if let Ok(Some(forecast)) = self.forecast(id, progress).await {
+                for (bound, money) in [("low", forecast.low), ("expected", forecast.expected), ("high", forecast.high)]
+                {
+                    self.metrics.forecast.with_label_values(&[id.as_str(), bound]).set(money.dollars());
+                }
+            }
+            let account = AccountId { sweep: id.clone(), model: None };
+            if let Ok(Some(account)) = self.permits.account(&account).await {
+                self.metrics.budget_left.with_label_values(&[id.as_str()]).set(account.left.dollars());
+            }
+        }
     }
 
     /// Begins to watch the sweep of `row`, or takes note of its state.
@@ -110,6 +129,7 @@ impl Coordinator {
         }
         let sweep = self.catalog.sweep(&row.lock).await?;
         self.declare(&sweep).await?;
+        self.open_accounts(&sweep, row).await?;
         if !self.config.queue_survives && running && !self.adopt(&row.id) {
             self.forget_dispatch(&sweep).await?;
         }

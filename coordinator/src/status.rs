@@ -1,9 +1,11 @@
 //! How a sweep stands, for people and programs.
 
 use jiff::Timestamp;
-use regatta_backends::{CellProgress, SweepRow};
+use regatta_backends::{AccountState, CellProgress, SweepRow};
 use regatta_proto::{Cell, CostSum, Money, SweepId, SweepState, Usage};
 use serde::{Deserialize, Serialize};
+
+use crate::Forecast;
 
 /// A sweep and its cells.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -16,8 +18,41 @@ pub struct SweepStatus {
     pub created_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// Its budget and what became of it, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetStatus>,
+    /// What it will have cost at its end, while it runs and as soon as enough is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
     /// Its cells, in the order of the grid.
     pub cells: Vec<CellStatus>,
+}
+
+/// A budget and what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetStatus {
+    /// Most that may be spent.
+    pub cap: Money,
+    /// Spent.
+    pub spent: Money,
+    /// On top, what failed tries may have cost without the provider telling, and what workers had reserved that died.
+    pub maybe_spent: Money,
+    /// Reserved for calls that run or wait.
+    pub reserved: Money,
+    /// The rest.
+    pub left: Money,
+}
+
+impl From<AccountState> for BudgetStatus {
+    fn from(account: AccountState) -> Self {
+        Self {
+            cap: account.cap,
+            spent: account.spent,
+            maybe_spent: account.maybe_spent + account.lost,
+            reserved: account.reserved,
+            left: account.left,
+        }
+    }
 }
 
 /// One cell and its counts of sessions.
@@ -48,7 +83,13 @@ pub struct CellStatus {
 }
 
 impl SweepStatus {
-    pub(crate) fn new(row: SweepRow, cells: &[Cell], progress: Vec<CellProgress>) -> Self {
+    pub(crate) fn new(
+        row: SweepRow,
+        cells: &[Cell],
+        progress: Vec<CellProgress>,
+        budget: Option<BudgetStatus>,
+        forecast: Option<Forecast>,
+    ) -> Self {
         let cells = cells
             .iter()
             .zip(progress)
@@ -70,7 +111,15 @@ impl SweepStatus {
                 wasted: progress.wasted,
             })
             .collect();
-        Self { id: row.id, state: row.state, created_at: row.created_at, ended_at: row.ended_at, cells }
+        Self {
+            id: row.id,
+            state: row.state,
+            created_at: row.created_at,
+            ended_at: row.ended_at,
+            budget,
+            forecast,
+            cells,
+        }
     }
 
     /// Sum of a count over all cells.

@@ -1,8 +1,9 @@
 //! What somebody hands in, and what comes back.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
-use regatta_proto::{BenchmarkName, Digest, EndpointName, Snapshot, SweepId, SweepSpec};
+use regatta_proto::{BenchmarkName, Digest, EndpointName, Money, Snapshot, SweepId, SweepSpec};
 use serde::{Deserialize, Serialize};
 
 /// A spec with the manifests of its data. The files themselves are uploaded before, by content.
@@ -27,4 +28,64 @@ pub struct Submitted {
     pub created: bool,
     /// Sessions it has.
     pub sessions: u64,
+}
+
+/// How the budget of a sweep is raised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetChange {
+    /// To so much in all.
+    To(Money),
+    /// By so much more.
+    By(Money),
+}
+
+impl BudgetChange {
+    /// The new budget, from the one so far.
+    #[must_use]
+    pub fn apply(self, budget: Money) -> Money {
+        match self {
+            Self::To(money) => money,
+            Self::By(more) => budget + more,
+        }
+    }
+}
+
+impl FromStr for BudgetChange {
+    type Err = String;
+    /// Dollars: `80` is to 80, `+50` is by 50.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (text, change): (&str, fn(Money) -> Self) = match text.strip_prefix('+') {
+            Some(more) => (more, Self::By),
+            None => (text, Self::To),
+        };
+        let dollars: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of dollars; write 80 or +50"))?;
+        match Money::from_dollars(dollars) {
+            Some(money) if money > Money::ZERO => Ok(change(money)),
+            _ => Err(format!("{text} is not a positive number of dollars")),
+        }
+    }
+}
+
+/// What a resume changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Resumption {
+    /// The budget.
+    pub budget: Option<BudgetChange>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_raised_to_an_amount_or_by_one() {
+        let change = |text: &str| text.parse::<BudgetChange>();
+        assert_eq!(change("80").unwrap().apply(Money(5)), Money(80_000_000_000));
+        assert_eq!(change("+0.5").unwrap().apply(Money(5)), Money(500_000_005));
+        for bad in ["", "+", "-3", "0", "ten", "+inf", "NaN"] {
+            assert!(change(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkName, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, Setting, SweepId};
+use crate::{BenchmarkName, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, Price, Setting, SweepId};
 
 /// What a person writes to have a sweep run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,6 +78,19 @@ pub enum CacheMode {
     Replay,
 }
 
+impl std::str::FromStr for CacheMode {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            "read_write" => Ok(Self::ReadWrite),
+            "read_only" => Ok(Self::ReadOnly),
+            "replay" => Ok(Self::Replay),
+            _ => Err(format!("unknown cache mode {text:?}; known: off, read_write, read_only, replay")),
+        }
+    }
+}
+
 impl CacheMode {
     /// Whether it is [`CacheMode::Off`].
     #[must_use]
@@ -113,4 +126,7 @@ pub struct BenchmarkSpec {
     /// Who answers the evaluators' questions, as `endpoint/model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<ModelRef>,
+    /// Price of the judge, when the price table does not know it or knows it wrongly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge_price: Option<Price>,
 }

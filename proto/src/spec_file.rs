@@ -213,6 +213,12 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
                 ),
             );
         }
+        if benchmark.judge_price.as_ref().is_some_and(|price| !price.is_sane()) {
+            return field(
+                format!("benchmarks.{name}.judge_price"),
+                "must be non-negative dollars per million tokens".into(),
+            );
+        }
         if benchmark.limit == Some(0) {
             return field(
                 format!("benchmarks.{name}.limit"),

@@ -50,6 +50,29 @@ pub enum ErrorClass {
     CacheMiss,
 }
 
+impl ErrorClass {
+    /// The word used in files, metrics and messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connection => "connection",
+            Self::Timeout => "timeout",
+            Self::RateLimited => "rate_limited",
+            Self::Server => "server",
+            Self::BadResponse => "bad_response",
+            Self::Auth => "auth",
+            Self::NotFound => "not_found",
+            Self::BadRequest => "bad_request",
+            Self::ContextLength => "context_length",
+            Self::ContentFilter => "content_filter",
+            Self::Quota => "quota",
+            Self::Poison => "poison",
+            Self::Budget => "budget",
+            Self::CacheMiss => "cache_miss",
+        }
+    }
+}
+
 /// One failed try at a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Try {

@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use regatta_coordinator::CoordinatorError;
+use regatta_coordinator::{BudgetChange, CoordinatorError, Resumption};
 use regatta_proto::{Money, SweepState};
 
 use crate::stage::{Stage, spec, tabulate};
@@ -107,6 +107,64 @@ async fn a_budget_for_nothing_ends_the_sweep_at_once() {
 }
 
 #[tokio::test]
+async fn a_raised_budget_lets_more_sessions_run_and_nothing_else_raises_it() {
+    let stage = Stage::set().await;
+    let mut process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 6, "trials: 2\nbudget_usd: 4.5")).await;
+    process.work();
+    stage.until_waiting(&sweep, 4).await;
+    let jobs = stage.take(&sweep, 4).await;
+    stage.finish(&sweep, &jobs, DOLLAR).await;
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    let (from, now) = ([SweepState::Tabulating], Timestamp::UNIX_EPOCH);
+    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+
+    let lowered = Resumption { budget: Some(BudgetChange::To(DOLLAR)) };
+    assert!(process.coordinator.resume(&sweep.id, lowered).await.is_err());
+    assert_eq!(stage.state(&sweep.id).await, SweepState::StoppedByBudget, "a refused wish changes nothing");
+    let raised = Resumption { budget: Some(BudgetChange::By(Money(4 * DOLLAR.0))) };
+    process.coordinator.resume(&sweep.id, raised).await.unwrap();
+    stage.until_waiting(&sweep, 4).await;
+    stage.round().await;
+    assert_eq!(stage.waiting(&sweep).await, 4);
+    let budget = process.coordinator.status(&sweep.id).await.unwrap().budget.unwrap();
+    assert_eq!(budget.cap, Money(17 * DOLLAR.0 / 2));
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_sweep_without_a_budget_has_none_to_raise() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    let wish = Resumption { budget: Some(BudgetChange::By(DOLLAR)) };
+    assert!(matches!(process.coordinator.resume(&sweep.id, wish).await, Err(CoordinatorError::NoBudget(_))));
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_session_that_a_budget_ended_goes_on_from_its_transcript() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "budget_usd: 9")).await;
+    stage.until_waiting(&sweep, 4).await;
+    let jobs = stage.take(&sweep, 4).await;
+    let (ended, rest) = jobs.split_first().unwrap();
+    stage.finish(&sweep, rest, DOLLAR).await;
+    let transcript = stage.finish_out_of_budget(&sweep, ended).await;
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    let (from, now) = ([SweepState::Tabulating], Timestamp::UNIX_EPOCH);
+    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    stage.until_waiting(&sweep, 1).await;
+    let again = stage.take(&sweep, 1).await;
+    assert_eq!((&again[0].key, again[0].attempt), (&ended.key, ended.attempt + 1));
+    assert_eq!(again[0].transcript, transcript);
+    process.end().await;
+}
+
+#[tokio::test]
 async fn waste_is_spent_once_and_shown_once() {
     let stage = Stage::set().await;
     let process = stage.start();
@@ -130,16 +188,16 @@ async fn only_a_sweep_that_ended_without_all_results_can_be_resumed() {
         Err(CoordinatorError::WrongState { state, .. }) => assert_eq!(state, expected),
         other => panic!("{other:?}"),
     };
-    refused(process.coordinator.resume(&sweep.id).await, SweepState::Running);
+    refused(process.coordinator.resume(&sweep.id, Resumption::default()).await, SweepState::Running);
     stage.until(async || stage.waiting(&sweep).await > 0).await;
     let count = stage.waiting(&sweep).await as usize;
     let jobs = stage.take(&sweep, count).await;
     stage.finish(&sweep, &jobs, Money::ZERO).await;
     assert_eq!(stage.report().await, tabulate(&sweep));
-    refused(process.coordinator.resume(&sweep.id).await, SweepState::Tabulating);
+    refused(process.coordinator.resume(&sweep.id, Resumption::default()).await, SweepState::Tabulating);
     let end = Timestamp::UNIX_EPOCH;
     stage.ledger.transition(&sweep.id, &[SweepState::Tabulating], SweepState::Complete, end).await.unwrap();
-    refused(process.coordinator.resume(&sweep.id).await, SweepState::Complete);
+    refused(process.coordinator.resume(&sweep.id, Resumption::default()).await, SweepState::Complete);
     process.end().await;
 }
 
@@ -154,7 +212,7 @@ async fn a_resumed_sweep_runs_what_has_no_result() {
     stage.finish(&sweep, &jobs[..count - 2], Money::ZERO).await;
     process.coordinator.cancel(&sweep.id).await.unwrap();
     assert_eq!(stage.report().await, tabulate(&sweep));
-    process.coordinator.resume(&sweep.id).await.unwrap();
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
     let again = stage.take(&sweep, 2).await;
     assert_eq!(
         again.iter().map(|job| &job.key).collect::<Vec<_>>(),

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use prometheus::Registry;
-use regatta_backends::{Blobs, Ledger, Queue, RecordState, SessionRecord, TranscriptRef};
-use regatta_catalog::{Catalog, Sweep, store_dataset};
+use regatta_backends::{Blobs, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
+use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Submission};
 use regatta_proto::{
-    Attempt, Control, CostSum, FileSet, Job, ManualClock, Money, OpenAttempt, Outcome, PriceSource, Report, SessionJob,
-    SweepId, SweepState, Usage, parse_spec,
+    Attempt, Cause, Control, CostSum, FileSet, Job, ManualClock, Money, OpenAttempt, Outcome, PriceSource, Report,
+    SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -21,11 +21,12 @@ use tokio_util::sync::CancellationToken;
 /// A test that waits longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The three seams, which outlive coordinators.
+/// The four seams, which outlive coordinators.
 pub(crate) struct Stage {
     folder: tempfile::TempDir,
     pub(crate) ledger: Ledger,
     pub(crate) queue: Queue,
+    pub(crate) permits: Permits,
     pub(crate) config: CoordinatorConfig,
 }
 
@@ -42,7 +43,7 @@ pub(crate) fn spec(name: &str, sessions: u32, more: &str) -> String {
     format!(
         "name: {name}
 benchmarks:
-  worfbench: {{ limit: {sessions}, tasks: [lumos, wikihow], judge: sim/lexical }}
+  worfbench: {{ limit: {sessions}, tasks: [lumos, wikihow], judge: sim/lexical, judge_price: {{ input_per_mtok: 0, output_per_mtok: 0 }} }}
 endpoints:
   sim: {{ kind: openai, base_url: 'http://127.0.0.1:9/v1', identify_sessions: true }}
 models:
@@ -63,7 +64,7 @@ impl Stage {
             rebroadcast: Duration::ZERO,
             ..CoordinatorConfig::default()
         };
-        Self { folder, ledger, queue: Queue::memory(), config }
+        Self { folder, ledger, queue: Queue::memory(), permits: Permits::memory(), config }
     }
 
     pub(crate) fn blobs(&self) -> Blobs {
@@ -85,6 +86,7 @@ impl Stage {
             self.config.clone(),
             self.ledger.clone(),
             self.queue.clone(),
+            self.permits.clone(),
             Catalog::new(self.blobs()),
             Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
             metrics.clone(),
@@ -165,6 +167,25 @@ impl Stage {
             }
         }
         jobs
+    }
+
+    /// Records that a budget ended the session of `job` after one answered call, and returns its transcript.
+    pub(crate) async fn finish_out_of_budget(&self, sweep: &Sweep, job: &SessionJob) -> Transcript {
+        let transcript = Transcript::of_recorded(Some("the first answer"));
+        let outcome = Outcome::NotMeasured { cause: Cause::Budget };
+        let state = RecordState::Settled { scores: serde_json::Value::Null };
+        let record = record(sweep, job, Money(7), state);
+        let told = SessionOutcome {
+            key: job.key.clone(),
+            lock: sweep.digest,
+            attempt: record.attempt.clone(),
+            outcome: outcome.clone(),
+            transcript: transcript.clone(),
+        };
+        let written = write_segment(&self.blobs(), &sweep.id, &[&told]).await.unwrap();
+        let record = SessionRecord { outcome, transcript: written[0].clone(), ..record };
+        self.ledger.record(vec![record]).await.unwrap();
+        transcript
     }
 
     /// Records the result of each job, as a scorer does; each costs `cost`.
