@@ -92,13 +92,13 @@ impl Coordinator {
         for (queue, outstanding) in window.outstanding() {
             self.metrics.window.with_label_values(&[queue]).set(outstanding.cast_signed());
         }
-        self.show_money(&progress).await;
         for (id, progress) in &progress {
             if let Some(one) = rounds.watched.get_mut(id) {
                 let done = self.look_after(one, progress, &window).await;
                 self.note(id, done);
             }
         }
+        self.show_money(&progress).await;
         Ok(())
     }
 
