@@ -6,8 +6,8 @@ use crate::books::Bill;
 use crate::counters::AnsweredItem;
 use crate::routes::Endpoint;
 
-/// Holds a request's place and sees to it that the request is counted once: as delivered, as lost, as one that got no answer, or,
-/// when it is dropped before any of that, as abandoned by its client.
+/// Holds a request's place until it is dropped, and sees to it that the request is counted once: as delivered, as lost, as one that got
+/// no answer, or, when it is dropped before any of that, as abandoned by its client.
 pub(crate) struct Account {
     endpoint: Arc<Endpoint>,
     model: String,
@@ -29,19 +29,21 @@ impl Account {
     }
 
     /// The whole answer was sent.
-    pub(crate) fn delivered(mut self) {
-        self.is_open = false;
-        self.endpoint.tally.answered(&self.model, self.bill, self.item);
+    pub(crate) fn delivered(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            self.endpoint.tally.answered(&self.model, self.bill, self.item);
+        }
     }
 
-    /// The answer does not reach its client whole.
-    pub(crate) fn lost(mut self) {
-        self.is_open = false;
-        self.endpoint.tally.lost(&self.model, self.bill);
+    /// The answer will not reach its client whole.
+    pub(crate) fn lost(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            self.endpoint.tally.lost(&self.model, self.bill);
+        }
     }
 
-    /// There was no answer, and nothing to bill.
-    pub(crate) fn failed(mut self) {
+    /// There is no answer, and nothing to bill.
+    pub(crate) fn failed(&mut self) {
         self.is_open = false;
     }
 }

@@ -1,11 +1,12 @@
-//! The body of an answer: whole, broken off in the middle, or without an end.
+//! The body of an answer: whole, told piece by piece, broken off in the middle, or without an end.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
+use crate::event_stream::{EventStream, Next};
 use crate::trickle::Trickle;
 
 /// Ends a body before its declared length, which makes the server close the connection.
@@ -35,19 +36,16 @@ pub(crate) enum AnswerBody {
         /// Bytes that will never come.
         missing: u64,
     },
+    /// Events, as they are due.
+    Stream(Box<EventStream>),
     /// No end.
-    Trickle(Trickle),
+    Trickle(Box<Trickle>),
 }
 
 impl AnswerBody {
     /// The first half of `body`, declared as all of it.
     pub(crate) fn first_half_of(body: &Bytes) -> Self {
         Self::Part { sent: body.slice(..body.len() / 2), declared: body.len() as u64 }
-    }
-
-    /// `body` a byte at a time, but never all of it.
-    pub(crate) fn trickle(body: &Bytes) -> Self {
-        Self::Trickle(Trickle::new(body))
     }
 }
 
@@ -73,6 +71,14 @@ impl Body for AnswerBody {
                 Poll::Pending
             }
             Self::Breaking { .. } => Poll::Ready(Some(Err(BrokenOff))),
+            Self::Stream(stream) => match ready!(stream.poll_next(cx)) {
+                Next::Events(events) => Poll::Ready(Some(Ok(Frame::data(events)))),
+                Next::End => Poll::Ready(None),
+                Next::Break => {
+                    *self = Self::Flushing { missing: 0 };
+                    self.poll_frame(cx)
+                }
+            },
             Self::Trickle(trickle) => trickle.poll_byte(cx).map(|byte| Some(Ok(Frame::data(byte)))),
         }
     }
@@ -86,7 +92,7 @@ impl Body for AnswerBody {
             Self::Whole(body) => SizeHint::with_exact(body.len() as u64),
             Self::Part { declared, .. } => SizeHint::with_exact(*declared),
             Self::Flushing { missing } | Self::Breaking { missing } => SizeHint::with_exact(*missing),
-            Self::Trickle(_) => SizeHint::default(),
+            Self::Stream(_) | Self::Trickle(_) => SizeHint::default(),
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Refusals in the shape of OpenAI's errors.
+//! Refusals, in the shapes of OpenAI's and Anthropic's errors.
+//!
+//! OpenAI: `{"error": {"message", "type", "param", "code"}}`. Anthropic: `{"type": "error", "error": {"type", "message"}}`, whose inner
+//! type follows from the status ("Errors" in Anthropic's API reference).
 
 use bytes::Bytes;
 use hyper::{Response, StatusCode, header};
@@ -8,6 +11,16 @@ use crate::answer_body::AnswerBody;
 
 /// Marks every answer of a simulated endpoint, so that no result of one can pass for a real provider's.
 pub(crate) const SIMULATED_HEADER: &str = "x-regatta-simulated";
+
+/// Status of an overload at Anthropic.
+const OVERLOADED_AT_ANTHROPIC: u16 = 529;
+
+/// Whose manners errors and headers have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Openai,
+    Anthropic,
+}
 
 /// An answer that is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +41,20 @@ pub(crate) struct ApiError {
 #[derive(Serialize)]
 struct Envelope<'a> {
     error: Fields<'a>,
+}
+
+#[derive(Serialize)]
+struct AnthropicEnvelope<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    error: AnthropicFields<'a>,
+}
+
+#[derive(Serialize)]
+struct AnthropicFields<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    message: &'a str,
 }
 
 #[derive(Serialize)]
@@ -89,10 +116,14 @@ impl ApiError {
         }
     }
 
-    /// 503.
-    pub(crate) fn overloaded() -> Self {
+    /// 503, or 529 at Anthropic.
+    pub(crate) fn overloaded(dialect: Dialect) -> Self {
+        let own = match dialect {
+            Dialect::Openai => None,
+            Dialect::Anthropic => StatusCode::from_u16(OVERLOADED_AT_ANTHROPIC).ok(),
+        };
         Self {
-            status: StatusCode::SERVICE_UNAVAILABLE,
+            status: own.unwrap_or(StatusCode::SERVICE_UNAVAILABLE),
             message: "simulated overload; try again later".to_owned(),
             ..Self::server_error()
         }
@@ -112,12 +143,34 @@ impl ApiError {
         Self { status, kind: "invalid_request_error", code, param, message: message.into(), retry_after_s: None }
     }
 
+    /// What is sent in place of an answer.
+    pub(crate) fn body(&self, dialect: Dialect) -> Bytes {
+        match dialect {
+            Dialect::Openai => json_bytes(&Envelope {
+                error: Fields { message: &self.message, kind: self.kind, param: self.param, code: self.code },
+            }),
+            Dialect::Anthropic => json_bytes(&AnthropicEnvelope {
+                kind: "error",
+                error: AnthropicFields { kind: self.anthropic_kind(), message: &self.message },
+            }),
+        }
+    }
+
+    const fn anthropic_kind(&self) -> &'static str {
+        match self.status.as_u16() {
+            404 => "not_found_error",
+            413 => "request_too_large",
+            429 => "rate_limit_error",
+            OVERLOADED_AT_ANTHROPIC => "overloaded_error",
+            400..500 => "invalid_request_error",
+            // Also errors under a status that promises success.
+            _ => "api_error",
+        }
+    }
+
     /// The answer on the wire.
-    pub(crate) fn into_response(self) -> Response<AnswerBody> {
-        let body = json_bytes(&Envelope {
-            error: Fields { message: &self.message, kind: self.kind, param: self.param, code: self.code },
-        });
-        let mut response = respond(self.status, "application/json", body);
+    pub(crate) fn into_response(self, dialect: Dialect) -> Response<AnswerBody> {
+        let mut response = respond(self.status, "application/json", self.body(dialect));
         if let Some(seconds) = self.retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from(seconds));
         }

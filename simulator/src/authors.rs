@@ -2,15 +2,15 @@
 
 use hyper::HeaderMap;
 use regatta_benchmarks::Persona;
-use regatta_proto::{ChatRequest, Digest, Usage};
+use regatta_proto::{Digest, Usage};
 
 use crate::api_error::ApiError;
 use crate::draft::{Content, Draft};
-use crate::formats::Format;
-use crate::formats::chat_request::ChatCall;
+use crate::formats::{ChatCall, Format};
+use crate::identity::Identity;
 use crate::model::ChatModel;
 use crate::routes::Endpoint;
-use crate::session::{Session, SessionHeaders};
+use crate::session::Session;
 use crate::tokens::{count_tokens, cut};
 
 /// Where the text of an answer comes from.
@@ -29,7 +29,8 @@ impl Endpoint {
         digest: &Digest,
     ) -> Result<Draft, ApiError> {
         let author = self.author(headers, &call, digest)?;
-        let ChatCall { model, request } = call;
+        let input = call.prompt_tokens();
+        let ChatCall { model, request, streaming, .. } = call;
         let (mut text, session) = match author {
             Author::Suite(session, persona) => {
                 let suite = &self.suites[session.suite].suite;
@@ -40,20 +41,20 @@ impl Endpoint {
         };
         let (kept, finish) = cut(&text, request.sampling.max_tokens);
         text.truncate(kept.len());
-        let input = prompt_tokens(&request);
         Ok(Draft {
             format,
             model: model.into_owned(),
             usage: Usage { input, cached_input: self.cached(input), output: count_tokens(&text), ..Usage::default() },
             item: session.map(|session| (session.suite, session.item)),
+            streaming,
             content: Content::Text { text, finish },
         })
     }
 
     fn author(&self, headers: &HeaderMap, call: &ChatCall<'_>, digest: &Digest) -> Result<Author<'_>, ApiError> {
         let model = ChatModel::named(&call.model)?;
-        let headers = SessionHeaders::read(headers)?;
-        let session = headers.find(&self.suites, &call.request, digest);
+        let identity = Identity::read(headers, &call.metadata)?;
+        let session = identity.find(&self.suites, &call.request, digest);
         match model {
             ChatModel::Simulated(persona) => session?.map(|session| Author::Suite(session, persona)).ok_or_else(|| {
                 ApiError::bad_request(
@@ -71,15 +72,15 @@ impl Endpoint {
                 let session = session.ok().flatten();
                 let recognised =
                     session.as_ref().map(|session| self.suites[session.suite].suite.items()[session.item.0 as usize].id.as_str());
-                let item = headers.item.as_deref().or(recognised);
-                match script.reply(item, headers.trial, &call.request) {
+                let item = identity.item.as_deref().or(recognised);
+                match script.reply(item, identity.trial, &call.request) {
                     Some(reply) => Ok(Author::Script(session, reply)),
                     None => Err(ApiError::bad_request(
                         Some("messages"),
                         format!(
                             "no rule of the script applies to item {:?}, trial {}; add a rule, or one without `match` at the end",
                             item.unwrap_or("(unknown)"),
-                            headers.trial
+                            identity.trial
                         ),
                     )),
                 }
@@ -92,8 +93,4 @@ impl Endpoint {
         // Token counts are far below 2^53, so the product is exact enough to be rounded down.
         (input as f64 * self.simulation.cached_fraction) as u64
     }
-}
-
-fn prompt_tokens(request: &ChatRequest) -> u64 {
-    request.messages.iter().map(|message| count_tokens(&message.content)).sum()
 }

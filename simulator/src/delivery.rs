@@ -10,11 +10,13 @@ use tokio::time::Instant;
 
 use crate::account::Account;
 use crate::answer_body::AnswerBody;
-use crate::api_error::{ApiError, respond};
+use crate::api_error::{ApiError, Dialect, respond};
 use crate::draft::Draft;
+use crate::event_stream::{Ending, EventStream};
 use crate::faults::{Fate, Fault, generation_time};
-use crate::rate_limit_headers::tell_like_openai;
+use crate::rate_limit_headers::{tell_like_anthropic, tell_like_openai};
 use crate::routes::Endpoint;
+use crate::trickle::Trickle;
 
 const GARBAGE: &[u8] = b"<html><head><title>upstream connect error</title></head><body>\xff\xfe{\"choices\": [{\"mess";
 
@@ -30,27 +32,32 @@ impl Endpoint {
         draft: Draft,
         request: &Digest,
     ) -> Result<Response<AnswerBody>, Dropped> {
-        let (now, tokens) = (Instant::now(), draft.usage.total());
+        let (now, tokens, dialect) = (Instant::now(), draft.usage.total(), draft.format.dialect());
         self.tally.requested(&draft.model, tokens, now);
         let mut response = match self.limits.admit(now, tokens) {
             Ok(()) => self.play(draft, request).await?,
             Err(excess) => {
                 self.tally.over_limit(excess.limit, now);
-                excess.into_error().into_response()
+                excess.into_error().into_response(dialect)
             }
         };
         if self.simulation.rate_limit_headers {
-            tell_like_openai(response.headers_mut(), &self.limits.standing(Instant::now()));
+            let standing = self.limits.standing(Instant::now());
+            match dialect {
+                Dialect::Openai => tell_like_openai(response.headers_mut(), &standing),
+                Dialect::Anthropic => tell_like_anthropic(response.headers_mut(), &standing, self.clock.now()),
+            }
         }
         Ok(response)
     }
 
     /// Lets the fate of an admitted request take its course.
     async fn play(self: &Arc<Self>, draft: Draft, request: &Digest) -> Result<Response<AnswerBody>, Dropped> {
-        let account = Account::open(Arc::clone(self), draft.model.clone(), draft.item);
+        let mut account = Account::open(Arc::clone(self), draft.model.clone(), draft.item);
         let occurrence = self.seen.count(*request);
-        let Fate { fault, latency, .. } = Fate::draw(&self.simulation, request, occurrence);
-        let fault = fault.filter(|fault| !fault.needs_stream());
+        let Fate { fault, latency, first_token } = Fate::draw(&self.simulation, request, occurrence);
+        let (is_streamed, dialect) = (draft.streaming.is_some(), draft.format.dialect());
+        let fault = fault.filter(|fault| is_streamed || !fault.needs_stream());
         if let Some(fault) = fault {
             self.tally.faulty(fault);
         }
@@ -59,7 +66,7 @@ impl Endpoint {
             Some(Fault::RateLimitedWithRetryAfter) => {
                 ApiError::rate_limited(Some(1), "simulated rate limit; try again in 1 s")
             }
-            Some(Fault::Overloaded) => ApiError::overloaded(),
+            Some(Fault::Overloaded) => ApiError::overloaded(dialect),
             Some(Fault::ServerError) => ApiError::server_error(),
             Some(Fault::ErrorIn200) => ApiError::server_error().with_status_ok(),
             Some(Fault::Garbage) => {
@@ -74,7 +81,8 @@ impl Endpoint {
             }
             Some(Fault::Truncated | Fault::Slow | Fault::SlowLoris | Fault::StreamError | Fault::StreamCut) | None => {
                 let id = format!("{}-{occurrence}", &request.to_string()[..24]);
-                return Ok(self.answer(account, draft, fault, latency, id).await);
+                let delay = if is_streamed { first_token } else { latency };
+                return Ok(self.answer(account, draft, fault, delay, id).await);
             }
         };
         // Being turned away is quick; failing takes as long as answering.
@@ -82,45 +90,73 @@ impl Endpoint {
             wait(latency).await;
         }
         account.failed();
-        Ok(error.into_response())
+        Ok(error.into_response(dialect))
     }
 
+    /// Answers after `delay`, and the time that the fault and, of an answer in one piece, the generation take.
     async fn answer(
         &self,
         mut account: Account,
         draft: Draft,
         fault: Option<Fault>,
-        latency: Duration,
+        delay: Duration,
         id: String,
     ) -> Response<AnswerBody> {
         let bill = self.bill(&draft, None);
         account.generated(bill);
-        let body = draft.whole(&self.stamp(id, bill));
-        wait(latency + self.slowness(fault) + generation_time(&self.simulation.latency, draft.usage.output)).await;
-        let mut response = respond(StatusCode::OK, "application/json", Bytes::new());
+        let stamp = self.stamp(id, bill);
+        let delay = match fault {
+            Some(Fault::Slow) => delay + Duration::from_millis(self.simulation.faults.slow_ms),
+            _ => delay,
+        };
+        let latency = &self.simulation.latency;
+        let Some((narrator, text)) = draft.narrated(&stamp) else {
+            let body = draft.whole(&stamp);
+            wait(delay + generation_time(latency, draft.usage.output)).await;
+            return whole(account, fault, body);
+        };
+        wait(delay).await;
+        let mut response = respond(StatusCode::OK, "text/event-stream", Bytes::new());
+        let ending = match fault {
+            Some(Fault::StreamError) => Ending::Error,
+            Some(Fault::StreamCut) => Ending::Cut,
+            Some(Fault::Truncated) => Ending::Broken,
+            _ => Ending::Whole,
+        };
+        if ending != Ending::Whole || fault == Some(Fault::SlowLoris) {
+            account.lost();
+        }
         *response.body_mut() = match fault {
-            Some(Fault::Truncated) => {
-                account.lost();
-                AnswerBody::first_half_of(&body)
-            }
             Some(Fault::SlowLoris) => {
-                account.lost();
-                AnswerBody::trickle(&body)
+                AnswerBody::Trickle(Box::new(Trickle::new(&EventStream::at_once(narrator, text), account)))
             }
             _ => {
-                account.delivered();
-                AnswerBody::Whole(body)
+                let pause = generation_time(latency, 1);
+                AnswerBody::Stream(Box::new(EventStream::new(narrator, account, text.to_owned(), ending, pause)))
             }
         };
         response
     }
+}
 
-    fn slowness(&self, fault: Option<Fault>) -> Duration {
-        match fault {
-            Some(Fault::Slow) => Duration::from_millis(self.simulation.faults.slow_ms),
-            _ => Duration::ZERO,
+/// An answer in one piece.
+fn whole(mut account: Account, fault: Option<Fault>, body: Bytes) -> Response<AnswerBody> {
+    let mut response = respond(StatusCode::OK, "application/json", Bytes::new());
+    *response.body_mut() = match fault {
+        Some(Fault::Truncated) => {
+            account.lost();
+            AnswerBody::first_half_of(&body)
         }
-    }
+        Some(Fault::SlowLoris) => {
+            account.lost();
+            AnswerBody::Trickle(Box::new(Trickle::new(&body, account)))
+        }
+        _ => {
+            account.delivered();
+            AnswerBody::Whole(body)
+        }
+    };
+    response
 }
 
 /// Waits. When the client goes away meanwhile, the connection drops the request's future, and with it its account.

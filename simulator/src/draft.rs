@@ -5,7 +5,8 @@ use regatta_proto::{Finish, Usage};
 
 use crate::counters::AnsweredItem;
 use crate::formats::embeddings::Encoding;
-use crate::formats::{Format, chat, embeddings};
+use crate::formats::narrator::Narrator;
+use crate::formats::{Format, Streaming, chat, embeddings, messages, responses};
 
 /// What a model answers, without what depends on the delivery.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub(crate) struct Draft {
     pub(crate) model: String,
     pub(crate) usage: Usage,
     pub(crate) item: Option<AnsweredItem>,
+    /// How to stream it, if at all; only texts are streamed.
+    pub(crate) streaming: Option<Streaming>,
     pub(crate) content: Content,
 }
 
@@ -41,8 +44,26 @@ impl Draft {
     /// The whole answer, as JSON.
     pub(crate) fn whole(&self, stamp: &Stamp) -> Bytes {
         match &self.content {
-            Content::Text { text, finish } => chat::completion(self, text, *finish, stamp),
+            Content::Text { text, finish } => match self.format {
+                Format::Messages => messages::message(self, text, *finish, stamp),
+                Format::Responses => responses::response(self, text, *finish, stamp),
+                Format::Chat | Format::Embeddings => chat::completion(self, text, *finish, stamp),
+            },
             Content::Vectors { texts, encoding } => embeddings::list(self, texts, *encoding, stamp),
         }
+    }
+
+    /// The answer in pieces: who tells them, and the text. `None` when the answer is to be given whole.
+    pub(crate) fn narrated(&self, stamp: &Stamp) -> Option<(Box<dyn Narrator>, &str)> {
+        let (Some(Streaming { include_usage }), Content::Text { text, finish }) = (self.streaming, &self.content)
+        else {
+            return None;
+        };
+        let narrator: Box<dyn Narrator> = match self.format {
+            Format::Messages => Box::new(messages::Events::new(self, *finish, stamp)),
+            Format::Responses => Box::new(responses::Events::new(self, *finish, stamp)),
+            Format::Chat | Format::Embeddings => Box::new(chat::Chunks::new(self, *finish, include_usage, stamp)),
+        };
+        Some((narrator, text))
     }
 }

@@ -1,6 +1,6 @@
 //! Simulated endpoints that answer every benchmark without a network.
 //!
-//! A [`SimulatedEndpoint`] speaks the OpenAI wire format over HTTP, so that everything between a worker and its provider is exercised:
+//! A [`SimulatedEndpoint`] speaks the wire formats of OpenAI and Anthropic over HTTP, streamed or not, so that everything between a worker and its provider is exercised:
 //! connections, limits, retries, accounting. Its chat models are `oracle` (answers with the gold), `noisy-P` (the gold, perturbed with
 //! probability P) and `scripted` (answers from a [`Script`]); its embedding model is `lexical`. Latency and faults follow a
 //! [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run can be repeated.
@@ -15,8 +15,10 @@ mod books;
 mod counters;
 mod delivery;
 mod draft;
+mod event_stream;
 mod faults;
 mod formats;
+mod identity;
 mod lexical;
 mod limits;
 mod model;

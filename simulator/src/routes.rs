@@ -8,22 +8,32 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use regatta_proto::{Clock, Digest, Simulation};
 
 use crate::answer_body::AnswerBody;
-use crate::api_error::{ApiError, json_bytes, respond};
+use crate::api_error::{ApiError, Dialect, json_bytes, respond};
 use crate::counters::{Counters, Tally};
 use crate::delivery::Dropped;
 use crate::draft::Draft;
-use crate::formats::chat_request::ChatCall;
-use crate::formats::{Format, embeddings};
+use crate::formats::{ChatCall, Format, embeddings};
+use crate::identity::request_digest;
 use crate::limits::Limits;
 use crate::model::ModelList;
 use crate::request_body::{self, NoBody};
 use crate::script::Script;
 use crate::seen::Seen;
-use crate::session::{ServedSuite, request_digest};
+use crate::session::ServedSuite;
 
 const MODELS: &str = "/v1/models";
 const HEALTH: &str = "/healthz";
 const COUNTERS: &str = "/simulator/counters";
+/// Everything that is served, for those who ask for something else.
+const ROUTES: [&str; 7] = [
+    Format::Chat.route(),
+    Format::Messages.route(),
+    Format::Responses.route(),
+    Format::Embeddings.route(),
+    MODELS,
+    HEALTH,
+    COUNTERS,
+];
 
 /// Everything that requests share.
 pub(crate) struct Endpoint {
@@ -61,10 +71,11 @@ impl Endpoint {
     pub(crate) async fn serve(self: &Arc<Self>, request: Request<Incoming>) -> Result<Response<AnswerBody>, Dropped> {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
-        match (&head.method, path, Format::at(path)) {
+        let format = Format::at(path);
+        match (&head.method, path, format) {
             (&Method::POST, _, Some(format)) => match request_body::read(body).await {
                 Ok(body) => self.ask(format, &head.headers, &body).await,
-                Err(NoBody::Refused(refusal)) => Ok(self.refuse(refusal)),
+                Err(NoBody::Refused(refusal)) => Ok(self.refuse(refusal, format.dialect())),
                 Err(NoBody::Disconnected(error)) => {
                     tracing::debug!(%error, "a client of the simulated endpoint went away while it sent its request");
                     Err(Dropped)
@@ -74,13 +85,13 @@ impl Endpoint {
             (&Method::GET, HEALTH, _) => Ok(ok(Bytes::from_static(b"{\"status\":\"ok\"}"))),
             (&Method::GET, COUNTERS, _) => Ok(ok(json_bytes(&self.counters()))),
             (method, MODELS | HEALTH | COUNTERS, _) | (method, _, Some(_)) => {
-                Ok(self.refuse(ApiError::wrong_method(format!("{path} does not take {method}"))))
+                let refusal = ApiError::wrong_method(format!("{path} does not take {method}"));
+                Ok(self.refuse(refusal, format.map_or(Dialect::Openai, Format::dialect)))
             }
-            (method, _, None) => Ok(self.refuse(ApiError::unknown_route(format!(
-                "there is no {method} {path}; a simulated endpoint has {}, {}, {MODELS}, {HEALTH} and {COUNTERS}",
-                Format::Chat.route(),
-                Format::Embeddings.route()
-            )))),
+            (method, _, None) => {
+                let message = format!("there is no {method} {path}; a simulated endpoint has {}", ROUTES.join(", "));
+                Ok(self.refuse(ApiError::unknown_route(message), Dialect::Openai))
+            }
         }
     }
 
@@ -94,15 +105,17 @@ impl Endpoint {
         let digest = request_digest(format.route(), headers, body);
         match self.draft(format, headers, body, &digest) {
             Ok(draft) => self.deliver(draft, &digest).await,
-            Err(refusal) => Ok(self.refuse(refusal)),
+            Err(refusal) => Ok(self.refuse(refusal, format.dialect())),
         }
     }
 
     /// What could be answered to a request.
     fn draft(&self, format: Format, headers: &HeaderMap, body: &[u8], digest: &Digest) -> Result<Draft, ApiError> {
         match format {
-            Format::Chat => self.write(format, headers, ChatCall::parse(body)?, digest),
             Format::Embeddings => embeddings::draft(body),
+            Format::Chat | Format::Messages | Format::Responses => {
+                self.write(format, headers, ChatCall::parse(format, body)?, digest)
+            }
         }
     }
 
@@ -111,9 +124,9 @@ impl Endpoint {
     }
 
     /// Answers with `refusal`, and counts it.
-    pub(crate) fn refuse(&self, refusal: ApiError) -> Response<AnswerBody> {
+    pub(crate) fn refuse(&self, refusal: ApiError, dialect: Dialect) -> Response<AnswerBody> {
         self.tally.refused();
-        refusal.into_response()
+        refusal.into_response(dialect)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use regatta_proto::Finish;
 
-const CHARACTERS_PER_TOKEN: usize = 4;
+pub(crate) const CHARACTERS_PER_TOKEN: usize = 4;
 
 /// Tokens of `text` as every simulated model counts them: its characters divided by four, rounded up.
 #[must_use]

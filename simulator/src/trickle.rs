@@ -8,6 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Sleep, sleep};
 
+use crate::account::Account;
+
 /// Short enough that no time-out between two reads ends it; only one for the whole answer does.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -15,11 +17,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Trickle {
     rest: Bytes,
     pause: Pin<Box<Sleep>>,
+    /// Keeps the place of the request until its client leaves.
+    _account: Account,
 }
 
 impl Trickle {
-    pub(crate) fn new(body: &Bytes) -> Self {
-        Self { rest: body.slice(..body.len().saturating_sub(1)), pause: Box::pin(sleep(Duration::ZERO)) }
+    pub(crate) fn new(body: &Bytes, account: Account) -> Self {
+        let rest = body.slice(..body.len().saturating_sub(1));
+        Self { rest, pause: Box::pin(sleep(Duration::ZERO)), _account: account }
     }
 
     /// The next byte.

@@ -1,10 +1,17 @@
 //! OpenAI's chat completions.
+//!
+//! An answer has `id`, `object`, `created`, `model`, `system_fingerprint`, `choices` (`index`, `message` with `role` and `content`,
+//! `finish_reason`: `stop` or `length`) and `usage` (`prompt_tokens`, `completion_tokens`, `total_tokens`,
+//! `prompt_tokens_details.cached_tokens`, which are part of `prompt_tokens`, and OpenRouter's `cost`). A stream is of unnamed events, each
+//! a chunk whose choices have a `delta` instead of the `message`; with `stream_options.include_usage` the last chunk has no choices but
+//! the usage, which is null in all others. `[DONE]` ends it. An error within a stream is an event that holds an error object.
 
 use bytes::Bytes;
 use regatta_proto::Finish;
 use serde::Serialize;
 
-use crate::api_error::json_bytes;
+use super::narrator::{Narrator, write_unnamed};
+use crate::api_error::{ApiError, Dialect, json_bytes};
 use crate::draft::{Draft, Stamp};
 
 #[derive(Serialize)]
@@ -31,7 +38,7 @@ struct Message<'a> {
     content: &'a str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Clone)]
 struct WireUsage {
     prompt_tokens: u64,
     completion_tokens: u64,
@@ -42,35 +49,132 @@ struct WireUsage {
     cost: Option<f64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Clone)]
 struct PromptDetails {
     cached_tokens: u64,
 }
 
+#[derive(Serialize)]
+struct Chunk<'a> {
+    id: &'a str,
+    object: &'a str,
+    created: i64,
+    model: &'a str,
+    system_fingerprint: &'a str,
+    choices: &'a [PartialChoice<'a>],
+    /// Absent unless asked for, and then null in all chunks but the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Option<&'a WireUsage>>,
+}
+
+#[derive(Serialize)]
+struct PartialChoice<'a> {
+    index: u32,
+    delta: Delta<'a>,
+    finish_reason: Option<Finish>,
+}
+
+#[derive(Serialize, Default)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+}
+
+const FINGERPRINT: &str = "regatta-simulated";
+
 /// The whole answer.
 pub(crate) fn completion(draft: &Draft, text: &str, finish_reason: Finish, stamp: &Stamp) -> Bytes {
     json_bytes(&Completion {
-        id: format!("chatcmpl-{}", stamp.id),
+        id: id(stamp),
         object: "chat.completion",
         created: stamp.created,
         model: &draft.model,
-        system_fingerprint: "regatta-simulated",
+        system_fingerprint: FINGERPRINT,
         choices: [Choice { index: 0, message: Message { role: "assistant", content: text }, finish_reason }],
         usage: WireUsage::new(draft, stamp),
     })
 }
 
+/// The answer in pieces.
+pub(crate) struct Chunks {
+    id: String,
+    created: i64,
+    model: String,
+    finish: Finish,
+    /// `None` when it is not asked for.
+    usage: Option<WireUsage>,
+}
+
+impl Chunks {
+    pub(crate) fn new(draft: &Draft, finish: Finish, include_usage: bool, stamp: &Stamp) -> Self {
+        Self {
+            id: id(stamp),
+            created: stamp.created,
+            model: draft.model.clone(),
+            finish,
+            usage: include_usage.then(|| WireUsage::new(draft, stamp)),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, choices: &[PartialChoice<'_>], usage: Option<Option<&WireUsage>>) {
+        let chunk = Chunk {
+            id: &self.id,
+            object: "chat.completion.chunk",
+            created: self.created,
+            model: &self.model,
+            system_fingerprint: FINGERPRINT,
+            choices,
+            usage,
+        };
+        write_unnamed(out, &chunk);
+    }
+
+    fn write_delta(&self, out: &mut Vec<u8>, delta: Delta<'_>, finish_reason: Option<Finish>) {
+        self.write(out, &[PartialChoice { index: 0, delta, finish_reason }], self.usage.is_some().then_some(None));
+    }
+}
+
+impl Narrator for Chunks {
+    fn opening(&mut self, out: &mut Vec<u8>) {
+        self.write_delta(out, Delta { role: Some("assistant"), content: Some("") }, None);
+    }
+
+    fn piece(&mut self, piece: &str, out: &mut Vec<u8>) {
+        self.write_delta(out, Delta { role: None, content: Some(piece) }, None);
+    }
+
+    fn closing(&mut self, _text: &str, out: &mut Vec<u8>) {
+        self.write_delta(out, Delta::default(), Some(self.finish));
+        if let Some(usage) = &self.usage {
+            self.write(out, &[], Some(Some(usage)));
+        }
+        out.extend_from_slice(b"data: [DONE]\n\n");
+    }
+
+    fn error(&mut self, error: &ApiError, _text: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(&error.body(Dialect::Openai));
+        out.extend_from_slice(b"\n\n");
+    }
+}
+
 impl WireUsage {
-    /// Cached tokens are part of the prompt's; without any they are left out, as by providers that have no cache.
+    /// Without any cached tokens their count is left out, as by providers that have no cache.
     fn new(draft: &Draft, stamp: &Stamp) -> Self {
         let usage = &draft.usage;
+        let cached_tokens = usage.cached_input;
         Self {
-            cost: stamp.cost,
             prompt_tokens: usage.input,
             completion_tokens: usage.output,
             total_tokens: usage.total(),
-            prompt_tokens_details: (usage.cached_input > 0)
-                .then_some(PromptDetails { cached_tokens: usage.cached_input }),
+            prompt_tokens_details: (cached_tokens > 0).then_some(PromptDetails { cached_tokens }),
+            cost: stamp.cost,
         }
     }
+}
+
+fn id(stamp: &Stamp) -> String {
+    format!("chatcmpl-{}", stamp.id)
 }

@@ -82,6 +82,7 @@ pub(crate) fn draft(body: &[u8]) -> Result<Draft, ApiError> {
         model: model.into_owned(),
         usage: Usage { input, ..Usage::default() },
         item: None,
+        streaming: None,
         content: Content::Vectors { texts, encoding },
     })
 }

@@ -61,6 +61,38 @@ async fn max_tokens_cuts_the_answer_and_says_so() {
 }
 
 #[tokio::test]
+async fn tools_their_calls_and_their_results_may_be_part_of_a_chat() {
+    let harness = Harness::start(config()).await;
+    let body = json!({
+        "model": "oracle", "tool_choice": "auto",
+        "tools": [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}],
+        "messages": [
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+            ]},
+            {"role": "tool", "tool_call_id": "c1", "content": "a key"},
+            {"role": "user", "content": prompt(PLAIN)}
+        ]
+    });
+    let answer = read(harness.post("/chat/completions", &body)).await;
+    assert_eq!(answer.content(), gold(PLAIN));
+    // The model reads the tools too: 79 characters of JSON, beside 5, 4, 2, 5 and 10 of messages and the call.
+    assert_eq!(answer.json()["usage"]["prompt_tokens"], 20 + 2 + 1 + 1 + 2 + 3);
+}
+
+#[tokio::test]
+async fn the_metadata_of_a_chat_names_its_session_where_headers_do_not() {
+    let harness = Harness::start(config()).await;
+    let metadata = json!({"regatta_benchmark": "worfbench", "regatta_item": ODD, "regatta_seed": "1", "team": "a"});
+    let messages = [json!({"role": "user", "content": "go on"})];
+    let body = json!({"model": "oracle", "messages": messages, "metadata": metadata});
+    assert_eq!(read(harness.post("/chat/completions", &body)).await.content(), gold(ODD));
+    let by_header = harness.post("/chat/completions", &body).header("x-regatta-item", PLAIN);
+    assert_eq!(read(by_header).await.content(), gold(PLAIN));
+}
+
+#[tokio::test]
 async fn a_script_answers_by_item_whether_named_or_recognised_and_by_content() {
     let harness = Harness::start(scripted(
         r#"{"match": {"item": "os_1"}, "reply": "by item"}

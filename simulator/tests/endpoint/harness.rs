@@ -38,6 +38,26 @@ pub(crate) struct Harness {
     pub(crate) client: Client,
 }
 
+/// The formats of chats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Chat,
+    Messages,
+    Responses,
+}
+
+impl Format {
+    pub(crate) const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
+
+    const fn route(self) -> &'static str {
+        match self {
+            Self::Chat => "/chat/completions",
+            Self::Messages => "/messages",
+            Self::Responses => "/responses",
+        }
+    }
+}
+
 /// What a client reads of one answer.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Read {
@@ -48,6 +68,16 @@ pub(crate) struct Read {
 impl Read {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error} in {}", self.text))
+    }
+
+    /// Names and data of the events of a stream.
+    pub(crate) fn events(&self) -> Vec<(String, String)> {
+        assert_eq!(self.status, StatusCode::OK, "{}", self.text);
+        let blocks = self.text.split_terminator("\n\n");
+        let field = |block: &str, name: &str| {
+            block.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned()
+        };
+        blocks.map(|block| (field(block, "event: "), field(block, "data: "))).collect()
     }
 
     pub(crate) fn content(&self) -> String {
@@ -72,6 +102,19 @@ impl Harness {
     pub(crate) fn ask(&self, model: &str, id: &str) -> RequestBuilder {
         let body = json!({"model": model, "messages": [{"role": "user", "content": prompt(id)}]});
         self.post("/chat/completions", &body)
+    }
+
+    /// A request about `id` in any format, recognisable by its message, with `fields` beside it.
+    pub(crate) fn ask_as(&self, format: Format, model: &str, id: &str, fields: &Value) -> RequestBuilder {
+        let mut body = match format {
+            Format::Chat => json!({"model": model, "messages": [{"role": "user", "content": prompt(id)}]}),
+            Format::Messages => {
+                json!({"model": model, "max_tokens": 1000, "messages": [{"role": "user", "content": prompt(id)}]})
+            }
+            Format::Responses => json!({"model": model, "input": prompt(id)}),
+        };
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        self.post(format.route(), &body)
     }
 
     /// A chat request that only its headers connect with `encoded_id`.

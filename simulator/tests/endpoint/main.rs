@@ -9,8 +9,15 @@ mod faults;
 mod harness;
 mod lifecycle;
 mod limits;
+#[cfg(test)]
+mod messages;
 mod prices;
 mod refusals;
+#[cfg(test)]
+mod responses;
+mod stream_faults;
+#[cfg(test)]
+mod streams;
 #[cfg(test)]
 mod three_items;
 #[cfg(test)]
