@@ -1,0 +1,195 @@
+//! Tables out of what others publish, with everything said that was not understood.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use regatta_proto::Meter;
+use serde::Serialize;
+
+use super::sheet::{Figure, Sheet};
+use super::{DatedPrice, PRICE_FILE_BYTES_MAX, genai, litellm, without_snapshot_date};
+
+/// Why a file cannot be imported at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// Not JSON.
+    #[error("failed to read {source_name}'s prices as JSON: {error}")]
+    Json {
+        /// Whose.
+        source_name: &'static str,
+        /// What is wrong.
+        error: serde_json::Error,
+    },
+    /// Some other JSON.
+    #[error("failed to read {source_name}'s prices: {problem}")]
+    Shape {
+        /// Whose.
+        source_name: &'static str,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A file that no list of prices is as large as.
+    #[error("failed to read {source_name}'s prices: the file has more than {PRICE_FILE_BYTES_MAX} bytes")]
+    TooLarge {
+        /// Whose.
+        source_name: &'static str,
+    },
+}
+
+/// A figure that could not be taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImportProblem {
+    /// The model, as the source calls it.
+    pub model: String,
+    /// The field.
+    pub field: String,
+    /// What is wrong with it, and what was done about it.
+    pub problem: String,
+}
+
+/// What an import made of its file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct ImportReport {
+    /// Entries of the file.
+    pub entries: usize,
+    /// Entries that became a price.
+    pub imported: usize,
+    /// Entries that did not, by the reason why.
+    pub skipped: BTreeMap<String, Vec<String>>,
+    /// Fields about prices that mean nothing to Regatta and were left out, with the imported models that have them.
+    pub left_out: BTreeMap<String, Vec<String>>,
+    /// Assumptions that were made, with the models they were made for.
+    pub assumed: BTreeMap<String, Vec<String>>,
+    /// What is wrong in the file.
+    pub problems: Vec<ImportProblem>,
+}
+
+impl ImportReport {
+    pub(super) fn skip(&mut self, reason: impl Into<String>, model: &str) {
+        note(&mut self.skipped, reason, model);
+    }
+
+    pub(super) fn leave_out(&mut self, field: impl Into<String>, model: &str) {
+        note(&mut self.left_out, field, model);
+    }
+
+    pub(super) fn assume(&mut self, what: impl Into<String>, model: &str) {
+        note(&mut self.assumed, what, model);
+    }
+
+    pub(super) fn problem(&mut self, model: &str, field: impl Into<String>, problem: impl Into<String>) {
+        self.problems.push(ImportProblem { model: model.to_owned(), field: field.into(), problem: problem.into() });
+    }
+
+    /// Takes over what was noted of one model.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.entries += other.entries;
+        self.imported += other.imported;
+        for (into, from) in [
+            (&mut self.skipped, other.skipped),
+            (&mut self.left_out, other.left_out),
+            (&mut self.assumed, other.assumed),
+        ] {
+            for (what, models) in from {
+                into.entry(what).or_default().extend(models);
+            }
+        }
+        self.problems.extend(other.problems);
+    }
+}
+
+fn note(notes: &mut BTreeMap<String, Vec<String>>, what: impl Into<String>, model: &str) {
+    let models = notes.entry(what.into()).or_default();
+    // What a model is noted for comes in one go.
+    if models.last().is_none_or(|last| last != model) {
+        models.push(model.to_owned());
+    }
+}
+
+/// The prices of a file that others publish.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Import {
+    /// What each model costs, from the oldest day to the newest, by the name it has in a table.
+    pub(super) sheets: BTreeMap<String, Vec<Sheet>>,
+    /// What was made of the file.
+    pub report: ImportReport,
+}
+
+impl Import {
+    /// Reads LiteLLM's `model_prices_and_context_window.json`.
+    ///
+    /// # Errors
+    /// When it is not a JSON object. What is wrong with single entries is in the report.
+    pub fn litellm(json: &[u8]) -> Result<Self, ImportError> {
+        litellm::import(json)
+    }
+
+    /// Reads the `data.json` of pydantic's genai-prices: a list of providers, or an object that has one in `providers`.
+    ///
+    /// # Errors
+    /// When it is neither. What is wrong with single entries is in the report.
+    pub fn genai_prices(json: &[u8]) -> Result<Self, ImportError> {
+        genai::import(json)
+    }
+
+    /// Drops snapshots that cost what their model costs: a table finds them by the model's name.
+    pub(super) fn without_needless_snapshots(mut self) -> Self {
+        let needless = |(name, sheets): (&String, &Vec<Sheet>)| {
+            let model = without_snapshot_date(name)?;
+            (self.sheets.get(model)? == sheets).then(|| name.clone())
+        };
+        let needless: Vec<String> = self.sheets.iter().filter_map(needless).collect();
+        for name in needless {
+            self.sheets.remove(&name);
+        }
+        self
+    }
+
+    /// Leaves only the models that `wanted` says yes to, by the name they have in a table.
+    pub fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.sheets.retain(|model, _| wanted(model));
+    }
+
+    /// The models of a table.
+    #[must_use]
+    pub fn prices(&self) -> BTreeMap<String, Vec<DatedPrice>> {
+        let dated = |sheet: &Sheet| DatedPrice { from: sheet.from, price: sheet.price() };
+        self.sheets.iter().map(|(model, sheets)| (model.clone(), sheets.iter().map(dated).collect())).collect()
+    }
+}
+
+/// What `model` costs on the day `on`: the newest sheet that is not from a later day.
+pub(super) fn in_force(sheets: &[Sheet], on: Date) -> Option<&Sheet> {
+    sheets.iter().rfind(|sheet| sheet.from.is_none_or(|from| from <= on))
+}
+
+pub(super) fn parse(source_name: &'static str, json: &[u8]) -> Result<serde_json::Value, ImportError> {
+    if json.len() > PRICE_FILE_BYTES_MAX {
+        return Err(ImportError::TooLarge { source_name });
+    }
+    serde_json::from_slice(json).map_err(|error| ImportError::Json { source_name, error })
+}
+
+/// The number, if it can be a price once multiplied by `scale`, a power of ten: by moving the decimal point, so that a price of
+/// `2.8e-8` dollars a token is 0.028 dollars per million and not 0.027999999999999997.
+pub(super) fn dollars(value: &serde_json::Value, power_of_ten: i32) -> Option<f64> {
+    let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0)?;
+    let shortest = format!("{number:e}");
+    let (digits, exponent) = shortest.split_once('e')?;
+    let exponent: i32 = exponent.parse().ok()?;
+    let shifted: f64 = format!("{digits}e{}", exponent.checked_add(power_of_ten)?).parse().ok()?;
+    (shifted < 1e6).then_some(shifted)
+}
+
+/// The figures of a complete price are there, or why it is none.
+pub(super) fn why_no_price(sheet: &Sheet, sells_embeddings: bool) -> Option<&'static str> {
+    let base = |meter| sheet.standard.by_meter.get(&meter).map(|figure: &Figure| figure.base);
+    match (base(Meter::Input), base(Meter::Output)) {
+        (None, None) => Some("no price by token"),
+        (None, Some(_)) => Some("no price of prompt tokens"),
+        (Some(_), None) if !sells_embeddings => Some("no price of generated tokens"),
+        (Some(input), output) => {
+            (input == 0.0 && output.unwrap_or(0.0) == 0.0).then_some("zero, which may mean free or unknown")
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What a model costs: the spec's price, else that of a table, else unknown.
+//!
+//! A table says what models cost, by provider and from which day on ([`PriceTable`]). One ships with Regatta; others are files, written by
+//! people or imported from what LiteLLM and genai-prices publish ([`Import`]). Who serves an endpoint is said in `provider`, what a
+//! table's file looks like in `dated`, and what two sources say differently is found by [`CrossCheck`].
+
+mod crosscheck;
+mod dated;
+mod genai;
+mod import;
+mod litellm;
+mod provider;
+mod sheet;
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use regatta_proto::{Digest, EndpointKind, EndpointSpec, ModelSpec, Price, PriceSource};
+use serde::{Deserialize, Serialize};
+
+pub use self::crosscheck::{CrossCheck, Disagreement};
+pub use self::dated::DatedPrice;
+pub use self::import::{Import, ImportError, ImportProblem, ImportReport};
+use self::provider::Provider;
+
+const SHIPPED: &str = include_str!("../prices.yaml");
+/// Largest file of prices that is read, in bytes; LiteLLM's has 3 MB.
+pub const PRICE_FILE_BYTES_MAX: usize = 64 << 20;
+
+/// List prices as of a day.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceTable {
+    /// The day.
+    date: Date,
+    /// Where the figures come from, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sources: Vec<String>,
+    /// Prices by `provider/model`, or by the model's name alone where it costs the same whoever serves it.
+    #[serde(with = "dated::by_model")]
+    models: BTreeMap<String, Vec<DatedPrice>>,
+}
+
+/// A price table cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PriceTableError {
+    /// Not a price table.
+    #[error("failed to read the price table: {0}")]
+    Malformed(#[from] serde_yaml_ng::Error),
+    /// A figure that is no price.
+    #[error("failed to read the price table: {field} of {model} must be non-negative dollars, below a million")]
+    Insane {
+        /// Whose.
+        model: String,
+        /// Path of the figure.
+        field: String,
+    },
+    /// A model without any price, or with two from the same day.
+    #[error("failed to read the price table: {model} must have one price from each day that it lists")]
+    Days {
+        /// Whose.
+        model: String,
+    },
+    /// A file that no price table is as large as.
+    #[error("failed to read the price table: it has more than {PRICE_FILE_BYTES_MAX} bytes")]
+    TooLarge,
+}
+
+/// A price that a table has for a model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Listed<'a> {
+    /// Under which name the table has it.
+    pub name: &'a str,
+    /// The price, and from when it holds.
+    pub price: &'a DatedPrice,
+}
+
+impl PriceTable {
+    /// A table of `models`, by the names that [`PriceTable::parse`] reads.
+    ///
+    /// # Errors
+    /// When a figure is no price, or a model has not exactly one price from each day that it lists.
+    pub fn new(
+        date: Date,
+        sources: Vec<String>,
+        models: BTreeMap<String, Vec<DatedPrice>>,
+    ) -> Result<Self, PriceTableError> {
+        let mut table = Self { date, sources, models };
+        for (model, prices) in &mut table.models {
+            prices.sort_by_key(|price| price.from);
+            if prices.is_empty() || prices.windows(2).any(|pair| pair[0].from == pair[1].from) {
+                return Err(PriceTableError::Days { model: model.clone() });
+            }
+            if let Some(field) = prices.iter().find_map(|dated| dated.price.first_fault()) {
+                return Err(PriceTableError::Insane { model: model.clone(), field });
+            }
+        }
+        Ok(table)
+    }
+
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// When `yaml` is no table or a figure no price.
+    pub fn parse(yaml: &str) -> Result<Self, PriceTableError> {
+        if yaml.len() > PRICE_FILE_BYTES_MAX {
+            return Err(PriceTableError::TooLarge);
+        }
+        let Self { date, sources, models } = serde_yaml_ng::from_str(yaml)?;
+        Self::new(date, sources, models)
+    }
+
+    /// The table that ships with Regatta.
+    ///
+    /// # Errors
+    /// Never, for a build that passed its tests.
+    pub fn shipped() -> Result<Self, PriceTableError> {
+        Self::parse(SHIPPED)
+    }
+
+    /// The table as a file that [`PriceTable::parse`] reads.
+    ///
+    /// # Errors
+    /// Never, for figures that are prices.
+    pub fn to_yaml(&self) -> Result<String, serde_yaml_ng::Error> {
+        serde_yaml_ng::to_string(self)
+    }
+
+    /// The day as of which the figures hold.
+    #[must_use]
+    pub const fn date(&self) -> Date {
+        self.date
+    }
+
+    /// Where the figures come from, for people.
+    #[must_use]
+    pub fn sources(&self) -> &[String] {
+        &self.sources
+    }
+
+    /// Every price by its name in the table, from the oldest to the newest.
+    #[must_use]
+    pub const fn models(&self) -> &BTreeMap<String, Vec<DatedPrice>> {
+        &self.models
+    }
+
+    /// Digest of the prices, however they are written: of the models by name, each price from the oldest to the newest, as JSON without
+    /// spaces. Date and sources are not part of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        // Serialising plain data into memory cannot fail: a table's figures are finite.
+        Digest::of(&serde_json::to_vec(&self.models).unwrap_or_default())
+    }
+
+    /// The price on the day `on` of `model` at `endpoint`, by the name that the provider knows it by.
+    ///
+    /// Looked for, in this order: `provider/model` (of Bedrock `bedrock/REGION/model` first), then the model's name alone; then both for
+    /// the name without the date of a snapshot (`-YYYY-MM-DD` or `-YYYYMMDD`). An address that nobody knows is taken for a gateway: it
+    /// has no provider of its own, and a name such as `anthropic/claude-opus-5-5` names it. Of a price's days the newest not after `on`
+    /// counts.
+    #[must_use]
+    pub fn lookup(&self, endpoint: &EndpointSpec, model: &str, on: Date) -> Option<Listed<'_>> {
+        self.listed(Provider::of(endpoint), model, on)
+    }
+
+    fn listed(&self, provider: Provider<'_>, model: &str, on: Date) -> Option<Listed<'_>> {
+        let name = provider
+            .names(model)
+            .into_iter()
+            .chain(without_snapshot_date(model).into_iter().flat_map(|model| provider.names(model)))
+            .find_map(|name| self.models.get_key_value(&name))?;
+        let price = name.1.iter().rfind(|price| price.from.is_none_or(|from| from <= on))?;
+        Some(Listed { name: name.0, price })
+    }
+
+    /// The price on the day `on` of what a person calls `name`: as the table does, or as `provider/model`.
+    #[must_use]
+    pub fn find(&self, name: &str, on: Date) -> Option<Listed<'_>> {
+        self.listed(Provider::UNKNOWN, name, on)
+    }
+
+    /// The price that `model` is charged at `endpoint` in a sweep of the day `on`, and where it came from. Encoders in this process and
+    /// recorded verdicts cost nothing, which is said as a zero of this table.
+    #[must_use]
+    pub fn resolve(&self, endpoint: &EndpointSpec, model: &ModelSpec, on: Date) -> (Option<Price>, PriceSource) {
+        if let Some(price) = &model.price {
+            return (Some(price.clone()), PriceSource::Spec);
+        }
+        let price = match endpoint.kind {
+            EndpointKind::Encoder | EndpointKind::Recorded => Some(Price::default()),
+            _ => self.lookup(endpoint, &model.id.model, on).map(|listed| listed.price.price.clone()),
+        };
+        match price {
+            Some(price) => (Some(price), self.source()),
+            None => (None, PriceSource::Unknown),
+        }
+    }
+
+    /// This table as the source of a price.
+    #[must_use]
+    pub fn source(&self) -> PriceSource {
+        PriceSource::Table { date: self.date.to_string(), digest: Some(self.digest()) }
+    }
+}
+
+/// The name without the date of a snapshot, if it ends in one.
+fn without_snapshot_date(model: &str) -> Option<&str> {
+    let before = |length: usize, format: &str| {
+        let (name, suffix) = model.split_at_checked(model.len().checked_sub(length)?)?;
+        let date = suffix.strip_prefix('-').filter(|date| date.len() + 1 == length && date.starts_with("20"))?;
+        Date::strptime(format, date).ok().map(|_| name)
+    };
+    before("-YYYY-MM-DD".len(), "%Y-%m-%d").or_else(|| before("-YYYYMMDD".len(), "%Y%m%d"))
+}
+
+#[cfg(test)]
+mod tests;
