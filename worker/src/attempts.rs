@@ -25,6 +25,11 @@ impl Attempts {
         Self { worker, numbered: AtomicU64::new(0), open: Mutex::default() }
     }
 
+    /// Whose attempts these are.
+    pub(crate) const fn worker(&self) -> &WorkerId {
+        &self.worker
+    }
+
     /// An id that no other attempt has.
     pub(crate) fn next_id(&self) -> Result<AttemptId, IdError> {
         AttemptId::new(format!("{}-{}", self.worker, self.numbered.fetch_add(1, Ordering::Relaxed)))

@@ -13,6 +13,10 @@ pub struct WorkerMetrics {
     pub redeliveries: IntCounter,
     /// Batches of reports that could not be published and were left to redelivery.
     pub reports_lost: IntCounter,
+    /// Steps of batches, by what they came to (`gathered`, `submitted`, `found` after a doubt, `collected`, `refused`, `lost`, `cancelled`).
+    pub batches: IntCounterVec,
+    /// Batches that this process is handing in or following.
+    pub open_batches: IntGauge,
 }
 
 impl WorkerMetrics {
@@ -28,7 +32,19 @@ impl WorkerMetrics {
         for outcome in ["measured", "model_failure", "not_measured", "handed_over", "dropped"] {
             sessions.with_label_values(&[outcome]);
         }
+        let batches = IntCounterVec::new(
+            Opts::new("regatta_worker_batches_total", "Batches of sessions, by what they came to in this process."),
+            &["state"],
+        )?;
+        for state in ["gathered", "submitted", "found", "collected", "refused", "lost", "cancelled"] {
+            batches.with_label_values(&[state]);
+        }
         let metrics = Self {
+            batches,
+            open_batches: IntGauge::new(
+                "regatta_worker_batches_open",
+                "Batches that this process is handing in or following.",
+            )?,
             sessions,
             in_flight: IntGauge::new("regatta_worker_sessions_in_flight", "Sessions running in this process.")?,
             redeliveries: IntCounter::new(
@@ -44,6 +60,8 @@ impl WorkerMetrics {
         registry.register(Box::new(metrics.in_flight.clone()))?;
         registry.register(Box::new(metrics.redeliveries.clone()))?;
         registry.register(Box::new(metrics.reports_lost.clone()))?;
+        registry.register(Box::new(metrics.batches.clone()))?;
+        registry.register(Box::new(metrics.open_batches.clone()))?;
         Ok(metrics)
     }
 }

@@ -32,6 +32,13 @@ impl Held {
         drop(self.counted);
     }
 
+    pub(crate) async fn ack_all(held: Vec<Self>) {
+        let (receipts, counted): (Vec<Receipt>, Vec<TaskTrackerToken>) =
+            held.into_iter().map(|held| (held.receipt, held.counted)).unzip();
+        Receipt::ack_all(receipts).await;
+        drop(counted);
+    }
+
     pub(crate) async fn hand_back(self) {
         self.receipt.hand_back().await;
         drop(self.counted);
@@ -42,8 +49,8 @@ impl Held {
 pub(crate) struct Parcel {
     /// For the scorers.
     pub(crate) reports: Vec<Report>,
-    /// For another worker: the queue and the continuation.
-    pub(crate) job: Option<(String, Job)>,
+    /// For whichever worker: continuations, each with its queue.
+    pub(crate) jobs: Vec<(String, Job)>,
     /// The job's delivery, acknowledged once all the above is confirmed.
     pub(crate) receipt: Option<Held>,
 }
@@ -81,17 +88,12 @@ async fn publish(queue: &Queue, metrics: &WorkerMetrics, parcels: impl Iterator<
     for parcel in parcels {
         reports.extend(parcel.reports);
         receipts.extend(parcel.receipt);
-        if let Some((queue, job)) = parcel.job {
+        for (queue, job) in parcel.jobs {
             jobs.entry(queue).or_default().push(job);
         }
     }
     match confirm(queue, jobs, reports).await {
-        Ok(()) => {
-            let (receipts, counted): (Vec<Receipt>, Vec<TaskTrackerToken>) =
-                receipts.into_iter().map(|held| (held.receipt, held.counted)).unzip();
-            Receipt::ack_all(receipts).await;
-            drop(counted);
-        }
+        Ok(()) => Held::ack_all(receipts).await,
         Err(error) => {
             metrics.reports_lost.inc();
             tracing::error!(%error, jobs = receipts.len(), "failed to publish reports; their jobs will be delivered again");
@@ -138,7 +140,7 @@ mod tests {
         consumer.stop();
         let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
         let (outbox, publisher) = Outbox::start(reports.clone(), metrics.clone());
-        outbox.leave(Parcel { reports: vec![report()], job: None, receipt: Some(held) }).await;
+        outbox.leave(Parcel { reports: vec![report()], jobs: Vec::new(), receipt: Some(held) }).await;
         drop(outbox);
         publisher.await.unwrap();
         unsettled.close();

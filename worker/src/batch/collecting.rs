@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use regatta_benchmarks::{Step as Asking, Suite};
-use regatta_llm::{Collected, rule};
+use regatta_llm::{Collected, Spending, rule};
 use regatta_proto::{
     Attempt, AttemptId, BatchJob, Call, CostSum, Event, FailedCall, OpenAttempt, Outcome, Progress, Report, SessionJob,
     SessionOutcome, Setting, Transcript, Try, Usage,
@@ -11,6 +11,7 @@ use regatta_proto::{
 use super::BatchLane;
 use super::asking::Asked;
 use super::following::Step;
+use super::paying::spending;
 
 /// Attempts told in one report.
 const OPEN_A_REPORT: usize = 1_000;
@@ -49,7 +50,7 @@ impl<'a> Results<'a> {
             let ended = SessionEnd { outcome: outcome(position), transcript: session.transcript.clone() };
             (position, session, Ok(ended))
         });
-        self.reported(now, ends.collect())
+        self.reported(now, ends.collect(), None)
     }
 
     fn each(
@@ -59,15 +60,21 @@ impl<'a> Results<'a> {
         asked: &[Asked<'_>],
         tries_max: u32,
     ) -> Step {
+        let spending = spending(&calls, asked);
         let ends =
             self.job.sessions.iter().zip(calls).zip(asked).enumerate().map(|(position, ((session, call), asked))| {
                 let end = go_on(asked.suite, &asked.cell.setting, session, call, tries_max);
                 (position, session, end)
             });
-        self.reported(ended_at, ends.collect())
+        self.reported(ended_at, ends.collect(), Some(spending))
     }
 
-    fn reported(&self, ended_at: Timestamp, ends: Vec<(usize, &SessionJob, Result<SessionEnd, Transcript>)>) -> Step {
+    fn reported(
+        &self,
+        ended_at: Timestamp,
+        ends: Vec<(usize, &SessionJob, Result<SessionEnd, Transcript>)>,
+        spending: Option<Spending>,
+    ) -> Step {
         let sessions = &self.lane.shared.metrics.sessions;
         let (mut reports, mut jobs) = (Vec::with_capacity(ends.len()), Vec::new());
         for (position, session, end) in ends {
@@ -99,7 +106,7 @@ impl<'a> Results<'a> {
                 }
             }
         }
-        Step::Over(reports, jobs)
+        Step::Over(reports, jobs, spending)
     }
 }
 
@@ -175,7 +182,10 @@ pub(super) fn opened(lane: &BatchLane, job: &BatchJob, asked: &[Asked<'_>]) -> V
 }
 
 /// The id of the attempt that a line is: that of the line itself.
-fn attempt_id(job: &BatchJob, position: usize) -> Option<AttemptId> {
+pub(super) fn attempt_id(job: &BatchJob, position: usize) -> Option<AttemptId> {
     let id = AttemptId::new(format!("{}-{position}", job.id));
     id.map_err(|error| tracing::error!(%error, batch = job.id, "failed to name an attempt")).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,16 +7,17 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use prometheus::IntGauge;
 use regatta_catalog::Sweep;
-use regatta_llm::{BatchClient, BatchState, Found, Prepared, SUBMIT_WITHIN, SubmitError, rule};
-use regatta_proto::{BatchJob, Cause, ErrorClass, Job, Outcome, Report, SessionJob, Try};
+use regatta_llm::{BatchClient, BatchState, Collected, Found, Prepared, SUBMIT_WITHIN, Spending, SubmitError, rule};
+use regatta_proto::{AccountId, BatchJob, Cause, ErrorClass, Job, Outcome, Report, SessionJob, Try};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Asked};
-use super::collecting::{Results, failed_before, opened};
-use super::{BatchLane, gathering, named};
+use super::collecting::{Results, attempt_id, failed_before, opened};
+use super::{BatchLane, gathering, named, trouble};
 use crate::outbox::{Held, Parcel};
 use crate::route::REDELIVERIES_MAX;
+use crate::session::accounts;
 use crate::worker::Unreadable;
 
 /// A batch that has no end by then has none: both providers give themselves a day.
@@ -32,8 +33,8 @@ pub(super) enum Step {
     Next(Box<BatchJob>, Vec<Report>),
     /// These two take its place.
     Split(Vec<BatchJob>),
-    /// It is over: reports, and sessions that go on.
-    Over(Vec<Report>, Vec<SessionJob>),
+    /// It is over: reports, sessions that go on, and what it cost; `None` leaves what was reserved for it counted.
+    Over(Vec<Report>, Vec<SessionJob>, Option<Spending>),
     /// It is delivered again, and thereby in doubt.
     HandBack,
     /// Its sweep was cancelled.
@@ -52,6 +53,13 @@ enum Searched {
     Left,
 }
 
+/// What a look at a batch has shown.
+enum Look {
+    Running,
+    Refused(Try),
+    Collected(Collected),
+}
+
 /// A batch counted as open for as long as it is here.
 struct Open<'a>(&'a IntGauge);
 
@@ -62,13 +70,15 @@ impl Drop for Open<'_> {
 }
 
 /// Everything about one batch that the steps share.
-struct Followed<'a> {
+pub(super) struct Followed<'a> {
     lane: &'a BatchLane,
-    client: &'a BatchClient,
-    job: &'a BatchJob,
-    asked: &'a [Asked<'a>],
+    pub(super) client: &'a BatchClient,
+    pub(super) job: &'a BatchJob,
+    pub(super) asked: &'a [Asked<'a>],
+    /// Who pays, where there are budgets.
+    pub(super) accounts: &'a [AccountId],
     /// Fires when the batch has to go to another worker.
-    leave: &'a CancellationToken,
+    pub(super) leave: &'a CancellationToken,
 }
 
 impl BatchLane {
@@ -76,15 +86,17 @@ impl BatchLane {
     pub(crate) async fn follow(&self, job: BatchJob, redeliveries: u32, receipt: Held) {
         self.shared.metrics.open_batches.inc();
         let open = Open(&self.shared.metrics.open_batches);
-        let leave = CancellationToken::new();
-        let following = self.step(&job, redeliveries, &leave);
-        tokio::pin!(following);
-        let step = tokio::select! {
-            biased;
-            step = &mut following => step,
-            () = self.has_to_leave() => {
-                leave.cancel();
-                following.await
+        let step = {
+            let leave = CancellationToken::new();
+            let following = self.step(&job, redeliveries, &leave);
+            tokio::pin!(following);
+            tokio::select! {
+                biased;
+                step = &mut following => step,
+                () = self.has_to_leave() => {
+                    leave.cancel();
+                    following.await
+                }
             }
         };
         drop(open);
@@ -130,6 +142,10 @@ impl BatchLane {
     }
 
     async fn step(&self, job: &BatchJob, redeliveries: u32, leave: &CancellationToken) -> Step {
+        if attempt_id(job, job.sessions.len()).is_none() {
+            // Not one of ours. It becomes a dead letter rather than being lost.
+            return Step::HandBack;
+        }
         if redeliveries >= REDELIVERIES_MAX {
             tracing::error!(batch = named(job), redeliveries, "the batch was delivered too often and is given up");
             return self.given_up(job, Cause::Undeliverable);
@@ -143,11 +159,18 @@ impl BatchLane {
             tracing::error!(batch = named(job), "the batch does not fit its sweep");
             return self.given_up(job, Cause::Internal);
         };
-        let followed = Followed { lane: self, client, job, asked: &asked, leave };
-        match &job.provider_id {
+        let accounts = accounts(&sweep, Some(&job.model));
+        let followed = Followed { lane: self, client, job, asked: &asked, accounts: &accounts, leave };
+        let step = match &job.provider_id {
             Some(id) => followed.watch(id).await,
             None => followed.hand_in(redeliveries).await,
+        };
+        match &step {
+            Step::Over(_, _, Some(spending)) => followed.tell(spending).await,
+            Step::Split(_) => followed.tell(&Spending::default()).await,
+            Step::Over(..) | Step::Next(..) | Step::HandBack | Step::Void => {}
         }
+        step
     }
 
     /// Ends all sessions of a batch without calls.
@@ -163,7 +186,7 @@ impl BatchLane {
         let (reports, jobs) = match step {
             Step::Next(next, reports) => (reports, vec![batch(*next)]),
             Step::Split(halves) => (Vec::new(), halves.into_iter().map(batch).collect()),
-            Step::Over(reports, sessions) => (reports, sessions.into_iter().map(session).collect()),
+            Step::Over(reports, sessions, _) => (reports, sessions.into_iter().map(session).collect()),
             Step::HandBack => return receipt.hand_back().await,
             Step::Void => return self.void(job, redeliveries, receipt).await,
         };
@@ -182,25 +205,25 @@ impl Followed<'_> {
         }
         if prepared.lines == 0 {
             let refusals = calls.iter().map(|call| self.client.refusal(call)).collect::<Vec<_>>();
-            return self.failed(|position| refusals.get(position).cloned().flatten());
+            return self.unsendable(|position| refusals.get(position).cloned().flatten());
         }
         if prepared.is_too_large && job.sessions.len() > 1 {
-            return self.split();
+            return self.split(job.sessions.len() / 2);
         }
         let lines = prepared.lines;
-        let age = lane.shared.clock.now().duration_since(job.intended_at);
-        if redeliveries > 0 || age > SignedDuration::try_from(SUBMIT_WITHIN).unwrap_or(SignedDuration::MAX) {
+        if redeliveries > 0 || self.is_too_old() {
             return match self.search(lines).await {
                 Searched::Is(id) => self.found(id),
-                // With a time of its own, so that the time in which it may be handed in stays bounded.
-                Searched::Nowhere => {
-                    Step::Next(Box::new(BatchJob { intended_at: lane.shared.clock.now(), ..job.clone() }), Vec::new())
-                }
+                Searched::Nowhere => self.renewed(),
                 Searched::Failed(trouble) => self.all_failed(&self.perhaps_billed(trouble)),
                 Searched::Left => self.left_in_doubt(),
             };
         }
-        self.submit(prepared, lines).await
+        if let Err(instead) = self.fund().await {
+            return instead;
+        }
+        // The money may have been waited for.
+        if self.is_too_old() { self.renewed() } else { self.submit(prepared, lines).await }
     }
 
     async fn submit(&self, prepared: Prepared, lines: usize) -> Step {
@@ -210,7 +233,7 @@ impl Followed<'_> {
                 tracing::info!(batch = named(self.job), provider_id = id, "handed in a batch");
                 return self.with_id(id);
             }
-            Err(SubmitError::Interrupted) => return Step::Next(Box::new(self.job.clone()), Vec::new()),
+            Err(SubmitError::Interrupted) => return self.unchanged(),
             Err(SubmitError::NotTaken(trouble)) => {
                 self.count("refused");
                 tracing::warn!(batch = named(self.job), detail = trouble.detail, "a batch was not taken");
@@ -292,35 +315,22 @@ impl Followed<'_> {
     /// Follows the batch until it is over, and collects it.
     async fn watch(&self, provider_id: &str) -> Step {
         let (lane, job) = (self.lane, self.job);
-        let handed_over = || Step::Next(Box::new(job.clone()), Vec::new());
         loop {
             if lane.shared.is_cancelled(&job.sweep) {
                 return Step::Void;
             }
-            let looked = async {
-                let progress = self.client.poll(provider_id).await?;
-                tracing::debug!(batch = named(job), done = progress.done, total = progress.total, "looked at a batch");
-                Ok(match progress.state {
-                    BatchState::Running => None,
-                    BatchState::Failed(trouble) => Some(Err(trouble)),
-                    BatchState::Ended => {
-                        let calls: Vec<_> = self.asked.iter().map(Asked::call).collect();
-                        Some(Ok(self.client.collect(&job.id, provider_id, &calls).await?))
-                    }
-                })
-            };
-            match self.leave.run_until_cancelled(looked).await {
-                None => return handed_over(),
-                Some(Ok(None)) => {}
-                Some(Ok(Some(Ok(collected)))) => {
+            match self.leave.run_until_cancelled(self.look(provider_id)).await {
+                None => return self.unchanged(),
+                Some(Ok(Look::Running)) => {}
+                Some(Ok(Look::Collected(collected))) => {
                     self.count("collected");
                     return self.results().collected(collected, self.asked, lane.tries_max);
                 }
-                Some(Ok(Some(Err(trouble)))) => {
+                Some(Ok(Look::Refused(trouble))) => {
                     tracing::warn!(batch = named(job), detail = trouble.detail, "a batch was refused as a whole");
                     // Its sessions come to be a batch again soon enough; what refused this one mostly needs time.
                     if rule(trouble.class).retried && self.pause(self.refused_pause()).await.is_none() {
-                        return handed_over();
+                        return self.unchanged();
                     }
                     self.count("refused");
                     return self.all_failed(&|_| trouble.clone());
@@ -339,7 +349,21 @@ impl Followed<'_> {
                 return self.too_late(provider_id).await;
             }
             if self.pause(self.poll_pause()).await.is_none() {
-                return handed_over();
+                return self.unchanged();
+            }
+        }
+    }
+
+    /// Looks at the batch, and collects it if it is over.
+    async fn look(&self, provider_id: &str) -> Result<Look, Try> {
+        let progress = self.client.poll(provider_id).await?;
+        tracing::debug!(batch = named(self.job), done = progress.done, total = progress.total, "looked at a batch");
+        match progress.state {
+            BatchState::Running => Ok(Look::Running),
+            BatchState::Failed(trouble) => Ok(Look::Refused(trouble)),
+            BatchState::Ended => {
+                let calls: Vec<_> = self.asked.iter().map(Asked::call).collect();
+                self.client.collect(&self.job.id, provider_id, &calls).await.map(Look::Collected)
             }
         }
     }
@@ -350,16 +374,7 @@ impl Followed<'_> {
             tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to cancel a batch");
         }
         let detail = format!("the batch was not over after {} hours", FOLLOWED_FOR.as_hours());
-        let late = Try {
-            class: ErrorClass::Timeout,
-            status: None,
-            detail,
-            latency_us: 0,
-            usage: None,
-            cost: None,
-            at_most: None,
-        };
-        self.all_failed(&self.perhaps_billed(late))
+        self.all_failed(&self.perhaps_billed(trouble(ErrorClass::Timeout, detail)))
     }
 
     /// The provider has the batch: its sessions have begun.
@@ -379,15 +394,32 @@ impl Followed<'_> {
     fn left_in_doubt(&self) -> Step {
         let age = self.lane.shared.clock.now().duration_since(self.job.intended_at);
         if age > SignedDuration::try_from(SUBMIT_WITHIN + CLOCKS_APART).unwrap_or(SignedDuration::MAX) {
-            return Step::Next(Box::new(self.job.clone()), Vec::new());
+            return self.unchanged();
         }
         Step::HandBack
     }
 
-    /// Two intents of half the sessions each, where the provider does not take so many bytes at once.
-    fn split(&self) -> Step {
+    /// Whether the time is over in which a batch of this intent may be handed in.
+    fn is_too_old(&self) -> bool {
+        let age = self.lane.shared.clock.now().duration_since(self.job.intended_at);
+        age > SignedDuration::try_from(SUBMIT_WITHIN).unwrap_or(SignedDuration::MAX)
+    }
+
+    /// For another worker, as it is.
+    pub(super) fn unchanged(&self) -> Step {
+        Step::Next(Box::new(self.job.clone()), Vec::new())
+    }
+
+    /// The intent with a time of its own, so that the time in which its batch may be handed in stays bounded.
+    fn renewed(&self) -> Step {
+        let job = BatchJob { intended_at: self.lane.shared.clock.now(), ..self.job.clone() };
+        Step::Next(Box::new(job), Vec::new())
+    }
+
+    /// Two intents, one of the first `lines` sessions and one of the rest, where there is no room or no money for all at once.
+    pub(super) fn split(&self, lines: usize) -> Step {
         let (job, now) = (self.job, self.lane.shared.clock.now());
-        let (first, second) = job.sessions.split_at(job.sessions.len() / 2);
+        let (first, second) = job.sessions.split_at(lines.min(job.sessions.len()));
         let half = |sessions: &[SessionJob]| {
             let id = gathering::new_id(&self.lane.shared)?;
             Ok::<_, regatta_proto::IdError>(BatchJob {
@@ -413,23 +445,13 @@ impl Followed<'_> {
     }
 
     /// Every line failed like this, and has been tried as often as it may be.
-    fn ended_by(&self, trouble: &Try) -> Step {
+    pub(super) fn ended_by(&self, trouble: &Try) -> Step {
         self.results().failed(self.asked, &|_| trouble.clone(), 0)
     }
 
-    fn failed(&self, trouble: impl Fn(usize) -> Option<Try>) -> Step {
-        let unsendable = |position| {
-            trouble(position).unwrap_or_else(|| Try {
-                class: ErrorClass::BadRequest,
-                status: None,
-                detail: String::new(),
-                latency_us: 0,
-                usage: None,
-                cost: None,
-                at_most: None,
-            })
-        };
-        self.all_failed(&unsendable)
+    fn unsendable(&self, refusal: impl Fn(usize) -> Option<Try>) -> Step {
+        let unsendable = || trouble(ErrorClass::BadRequest, "the request cannot be part of a batch".to_owned());
+        self.all_failed(&|position| refusal(position).unwrap_or_else(unsendable))
     }
 
     /// `trouble` that leaves open whether the provider has worked on the lines.
@@ -440,7 +462,7 @@ impl Followed<'_> {
         }
     }
 
-    fn poll_pause(&self) -> Duration {
+    pub(super) fn poll_pause(&self) -> Duration {
         Duration::from_millis(self.lane.settings.poll_ms)
     }
 
@@ -449,11 +471,6 @@ impl Followed<'_> {
         let before = self.job.sessions.first().map_or(0, |session| failed_before(&session.transcript));
         let doubled = self.poll_pause().saturating_mul(1 << before.min(16));
         doubled.min(self.lane.shared.hand_over_after / 2)
-    }
-
-    /// Waits; `None` when the batch has to go to another worker.
-    async fn pause(&self, pause: Duration) -> Option<()> {
-        self.leave.run_until_cancelled(sleep(pause)).await
     }
 
     fn count(&self, state: &str) {

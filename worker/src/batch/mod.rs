@@ -24,6 +24,7 @@ mod asking;
 mod collecting;
 mod following;
 mod gathering;
+mod paying;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +32,8 @@ use std::time::Duration;
 use regatta_backends::Queue;
 use regatta_llm::{BatchClient, Endpoint};
 use regatta_proto::{
-    BatchJob, BatchSettings, CacheMode, Cause, EndpointRoute, EndpointSpec, Lane, Outcome, Report, SessionJob,
-    SessionOutcome,
+    BatchJob, BatchSettings, CacheMode, Cause, EndpointRoute, EndpointSpec, ErrorClass, Event, Lane, Outcome, Report, SessionJob,
+    SessionOutcome, Try,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -186,6 +187,11 @@ impl BatchLane {
     fn client(&self) -> Option<&BatchClient> {
         self.endpoint.batch()
     }
+}
+
+/// A failure that no answer of an endpoint told.
+const fn trouble(class: ErrorClass, detail: String) -> Try {
+    Try { class, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None }
 }
 
 /// A batch in words for logs.

@@ -308,7 +308,7 @@ async fn sessions_that_wait_for_their_batch_are_not_lost_when_the_worker_leaves(
     until(async || stage.waiting().await == 0).await;
     worker.leave().await;
     let waiting = stage.take_any().await;
-    let sessions = waiting.iter().map(|job| match job {
+    let sessions = waiting.iter().map(|(job, _)| match job {
         Job::Session(_) => 1,
         Job::Batch(batch) => batch.sessions.len(),
         Job::Judge(_) => 0,
@@ -427,7 +427,8 @@ async fn among_batches_that_look_alike_ours_is_told_by_its_results() {
     let worker = stage.start("w", |_| {}).await;
     let outcome = reports.outcome().await;
     assert_eq!(outcome.outcome, MEASURED);
-    let ours: Vec<_> = server.batches().into_iter().filter(|batch| batch.lines[0].0 == outcome.attempt.id.as_str()).collect();
+    let ours: Vec<_> =
+        server.batches().into_iter().filter(|batch| batch.lines[0].0 == outcome.attempt.id.as_str()).collect();
     assert_eq!((ours.len(), server.batches().len()), (1, 3));
     worker.leave().await;
 }

@@ -1,6 +1,8 @@
 //! What a worker promises: one outcome a job, acknowledged when it is safe, and nothing lost when it leaves.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod batch;
+mod batch_server;
 mod leaving;
 mod obeying;
 mod reporting;

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::Registry;
-use regatta_backends::{Blobs, Consumer, Queue};
+use regatta_backends::{Blobs, Consumer, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_llm::CallMetrics;
 use regatta_proto::{
-    AskedQuestion, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec, Evaluator, FileSet,
-    ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, OpenAttempt, Price, PriceSource, Question, Report,
-    SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepLock, SystemClock, Transcript,
+    AskedQuestion, BATCH, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec, Evaluator,
+    FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, OpenAttempt, Price, PriceSource, Question,
+    Report, SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepLock, SystemClock, Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint};
-use regatta_worker::{Environment, Lifecycle, Worker, WorkerConfig, WorkerError, WorkerMetrics};
+use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics};
 use tokio::task::JoinHandle;
 
 /// A test that waits longer than this has failed. Tests with paused time have worked off everything else by then.
@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub(crate) struct Stage {
     folder: tempfile::TempDir,
     pub(crate) queue: Queue,
+    pub(crate) permits: Permits,
     pub(crate) sweep: Arc<Sweep>,
     pub(crate) route: EndpointRoute,
     pub(crate) variables: BTreeMap<String, String>,
@@ -36,6 +37,11 @@ pub(crate) struct Process {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) metrics: WorkerMetrics,
     running: JoinHandle<Result<(), WorkerError>>,
+}
+
+/// A worker's process that can be killed.
+pub(crate) struct Mortal {
+    runtime: tokio::runtime::Runtime,
 }
 
 /// What workers report, in the order in which it comes.
@@ -55,7 +61,7 @@ impl Stage {
         endpoint.retries.deadline_ms = 36_000_000;
         let sweep = Catalog::new(blobs.clone()).store(&lock(&blobs, &endpoint).await).await.unwrap();
         let route = route(&sweep, endpoint);
-        Self { folder, queue: Queue::memory(), sweep, route, variables: BTreeMap::new() }
+        Self { folder, queue: Queue::memory(), permits: Permits::memory(), sweep, route, variables: BTreeMap::new() }
     }
 
     /// A stage with an endpoint.
@@ -87,7 +93,23 @@ impl Stage {
         self.start_untold(id, adjust)
     }
 
+    /// A worker that can be killed, and hears of the stage's route at once.
+    pub(crate) async fn start_mortal(&self, id: &str) -> Mortal {
+        self.tell(vec![self.route.clone()], Vec::new()).await;
+        let (worker, _) = self.worker(id, |_| {});
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        runtime.spawn(worker.run(Lifecycle::default()));
+        Mortal { runtime }
+    }
+
     pub(crate) fn start_untold(&self, id: &str, adjust: impl FnOnce(&mut WorkerConfig)) -> Process {
+        let (worker, metrics) = self.worker(id, adjust);
+        let lifecycle = Lifecycle::default();
+        let running = tokio::spawn(worker.run(lifecycle.clone()));
+        Process { lifecycle, metrics, running }
+    }
+
+    fn worker(&self, id: &str, adjust: impl FnOnce(&mut WorkerConfig)) -> (Worker, WorkerMetrics) {
         let mut config = WorkerConfig::new(id.parse().unwrap(), 7);
         config.progress_every = Duration::from_millis(5);
         adjust(&mut config);
@@ -97,13 +119,16 @@ impl Stage {
             config,
             self.queue.clone(),
             Catalog::new(Blobs::directory(self.blob_folder()).unwrap()),
-            Environment { clock: Arc::new(SystemClock), variables: Arc::new(self.variables.clone()) },
+            Environment {
+                clock: Arc::new(SystemClock),
+                variables: Arc::new(self.variables.clone()),
+                permits: Arc::new(SharedPermits(self.permits.clone())),
+                answers: Arc::new(KeptAnswers(Blobs::directory(self.folder.path().join("answers")).unwrap())),
+            },
             metrics.clone(),
             Arc::new(CallMetrics::register(&registry).unwrap()),
         );
-        let lifecycle = Lifecycle::default();
-        let running = tokio::spawn(worker.run(lifecycle.clone()));
-        Process { lifecycle, metrics, running }
+        (worker, metrics)
     }
 
     pub(crate) async fn tell(&self, routes: Vec<EndpointRoute>, cancelled: Vec<regatta_proto::SweepId>) {
@@ -152,24 +177,37 @@ impl Stage {
         self.queue.depth(&self.route.queue).await.unwrap()
     }
 
-    /// Takes all session jobs that wait, each with the number of its deliveries before.
-    pub(crate) async fn take_all(&self) -> Vec<(SessionJob, u32)> {
+    /// Takes all jobs that wait, each with the number of its deliveries before.
+    pub(crate) async fn take_any(&self) -> Vec<(Job, u32)> {
         let waiting = self.waiting().await;
         let mut consumer = self.queue.consume_jobs(&self.route.queue, waiting as u32).await.unwrap();
         let mut jobs = Vec::new();
         for _ in 0..waiting {
             let delivery = within(consumer.next()).await.unwrap();
             delivery.receipt.ack().await;
-            match delivery.message {
-                Job::Session(job) => jobs.push((*job, delivery.redeliveries)),
-                other => panic!("{other:?}"),
-            }
+            jobs.push((delivery.message, delivery.redeliveries));
         }
         jobs
     }
 
+    /// Takes all jobs that wait, which are sessions.
+    pub(crate) async fn take_all(&self) -> Vec<(SessionJob, u32)> {
+        let sessions = self.take_any().await.into_iter().map(|(job, redeliveries)| match job {
+            Job::Session(job) => (*job, redeliveries),
+            other => panic!("{other:?}"),
+        });
+        sessions.collect()
+    }
+
     pub(crate) async fn reports(&self) -> Reports {
         Reports(self.queue.consume_reports(10_000).await.unwrap())
+    }
+}
+
+impl Mortal {
+    /// Ends all of it, wherever it is. What it holds goes back to its queues a moment later.
+    pub(crate) fn kill(self) {
+        self.runtime.shutdown_background();
     }
 }
 
@@ -265,10 +303,13 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         judge_price: None,
         items: BTreeMap::from([(setting, items)]),
     };
-    // Every call costs at most a dollar.
+    // Every call costs at most a dollar, and half of that in a batch.
     let priced = ModelSpec {
         max_tokens: Some(1000),
-        price: Some(Price::per_mtok(0.0, 1000.0)),
+        price: Some(Price {
+            variants: BTreeMap::from([(BATCH.to_owned(), Price::per_mtok(0.0, 500.0))]),
+            ..Price::per_mtok(0.0, 1000.0)
+        }),
         ..ModelSpec::from("sim/oracle".parse::<ModelRef>().unwrap())
     };
     SweepLock {

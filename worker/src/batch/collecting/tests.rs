@@ -1,0 +1,125 @@
+use regatta_benchmarks::{DataError, Item, Persona, Scores, Scoring, SelectError, Table, Verdicts};
+use regatta_proto::{
+    Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, ErrorClass, Evaluator, Finish, ItemIndex, Lane,
+    Reply, Role, Sampling, Served, SessionKey, SessionSeed,
+};
+
+use super::*;
+
+/// Sessions of as many calls.
+struct Turns(usize);
+
+impl Suite for Turns {
+    fn next(&self, _: ItemIndex, _: &Setting, transcript: &Transcript) -> Asking {
+        if transcript.calls().count() < self.0 { Asking::Ask(Role::Agent, request()) } else { Asking::Done }
+    }
+
+    fn items(&self) -> &[Item] {
+        &[]
+    }
+
+    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        unreachable!()
+    }
+
+    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
+        unreachable!()
+    }
+
+    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
+        unreachable!()
+    }
+
+    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &regatta_benchmarks::Score)]) -> Table {
+        unreachable!()
+    }
+
+    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        unreachable!()
+    }
+
+    fn simulate(&self, _: ItemIndex, _: &Setting, _: Persona, _: SessionSeed, _: &ChatRequest) -> String {
+        unreachable!()
+    }
+
+    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
+        None
+    }
+}
+
+fn request() -> ChatRequest {
+    ChatRequest::new(vec![ChatMessage::new(ChatRole::User, "hi")], Sampling::default())
+}
+
+fn answered() -> Result<Call, FailedCall> {
+    Ok(Call {
+        role: Role::Agent,
+        attempt: 1,
+        model: "a/m".parse().unwrap(),
+        request: request(),
+        reply: Reply::of_text(Some("hello"), Finish::Stop),
+        tries: Vec::new(),
+        usage: Usage::default(),
+        raw_usage: None,
+        cost: None,
+        reported_cost: None,
+        served: Served::default(),
+        latency_us: 0,
+        first_token_us: None,
+        at: None,
+        lane: Lane::Batch,
+        from_cache: false,
+    })
+}
+
+fn failed(class: ErrorClass) -> Result<Call, FailedCall> {
+    let one = Try { class, status: None, detail: String::new(), latency_us: 0, usage: None, cost: None, at_most: None };
+    Err(FailedCall { role: Role::Agent, attempt: 1, model: "a/m".parse().unwrap(), tries: vec![one] })
+}
+
+/// What becomes of a session of two calls after `lines`, one batch each, with at most three tries at a call.
+fn after(lines: Vec<Result<Call, FailedCall>>) -> Option<Outcome> {
+    let key = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
+    let mut session = SessionJob { key, lock: Digest::of(b""), attempt: 1, transcript: Transcript::default() };
+    let setting = "any".parse().unwrap();
+    let count = lines.len();
+    for (batch, line) in lines.into_iter().enumerate() {
+        match go_on(&Turns(2), &setting, &session, line, 3) {
+            Ok(end) => {
+                assert_eq!(batch + 1, count, "it went on after its end");
+                return Some(end.outcome);
+            }
+            Err(transcript) => session.transcript = transcript,
+        }
+    }
+    None
+}
+
+#[test]
+fn a_session_of_two_calls_is_over_after_two_batches() {
+    assert_eq!(after(vec![answered()]), None);
+    assert_eq!(after(vec![answered(), answered()]), Some(Outcome::Measured));
+}
+
+#[test]
+fn each_call_has_tries_of_its_own() {
+    let passing = || failed(ErrorClass::Server);
+    assert_eq!(
+        after(vec![passing(), passing(), answered(), passing(), passing(), answered()]),
+        Some(Outcome::Measured)
+    );
+    let given_up = Outcome::NotMeasured { cause: Cause::EndpointUnavailable };
+    assert_eq!(after(vec![answered(), passing(), passing(), passing()]), Some(given_up));
+}
+
+#[test]
+fn what_the_error_table_does_not_try_again_ends_the_session_at_once() {
+    assert_eq!(
+        after(vec![failed(ErrorClass::BadRequest)]),
+        Some(Outcome::NotMeasured { cause: Cause::RequestRefused })
+    );
+    assert_eq!(
+        after(vec![failed(ErrorClass::ContextLength)]),
+        Some(Outcome::ModelFailure { cause: Cause::ContextLength })
+    );
+}

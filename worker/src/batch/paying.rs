@@ -1,0 +1,168 @@
+//! Batches under a budget: no batch is handed in whose worst case is not reserved, and what it really cost is told when it is over.
+
+use std::time::Duration;
+
+use regatta_llm::{Funds, Spending};
+use regatta_proto::{Call, ErrorClass, FailedCall, Money, Try};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::asking::Asked;
+use super::following::{Followed, Step};
+use super::{named, trouble};
+
+/// A store of permits counts a holder as dead that it does not hear of for half a minute, and its money as gone for good.
+const HEARD_EVERY: Duration = Duration::from_secs(10);
+/// Tries to tell the store what a batch cost.
+const TELLS: u32 = 4;
+
+impl Followed<'_> {
+    /// Reserves what the batch can cost at most; waits while others may give money back.
+    ///
+    /// # Errors
+    /// With what becomes of the batch instead: when there is money for a part of it only, or for none, or it has to go to another worker.
+    pub(super) async fn fund(&self) -> Result<(), Step> {
+        if self.accounts.is_empty() {
+            return Ok(());
+        }
+        let worst: Option<Vec<Money>> = self.asked.iter().map(|asked| asked.call().at_most()).collect();
+        let Some(worst) = worst else {
+            let reason = format!("the price of {} is unknown, so no budget allows it", self.job.model);
+            return Err(self.ended_by(&trouble(ErrorClass::Budget, reason)));
+        };
+        let total: Money = worst.iter().copied().sum();
+        loop {
+            match self.leave.run_until_cancelled(self.client.reserve(&self.job.id, self.accounts, total)).await {
+                None => return Err(self.unchanged()),
+                Some(Ok(Funds::Reserved)) => return Ok(()),
+                Some(Ok(Funds::Short { account, left, may_come })) => match share(&worst, left, may_come) {
+                    Share::First(lines) => return Err(self.split(lines)),
+                    Share::Later => tracing::debug!(batch = named(self.job), %left, "a batch waits for money"),
+                    Share::Never => {
+                        let whose = account.model.map_or_else(|| "the sweep".to_owned(), |model| model.to_string());
+                        let reason = format!("the budget of {whose} is used up: the batch may cost {total}, and {may_come} is left at most");
+                        return Err(self.ended_by(&trouble(ErrorClass::Budget, reason)));
+                    }
+                },
+                Some(Err(error)) => tracing::warn!(batch = named(self.job), %error, "failed to reserve money for a batch"),
+            }
+            // Nothing is reserved meanwhile, so nothing has to be renewed.
+            if self.leave.run_until_cancelled(sleep(self.poll_pause().min(HEARD_EVERY))).await.is_none() {
+                return Err(self.unchanged());
+            }
+        }
+    }
+
+    /// Waits, and lets the store of permits know meanwhile that the batch's money is still needed; `None` when the batch has to go to
+    /// another worker.
+    pub(super) async fn pause(&self, pause: Duration) -> Option<()> {
+        let until = Instant::now() + pause;
+        let total: Option<Money> = self.asked.iter().map(|asked| asked.call().at_most()).sum();
+        let waiting = async {
+            if let (false, Some(in_flight)) = (self.accounts.is_empty(), total) {
+                loop {
+                    let spending = Spending { in_flight, ..Spending::default() };
+                    if let Err(error) = self.client.tell(&self.job.id, self.accounts, &spending).await {
+                        tracing::warn!(batch = named(self.job), %error, "failed to renew the money of a batch; it stays counted");
+                    }
+                    if Instant::now() + HEARD_EVERY >= until {
+                        break;
+                    }
+                    sleep(HEARD_EVERY).await;
+                }
+            }
+            sleep_until(until).await;
+        };
+        self.leave.run_until_cancelled(waiting).await
+    }
+
+    /// Tells the accounts what the batch has cost. Should the store stay away, what was reserved stays counted: too much, never too little.
+    pub(super) async fn tell(&self, spending: &Spending) {
+        let mut delay = Duration::from_millis(200);
+        for tried in 1..=TELLS {
+            match self.client.tell(&self.job.id, self.accounts, spending).await {
+                Ok(()) => return,
+                Err(error) => tracing::warn!(batch = named(self.job), %error, tried, "failed to tell what a batch has cost"),
+            }
+            if tried < TELLS {
+                sleep(delay).await;
+                delay *= 4;
+            }
+        }
+    }
+}
+
+/// What the lines of a batch have cost.
+pub(super) fn spending(calls: &[Result<Call, FailedCall>], asked: &[Asked<'_>]) -> Spending {
+    let mut spending = Spending::default();
+    for (call, asked) in calls.iter().zip(asked) {
+        match call {
+            Ok(call) => match call.cost {
+                Some(cost) => spending.spent += cost,
+                None => spending.maybe_spent += asked.call().at_most().unwrap_or_default(),
+            },
+            Err(failed) => {
+                let tries = || failed.tries.iter();
+                spending.spent += tries().filter_map(|one: &Try| one.cost).sum();
+                spending.maybe_spent += tries().filter_map(|one| one.at_most).sum();
+            }
+        }
+    }
+    spending
+}
+
+/// Which lines of a batch there is money for.
+#[derive(Debug, PartialEq, Eq)]
+enum Share {
+    /// So many, from the first on.
+    First(usize),
+    /// Perhaps all or more, when others have said what they really spent.
+    Later,
+    /// None, now or ever.
+    Never,
+}
+
+/// What to do with lines of these worst cases when `left` is left, and at most `may_come`. Batches are cut only where that is worth it:
+/// crumbs would cost a batch each.
+fn share(worst: &[Money], left: Money, may_come: Money) -> Share {
+    let total: Money = worst.iter().copied().sum();
+    let affordable = worst.iter().scan(Money::ZERO, |sum, one| {
+        *sum += *one;
+        (*sum <= left).then_some(())
+    });
+    let affordable = affordable.count();
+    let is_worth_it = affordable * 4 >= worst.len() || total > may_come;
+    match worst.first() {
+        _ if affordable > 0 && affordable < worst.len() && is_worth_it => Share::First(affordable),
+        Some(first) if *first > may_come => Share::Never,
+        _ => Share::Later,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(lines: usize, left: u64, may_come: u64) -> Share {
+        share(&vec![Money(10); lines], Money(left), Money(may_come))
+    }
+
+    #[test]
+    fn a_good_part_of_a_batch_goes_ahead_of_the_rest() {
+        assert_eq!(shared(8, 25, 80), Share::First(2));
+        assert_eq!(shared(8, 79, 80), Share::First(7));
+    }
+
+    #[test]
+    fn a_crumb_waits_unless_there_will_never_be_more() {
+        assert_eq!(shared(8, 19, 80), Share::Later);
+        assert_eq!(shared(8, 19, 79), Share::First(1));
+        assert_eq!(shared(8, 0, 10), Share::Later);
+    }
+
+    #[test]
+    fn without_money_for_a_single_line_there_is_nothing_to_wait_for() {
+        assert_eq!(shared(8, 0, 9), Share::Never);
+        assert_eq!(shared(1, 9, 9), Share::Never);
+        assert_eq!(shared(1, 9, 10), Share::Later);
+    }
+}
