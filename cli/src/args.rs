@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use regatta_proto::{BenchmarkName, Evaluator, SweepId};
+use regatta_coordinator::BudgetChange;
+use regatta_proto::{BenchmarkName, CacheMode, Evaluator, SweepId};
 
 /// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
 #[derive(Debug, Parser)]
@@ -54,6 +55,10 @@ pub(crate) enum Command {
     Resume(ResumeArgs),
     /// Fetch what a sweep has left behind
     Export(ExportArgs),
+    /// Show, check or import price tables
+    Prices(PricesArgs),
+    /// Say what a run would have cost at other prices, without calling anything
+    Reprice(RepriceArgs),
     /// Be the coordinator of a deployment
     Coordinator(CoordinatorArgs),
     /// Be a worker of a deployment
@@ -82,6 +87,12 @@ pub(crate) struct SpecArgs {
     /// Most dollars to spend
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<f64>,
+    /// Price table to use instead of the shipped one; a coordinator that sweeps are submitted to has its own
+    #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Keep answers and use them again: off, read_write, read_only, or replay (nothing is ever sent)
+    #[arg(long, value_name = "MODE")]
+    pub(crate) cache: Option<CacheMode>,
 }
 
 #[derive(Debug, Args)]
@@ -91,10 +102,13 @@ pub(crate) struct RunArgs {
     /// Directory of the run; default: runs/NAME
     #[arg(short = 'o', long, env = "REGATTA_OUTPUT")]
     pub(crate) output: Option<PathBuf>,
-    /// Only say what would be run
+    /// Only say what would be run, and what calls, tokens and money it would take
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print the summary as JSON
+    /// Directory of kept answers, for specs that say `cache:`; default: regatta/answers in the user's cache directory
+    #[arg(long, value_name = "DIR", env = "REGATTA_CACHE")]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Print the summary (or the estimate of --dry-run) as JSON
     #[arg(long)]
     pub(crate) json: bool,
     /// Serve /metrics at this address while running
@@ -109,6 +123,9 @@ pub(crate) struct CheckArgs {
     /// Print the resolved spec
     #[arg(long)]
     pub(crate) print: bool,
+    /// Print what it would take as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -212,6 +229,12 @@ pub(crate) struct SweepArgs {
 pub(crate) struct ResumeArgs {
     /// A sweep of a coordinator, or the directory of an embedded run
     pub(crate) sweep: String,
+    /// Raise the budget, to so many dollars or by so many: 80 or +50
+    #[arg(long, value_name = "DOLLARS")]
+    pub(crate) budget: Option<BudgetChange>,
+    /// Directory of kept answers (embedded run)
+    #[arg(long, value_name = "DIR", env = "REGATTA_CACHE")]
+    pub(crate) cache_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
     /// Print the summary as JSON (embedded run)
@@ -228,6 +251,81 @@ pub(crate) struct ExportArgs {
     /// Directory to write into
     #[arg(short = 'o', long)]
     pub(crate) output: PathBuf,
+    /// Fetch the transcripts too
+    #[arg(long)]
+    pub(crate) transcripts: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PricesArgs {
+    #[command(subcommand)]
+    pub(crate) what: PricesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PricesCommand {
+    /// Show a price table, or what it says of a model
+    Show(PricesShowArgs),
+    /// Check that a file is a price table
+    Check(PricesCheckArgs),
+    /// Make a price table out of what LiteLLM or genai-prices publish; with both, say where they disagree
+    Import(PricesImportArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PricesShowArgs {
+    /// A model, as endpoint/model of a spec without endpoints of its own, or as the table names it; all when left out
+    pub(crate) model: Option<String>,
+    /// Price table to use instead of the shipped one
+    #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PricesCheckArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("source").required(true).multiple(true).args(["litellm", "genai_prices"]))]
+pub(crate) struct PricesImportArgs {
+    /// LiteLLM's model_prices_and_context_window.json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) litellm: Option<PathBuf>,
+    /// The data.json of pydantic's genai-prices; it goes before LiteLLM where both know a model
+    #[arg(long, value_name = "FILE")]
+    pub(crate) genai_prices: Option<PathBuf>,
+    /// Leave out every model, and every variant of it, that only one of both knows or that they disagree on
+    #[arg(long, requires_all = ["litellm", "genai_prices"])]
+    pub(crate) agreed: bool,
+    /// Only models of this name in the table, or whose name begins so: gpt-5, deepseek/*; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Write the table to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the whole report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RepriceArgs {
+    /// Directory of the run, with its sweep.lock.yaml and transcripts
+    pub(crate) run: PathBuf,
+    /// Price table to use instead of the shipped one
+    #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Use the table's prices of this day instead of the day of each call
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) on: Option<jiff::civil::Date>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The queue of a deployment.
@@ -277,6 +375,9 @@ pub(crate) struct CoordinatorArgs {
     /// Address of the API and of /metrics
     #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8080")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Price table to use instead of the shipped one
+    #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
+    pub(crate) prices: Option<PathBuf>,
     /// Token that requests must carry
     #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
     pub(crate) token: Option<String>,
@@ -292,6 +393,8 @@ pub(crate) struct CoordinatorArgs {
 pub(crate) struct WorkerArgs {
     #[command(flatten)]
     pub(crate) queue: QueueArgs,
+    #[command(flatten)]
+    pub(crate) ledger: LedgerArgs,
     #[command(flatten)]
     pub(crate) blobs: BlobArgs,
     /// Address of /metrics and /healthz

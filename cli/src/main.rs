@@ -45,6 +45,8 @@ fn main() -> ExitCode {
             Command::Cancel(args) => commands::cancel::run(args).await,
             Command::Resume(args) => commands::resume::run(args).await,
             Command::Export(args) => commands::export::run(args).await,
+            Command::Prices(args) => commands::prices::run(args),
+            Command::Reprice(args) => commands::reprice::run(args),
             Command::Coordinator(args) => roles::coordinator::run(args).await,
             Command::Worker(args) => roles::worker::run(args).await,
             Command::Scorer(args) => roles::scorer::run(args).await,

@@ -3,6 +3,8 @@
 pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod export;
+pub(crate) mod prices;
+pub(crate) mod reprice;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod score;
