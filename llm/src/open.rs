@@ -50,7 +50,7 @@ const AZURE: Provider = Provider {
 };
 const ANTHROPIC: Provider = Provider {
     address_variables: &["ANTHROPIC_BASE_URL"],
-    address: Some("https://api.anthropic.com"),
+    address: Some("https://api.anthropic.com/v1"),
     key_variables: &["ANTHROPIC_API_KEY"],
     key_header: KeyHeader { name: "x-api-key", prefix: "" },
     key_is_optional_elsewhere: true,
@@ -244,14 +244,15 @@ impl Access {
         let given = spec.base_url.clone().or_else(|| first(provider.address_variables));
         let given = given.or_else(|| provider.address.map(str::to_owned)).ok_or_else(no_address)?;
         let bad = |problem: String| OpenError::BadAddress { endpoint: endpoint.clone(), url: given.clone(), problem };
-        let mut base = given.trim_end_matches('/').to_owned();
+        let base = given.trim_end_matches('/');
+        let base = format!("{}{}", base.strip_suffix(provider.version).unwrap_or(base), provider.version);
         let is_providers_own = provider.address == Some(&*base);
-        if !base.ends_with(provider.version) {
-            base.push_str(provider.version);
-        }
         let url = Url::parse(&base).map_err(|error| bad(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(bad(format!("its scheme is {:?}", url.scheme())));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(bad("it goes on after the path; api_version is a field of its own".to_owned()));
         }
         let no_key = |name: &str| OpenError::NoKey { endpoint: endpoint.clone(), variable: name.to_owned() };
         let needs_key = is_providers_own || !provider.key_is_optional_elsewhere;
@@ -269,7 +270,7 @@ impl Access {
 }
 
 /// The further headers of `spec`.
-fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<HeaderMap, OpenError> {
+pub(crate) fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<HeaderMap, OpenError> {
     let mut headers = HeaderMap::with_capacity(spec.headers.len());
     for (name, value) in &spec.headers {
         let bad = |problem| OpenError::BadHeader { endpoint: endpoint.clone(), header: name.clone(), problem };

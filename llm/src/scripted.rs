@@ -23,6 +23,8 @@ pub(crate) enum Step {
     Reset,
     /// Sends these bytes and then nothing more, ever.
     Hang(Vec<u8>),
+    /// Sends the first bytes, and then the second ones again and again, with a pause between.
+    Trickle(Vec<u8>, &'static [u8]),
     /// Answers once a permit was added to `Server::gate`.
     Gated(Vec<u8>),
 }
@@ -166,6 +168,14 @@ async fn act(
         Step::Reset => {
             stream.set_zero_linger()?;
             return Ok(true);
+        }
+        Step::Trickle(begin, again) => {
+            stream.write_all(&begin).await?;
+            let mut pause = tokio::time::interval(std::time::Duration::from_millis(5));
+            loop {
+                pause.tick().await;
+                stream.write_all(again).await?;
+            }
         }
         Step::Hang(bytes) => {
             stream.write_all(&bytes).await?;

@@ -1,12 +1,12 @@
 //! A client of one endpoint that speaks any [`Format`] over HTTP: one request, one try.
 
-mod extra;
+pub(crate) mod extra;
 mod session_headers;
 
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use regatta_proto::{ChatRequest, Clock, EndpointKind, EndpointName, EndpointSpec, ErrorClass};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -16,11 +16,14 @@ use crate::SessionTag;
 use crate::errors::Failure;
 use crate::open::{Access, OpenContext, OpenError};
 use crate::secret::Secret;
-use crate::transport::{Answer, Incoming, Transport};
+use crate::transport::{Incoming, Transport};
+use crate::wire::anthropic::Anthropic;
+use crate::wire::gemini::Gemini;
 use crate::wire::openai::OpenAi;
 use crate::wire::openai::embeddings::{self, Embedded};
-use crate::wire::sse::Events;
-use crate::wire::{Completion, Format, Outgoing, Part, ReadContext, StreamReader};
+use crate::wire::reading::Reading;
+use crate::wire::responses::Responses;
+use crate::wire::{Completion, Format, Outgoing, ReadContext};
 
 use session_headers::session_headers;
 
@@ -62,6 +65,9 @@ impl HttpClient {
         let has_embeddings = !matches!(spec.kind, EndpointKind::Anthropic | EndpointKind::Gemini);
         let format: Box<dyn Format> = match spec.kind {
             EndpointKind::Openai | EndpointKind::Simulated | EndpointKind::Azure => Box::new(openai.clone()),
+            EndpointKind::OpenaiResponses => Box::new(Responses),
+            EndpointKind::Anthropic => Box::new(Anthropic),
+            EndpointKind::Gemini => Box::new(Gemini),
             kind => return Err(OpenError::NotSpoken { endpoint: name.clone(), kind }),
         };
         Ok(Self {
@@ -72,7 +78,8 @@ impl HttpClient {
             secret,
             headers,
             extra: spec.body.clone().into_iter().collect(),
-            stream: spec.stream,
+            // Lines of a batch are answered whole.
+            stream: spec.stream && spec.lane.is_live(),
             // A simulated endpoint answers by session, so it is always told.
             identify_sessions: spec.identify_sessions || spec.kind == EndpointKind::Simulated,
             clock: Arc::clone(&context.clock),
@@ -133,6 +140,25 @@ impl HttpClient {
         embeddings::read(&answer, count, &self.context())
     }
 
+    /// Up to and including the version, without a slash at the end.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// How this endpoint says things.
+    pub(crate) fn format(&self) -> &dyn Format {
+        &*self.format
+    }
+
+    pub(crate) const fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// Headers of every request, besides those of the transport.
+    pub(crate) const fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     /// What readers of this endpoint's answers need.
     pub(crate) fn context(&self) -> ReadContext<'_> {
         ReadContext { secret: &self.secret, clock: &*self.clock }
@@ -152,73 +178,21 @@ impl HttpClient {
     }
 
     async fn read_stream(&self, mut incoming: Incoming<'_>) -> Result<Completion, Failure> {
-        let context = self.context();
-        let mut reader = self.format.stream();
-        let mut events = Events::default();
-        let mut first_token = None;
-        // Until the first event it may still be a whole answer, or an error, that does not say so in its head.
-        let mut eventless = Some(BytesMut::new());
+        let mut reading = Reading::new(&*self.format, self.context());
         let broken = loop {
-            let chunk = match incoming.chunk().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => {
-                    let last = events.last().map(|event| reader.event(&event, &context));
-                    match last {
-                        None => {}
-                        Some(Err(failure)) => return Err(kept(failure, &*reader, first_token.is_some())),
-                        Some(Ok(part)) => {
-                            eventless = None;
-                            if part == Part::Answer {
-                                first_token.get_or_insert_with(|| incoming.since_sent());
-                            }
-                        }
+            match incoming.chunk().await {
+                Ok(Some(chunk)) => {
+                    if reading.take(&chunk, incoming.since_sent())? {
+                        incoming.drain().await;
+                        break None;
                     }
-                    break None;
                 }
+                Ok(None) => break None,
                 Err(failure) => break Some(failure),
-            };
-            let came_at = incoming.since_sent();
-            events.push(&chunk);
-            let mut is_over = false;
-            while let Some(event) = events.next() {
-                eventless = None;
-                match reader.event(&event, &context) {
-                    Ok(Part::Answer) => drop(first_token.get_or_insert(came_at)),
-                    Ok(Part::Other) => {}
-                    Ok(Part::End) => {
-                        is_over = true;
-                        break;
-                    }
-                    Err(failure) => return Err(kept(failure, &*reader, first_token.is_some())),
-                }
-            }
-            if is_over {
-                incoming.drain().await;
-                break None;
-            }
-            if let Some(read) = &mut eventless {
-                read.extend_from_slice(&chunk);
             }
         };
-        if let (None, Some(body)) = (&broken, eventless) {
-            let answer =
-                Answer { status: incoming.status().as_u16(), headers: incoming.headers().clone(), body: body.freeze() };
-            return self.format.answer(&answer, &context);
-        }
-        let usage = reader.usage();
-        match (reader.end(incoming.headers(), &context), broken) {
-            // Whatever happened to the connection afterwards, the answer is complete.
-            (Ok(completion), _) => Ok(Completion { first_token, ..completion }),
-            (Err(_), Some(broken)) => Err(Failure { usage: broken.usage.or(usage), ..broken }),
-            (Err(failure), None) => Err(Failure { usage: failure.usage.or(usage), ..failure }),
-        }
+        reading.end(incoming.status().as_u16(), incoming.headers(), incoming.since_sent(), broken)
     }
-}
-
-/// A failure in the middle of a stream, with what is known to be billed. Where nothing is known but an answer had begun, that may be.
-fn kept(failure: Failure, reader: &dyn StreamReader, has_begun: bool) -> Failure {
-    let usage = failure.usage.or_else(|| reader.usage());
-    Failure { usage, maybe_billed: failure.maybe_billed || has_begun, ..failure }
 }
 
 /// Some servers answer whole although they were asked for a stream, and say so.
@@ -232,3 +206,6 @@ impl fmt::Debug for HttpClient {
         write!(f, "HttpClient({})", self.base)
     }
 }
+
+#[cfg(test)]
+mod tests;

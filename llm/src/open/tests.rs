@@ -55,13 +55,107 @@ fn a_simulated_endpoint_gets_no_key_and_needs_an_address() {
 #[test]
 fn an_address_that_is_none_is_refused() {
     insta::assert_snapshot!(
-        ["localhost:80", "ftp://host/v1", "http://"]
+        ["localhost:80", "ftp://host/v1", "http://", "https://host/v1?api-version=1"]
             .map(|url| resolve(&openai(Some(url), Some("none")), &[]).unwrap_err().to_string())
             .join("\n"),
         @r#"
     base_url "localhost:80" of endpoint main is not an http or https address: its scheme is "localhost"
     base_url "ftp://host/v1" of endpoint main is not an http or https address: its scheme is "ftp"
     base_url "http://" of endpoint main is not an http or https address: empty host
+    base_url "https://host/v1?api-version=1" of endpoint main is not an http or https address: it goes on after the path; api_version is a field of its own
     "#
     );
+}
+
+#[test]
+fn every_provider_has_its_address_its_variables_and_its_header() {
+    let variables = [
+        ("OPENAI_API_KEY", "o"),
+        ("AZURE_OPENAI_API_KEY", "z"),
+        ("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com/"),
+        ("ANTHROPIC_API_KEY", "a"),
+        ("GOOGLE_API_KEY", "g"),
+    ];
+    let table: Vec<String> = [
+        EndpointKind::Openai,
+        EndpointKind::OpenaiResponses,
+        EndpointKind::Azure,
+        EndpointKind::Anthropic,
+        EndpointKind::Gemini,
+    ]
+    .into_iter()
+    .map(|kind| {
+        let access = resolve(&EndpointSpec::of_kind(kind), &variables).unwrap();
+        let KeyHeader { name, prefix } = access.key_header;
+        format!("{kind:?}: {} {name}: {prefix}{}", access.base, access.secret.expose().unwrap())
+    })
+    .collect();
+    insta::assert_snapshot!(table.join("\n"), @r"
+    Openai: https://api.openai.com/v1 authorization: Bearer o
+    OpenaiResponses: https://api.openai.com/v1 authorization: Bearer o
+    Azure: https://mine.openai.azure.com api-key: z
+    Anthropic: https://api.anthropic.com/v1 x-api-key: a
+    Gemini: https://generativelanguage.googleapis.com/v1beta x-goog-api-key: g
+    ");
+}
+
+#[test]
+fn each_provider_names_the_variable_that_is_missing() {
+    let problem = |spec: &EndpointSpec| resolve(spec, &[]).unwrap_err().to_string();
+    let azure = EndpointSpec { base_url: Some("https://mine".into()), ..EndpointSpec::of_kind(EndpointKind::Azure) };
+    let own = EndpointSpec {
+        base_url: Some("https://api.anthropic.com".into()),
+        ..EndpointSpec::of_kind(EndpointKind::Anthropic)
+    };
+    let problems = [
+        problem(&EndpointSpec::of_kind(EndpointKind::Azure)),
+        problem(&azure),
+        problem(&own),
+        problem(&EndpointSpec::of_kind(EndpointKind::Gemini)),
+    ];
+    insta::assert_snapshot!(problems.join("\n"), @r"
+    endpoint main has no base_url; set AZURE_OPENAI_ENDPOINT
+    endpoint main needs a key: set AZURE_OPENAI_API_KEY, or name another variable in api_key_env (`none` sends no key)
+    endpoint main needs a key: set ANTHROPIC_API_KEY, or name another variable in api_key_env (`none` sends no key)
+    endpoint main needs a key: set GEMINI_API_KEY, or name another variable in api_key_env (`none` sends no key)
+    ");
+}
+
+#[test]
+fn anthropics_address_may_name_the_version_or_not() {
+    let base = |url: &str| {
+        let spec = EndpointSpec { base_url: Some(url.into()), ..EndpointSpec::of_kind(EndpointKind::Anthropic) };
+        resolve(&spec, &[("ANTHROPIC_API_KEY", "a")]).unwrap().base
+    };
+    for url in ["http://gateway:4000", "http://gateway:4000/", "http://gateway:4000/v1", "http://gateway:4000/v1/"] {
+        assert_eq!(base(url), "http://gateway:4000/v1", "{url}");
+    }
+}
+
+#[test]
+fn headers_of_the_spec_are_sent_unless_they_may_hold_a_secret() {
+    let with = |name: &str, value: &str| EndpointSpec {
+        headers: [(name.to_owned(), value.to_owned())].into(),
+        ..openai(Some("http://own/v1"), Some("none"))
+    };
+    assert_eq!(resolve(&with("OpenAI-Organization", "org"), &[]).unwrap().headers["openai-organization"], "org");
+    let problem = |name: &str, value: &str| resolve(&with(name, value), &[]).unwrap_err().to_string();
+    insta::assert_snapshot!([problem("Authorization", "Bearer x"), problem("a b", "c"), problem("a", "b\nc")].join("\n"), @r#"
+    header "Authorization" of endpoint main cannot be sent: specs are stored, and it may hold a secret; name a variable in api_key_env
+    header "a b" of endpoint main cannot be sent: that is no name of a header
+    header "a" of endpoint main cannot be sent: its value holds characters that no header may hold
+    "#);
+}
+
+#[test]
+fn access_is_checked_for_what_is_behind_http() {
+    let check = |kind| {
+        check_access(&"main".parse().unwrap(), &EndpointSpec::of_kind(kind), &|_| None)
+            .map_err(|error| error.to_string())
+    };
+    assert!(check(EndpointKind::Anthropic).is_err());
+    assert!(check(EndpointKind::Azure).is_err());
+    for kind in [EndpointKind::Bedrock, EndpointKind::Encoder, EndpointKind::Recorded] {
+        assert_eq!(check(kind), Ok(()), "{kind:?}");
+    }
 }

@@ -3,9 +3,17 @@
 //! A new format is a folder here that implements [`Format`], and a line in `http`.
 
 pub(crate) mod anthropic;
+pub(crate) mod arguments;
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
+pub(crate) mod golden;
+pub(crate) mod gemini;
 pub(crate) mod hints;
 pub(crate) mod openai;
 pub(crate) mod provenance;
+pub(crate) mod reading;
+pub(crate) mod responses;
 pub(crate) mod sse;
 pub(crate) mod tool_calls;
 pub(crate) mod trouble;

@@ -18,7 +18,7 @@ const REQUEST_IDS: [&str; 7] = [
     "x-litellm-call-id",
 ];
 /// How gateways name the deployment that answered.
-const PROVIDERS: [&str; 4] = ["llm_provider", "x-litellm-model-id", "x-litellm-model-api-base", "x-inference-provider"];
+const PROVIDERS: [&str; 4] = ["llm_provider", "x-litellm-model-api-base", "x-litellm-model-id", "x-inference-provider"];
 
 /// What the body of an answer says about its origin.
 #[derive(Debug, Clone, Copy, Default)]

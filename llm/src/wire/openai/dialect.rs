@@ -10,6 +10,7 @@ pub(crate) enum Dialect {
     Plain,
     OpenRouter,
     DeepSeek,
+    Groq,
 }
 
 impl Dialect {
@@ -21,8 +22,20 @@ impl Dialect {
             Self::OpenRouter
         } else if is_of("deepseek.com") {
             Self::DeepSeek
+        } else if is_of("groq.com") {
+            Self::Groq
         } else {
             Self::Plain
+        }
+    }
+
+    /// What thoughts are called in messages that are given back. A server that does not know a name ignores it, but for Groq, which
+    /// refuses it: so everybody else is told by both, since vLLM has changed from the one to the other.
+    pub(crate) const fn thoughts(self) -> &'static [&'static str] {
+        match self {
+            Self::Plain => &["reasoning_content", "reasoning"],
+            Self::DeepSeek => &["reasoning_content"],
+            Self::OpenRouter | Self::Groq => &["reasoning"],
         }
     }
 
@@ -32,7 +45,7 @@ impl Dialect {
     /// With a sentence when there is no word for it.
     pub(crate) fn thinking(self, model: &str, thinking: Thinking) -> Result<Vec<(&'static str, Value)>, String> {
         match self {
-            Self::Plain => {
+            Self::Plain | Self::Groq => {
                 Ok(effort(model, thinking)?.map(|word| ("reasoning_effort", json!(word))).into_iter().collect())
             }
             Self::OpenRouter => Ok(vec![match thinking {
@@ -103,6 +116,7 @@ mod tests {
             ("https://openrouter.ai/api/v1", Dialect::OpenRouter),
             ("https://eu.openrouter.ai/api/v1", Dialect::OpenRouter),
             ("https://api.deepseek.com", Dialect::DeepSeek),
+            ("https://api.groq.com/openai/v1", Dialect::Groq),
             ("https://notopenrouter.ai/v1", Dialect::Plain),
             ("http://localhost:8000/openrouter.ai", Dialect::Plain),
         ] {

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 /// Reads `logprobs` of a choice: OpenAI's list of tokens under `content`, or the older columns `tokens` and `token_logprobs` (Together).
 pub(crate) fn read(logprobs: &Value) -> Option<Vec<TokenLogprob>> {
-    if let Some(tokens) = logprobs.get("content").and_then(Value::as_array) {
-        return Some(tokens.iter().filter_map(token).collect());
+    if let Some(list) = logprobs.get("content").and_then(Value::as_array) {
+        return Some(tokens(list));
     }
     let column = |name: &str| logprobs.get(name).and_then(Value::as_array);
     let (tokens, figures) = (column("tokens")?, column("token_logprobs")?);
@@ -14,6 +14,11 @@ pub(crate) fn read(logprobs: &Value) -> Option<Vec<TokenLogprob>> {
         Some(TokenLogprob { token: token.as_str()?.to_owned(), logprob: figure.as_f64()?, top: Vec::new() })
     };
     Some(tokens.iter().zip(figures).filter_map(pair).collect())
+}
+
+/// Reads OpenAI's list of tokens.
+pub(crate) fn tokens(list: &[Value]) -> Vec<TokenLogprob> {
+    list.iter().filter_map(token).collect()
 }
 
 fn token(entry: &Value) -> Option<TokenLogprob> {

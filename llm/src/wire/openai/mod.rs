@@ -3,11 +3,11 @@
 //! Facts from the providers' API references. What differs between them is data: the address and key in `open`, words of requests in
 //! `dialect`, places of figures in `usage`.
 
-mod dialect;
+pub(crate) mod dialect;
 pub(crate) mod embeddings;
-mod logprobs;
+pub(crate) mod logprobs;
 mod loose;
-mod request;
+pub(crate) mod request;
 mod response;
 mod stream;
 pub(crate) mod usage;
@@ -89,7 +89,7 @@ impl Format for OpenAi {
 }
 
 /// A request that JSON cannot hold.
-fn unwritable(error: &serde_json::Error) -> String {
+pub(crate) fn unwritable(error: &serde_json::Error) -> String {
     format!("the request cannot be written as JSON: {error}")
 }
 
@@ -105,3 +105,6 @@ fn segment(text: &str) -> String {
     }
     encoded
 }
+
+#[cfg(test)]
+mod tests;

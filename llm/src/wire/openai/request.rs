@@ -92,7 +92,7 @@ pub(crate) fn body(model: &str, request: &ChatRequest, stream: bool, dialect: Di
     // Behind this format, Claude alone caches only what is marked; others refuse the mark or need none.
     let marks_cache = model.contains("claude");
     let messages =
-        request.messages.iter().map(|message| Message::of(message, marks_cache)).collect::<Result<_, _>>()?;
+        request.messages.iter().map(|message| Message::of(message, marks_cache, dialect)).collect::<Result<_, _>>()?;
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
     let mut bytes = Vec::with_capacity(256 + texts + texts / 16);
     let body = Body {
@@ -129,16 +129,23 @@ pub(crate) fn finite(name: &str, number: Option<f64>) -> Result<Option<f64>, Str
     }
 }
 
-fn tool_choice(request: &ChatRequest) -> Result<Option<Value>, String> {
-    match &request.tool_choice {
-        ToolChoice::Auto => Ok(None),
-        ToolChoice::None => Ok((!request.tools.is_empty()).then(|| json!("none"))),
-        ToolChoice::Required | ToolChoice::Named(_) if request.tools.is_empty() => {
-            Err("a tool has to be called, but the request holds none".to_owned())
-        }
-        ToolChoice::Required => Ok(Some(json!("required"))),
-        ToolChoice::Named(name) => Ok(Some(json!({"type": "function", "function": {"name": name}}))),
+/// A request that demands a call without a tool.
+pub(crate) fn must_call_something(request: &ChatRequest) -> Result<(), String> {
+    let must = matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Named(_));
+    if must && request.tools.is_empty() {
+        return Err("a tool has to be called, but the request holds none".to_owned());
     }
+    Ok(())
+}
+
+fn tool_choice(request: &ChatRequest) -> Result<Option<Value>, String> {
+    must_call_something(request)?;
+    Ok(match &request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => (!request.tools.is_empty()).then(|| json!("none")),
+        ToolChoice::Required => Some(json!("required")),
+        ToolChoice::Named(name) => Some(json!({"type": "function", "function": {"name": name}})),
+    })
 }
 
 pub(crate) fn wants_completion_tokens(model: &str) -> bool {
@@ -151,14 +158,15 @@ pub(crate) fn wants_completion_tokens(model: &str) -> bool {
 struct Message<'a> {
     message: &'a ChatMessage,
     marks_cache: bool,
+    dialect: Dialect,
 }
 
 impl<'a> Message<'a> {
-    fn of(message: &'a ChatMessage, marks_cache: bool) -> Result<Self, String> {
+    fn of(message: &'a ChatMessage, marks_cache: bool, dialect: Dialect) -> Result<Self, String> {
         if message.role == ChatRole::Tool && message.tool_call_id.is_none() {
             return Err("a tool's result does not say which call it belongs to".to_owned());
         }
-        Ok(Self { message, marks_cache: marks_cache && message.cache_until_here })
+        Ok(Self { message, marks_cache: marks_cache && message.cache_until_here, dialect })
     }
 }
 
@@ -181,7 +189,11 @@ impl Serialize for Message<'_> {
             if let Some(reasoning) = &message.reasoning {
                 match reasoning.opaque.as_deref().and_then(|opaque| serde_json::from_str::<Vec<Value>>(opaque).ok()) {
                     Some(details) => map.serialize_entry("reasoning_details", &details)?,
-                    None => map.serialize_entry("reasoning_content", &reasoning.text)?,
+                    None => {
+                        for name in self.dialect.thoughts() {
+                            map.serialize_entry(name, &reasoning.text)?;
+                        }
+                    }
                 }
             }
         }

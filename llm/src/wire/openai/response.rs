@@ -140,8 +140,10 @@ impl Parts<'_> {
             text: self.thought.into(),
             opaque: details.map(|details| details.to_string().into()),
         });
+        // Beside calls, some servers say nothing as an empty text.
+        let text = self.text.filter(|text| !text.is_empty() || self.calls.is_empty());
         Ok(Reply {
-            text: self.text.map(|text| text.as_ref().into()),
+            text: text.map(|text| text.as_ref().into()),
             finish,
             tool_calls: with_ids(self.calls),
             reasoning,

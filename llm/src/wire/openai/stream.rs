@@ -136,8 +136,7 @@ impl StreamReader for Reader {
         let Self { origin, text, refused, thought, thought_details, calls, finish, logprobs, usage, .. } = *self;
         let thought_details = Value::Array(thought_details);
         let parts = Parts {
-            // An empty text before tool calls is how some servers begin, and no text.
-            text: text.filter(|text| !text.is_empty() || calls.is_empty()).map(Cow::Owned),
+            text: text.map(Cow::Owned),
             refused,
             thought: &thought,
             thought_details: Some(&thought_details),

@@ -1,0 +1,99 @@
+//! One streamed answer, from its bytes to what it says: the part of reading that every format shares.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use reqwest::header::HeaderMap;
+
+use super::sse::Events;
+use super::{Completion, Format, Part, ReadContext, StreamReader};
+use crate::errors::Failure;
+use crate::transport::Answer;
+
+/// An answer whose bytes are coming. The status was a success.
+pub(crate) struct Reading<'a> {
+    format: &'a dyn Format,
+    reader: Box<dyn StreamReader>,
+    context: ReadContext<'a>,
+    events: Events,
+    first_token: Option<Duration>,
+    /// All that came, until the first event: it may still be a whole answer, or an error, that does not say so in its head.
+    eventless: Option<BytesMut>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(format: &'a dyn Format, context: ReadContext<'a>) -> Self {
+        Self {
+            format,
+            reader: format.stream(),
+            context,
+            events: Events::default(),
+            first_token: None,
+            eventless: Some(BytesMut::new()),
+        }
+    }
+
+    /// Takes bytes that came `at` this time after the request was sent. True once the stream has said that it is over.
+    ///
+    /// # Errors
+    /// When they hold an error, or what is no event of the format; with what was billed, as far as told.
+    pub(crate) fn take(&mut self, chunk: &[u8], at: Duration) -> Result<bool, Failure> {
+        self.events.push(chunk);
+        while let Some(event) = self.events.next() {
+            self.eventless = None;
+            match self.reader.event(&event, &self.context) {
+                Ok(Part::Answer) => drop(self.first_token.get_or_insert(at)),
+                Ok(Part::Other) => {}
+                Ok(Part::End) => return Ok(true),
+                Err(failure) => return Err(self.kept(failure)),
+            }
+        }
+        if let Some(read) = &mut self.eventless {
+            read.extend_from_slice(chunk);
+        }
+        Ok(false)
+    }
+
+    /// The stream is over `at` this time after the request was sent: regularly, or because it is `broken`.
+    ///
+    /// # Errors
+    /// When the answer is not complete; with what was billed, as far as told.
+    pub(crate) fn end(
+        mut self,
+        status: u16,
+        headers: &HeaderMap,
+        at: Duration,
+        broken: Option<Failure>,
+    ) -> Result<Completion, Failure> {
+        if broken.is_none()
+            && let Some(event) = self.events.last()
+        {
+            self.eventless = None;
+            match self.reader.event(&event, &self.context) {
+                Ok(Part::Answer) => drop(self.first_token.get_or_insert(at)),
+                Ok(_) => {}
+                Err(failure) => return Err(self.kept(failure)),
+            }
+        }
+        if broken.is_none()
+            && let Some(body) = self.eventless
+        {
+            let answer = Answer { status, headers: headers.clone(), body: body.freeze() };
+            return self.format.answer(&answer, &self.context);
+        }
+        let usage = self.reader.usage();
+        match (self.reader.end(headers, &self.context), broken) {
+            // Whatever happened to the connection afterwards, the answer is complete.
+            (Ok(completion), _) => Ok(Completion { first_token: self.first_token, ..completion }),
+            (Err(failure), None) | (Err(_), Some(failure)) => {
+                Err(Failure { status: Some(status), usage: failure.usage.or(usage), ..failure })
+            }
+        }
+    }
+
+    /// A failure in the middle, with what is known to be billed. Where nothing is known but an answer had begun, that may be.
+    fn kept(&self, failure: Failure) -> Failure {
+        let usage = failure.usage.or_else(|| self.reader.usage());
+        Failure { usage, maybe_billed: failure.maybe_billed || self.first_token.is_some(), ..failure }
+    }
+}

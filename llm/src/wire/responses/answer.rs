@@ -1,0 +1,189 @@
+//! A whole response.
+
+use regatta_proto::{ErrorClass, Finish, Money, Reasoning, Reply, Usage};
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::errors::Failure;
+use crate::transport::Answer;
+use crate::wire::openai::logprobs;
+use crate::wire::openai::usage::{cost, cost_in, tokens};
+use crate::wire::provenance::{Told, served};
+use crate::wire::tool_calls::{RawCall, with_ids};
+use crate::wire::{Completion, ReadContext, hints, trouble};
+
+/// Reads an answer of any status.
+///
+/// # Errors
+/// Whatever keeps it from being used, classified.
+pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+    if !(200..300).contains(&answer.status) {
+        return Err(trouble::of_status(answer, billed, context));
+    }
+    let bad = |problem: &str| trouble::of_success(answer, problem, billed, context);
+    let body: Value = serde_json::from_slice(&answer.body).map_err(|error| bad(&error.to_string()))?;
+    if body.get("error").is_some_and(|error| !error.is_null()) {
+        return Err(bad("the response failed"));
+    }
+    let read = completion(body, &answer.headers, context)
+        .map_err(|failure| Failure { status: Some(answer.status), ..failure })?;
+    Ok(Completion { reported_cost: read.reported_cost.or_else(|| cost_in(&answer.headers)), ..read })
+}
+
+/// Reads a response object without an error.
+///
+/// # Errors
+/// When it is over without an answer, or not over.
+pub(super) fn completion(
+    mut body: Value,
+    headers: &HeaderMap,
+    context: &ReadContext<'_>,
+) -> Result<Completion, Failure> {
+    let billed = billed(&body);
+    let fail =
+        |class, detail: String| Failure { usage: billed, ..trouble::in_stream(class, context.secret.detail(&detail)) };
+    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let Some(output) = body.get("output").and_then(Value::as_array) else {
+        return Err(fail(ErrorClass::BadResponse, "the response holds no output".to_owned()));
+    };
+    let cut_off = match text("/status") {
+        None | Some("completed") => None,
+        Some("incomplete") => Some(match text("/incomplete_details/reason") {
+            Some("max_output_tokens") => Finish::Length,
+            Some("content_filter") => Finish::ContentFilter,
+            _ => Finish::Other,
+        }),
+        Some(status @ ("failed" | "cancelled")) => {
+            return Err(fail(ErrorClass::Server, format!("the response ended as {status}")));
+        }
+        Some(status) => return Err(fail(ErrorClass::BadResponse, format!("the response is not over: {status}"))),
+    };
+    let mut parts = Parts::default();
+    output.iter().for_each(|item| parts.add(item));
+    let reply = parts.reply(cut_off);
+    let told = Told {
+        model: text("/model"),
+        id: text("/id"),
+        tier: text("/service_tier"),
+        provider: text("/provider"),
+        ..Told::default()
+    };
+    let served = served(headers, told, context.secret);
+    let raw_usage = body.get_mut("usage").map(Value::take).filter(Value::is_object);
+    let (usage, usage_is_known) = raw_usage.as_ref().map_or((Usage::default(), false), meters);
+    let reported_cost: Option<Money> = raw_usage.as_ref().and_then(cost);
+    Ok(Completion {
+        reply,
+        usage,
+        usage_is_known,
+        raw_usage,
+        reported_cost,
+        served,
+        first_token: None,
+        hints: hints::of(headers, context.clock),
+    })
+}
+
+/// What a response object, or an event that holds one, says was billed.
+pub(super) fn billed(body: &Value) -> Option<Usage> {
+    let found = body.get("usage").or_else(|| body.pointer("/response/usage"))?;
+    Some(meters(found).0).filter(|usage| *usage != Usage::default())
+}
+
+/// The meters; the second value says whether those that cost money were there.
+fn meters(usage: &Value) -> (Usage, bool) {
+    let meter = |path: &str| usage.pointer(path).and_then(tokens);
+    let (input, output) = (meter("/input_tokens"), meter("/output_tokens"));
+    let total = input.unwrap_or(0);
+    let cached_input = meter("/input_tokens_details/cached_tokens").unwrap_or(0).min(total);
+    let cache_write = meter("/input_tokens_details/cache_write_tokens").unwrap_or(0).min(total - cached_input);
+    let generated = output.unwrap_or(0);
+    let read = Usage {
+        input: total,
+        cached_input,
+        cache_write,
+        cache_write_1h: 0,
+        output: generated,
+        reasoning: meter("/output_tokens_details/reasoning_tokens").unwrap_or(0).min(generated),
+    };
+    (read, input.is_some() && output.is_some())
+}
+
+/// What the items of the output say together.
+#[derive(Debug, Default)]
+struct Parts {
+    text: Option<String>,
+    refused: bool,
+    thought: Vec<String>,
+    thoughts: Vec<Value>,
+    calls: Vec<RawCall>,
+    logprobs: Vec<regatta_proto::TokenLogprob>,
+}
+
+impl Parts {
+    fn add(&mut self, item: &Value) {
+        let field = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let list = |name: &str| item.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        match item.get("type").and_then(Value::as_str) {
+            Some("message") => list("content").iter().for_each(|part| self.add_said(part)),
+            Some("reasoning") => {
+                let shown = if list("summary").is_empty() { list("content") } else { list("summary") };
+                self.thought.extend(shown.iter().filter_map(|part| Some(part.get("text")?.as_str()?.to_owned())));
+                if item.get("encrypted_content").is_some_and(Value::is_string) {
+                    self.thoughts.push(wanted_back(item));
+                }
+            }
+            Some("function_call") => {
+                self.calls.push(RawCall { id: field("call_id"), name: field("name"), arguments: field("arguments") });
+            }
+            Some("custom_tool_call") => {
+                self.calls.push(RawCall { id: field("call_id"), name: field("name"), arguments: field("input") });
+            }
+            // Tools that run at the provider are part of how it came to its answer.
+            _ => {}
+        }
+    }
+
+    fn add_said(&mut self, part: &Value) {
+        match part.get("type").and_then(Value::as_str) {
+            Some("output_text") => {
+                let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
+                self.text.get_or_insert_default().push_str(text);
+                if let Some(tokens) = part.get("logprobs").and_then(Value::as_array) {
+                    self.logprobs.extend(logprobs::tokens(tokens));
+                }
+            }
+            Some("refusal") => self.refused = true,
+            _ => {}
+        }
+    }
+
+    fn reply(self, cut_off: Option<Finish>) -> Reply {
+        let finish = match cut_off {
+            _ if self.refused => Finish::ContentFilter,
+            Some(finish) => finish,
+            None if self.calls.is_empty() => Finish::Stop,
+            None => Finish::ToolCalls,
+        };
+        let has_thought = !self.thought.is_empty() || !self.thoughts.is_empty();
+        Reply {
+            text: self.text.map(Into::into),
+            finish,
+            tool_calls: with_ids(self.calls),
+            reasoning: has_thought.then(|| Reasoning {
+                text: self.thought.join("\n\n").into(),
+                opaque: (!self.thoughts.is_empty()).then(|| Value::Array(self.thoughts).to_string().into()),
+            }),
+            logprobs: (!self.logprobs.is_empty()).then_some(self.logprobs),
+        }
+    }
+}
+
+/// A thought as it is given back: without its status, which the provider refuses to be told.
+fn wanted_back(item: &Value) -> Value {
+    let mut item = item.clone();
+    if let Some(fields) = item.as_object_mut() {
+        fields.remove("status");
+    }
+    item
+}

@@ -1,0 +1,85 @@
+//! A response that comes in pieces. The last event holds it whole, so the pieces only tell when it began.
+
+use regatta_proto::{ErrorClass, Usage};
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::errors::Failure;
+use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
+
+use super::answer::{billed, completion};
+
+/// What has come of a response.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    whole: Option<Value>,
+    /// Items that are done: some servers leave them out of the whole.
+    items: Vec<Value>,
+    usage: Option<Usage>,
+}
+
+impl StreamReader for Reader {
+    fn event(&mut self, event: &ServerEvent<'_>, context: &ReadContext<'_>) -> Result<Part, Failure> {
+        let data = event.data.trim();
+        if data.is_empty() {
+            return Ok(Part::Other);
+        }
+        if data == "[DONE]" {
+            return Ok(Part::End);
+        }
+        let mut body: Value = serde_json::from_str(data).map_err(|error| {
+            let detail = format!("an event of the stream is no JSON ({error}): {data}");
+            trouble::in_stream(ErrorClass::BadResponse, context.secret.detail(&detail))
+        })?;
+        self.usage = billed(&body).or(self.usage);
+        let kind = body.get("type").and_then(Value::as_str).unwrap_or(event.name).to_owned();
+        match kind.as_str() {
+            "response.completed" | "response.incomplete" | "response.done" => {
+                self.whole = body.get_mut("response").map(Value::take);
+                Ok(Part::End)
+            }
+            "response.failed" => Err(self.failed(body.get("response").unwrap_or(&body), true, context)),
+            "error" => Err(self.failed(&body, true, context)),
+            "response.output_item.done" => {
+                self.items.extend(body.get_mut("item").map(Value::take));
+                Ok(Part::Answer)
+            }
+            "response.output_item.added" => {
+                let is_call =
+                    body.pointer("/item/type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("_call"));
+                Ok(if is_call { Part::Answer } else { Part::Other })
+            }
+            delta if delta.ends_with(".delta") => Ok(Part::Answer),
+            _ => match trouble::of_event(&body, false, billed, context) {
+                Some(failure) => Err(Failure { usage: failure.usage.or(self.usage), ..failure }),
+                None => Ok(Part::Other),
+            },
+        }
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    fn end(self: Box<Self>, headers: &HeaderMap, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+        let Self { whole, items, usage } = *self;
+        let Some(mut whole) = whole else {
+            let detail = "the stream ended before the response did".to_owned();
+            return Err(Failure { usage, ..trouble::in_stream(ErrorClass::BadResponse, detail) });
+        };
+        let holds_none = whole.get("output").and_then(Value::as_array).is_none_or(Vec::is_empty);
+        if let Some(fields) = whole.as_object_mut().filter(|_| holds_none && !items.is_empty()) {
+            fields.insert("output".to_owned(), Value::Array(items));
+        }
+        completion(whole, headers, context)
+    }
+}
+
+impl Reader {
+    fn failed(&self, body: &Value, is_named_so: bool, context: &ReadContext<'_>) -> Failure {
+        let detail = || context.secret.detail(&body.to_string());
+        let failure = trouble::of_event(body, is_named_so, billed, context);
+        let failure = failure.unwrap_or_else(|| trouble::in_stream(ErrorClass::Server, detail()));
+        Failure { usage: failure.usage.or(self.usage), ..failure }
+    }
+}
