@@ -14,6 +14,7 @@
 mod anthropic;
 mod call;
 mod collection;
+mod funding;
 mod identity;
 mod keeping;
 mod openai;
@@ -33,6 +34,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 pub use call::{BatchCall, Collected};
+pub use funding::{Funds, Spending};
 use sending::{Payload, Sending, Trouble};
 use shapes::{Batch, Envelope, Page, Stage};
 
@@ -41,7 +43,7 @@ use crate::errors::Failure;
 use crate::http::HttpClient;
 use crate::metrics::EndpointMetrics;
 use crate::wire::anthropic::VERSION;
-use crate::{OpenContext, OpenError};
+use crate::{OpenContext, OpenError, PermitStore};
 
 /// A batch is handed in at most this long after its intent was written, or not under that intent.
 pub const SUBMIT_WITHIN: Duration = Duration::from_secs(60);
@@ -72,6 +74,7 @@ pub struct BatchClient {
     identify_sessions: bool,
     metrics: EndpointMetrics,
     cache: AnswerCache,
+    permits: Arc<dyn PermitStore>,
 }
 
 /// The lines of a batch, written and ready to be sent.
@@ -165,6 +168,7 @@ impl BatchClient {
             identify_sessions: spec.identify_sessions || spec.kind == EndpointKind::Simulated,
             metrics: EndpointMetrics::new(Arc::clone(&context.metrics), name),
             cache: AnswerCache::new(Arc::clone(&context.answers), spec),
+            permits: Arc::clone(&context.permits),
         })
     }
 
@@ -264,21 +268,20 @@ impl BatchClient {
     /// When the list of batches cannot be had.
     pub async fn find(&self, id: &str, intended_at: Timestamp, lines: usize) -> Result<Found, Try> {
         let from = intended_at - CLOCKS_APART;
-        let longest = SUBMIT_WITHIN + Duration::from_millis(self.sending.timeouts.total_ms) + sending::TRANSFER;
-        let to = intended_at + CLOCKS_APART + SignedDuration::try_from(longest).unwrap_or(SignedDuration::MAX);
+        let to = intended_at + CLOCKS_APART + self.sending.longest_post();
         let (mut after, mut perhaps) = (None, Vec::new());
         for _ in 0..PAGES_MAX {
             let page = self.page(after.as_deref()).await.map_err(tried)?;
             // Newest first, so that what comes after a page of older ones is older still.
             let is_last = page.batches.iter().all(|batch| batch.created_at.is_some_and(|created| created < from));
-            let of_that_time = |batch: &Batch| batch.created_at.is_none_or(|created| from <= created && created <= to);
-            for batch in page.batches.into_iter().filter(of_that_time) {
+            for batch in page.batches {
+                let is_of_that_time = batch.created_at.is_none_or(|created| from <= created && created <= to);
                 match self.api {
                     // One that was refused is as good as none.
                     Api::OpenAi if batch.name.as_deref() == Some(id) && !matches!(batch.stage, Stage::Failed { .. }) => {
                         return self.checked_id(batch.id).map(Found::Exactly).map_err(tried);
                     }
-                    Api::Anthropic if batch.total == lines as u64 => perhaps.push(batch.id),
+                    Api::Anthropic if is_of_that_time && batch.total == lines as u64 => perhaps.push(batch.id),
                     _ => {}
                 }
             }
@@ -413,3 +416,6 @@ fn position(id: &str, custom_id: &str) -> Option<usize> {
 fn tried(failure: Failure) -> Try {
     failure.into_try(Duration::ZERO)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::stream;
+use jiff::SignedDuration;
 use regatta_proto::{ErrorClass, Retries, Timeouts};
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Body, Method, Request, Response, Url};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::SUBMIT_WITHIN;
 use crate::errors::{Failure, rule};
 use crate::http::HttpClient;
 use crate::retry::Schedule;
@@ -24,7 +26,7 @@ const LINE_BYTES_MAX: usize = 64 << 20;
 /// Longest file of results, in bytes: ten times what may go up.
 const RESULTS_BYTES_MAX: u64 = 2 << 30;
 /// Least time for sending a batch's lines, or for reading its results: files of hundreds of megabytes.
-pub(super) const TRANSFER: Duration = Duration::from_secs(15 * 60);
+const TRANSFER: Duration = Duration::from_secs(15 * 60);
 
 /// One batch API.
 pub(super) struct Sending {
@@ -239,6 +241,14 @@ impl Sending {
                 Err(error) => return Err(format!("the answer broke off: {}", self.http.transport().explain(&error))),
             }
         }
+    }
+
+    /// How long after its intent a batch may come to be, if its handing in began in time.
+    pub(super) fn longest_post(&self) -> SignedDuration {
+        let tries = Duration::from_millis(self.retries.deadline_ms.saturating_add(self.retries.max_delay_ms));
+        let longest = SUBMIT_WITHIN.saturating_add(tries).saturating_add(self.transfer());
+        // A spec may name any number; beyond a year nothing is in doubt.
+        SignedDuration::try_from(longest).unwrap_or(SignedDuration::MAX).min(SignedDuration::from_hours(365 * 24))
     }
 
     fn transfer(&self) -> Duration {
