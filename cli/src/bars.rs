@@ -20,8 +20,15 @@ pub(crate) struct Bars {
 }
 
 enum Display {
-    Terminal { all: MultiProgress, models: BTreeMap<String, ProgressBar> },
-    Lines { next: Instant },
+    Terminal {
+        all: MultiProgress,
+        models: BTreeMap<String, ProgressBar>,
+        /// Budget and forecast, where there are any.
+        total: Option<ProgressBar>,
+    },
+    Lines {
+        next: Instant,
+    },
 }
 
 /// Counts of one model over its cells.
@@ -37,7 +44,7 @@ struct Row {
 impl Bars {
     pub(crate) fn start() -> Self {
         let display = if output::is_watched() {
-            Display::Terminal { all: MultiProgress::new(), models: BTreeMap::new() }
+            Display::Terminal { all: MultiProgress::new(), models: BTreeMap::new(), total: None }
         } else {
             Display::Lines { next: Instant::now() }
         };
@@ -47,12 +54,17 @@ impl Bars {
     pub(crate) fn show(&mut self, status: &SweepStatus) {
         let started = self.started;
         match &mut self.display {
-            Display::Terminal { all, models } => {
+            Display::Terminal { all, models, total } => {
                 for (model, row) in by_model(status) {
                     let bar = models.entry(model.clone()).or_insert_with(|| all.add(new_bar(&model)));
                     bar.set_length(row.sessions);
                     bar.set_position(row.settled);
                     bar.set_message(row.describe());
+                }
+                let text = money(status);
+                if !text.is_empty() {
+                    let shown = total.get_or_insert_with(|| all.add(new_line()));
+                    shown.set_message(text.trim_start().to_owned());
                 }
             }
             Display::Lines { next } if Instant::now() >= *next => {
@@ -65,15 +77,15 @@ impl Bars {
 
     pub(crate) fn finish(self, status: &SweepStatus) {
         match &self.display {
-            Display::Terminal { models, .. } => models.values().for_each(ProgressBar::abandon),
+            Display::Terminal { models, total, .. } => models.values().chain(total).for_each(ProgressBar::abandon),
             Display::Lines { .. } => output::note(&line(status, self.started)),
         }
     }
 
     /// The process was told to leave.
     pub(crate) fn leave(self) {
-        if let Display::Terminal { models, .. } = &self.display {
-            models.values().for_each(ProgressBar::abandon);
+        if let Display::Terminal { models, total, .. } = &self.display {
+            models.values().chain(total).for_each(ProgressBar::abandon);
         }
         output::note("leaving: finishing what runs; once more to stop at once. The same command continues.");
     }
@@ -111,6 +123,14 @@ fn new_bar(model: &str) -> ProgressBar {
     }
 }
 
+fn new_line() -> ProgressBar {
+    let line = ProgressBar::new(0);
+    match ProgressStyle::with_template("{msg}") {
+        Ok(style) => line.with_style(style),
+        Err(_) => line,
+    }
+}
+
 fn line(status: &SweepStatus, started: Instant) -> String {
     let (sessions, settled) = (status.total(|cell| cell.items), status.total(|cell| cell.settled));
     let elapsed = started.elapsed().as_secs_f64();
@@ -121,10 +141,23 @@ fn line(status: &SweepStatus, started: Instant) -> String {
         other => format!("{other}  "),
     };
     format!(
-        "{state}{settled}/{sessions} sessions  {not_measured} not measured  {} tokens  {}  {elapsed:.0} s",
+        "{state}{settled}/{sessions} sessions  {not_measured} not measured  {} tokens  {}  {elapsed:.0} s{}",
         thousands(usage.input + usage.output),
-        status.cost()
+        status.cost(),
+        money(status)
     )
+}
+
+/// What is left of the budget, and what the sweep will have cost at its end, as far as there is either.
+fn money(status: &SweepStatus) -> String {
+    let mut text = String::new();
+    if let Some(budget) = &status.budget {
+        text += &format!("  {} of {} left", budget.left, budget.cap);
+    }
+    if let Some(forecast) = &status.forecast {
+        text += &format!("  about {} at the end ({} to {})", forecast.expected, forecast.low, forecast.high);
+    }
+    text
 }
 
 /// `1234567` as `1.23M`.

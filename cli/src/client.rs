@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use regatta_backends::SweepRow;
-use regatta_coordinator::{Submission, Submitted, SweepStatus};
+use regatta_coordinator::{Resumption, Submission, Submitted, SweepStatus};
 use regatta_proto::{Digest, SweepId};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
@@ -89,8 +89,13 @@ impl Client {
         self.send(self.request(Method::POST, &format!("sweeps/{sweep}/cancel"))).await.map(drop)
     }
 
-    pub(crate) async fn resume(&self, sweep: &SweepId) -> anyhow::Result<()> {
-        self.send(self.request(Method::POST, &format!("sweeps/{sweep}/resume"))).await.map(drop)
+    pub(crate) async fn resume(&self, sweep: &SweepId, resumption: Resumption) -> anyhow::Result<()> {
+        self.send(self.request(Method::POST, &format!("sweeps/{sweep}/resume")).json(&resumption)).await.map(drop)
+    }
+
+    /// Names of all files that the sweep has left behind.
+    pub(crate) async fn files(&self, sweep: &SweepId) -> anyhow::Result<Vec<String>> {
+        self.json(self.request(Method::GET, &format!("sweeps/{sweep}/files"))).await
     }
 
     /// A file that the sweep has left behind; `None` when there is none yet.

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use anyhow::Context;
 use prometheus::Registry;
-use regatta_backends::{Blobs, Ledger, Queue};
+use regatta_backends::{Blobs, Ledger, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics};
+use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
 use regatta_llm::CallMetrics;
 use regatta_proto::{Clock, SweepState, SystemClock};
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
-use regatta_worker::{Environment, Lifecycle, Worker, WorkerConfig, WorkerMetrics};
+use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
-use crate::exit::BadConfiguration;
+use crate::exit::{BadConfiguration, bad_configuration};
 use crate::signals::Leaving;
 use crate::simulated::SimulatedEndpoints;
 
@@ -33,6 +33,8 @@ pub(crate) struct Embedded {
     directory: PathBuf,
     ledger: Ledger,
     queue: Queue,
+    permits: Permits,
+    answers: PathBuf,
     catalog: Catalog,
     registry: Registry,
     pub(crate) coordinator: Arc<Coordinator>,
@@ -40,7 +42,9 @@ pub(crate) struct Embedded {
 
 impl Embedded {
     /// Opens (or creates) the stores of the run in `directory`.
-    pub(crate) async fn open(directory: &Path) -> anyhow::Result<Self> {
+    ///
+    /// `cache` is the directory of kept answers, which runs share; default: in the user's cache directory.
+    pub(crate) async fn open(directory: &Path, cache: Option<&Path>, prices: Option<&Path>) -> anyhow::Result<Self> {
         install_tls();
         let store = directory.join("store");
         std::fs::create_dir_all(&store).with_context(|| format!("failed to create {}", store.display()))?;
@@ -48,21 +52,25 @@ impl Embedded {
         let catalog =
             Catalog::new(Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?);
         let queue = Queue::memory();
+        let permits = Permits::memory();
         let registry = Registry::new();
         let config = CoordinatorConfig { tick: TICK, queue_survives: false, ..CoordinatorConfig::default() };
         let coordinator = Coordinator::new(
             config,
             ledger.clone(),
             queue.clone(),
+            permits.clone(),
             catalog.clone(),
             clock(),
             CoordinatorMetrics::register(&registry)?,
-            crate::roles::coordinator::price_book()?,
+            crate::roles::coordinator::price_book(prices)?,
         );
         Ok(Self {
             directory: directory.to_owned(),
             ledger,
             queue,
+            permits,
+            answers: cache.map_or_else(default_cache, Path::to_owned),
             catalog,
             registry,
             coordinator: Arc::new(coordinator),
@@ -86,13 +94,18 @@ impl Embedded {
     }
 
     /// Runs `sweep` until it ends or the process is told to leave. An ended sweep with unmeasured sessions is resumed.
-    pub(crate) async fn execute(&self, sweep: &Sweep, leaving: &Leaving) -> anyhow::Result<SweepState> {
+    pub(crate) async fn execute(
+        &self,
+        sweep: &Sweep,
+        resumption: Resumption,
+        leaving: &Leaving,
+    ) -> anyhow::Result<SweepState> {
         let state = self.state(sweep).await?;
         if state == SweepState::Complete {
             return Ok(state);
         }
         if state.is_end() {
-            self.coordinator.resume(&sweep.id).await?;
+            self.coordinator.resume(&sweep.id, resumption).await.map_err(bad_configuration)?;
         }
         let suites: Vec<_> = sweep
             .cells()
@@ -171,7 +184,14 @@ impl Embedded {
     fn worker(&self) -> anyhow::Result<Worker> {
         let seed = crate::roles::random_seed();
         let id = crate::roles::worker_id(seed)?;
-        let environment = Environment { clock: clock(), variables: crate::roles::variables() };
+        let environment = Environment {
+            clock: clock(),
+            variables: crate::roles::variables(),
+            permits: Arc::new(SharedPermits(self.permits.clone())),
+            answers: Arc::new(KeptAnswers(Blobs::directory(&self.answers).with_context(|| {
+                format!("failed to open the directory of kept answers {}", self.answers.display())
+            })?)),
+        };
         let metrics = WorkerMetrics::register(&self.registry)?;
         let calls = Arc::new(CallMetrics::register(&self.registry)?);
         Ok(Worker::new(
@@ -217,6 +237,13 @@ impl Embedded {
             _ => Ok(()),
         }
     }
+}
+
+/// Where answers are kept unless told otherwise: `$XDG_CACHE_HOME/regatta/answers`, else `~/.cache/regatta/answers`.
+fn default_cache() -> PathBuf {
+    let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = given("XDG_CACHE_HOME").or_else(|| Some(given("HOME")?.join(".cache")));
+    base.unwrap_or_else(std::env::temp_dir).join("regatta/answers")
 }
 
 fn clock() -> Arc<dyn Clock> {

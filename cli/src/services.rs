@@ -1,7 +1,7 @@
 //! The services of a deployment, from the command line and the environment.
 
 use anyhow::Context;
-use regatta_backends::{Blobs, Ledger, PostgresConfig, Queue, RabbitMqConfig, S3Config};
+use regatta_backends::{Blobs, Ledger, Permits, PostgresConfig, Queue, RabbitMqConfig, S3Config};
 
 use crate::args::{BlobArgs, LedgerArgs, QueueArgs};
 
@@ -11,8 +11,16 @@ pub(crate) async fn queue(args: &QueueArgs, seed: u64) -> anyhow::Result<Queue> 
 }
 
 pub(crate) async fn ledger(args: &LedgerArgs) -> anyhow::Result<Ledger> {
-    let config = PostgresConfig { url: args.database_url.clone(), pool_size: args.database_connections as usize };
-    Ledger::postgres(config).await.context("failed to open the ledger; check DATABASE_URL")
+    Ledger::postgres(database(args)).await.context("failed to open the ledger; check DATABASE_URL")
+}
+
+/// The store of permits lies in the same database as the ledger.
+pub(crate) async fn permits(args: &LedgerArgs) -> anyhow::Result<Permits> {
+    Permits::postgres(database(args)).await.context("failed to open the store of permits; check DATABASE_URL")
+}
+
+fn database(args: &LedgerArgs) -> PostgresConfig {
+    PostgresConfig { url: args.database_url.clone(), pool_size: args.database_connections as usize }
 }
 
 pub(crate) async fn blobs(args: &BlobArgs) -> anyhow::Result<Blobs> {

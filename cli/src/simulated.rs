@@ -19,8 +19,10 @@ impl SimulatedEndpoints {
     ) -> anyhow::Result<Self> {
         let mut started = BTreeMap::new();
         for (name, endpoint) in endpoints.iter().filter(|(_, endpoint)| endpoint.kind == EndpointKind::Simulated) {
-            let config =
-                Config { simulation: endpoint.simulation.clone().unwrap_or_default(), ..Config::on_loopback(suites.to_vec()) };
+            let config = Config {
+                simulation: endpoint.simulation.clone().unwrap_or_default(),
+                ..Config::on_loopback(suites.to_vec())
+            };
             let server = SimulatedEndpoint::start(config)
                 .await
                 .with_context(|| format!("failed to start the simulated endpoint {name}"))?;

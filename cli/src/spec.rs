@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use bytes::Bytes;
 use regatta_proto::{
-    BenchmarkName, EndpointKind, EndpointName, EndpointSpec, FileSet, ModelRef, SweepSpec, parse_spec,
+    BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, ModelRef, SweepSpec, parse_spec,
 };
 
 use crate::args::SpecArgs;
@@ -18,6 +18,8 @@ pub(crate) struct Loaded {
     pub(crate) spec: SweepSpec,
     pub(crate) data: BTreeMap<BenchmarkName, FileSet>,
     pub(crate) recorded: BTreeMap<EndpointName, Bytes>,
+    /// File of the price table, when it is not the shipped one.
+    pub(crate) prices: Option<PathBuf>,
 }
 
 /// Reads the spec and the data. Every problem is one of configuration.
@@ -72,7 +74,7 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
             }
         }
     }
-    Ok(Loaded { spec, data, recorded })
+    Ok(Loaded { spec, data, recorded, prices: args.prices.clone() })
 }
 
 fn override_from(args: &SpecArgs, spec: &mut SweepSpec) {
@@ -82,10 +84,14 @@ fn override_from(args: &SpecArgs, spec: &mut SweepSpec) {
     spec.trials = args.trials.unwrap_or(spec.trials);
     spec.seed = args.seed.unwrap_or(spec.seed);
     spec.budget_usd = args.budget.or(spec.budget_usd);
+    spec.cache = args.cache.unwrap_or(spec.cache);
 }
 
-/// Refuses a spec whose keys are not there, before anything is started.
+/// Refuses a spec whose keys are not there, before anything is started. Replaying needs none.
 pub(crate) fn check_keys(spec: &SweepSpec) -> anyhow::Result<()> {
+    if spec.cache == CacheMode::Replay {
+        return Ok(());
+    }
     let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
     check_endpoint_keys(&spec.endpoints, spec.models.iter().map(|model| &model.id).chain(judges))
 }
@@ -97,7 +103,7 @@ pub(crate) fn check_endpoint_keys<'a>(
 ) -> anyhow::Result<()> {
     let used: BTreeSet<&EndpointName> = used.map(|model| &model.endpoint).collect();
     for (name, endpoint) in endpoints {
-        if endpoint.kind == EndpointKind::Openai && used.contains(name) {
+        if endpoint.kind.takes_address() && used.contains(name) {
             regatta_llm::check_access(name, endpoint, &|variable| std::env::var(variable).ok())
                 .map_err(bad_configuration)?;
         }

@@ -33,6 +33,7 @@ pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router 
         .route("/v1/sweeps/{id}", get(status))
         .route("/v1/sweeps/{id}/cancel", post(cancel))
         .route("/v1/sweeps/{id}/resume", post(resume))
+        .route("/v1/sweeps/{id}/files", get(files))
         .route("/v1/sweeps/{id}/files/{*path}", get(file))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(config, authorise))
@@ -131,6 +132,13 @@ async fn resume(State(coordinator): Api, Path(id): Path<SweepId>, body: Bytes) -
     };
     let resumed = coordinator.resume(&id, resumption).await;
     resumed.map(|()| StatusCode::NO_CONTENT).map_err(IntoResponse::into_response)
+}
+
+/// Names of all files that the sweep has left behind so far, transcripts included, sorted.
+async fn files(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<Vec<String>>, CoordinatorError> {
+    let prefix = format!("sweeps/{id}/");
+    let keys = coordinator.catalog().blobs().list(&prefix).await?;
+    Ok(Json(keys.iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect()))
 }
 
 /// A file that the sweep has left behind, as `results.jsonl`.

@@ -3,6 +3,7 @@
 //! [`Services`] is what most tests want. Each service has a file of its own; `supervisor` keeps the promise that
 //! nothing is left running or lying about, however the test process ends.
 
+mod deployment;
 mod error;
 mod names;
 mod port;
@@ -15,6 +16,7 @@ mod services;
 mod supervisor;
 mod vhost;
 
+pub use deployment::Deployment;
 pub use error::HarnessError;
 pub use names::unique_name;
 pub use postgres::{Postgres, create_database};

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
@@ -169,4 +169,20 @@ impl Process {
 pub async fn free_address() -> Result<SocketAddr, HarnessError> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(HarnessError::io("run regatta"))?;
     listener.local_addr().map_err(HarnessError::io("run regatta"))
+}
+
+/// What `GET` at `url` answers, parsed as JSON; for the counters of simulated endpoints.
+///
+/// # Errors
+/// When nobody answers, or not with JSON.
+pub async fn get_json(url: &str) -> Result<serde_json::Value, HarnessError> {
+    let problem = |why: String| HarnessError::Binary(format!("GET {url}: {why}"));
+    let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap_or((url, ""));
+    let mut stream = tokio::net::TcpStream::connect(host).await.map_err(|error| problem(error.to_string()))?;
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.map_err(|error| problem(error.to_string()))?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.map_err(|error| problem(error.to_string()))?;
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(|| problem("no answer".to_owned()))?;
+    serde_json::from_slice(&answer[head + 4..]).map_err(|error| problem(error.to_string()))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use regatta_llm::{AnswerStore, PermitStore};
 use regatta_proto::{Clock, WorkerId};
 
 /// How this process works.
@@ -43,4 +44,8 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
     /// Variables that hold keys, by name. A map and not the process environment, so that tests and the embedded run need not set it.
     pub variables: Arc<BTreeMap<String, String>>,
+    /// Permits and money, shared by the fleet.
+    pub permits: Arc<dyn PermitStore>,
+    /// Kept answers, shared by the fleet.
+    pub answers: Arc<dyn AnswerStore>,
 }

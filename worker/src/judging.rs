@@ -5,6 +5,8 @@ use regatta_llm::Endpoint;
 use regatta_proto::{AttemptId, CostSum, JudgeJob, JudgeOutcome, Usage};
 use tokio_util::sync::CancellationToken;
 
+use crate::session::{accounts, payer};
+
 /// Asks the judge. `None` when interrupted: the questions go to another worker.
 pub(crate) async fn answer(
     endpoint: &Endpoint,
@@ -15,7 +17,9 @@ pub(crate) async fn answer(
 ) -> Option<JudgeOutcome> {
     let price = sweep.lock.judge_price(&job.judge);
     // Interrupted answers are thrown away with their cost: questions are cheap, and saved verdicts are never asked again.
-    let answers = endpoint.answer(&job.judge.model, &job.questions, price, interrupt).await.ok()?;
+    let accounts = accounts(sweep, None);
+    let payer = payer(sweep, &accounts, price);
+    let answers = endpoint.answer(&job.judge.model, &job.questions, payer, interrupt).await.ok()?;
     Some(JudgeOutcome {
         sweep: job.sweep,
         lock: job.lock,

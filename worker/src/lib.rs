@@ -4,14 +4,17 @@
 //! coordinator's broadcasts, and everything it learns leaves as a report. That is why it may be killed at any moment.
 
 mod attempts;
+mod batch;
 mod config;
 mod judging;
 mod metrics;
 mod outbox;
 mod route;
 mod session;
+mod stores;
 mod worker;
 
 pub use config::{Environment, WorkerConfig};
 pub use metrics::WorkerMetrics;
+pub use stores::{KeptAnswers, SharedPermits};
 pub use worker::{Lifecycle, Worker, WorkerError};

@@ -10,9 +10,10 @@ use regatta_proto::{Cause, EndpointRoute, Job, JudgeJob, Outcome, Report, Sessio
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::batch::{self, BatchLane};
 use crate::judging::{answer, unanswered};
 use crate::outbox::{Held, Outbox, Parcel};
-use crate::session::{Ended, Session};
+use crate::session::{Ended, Session, accounts};
 use crate::worker::{Shared, Unreadable};
 
 /// Jobs taken per concurrent call: those that wait for a retry hold a delivery but no permit, and must not starve the others.
@@ -20,7 +21,7 @@ const TAKEN_PER_PERMIT: u32 = 2;
 
 /// Redeliveries from which a session is given up: it takes its workers down, or nobody gets it reported. Below the queue's own limit,
 /// beyond which the job would become a dead letter and its sweep would wait for it for ever.
-const REDELIVERIES_MAX: u32 = DELIVERY_LIMIT * 3 / 4;
+pub(crate) const REDELIVERIES_MAX: u32 = DELIVERY_LIMIT * 3 / 4;
 
 /// A queue that is being consumed.
 pub(crate) struct Route {
@@ -41,10 +42,12 @@ impl Route {
         sessions: TaskTracker,
     ) -> Result<Self, QueueError> {
         queue.declare_jobs(&spec.queue).await?;
-        let prefetch = spec.endpoint.limits.concurrency.saturating_mul(TAKEN_PER_PERMIT);
+        let taken = spec.endpoint.limits.concurrency.saturating_mul(TAKEN_PER_PERMIT);
+        let prefetch = batch::prefetch(&spec.endpoint).unwrap_or(taken);
         let consumer = queue.consume_jobs(&spec.queue, prefetch).await?;
         let stop = CancellationToken::new();
-        let line = Arc::new(Line { queue: spec.queue.clone(), endpoint: endpoint.clone(), shared, outbox });
+        let batches = BatchLane::start(&spec, &endpoint, queue, &shared, &outbox, &stop, &sessions);
+        let line = Arc::new(Line { queue: spec.queue.clone(), endpoint: endpoint.clone(), shared, outbox, batches });
         sessions.spawn(consume(consumer, line, stop.clone(), sessions.clone()));
         Ok(Self { spec, endpoint, stop })
     }
@@ -62,6 +65,8 @@ struct Line {
     endpoint: Endpoint,
     shared: Arc<Shared>,
     outbox: Outbox,
+    /// Where sessions and batches go, at endpoints of the batch lane.
+    batches: Option<BatchLane>,
 }
 
 /// Receipts are void without their consumer, so it is kept until the last of them is settled.
@@ -92,15 +97,29 @@ impl Line {
             self.shared.metrics.redeliveries.inc();
         }
         if self.shared.is_cancelled(message.sweep()) {
+            if let (Job::Batch(job), Some(batches)) = (message, &self.batches) {
+                return batches.void(*job, redeliveries, receipt).await;
+            }
             self.shared.metrics.sessions.with_label_values(&["dropped"]).inc();
             receipt.ack().await;
             return;
         }
         self.shared.metrics.in_flight.inc();
         match message {
-            Job::Session(job) => self.run(*job, redeliveries, receipt).await,
+            Job::Session(job) => {
+                let live = match &self.batches {
+                    Some(batches) => batches.take(*job, redeliveries, receipt).await,
+                    None => Some((*job, receipt)),
+                };
+                if let Some((job, receipt)) = live {
+                    self.run(job, redeliveries, receipt).await;
+                }
+            }
             Job::Judge(job) => self.judge(job, receipt).await,
-            Job::Batch(_) => receipt.hand_back().await,
+            Job::Batch(job) => match &self.batches {
+                Some(batches) => batches.follow(*job, redeliveries, receipt).await,
+                None => receipt.hand_back().await,
+            },
         }
         self.shared.metrics.in_flight.dec();
     }
@@ -127,6 +146,7 @@ impl Line {
             Err(Unreadable::Damaged) => internal(),
         };
         let (usage, cost) = transcript.spent_by(number);
+        let maybe_spent = transcript.at_most_by(number);
         let attempt = open.close(shared.clock.now());
         let (label, report, job) = match ended {
             Ended::Over(outcome) => {
@@ -136,12 +156,14 @@ impl Line {
             Ended::Interrupted => {
                 let attempt_next = number.saturating_add(1);
                 let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, transcript };
-                let report = Report::HandedOver { key, attempt, usage, cost };
+                let report = Report::HandedOver { key, attempt, usage, cost, maybe_spent };
                 ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))
             }
         };
         shared.metrics.sessions.with_label_values(&[label]).inc();
-        self.outbox.leave(Parcel { reports: vec![report], job, receipt: Some(receipt) }).await;
+        self.outbox
+            .leave(Parcel { reports: vec![report], jobs: job.into_iter().collect(), receipt: Some(receipt) })
+            .await;
     }
 
     async fn drive(
@@ -171,6 +193,7 @@ impl Line {
                 seed: sweep.seed(cell, item),
             },
             attempt: open,
+            accounts: accounts(sweep, Some(&cell.model)),
             interrupt: &interrupt,
         };
         let driving = session.drive(transcript);
@@ -195,7 +218,7 @@ impl Line {
         };
         match outcome {
             Some(outcome) => {
-                let parcel = Parcel { reports: vec![Report::Judge(outcome)], job: None, receipt: Some(receipt) };
+                let parcel = Parcel { reports: vec![Report::Judge(outcome)], jobs: Vec::new(), receipt: Some(receipt) };
                 self.outbox.leave(parcel).await;
             }
             None => receipt.hand_back().await,

@@ -2,8 +2,10 @@
 
 use regatta_benchmarks::{Step, Suite};
 use regatta_catalog::Sweep;
-use regatta_llm::{CallError, ChatCall, Endpoint, SessionTag};
-use regatta_proto::{Cell, ChatRequest, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Transcript};
+use regatta_llm::{CallError, ChatCall, Endpoint, Payer, SessionTag};
+use regatta_proto::{
+    AccountId, Cell, ChatRequest, Event, ItemIndex, ModelRef, ModelSpec, Money, Outcome, Price, Transcript,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempts::OpenGuard;
@@ -25,6 +27,8 @@ pub(crate) struct Session<'a> {
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) tag: SessionTag<'a>,
     pub(crate) attempt: &'a OpenGuard<'a>,
+    /// Accounts that its calls are paid from.
+    pub(crate) accounts: Vec<AccountId>,
     /// Fires when no further call may begin.
     pub(crate) interrupt: &'a CancellationToken,
 }
@@ -51,7 +55,7 @@ impl Session<'_> {
                 role,
                 attempt: self.attempt.number(),
                 request: &request,
-                price,
+                payer: payer(self.sweep, &self.accounts, price),
                 session: Some(self.tag),
                 interrupt: self.interrupt,
             };
@@ -75,11 +79,25 @@ impl Session<'_> {
 
     fn report_in_flight(&self, transcript: &Transcript, request: &ChatRequest, price: Option<&Price>) {
         let (usage, cost) = transcript.spent_by(self.attempt.number());
-        self.attempt.spent(usage, cost, price.map(|price| worst_case(request, price)));
+        let doubtful = transcript.at_most_by(self.attempt.number());
+        self.attempt.spent(usage, cost, price.map(|price| doubtful + worst_case(request, price)));
     }
 }
 
-fn override_sampling(request: &mut ChatRequest, model: &ModelSpec) {
+/// On whose behalf models are called for `sweep`.
+pub(crate) fn payer<'a>(sweep: &'a Sweep, accounts: &'a [AccountId], price: Option<&'a Price>) -> Payer<'a> {
+    Payer { sweep: &sweep.id, share: sweep.lock.share, accounts, price, cache: sweep.lock.cache }
+}
+
+/// The accounts that calls of `sweep` are paid from: its own, and that of the model under test, as far as they have budgets.
+pub(crate) fn accounts(sweep: &Sweep, model: Option<&ModelRef>) -> Vec<AccountId> {
+    let of_sweep = sweep.lock.budget_usd.map(|_| AccountId { sweep: sweep.id.clone(), model: None });
+    let budgeted = model.filter(|model| sweep.lock.model(model).is_some_and(|spec| spec.budget_usd.is_some()));
+    let of_model = budgeted.map(|model| AccountId { sweep: sweep.id.clone(), model: Some(model.clone()) });
+    of_sweep.into_iter().chain(of_model).collect()
+}
+
+pub(crate) fn override_sampling(request: &mut ChatRequest, model: &ModelSpec) {
     let sampling = &mut request.sampling;
     sampling.temperature = model.temperature.or(sampling.temperature);
     sampling.top_p = model.top_p.or(sampling.top_p);

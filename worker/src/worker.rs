@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_llm::{CallMetrics, Endpoint, OpenContext};
-use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointRoute, Report, SweepId};
+use regatta_llm::{CallMetrics, Endpoint, OpenContext, Purses};
+use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointRoute, Report, SweepId, WorkerId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -49,6 +50,8 @@ pub struct Worker {
     environment: Environment,
     metrics: WorkerMetrics,
     call_metrics: Arc<CallMetrics>,
+    /// Endpoints opened so far.
+    opened: AtomicU64,
 }
 
 /// Why a job's sweep could not be read.
@@ -65,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: WorkerMetrics,
     pub(crate) hand_over_after: Duration,
+    /// Money of this process's calls.
+    pub(crate) purses: Arc<Purses>,
     /// Fires when no session may begin another call.
     pub(crate) interrupt: CancellationToken,
     catalog: Catalog,
@@ -108,7 +113,7 @@ impl Worker {
         metrics: WorkerMetrics,
         call_metrics: Arc<CallMetrics>,
     ) -> Self {
-        Self { config, queue, catalog, environment, metrics, call_metrics }
+        Self { config, queue, catalog, environment, metrics, call_metrics, opened: AtomicU64::new(0) }
     }
 
     /// Works until `lifecycle` says to leave; returns when nothing of it is left running.
@@ -123,6 +128,7 @@ impl Worker {
             clock: self.environment.clock.clone(),
             metrics: self.metrics.clone(),
             hand_over_after: self.config.hand_over_after,
+            purses: Purses::new(self.environment.permits.clone(), self.config.id.clone(), self.call_metrics.clone()),
             interrupt: CancellationToken::new(),
             catalog: self.catalog.clone(),
             cancelled: RwLock::default(),
@@ -145,7 +151,11 @@ impl Worker {
         drop(routes);
         sessions.close();
         self.leave(&lifecycle, &shared, &outbox, &sessions, &mut progress).await;
+        let purses = shared.purses.clone();
         drop((outbox, shared));
+        if tokio::time::timeout(INTERRUPT_GRACE, purses.close()).await.is_err() {
+            tracing::warn!("left before the store of permits had heard what was spent; it keeps what was reserved");
+        }
         // Sessions abandoned at the very end still hold the outbox; their jobs are delivered again.
         if tokio::time::timeout(INTERRUPT_GRACE, publisher).await.is_err() {
             tracing::warn!("left before every report was confirmed; the jobs concerned will be delivered again");
@@ -190,18 +200,21 @@ impl Worker {
     ) -> anyhow::Result<Route> {
         let endpoint = match opened {
             Some(endpoint) => endpoint,
-            None => self.open(&route).await?,
+            None => self.open(&route, &shared.purses).await?,
         };
         Ok(Route::start(route, endpoint, &self.queue, shared.clone(), outbox.clone(), sessions.clone()).await?)
     }
 
-    async fn open(&self, route: &EndpointRoute) -> anyhow::Result<Endpoint> {
+    async fn open(&self, route: &EndpointRoute, purses: &Arc<Purses>) -> anyhow::Result<Endpoint> {
         let recorded = match (route.endpoint.kind, &route.endpoint.content) {
             (EndpointKind::Recorded, Some(digest)) => Some(self.catalog.blobs().get_content(digest).await?),
             _ => None,
         };
-        let (name, spec) = (route.name.clone(), route.endpoint.clone());
-        let Environment { clock, variables } = self.environment.clone();
+        let (name, spec, pool) = (route.name.clone(), route.endpoint.clone(), route.pool.clone());
+        let Environment { clock, variables, permits, answers } = self.environment.clone();
+        // Each opened endpoint holds leases of its own, also where two draw on one pool.
+        let opened = self.opened.fetch_add(1, Ordering::Relaxed);
+        let (holder, purses) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, purses.clone());
         let (metrics, seed) = (self.call_metrics.clone(), self.config.seed);
         // Opening an encoder reads its weights; that must not hold up the sessions of other endpoints.
         let opening = tokio::task::spawn_blocking(move || {
@@ -212,6 +225,11 @@ impl Worker {
                 metrics,
                 clock,
                 seed,
+                permits,
+                holder,
+                pool,
+                purses,
+                answers,
             };
             Endpoint::open(&name, &spec, &context)
         });
@@ -252,6 +270,6 @@ fn is_same_endpoint(one: &EndpointRoute, other: &EndpointRoute) -> bool {
 
 async fn report_progress(shared: &Shared, outbox: &Outbox) {
     if let Some(progress) = shared.attempts.progress() {
-        outbox.leave(Parcel { reports: vec![Report::Progress(progress)], job: None, receipt: None }).await;
+        outbox.leave(Parcel { reports: vec![Report::Progress(progress)], jobs: Vec::new(), receipt: None }).await;
     }
 }

@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
+use comfy_table::{Table, presets};
 use regatta_backends::Blobs;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
-use regatta_coordinator::plan;
+use regatta_coordinator::{CellEstimate, estimate, plan};
+use regatta_proto::Money;
 
 use crate::args::CheckArgs;
 use crate::exit::bad_configuration;
@@ -14,11 +16,11 @@ use crate::spec::{Loaded, check_keys, load};
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
     check_keys(&loaded.spec)?;
-    plan_and_describe(loaded, args.print).await
+    plan_and_describe(loaded, args.print, args.json).await
 }
 
 /// Plans the sweep in a scratch directory and says what it would be.
-pub(crate) async fn plan_and_describe(loaded: Loaded, print_lock: bool) -> anyhow::Result<ExitCode> {
+pub(crate) async fn plan_and_describe(loaded: Loaded, print_lock: bool, json: bool) -> anyhow::Result<ExitCode> {
     let scratch = Scratch::create()?;
     let catalog = Catalog::new(Blobs::directory(&scratch.0)?);
     let mut datasets = std::collections::BTreeMap::new();
@@ -29,34 +31,54 @@ pub(crate) async fn plan_and_describe(loaded: Loaded, print_lock: bool) -> anyho
     for (name, bytes) in loaded.recorded {
         recorded.insert(name, catalog.blobs().put_content(bytes).await?);
     }
-    let prices = crate::roles::coordinator::price_book()?;
+    let prices = crate::roles::coordinator::price_book(loaded.prices.as_deref())?;
     let lock = plan(loaded.spec, &datasets, &recorded, &catalog, &*prices).await.map_err(bad_configuration)?;
     if print_lock {
         output::line(serde_yaml_ng::to_string(&lock)?.trim_end());
         return Ok(ExitCode::SUCCESS);
     }
     let sweep = catalog.store(&lock).await?;
-    describe(&sweep);
+    describe(&sweep, json)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn describe(sweep: &Sweep) {
-    let mut sessions = 0;
-    for cell in sweep.cells() {
-        let items = sweep.selected(cell).len();
-        sessions += items;
-        output::line(&format!(
-            "{} {} {} trial {}: {items} sessions",
-            cell.benchmark, cell.setting, cell.model, cell.trial
-        ));
+/// Calls, tokens and money of every cell, before anything is spent.
+fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
+    let cells = estimate(sweep);
+    if json {
+        output::line(&serde_json::to_string_pretty(&cells)?);
+        return Ok(());
     }
-    let most: regatta_proto::Money = regatta_coordinator::worst_cost(sweep);
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["cell", "sessions", "calls", "input tokens", "output tokens", "about", "at most"]);
+    let money = |money: Option<Money>| money.map_or_else(|| "unknown".to_owned(), |money| money.to_string());
+    for one in &cells {
+        let name = &one.cell;
+        table.add_row([
+            format!("{} {} {} t{}", name.benchmark, name.setting, name.model, name.trial),
+            one.sessions.to_string(),
+            one.calls.to_string(),
+            one.input_tokens.to_string(),
+            one.output_tokens.to_string(),
+            money(one.cost),
+            money(one.at_most),
+        ]);
+    }
+    output::line(&table.to_string());
+    let sum = |of: fn(&CellEstimate) -> u64| cells.iter().map(of).sum::<u64>();
+    let total = |of: fn(&CellEstimate) -> Option<Money>| cells.iter().filter_map(of).sum::<Money>();
     let unpriced = sweep.lock.models.iter().filter(|model| model.price.is_none()).count();
     let unknown = if unpriced > 0 { format!(", and {unpriced} models of unknown price") } else { String::new() };
     output::line(&format!(
-        "{} cells, {sessions} sessions, at most {most} in one try each{unknown}",
-        sweep.cells().len()
+        "{} cells, {} sessions, {} calls: about {}, at most {} in one try each{unknown}; judges not counted",
+        cells.len(),
+        sum(|one| one.sessions),
+        sum(|one| one.calls),
+        total(|one| one.cost),
+        total(|one| one.at_most),
     ));
+    Ok(())
 }
 
 /// A directory that goes away again.

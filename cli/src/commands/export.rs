@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::exit::BadConfiguration;
 use crate::output;
 
-/// Everything but the transcripts, which stay in the blob store.
+/// Everything but the transcripts.
 const FILES: [&str; 8] = [
     "sweep.lock.yaml",
     "results.jsonl",
@@ -32,5 +32,23 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
         std::fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
         output::line(&path.display().to_string());
     }
+    if args.transcripts {
+        transcripts(&client, &args).await?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Every message of every session, as compressed segments. Fetched one after the other: they can be large.
+async fn transcripts(client: &Client, args: &ExportArgs) -> anyhow::Result<()> {
+    let directory = args.output.join("transcripts");
+    std::fs::create_dir_all(&directory).with_context(|| format!("failed to create {}", directory.display()))?;
+    let names = client.files(&args.sweep).await?;
+    let segments = names.iter().filter_map(|name| Some((name, name.strip_prefix("transcripts/")?)));
+    for (name, segment) in segments.filter(|(_, segment)| !segment.contains(['/', '\\'])) {
+        let content = client.file(&args.sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
+        let path = directory.join(segment);
+        std::fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    output::line(&directory.display().to_string());
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use regatta_coordinator::Resumption;
 use regatta_proto::SweepId;
 
 use crate::args::ResumeArgs;
@@ -15,19 +16,19 @@ use crate::signals::Leaving;
 pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
     let directory = Path::new(&args.sweep);
     if directory.join("store/ledger.sqlite").is_file() {
-        return embedded(directory, args.json).await;
+        return embedded(directory, &args).await;
     }
     let sweep: SweepId = args.sweep.parse().map_err(|_| {
         BadConfiguration(format!("{:?} is neither the directory of a run nor the id of a sweep", args.sweep))
     })?;
-    Client::new(&args.client)?.resume(&sweep).await?;
+    Client::new(&args.client)?.resume(&sweep, Resumption { budget: args.budget }).await?;
     output::note(&format!("resumed; follow it with: regatta watch {sweep}"));
     Ok(ExitCode::SUCCESS)
 }
 
-async fn embedded(directory: &Path, json: bool) -> anyhow::Result<ExitCode> {
+async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
-    let run = Embedded::open(directory).await?;
+    let run = Embedded::open(directory, args.cache_dir.as_deref(), None).await?;
     let Some(sweep) = run.held().await? else {
         return Err(BadConfiguration(format!(
             "{} holds no sweep yet; start one with regatta run",
@@ -36,6 +37,6 @@ async fn embedded(directory: &Path, json: bool) -> anyhow::Result<ExitCode> {
         .into());
     };
     crate::spec::check_endpoint_keys(&sweep.lock.endpoints, sweep.lock.models.iter().map(|model| &model.id))?;
-    let state = run.execute(&sweep, &leaving).await?;
-    super::run::conclude(&run, directory, state, json)
+    let state = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await?;
+    super::run::conclude(&run, directory, state, args.json)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use regatta_coordinator::Submission;
+use regatta_coordinator::{Resumption, Submission};
 use regatta_proto::SweepState;
 use regatta_scorer::{Summary, render_leaderboard};
 use tokio_util::sync::CancellationToken;
@@ -21,10 +21,10 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     check_keys(&loaded.spec)?;
     let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
     if args.dry_run {
-        return super::check::plan_and_describe(loaded, false).await;
+        return super::check::plan_and_describe(loaded, false, args.json).await;
     }
     let leaving = Leaving::on_signals()?;
-    let run = Embedded::open(&directory).await?;
+    let run = Embedded::open(&directory, args.cache_dir.as_deref(), args.spec.prices.as_deref()).await?;
     let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
     run.refuse_another(&sweep).await?;
     let submitted = run.coordinator.enter(&sweep).await?;
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         let listener = telemetry::listen(address).await?;
         telemetry::serve(listener, telemetry::routes(run.registry().clone()), stop.clone());
     }
-    let state = run.execute(&sweep, &leaving).await?;
+    let state = run.execute(&sweep, Resumption::default(), &leaving).await?;
     stop.cancel();
     conclude(&run, &directory, state, args.json)
 }
@@ -69,8 +69,9 @@ pub(crate) fn conclude(run: &Embedded, directory: &Path, state: SweepState, json
         output::line(&render_leaderboard(&summary));
         output::note(&format!("{state} · report: {}", directory.join("report.html").display()));
         if state != SweepState::Complete {
+            let raise = if state == SweepState::StoppedByBudget { " --budget +DOLLARS" } else { "" };
             output::note(&format!(
-                "some sessions were not measured; continue with: regatta resume {}",
+                "some sessions were not measured; continue with: regatta resume {}{raise}",
                 directory.display()
             ));
         }

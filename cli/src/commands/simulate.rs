@@ -45,3 +45,23 @@ fn simulation(text: &str) -> anyhow::Result<Simulation> {
     simulation.check().map_err(|(field, problem)| anyhow::anyhow!("{origin}: {field}: {problem}"))?;
     Ok(simulation)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulation_is_yaml_or_json_with_any_of_its_settings() {
+        let yaml = "latency: { median_ms: 5, first_token_ms: 2 }\ntokens_per_minute: 100\nbatch: { delay_ms: 50 }\n\
+                    prices: { oracle: { input_per_mtok: 1, output_per_mtok: 2 } }\nreport_cost: true";
+        let read = simulation(yaml).unwrap();
+        assert_eq!((read.tokens_per_minute, read.batch.delay_ms, read.report_cost), (Some(100), 50, true));
+        assert_eq!(simulation(&serde_json::to_string(&read).unwrap()).unwrap(), read);
+    }
+
+    #[test]
+    fn a_setting_that_cannot_be_is_named() {
+        let error = simulation("cached_fraction: 2").unwrap_err();
+        assert_eq!(error.to_string(), "--simulation: cached_fraction: must be a share between 0 and 1, is 2");
+    }
+}

@@ -61,7 +61,18 @@ fn describe(status: &SweepStatus) -> String {
             cell.wasted.to_string(),
         ]);
     }
-    format!("{} · {} · submitted {}\n{table}", status.id, status.state, status.created_at)
+    let mut lines = vec![format!("{} · {} · submitted {}", status.id, status.state, status.created_at)];
+    if let Some(budget) = &status.budget {
+        lines.push(format!(
+            "budget {}: {} spent, {} maybe spent, {} reserved, {} left",
+            budget.cap, budget.spent, budget.maybe_spent, budget.reserved, budget.left
+        ));
+    }
+    if let Some(forecast) = &status.forecast {
+        lines.push(format!("forecast: about {} at the end, {} to {}", forecast.expected, forecast.low, forecast.high));
+    }
+    lines.push(table.to_string());
+    lines.join("\n")
 }
 
 fn new_table(header: &[&str]) -> Table {

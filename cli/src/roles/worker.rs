@@ -8,7 +8,7 @@ use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_llm::CallMetrics;
 use regatta_proto::SystemClock;
-use regatta_worker::{Environment, Lifecycle, Worker, WorkerConfig, WorkerMetrics};
+use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::WorkerArgs;
@@ -27,11 +27,17 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
         ..WorkerConfig::new(super::worker_id(seed)?, seed)
     };
     let id = config.id.clone();
+    let blobs = services::blobs(&args.blobs).await?;
     let worker = Worker::new(
         config,
         services::queue(&args.queue, seed).await?,
-        Catalog::new(services::blobs(&args.blobs).await?),
-        Environment { clock: Arc::new(SystemClock), variables: super::variables() },
+        Catalog::new(blobs.clone()),
+        Environment {
+            clock: Arc::new(SystemClock),
+            variables: super::variables(),
+            permits: Arc::new(SharedPermits(services::permits(&args.ledger).await?)),
+            answers: Arc::new(KeptAnswers(blobs)),
+        },
         WorkerMetrics::register(&registry)?,
         Arc::new(CallMetrics::register(&registry)?),
     );

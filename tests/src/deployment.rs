@@ -1,0 +1,135 @@
+//! A deployment as a platform team runs it: separate processes over real RabbitMQ, PostgreSQL and S3.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::regatta::{Process, finish, free_address, regatta};
+use crate::{HarnessError, S3Config, Services};
+
+/// One deployment in a virtual host, a database and a bucket of its own.
+#[derive(Debug)]
+pub struct Deployment {
+    amqp_url: String,
+    database_url: String,
+    s3: S3Config,
+    api: SocketAddr,
+    /// For specs and what sweeps leave behind; goes with the deployment.
+    pub folder: tempfile::TempDir,
+}
+
+impl Deployment {
+    /// Places for a deployment; nothing is started.
+    ///
+    /// # Errors
+    /// When the services cannot be had.
+    pub async fn new() -> Result<Self, HarnessError> {
+        let services = Services::shared().await?;
+        Ok(Self {
+            amqp_url: services.create_vhost().await?,
+            database_url: services.create_database().await?,
+            s3: services.create_bucket().await?,
+            api: free_address().await?,
+            folder: tempfile::tempdir().map_err(HarnessError::io("make a folder"))?,
+        })
+    }
+
+    /// `regatta ROLE` with the deployment's variables.
+    ///
+    /// # Errors
+    /// When the binary does not build.
+    pub fn command(&self, role: &str) -> Result<Command, HarnessError> {
+        let mut command = regatta()?;
+        command
+            .arg(role)
+            .env("AMQP_URL", &self.amqp_url)
+            .env("DATABASE_URL", &self.database_url)
+            .env("S3_ENDPOINT", &self.s3.endpoint_url)
+            .env("REGATTA_BUCKET", &self.s3.bucket)
+            .env("AWS_REGION", &self.s3.region)
+            .env("AWS_ACCESS_KEY_ID", &self.s3.access_key)
+            .env("AWS_SECRET_ACCESS_KEY", &self.s3.secret_key)
+            .env("REGATTA_COORDINATOR", format!("http://{}", self.api))
+            .env("REGATTA_DOUBTFUL_AFTER_S", "5");
+        Ok(command)
+    }
+
+    /// Starts a coordinator, worker or scorer, and waits until it listens.
+    ///
+    /// # Errors
+    /// When it ends first.
+    pub async fn start(&self, role: &str) -> Result<Process, HarnessError> {
+        let address = if role == "coordinator" { self.api } else { free_address().await? };
+        let mut command = self.command(role)?;
+        command.args(["--listen", &address.to_string()]);
+        if role == "worker" {
+            command.args(["--drain-s", "1"]);
+        }
+        Process::start_and_probe(command, address).await
+    }
+
+    /// Runs a command of a client to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started, or takes too long.
+    pub async fn run(&self, arguments: &[&str]) -> Result<Output, HarnessError> {
+        let (role, rest) = arguments.split_first().unwrap_or((&"help", &[]));
+        let mut command = self.command(role)?;
+        command.args(rest);
+        finish(command).await
+    }
+
+    /// Submits `spec` and returns the sweep's id.
+    ///
+    /// # Errors
+    /// When it is refused; says why.
+    pub async fn submit(&self, spec: &Path) -> Result<String, HarnessError> {
+        let output = self.run(&["submit", &spec.to_string_lossy()]).await?;
+        if !output.status.success() {
+            return Err(HarnessError::Binary(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// How a sweep stands; `null` while the coordinator is away.
+    ///
+    /// # Errors
+    /// When the command cannot be run.
+    pub async fn status(&self, sweep: &str) -> Result<Value, HarnessError> {
+        let output = self.run(&["status", sweep, "--json"]).await?;
+        Ok(serde_json::from_slice(&output.stdout).unwrap_or(Value::Null))
+    }
+
+    /// Waits until at least `sessions` sessions of `sweep` are recorded.
+    ///
+    /// # Errors
+    /// When the command cannot be run.
+    pub async fn wait_for(&self, sweep: &str, sessions: u64) -> Result<(), HarnessError> {
+        loop {
+            let status = self.status(sweep).await?;
+            let cells = status["cells"].as_array().cloned().unwrap_or_default();
+            if cells.iter().filter_map(|cell| cell["recorded"].as_u64()).sum::<u64>() >= sessions {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits for the sweep's end and fetches what it has left behind: the exit code that tells the end, and the directory.
+    ///
+    /// # Errors
+    /// When a command cannot be run, or there is nothing to fetch.
+    pub async fn finish(&self, sweep: &str) -> Result<(Option<i32>, PathBuf), HarnessError> {
+        let watched = self.run(&["watch", sweep]).await?;
+        let directory = self.folder.path().join(sweep);
+        let exported = self.run(&["export", sweep, "--transcripts", "--output", &directory.to_string_lossy()]).await?;
+        if !exported.status.success() {
+            return Err(HarnessError::Binary(String::from_utf8_lossy(&exported.stderr).into_owned()));
+        }
+        Ok((watched.status.code(), directory))
+    }
+}

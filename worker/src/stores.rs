@@ -1,0 +1,56 @@
+//! The stores that all workers of a fleet share, as the `llm` crate wants them.
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use regatta_backends::{Blobs, Permits};
+use regatta_llm::{AnswerStore, PermitStore, StoreError};
+use regatta_proto::{AccountReply, AccountRequest, Digest, Failing, PoolReply, PoolRequest};
+
+/// Permits and money from the fleet's store.
+#[derive(Debug, Clone)]
+pub struct SharedPermits(pub Permits);
+
+impl PermitStore for SharedPermits {
+    fn lease<'a>(&'a self, request: &'a PoolRequest) -> BoxFuture<'a, Result<PoolReply, StoreError>> {
+        self.0.lease(request).map(|reply| reply.map_err(unanswered)).boxed()
+    }
+
+    fn settle<'a>(&'a self, request: &'a AccountRequest) -> BoxFuture<'a, Result<AccountReply, StoreError>> {
+        self.0.settle(request).map(|reply| reply.map_err(unanswered)).boxed()
+    }
+
+    fn failing<'a>(&'a self, failing: &'a Failing) -> BoxFuture<'a, Result<u32, StoreError>> {
+        self.0.failing(failing).map(|count| count.map_err(unanswered)).boxed()
+    }
+
+    fn failures<'a>(&'a self, fingerprint: &'a Digest) -> BoxFuture<'a, Result<u32, StoreError>> {
+        self.0.failures(fingerprint).map(|count| count.map_err(unanswered)).boxed()
+    }
+}
+
+/// Kept answers as blobs.
+#[derive(Debug, Clone)]
+pub struct KeptAnswers(pub Blobs);
+
+impl KeptAnswers {
+    /// Spread over folders, because some file systems are slow with many files in one.
+    fn key(digest: &Digest) -> String {
+        let text = digest.to_string();
+        format!("answers/{}/{text}", text.get(..2).unwrap_or("00"))
+    }
+}
+
+impl AnswerStore for KeptAnswers {
+    fn get<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
+        async move { self.0.get(&Self::key(key)).await.map_err(unanswered) }.boxed()
+    }
+
+    fn put<'a>(&'a self, key: &'a Digest, answer: Bytes) -> BoxFuture<'a, Result<(), StoreError>> {
+        async move { self.0.put(&Self::key(key), answer).await.map_err(unanswered) }.boxed()
+    }
+}
+
+fn unanswered(error: impl std::fmt::Display) -> StoreError {
+    StoreError(error.to_string())
+}
