@@ -77,6 +77,16 @@ impl ApiError {
         Self::invalid(StatusCode::NOT_FOUND, Some("model_not_found"), Some("model"), message)
     }
 
+    /// 404: there is nothing of this id.
+    pub(crate) fn unknown_id(message: impl Into<String>) -> Self {
+        Self::invalid(StatusCode::NOT_FOUND, None, None, message)
+    }
+
+    /// 409: not in this state.
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::invalid(StatusCode::CONFLICT, None, None, message)
+    }
+
     /// 404: there is no such route.
     pub(crate) fn unknown_route(message: impl Into<String>) -> Self {
         Self::invalid(StatusCode::NOT_FOUND, Some("unknown_url"), None, message)

@@ -1,5 +1,6 @@
 //! What the endpoint bills.
 
+use jiff::Timestamp;
 use regatta_proto::{Circumstances, Money, Usage};
 use serde::{Deserialize, Serialize};
 
@@ -24,11 +25,11 @@ pub struct BilledNanodollars {
 }
 
 impl Endpoint {
-    /// The bill of an answer that begins now; `variant` is how it is served, if that has a price of its own.
-    pub(crate) fn bill(&self, draft: &Draft, variant: Option<&str>) -> Bill {
+    /// The bill of an answer that began `at`; `variant` is how it is served, if that has a price of its own.
+    pub(crate) fn bill(&self, draft: &Draft, variant: Option<&str>, at: Timestamp) -> Bill {
         let usage = draft.usage;
         let price = self.simulation.prices.get(&draft.model);
-        let cost = price.map(|price| price.cost(&usage, &Circumstances { variant, at: Some(self.clock.now()) }));
+        let cost = price.map(|price| price.cost(&usage, &Circumstances { variant, at: Some(at) }));
         Bill { usage, cost }
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::arrivals::{ArrivalLog, Arrivals, BusiestMinute, Seconds};
+use crate::batches::LineCounts;
 use crate::books::{Bill, BilledNanodollars};
 use crate::faults::Fault;
 use crate::limits::Limit;
@@ -19,6 +20,8 @@ const OTHERS: &str = "(others)";
 
 /// What the endpoint counted since it started. A request is either refused, or counted by model and then as faulty or answered once
 /// it is over. A slow one is faulty and then answered; one whose client went away is abandoned, whether it was faulty or not.
+///
+/// The requests of a batch are counted when it is worked off, and by themselves in `batches`; limits and arrivals are not about them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests that a model could answer, by model.
@@ -48,8 +51,25 @@ pub struct Counters {
     pub arrivals: Vec<Arrivals>,
     /// The same by model. Seconds are counted from the first request to the endpoint, whatever its model.
     pub arrivals_by_model: BTreeMap<String, Vec<Arrivals>>,
+    /// Batches and their requests.
+    pub batches: BatchCounters,
     /// Requests over a limit that came a minute or more after the first request to the endpoint: whoever keeps to the limits has none.
     pub over_limit_after_first_minute: u64,
+}
+
+/// Batches and how their requests ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BatchCounters {
+    /// Batches taken in.
+    pub created: u64,
+    /// Requests answered.
+    pub answered: u64,
+    /// Requests that failed, because they drew it or were at fault themselves.
+    pub failed: u64,
+    /// Requests that expired.
+    pub expired: u64,
+    /// Requests of batches that were cancelled first.
+    pub cancelled: u64,
 }
 
 impl Counters {
@@ -104,6 +124,7 @@ struct Counts {
     lost: Usage,
     answers: HashMap<AnsweredItem, u64>,
     arrivals: ArrivalLog,
+    batches: BatchCounters,
 }
 
 #[derive(Debug, Default)]
@@ -147,6 +168,23 @@ impl Tally {
         let model = counts.model(model);
         model.requests += 1;
         model.arrivals.add(second, tokens);
+    }
+
+    /// A request of a batch is worked on.
+    pub(crate) fn requested_in_batch(&self, model: &str) {
+        self.counts().model(model).requests += 1;
+    }
+
+    pub(crate) fn batch_created(&self) {
+        self.counts().batches.created += 1;
+    }
+
+    pub(crate) fn batch_ended(&self, lines: LineCounts) {
+        let batches = &mut self.counts().batches;
+        batches.answered += lines.answered;
+        batches.failed += lines.failed;
+        batches.expired += lines.expired;
+        batches.cancelled += lines.cancelled;
     }
 
     pub(crate) fn over_limit(&self, limit: Limit, now: Instant) {
@@ -214,6 +252,7 @@ impl Tally {
             arrivals_by_model: {
                 counts.models.iter().map(|(model, counts)| (model.clone(), counts.arrivals.list())).collect()
             },
+            batches: counts.batches,
             over_limit_after_first_minute: counts.over_limit_after_first_minute,
         }
     }

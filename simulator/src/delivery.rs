@@ -102,7 +102,7 @@ impl Endpoint {
         delay: Duration,
         id: String,
     ) -> Response<AnswerBody> {
-        let bill = self.bill(&draft, None);
+        let bill = self.bill(&draft, None, self.clock.now());
         account.generated(bill);
         let stamp = self.stamp(id, bill);
         let delay = match fault {

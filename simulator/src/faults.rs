@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use regatta_proto::{Digest, Faults, Latency, Simulation};
+use regatta_proto::{Digest, Faults, Latency, SimulatedBatches, Simulation};
 
 /// Longest simulated delay; keeps an absurd spread from hanging a run for ever.
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
@@ -101,15 +101,7 @@ impl Fate {
         if is_flawless && !is_random(&simulation.latency) {
             return Self::with_latency(None, &simulation.latency, 1.0);
         }
-        let mut rng = ChaCha8Rng::from_seed(
-            *Digest::of_parts([
-                b"regatta/simulated-fate/1".as_slice(),
-                &simulation.seed.to_le_bytes(),
-                request.bytes(),
-                &occurrence.to_le_bytes(),
-            ])
-            .bytes(),
-        );
+        let mut rng = generator(b"regatta/simulated-fate/1", simulation.seed, request, occurrence);
         let fault = draw_fault(&simulation.faults, unit(&mut rng));
         Self::with_latency(fault, &simulation.latency, draw_delay(&simulation.latency, &mut rng))
     }
@@ -120,6 +112,32 @@ impl Fate {
         let first_token = latency.first_token_ms.unwrap_or(median);
         Self { fault, latency: milliseconds(median * delay), first_token: milliseconds(first_token * delay) }
     }
+}
+
+/// What befalls one request of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineFault {
+    Failed,
+    Expired,
+}
+
+/// Draws what befalls the `occurrence`-th sending of `request` in a batch.
+pub(crate) fn draw_line_fault(simulation: &Simulation, request: &Digest, occurrence: u32) -> Option<LineFault> {
+    let SimulatedBatches { failed, expired, .. } = simulation.batch;
+    if failed == 0.0 && expired == 0.0 {
+        return None;
+    }
+    match unit(&mut generator(b"regatta/simulated-batch-line/1", simulation.seed, request, occurrence)) {
+        at if at < failed => Some(LineFault::Failed),
+        at if at < failed + expired => Some(LineFault::Expired),
+        _ => None,
+    }
+}
+
+/// The randomness of one sending of one request, of which `purpose` needs its own.
+fn generator(purpose: &[u8], seed: u64, request: &Digest, occurrence: u32) -> ChaCha8Rng {
+    let parts = [purpose, &seed.to_le_bytes(), request.bytes(), &occurrence.to_le_bytes()];
+    ChaCha8Rng::from_seed(*Digest::of_parts(parts).bytes())
 }
 
 /// Time that generating `tokens` takes.

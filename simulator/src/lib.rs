@@ -1,9 +1,12 @@
 //! Simulated endpoints that answer every benchmark without a network.
 //!
-//! A [`SimulatedEndpoint`] speaks the wire formats of OpenAI and Anthropic over HTTP, streamed or not, so that everything between a worker and its provider is exercised:
-//! connections, limits, retries, accounting. Its chat models are `oracle` (answers with the gold), `noisy-P` (the gold, perturbed with
-//! probability P) and `scripted` (answers from a [`Script`]); its embedding model is `lexical`. Latency and faults follow a
-//! [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run can be repeated.
+//! A [`SimulatedEndpoint`] speaks the wire formats of OpenAI and Anthropic over HTTP, streamed, one by one and in batches, so that
+//! everything between a worker and its provider is exercised: connections, limits, retries, accounting. Its chat models are `oracle`
+//! (answers with the gold), `noisy-P` (the gold, perturbed with probability P) and `scripted` (answers from a [`Script`]); its embedding
+//! model is `lexical`. Latency and faults follow a [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run
+//! can be repeated. What came, what was answered and what that costs is counted ([`Counters`], also at `/simulator/counters`).
+//!
+//! A new wire format is a module of `formats`.
 
 mod account;
 mod answer_body;
@@ -11,6 +14,7 @@ mod api_error;
 mod arrivals;
 mod authors;
 mod base64;
+mod batches;
 mod books;
 mod counters;
 mod delivery;
@@ -35,7 +39,7 @@ mod trickle;
 
 pub use arrivals::{Arrivals, BusiestMinute};
 pub use books::BilledNanodollars;
-pub use counters::Counters;
+pub use counters::{BatchCounters, Counters};
 pub use lexical::{LEXICAL_DIMENSIONS, embed as lexical_embedding};
 pub use script::{Script, ScriptError};
 pub use server::{Config, SimulatedEndpoint, StartError};

@@ -8,11 +8,11 @@ use hyper::body::{Body, Incoming};
 
 use crate::api_error::ApiError;
 
-/// Longest body that is accepted: far above any benchmark's longest conversation.
+/// Longest request to a model that is accepted: far above any benchmark's longest conversation.
 pub(crate) const MAX_BODY_BYTES: usize = 16 << 20;
-/// A body that is too long is still read (and thrown away) up to here, because a client that is cut off while it sends does not get
-/// to see the refusal.
-const MAX_DISCARDED_BYTES: u64 = 64 << 20;
+/// A body that is too long is still read (and thrown away) up to so many times its limit, because a client that is cut off while it
+/// sends does not get to see the refusal.
+const DISCARDED: u64 = 4;
 
 /// Why there is no body.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub(crate) enum NoBody {
     Disconnected(hyper::Error),
 }
 
-/// The whole body.
-pub(crate) async fn read(body: Incoming) -> Result<Bytes, NoBody> {
+/// The whole body, of at most `limit` bytes.
+pub(crate) async fn read(body: Incoming, limit: usize) -> Result<Bytes, NoBody> {
     let mut body = pin!(body);
     let declared = body.size_hint().lower();
     let mut length = 0u64;
@@ -35,8 +35,8 @@ pub(crate) async fn read(body: Incoming) -> Result<Bytes, NoBody> {
             continue;
         };
         length += data.len() as u64;
-        if length.max(declared) > MAX_BODY_BYTES as u64 {
-            if length > MAX_DISCARDED_BYTES {
+        if length.max(declared) > limit as u64 {
+            if length > limit as u64 * DISCARDED {
                 break;
             }
             rest.clear();
@@ -45,14 +45,14 @@ pub(crate) async fn read(body: Incoming) -> Result<Bytes, NoBody> {
             first = data;
         } else {
             if rest.is_empty() {
-                rest.reserve(usize::try_from(declared).unwrap_or(MAX_BODY_BYTES).min(MAX_BODY_BYTES));
+                rest.reserve(usize::try_from(declared).unwrap_or(limit).min(limit));
                 rest.extend_from_slice(&first);
             }
             rest.extend_from_slice(&data);
         }
     }
-    if length.max(declared) > MAX_BODY_BYTES as u64 {
-        let message = format!("the body is longer than {MAX_BODY_BYTES} bytes; send less");
+    if length.max(declared) > limit as u64 {
+        let message = format!("the body is longer than {limit} bytes; send less");
         return Err(NoBody::Refused(ApiError::too_large(message)));
     }
     Ok(if rest.is_empty() { first } else { rest.freeze() })

@@ -9,6 +9,7 @@ use regatta_proto::{Clock, Digest, Simulation};
 
 use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, Dialect, json_bytes, respond};
+use crate::batches::{self, Batches};
 use crate::counters::{Counters, Tally};
 use crate::delivery::Dropped;
 use crate::draft::Draft;
@@ -16,7 +17,7 @@ use crate::formats::{ChatCall, Format, embeddings};
 use crate::identity::request_digest;
 use crate::limits::Limits;
 use crate::model::ModelList;
-use crate::request_body::{self, NoBody};
+use crate::request_body::{self, MAX_BODY_BYTES, NoBody};
 use crate::script::Script;
 use crate::seen::Seen;
 use crate::session::ServedSuite;
@@ -25,11 +26,14 @@ const MODELS: &str = "/v1/models";
 const HEALTH: &str = "/healthz";
 const COUNTERS: &str = "/simulator/counters";
 /// Everything that is served, for those who ask for something else.
-const ROUTES: [&str; 7] = [
+const ROUTES: [&str; 10] = [
     Format::Chat.route(),
     Format::Messages.route(),
     Format::Responses.route(),
     Format::Embeddings.route(),
+    "/v1/files",
+    "/v1/batches",
+    "/v1/messages/batches",
     MODELS,
     HEALTH,
     COUNTERS,
@@ -46,6 +50,7 @@ pub(crate) struct Endpoint {
     pub(crate) limits: Limits,
     pub(crate) seen: Seen,
     pub(crate) tally: Tally,
+    pub(crate) batches: Batches,
 }
 
 impl Endpoint {
@@ -54,6 +59,7 @@ impl Endpoint {
         suites: Vec<ServedSuite>,
         script: Option<Script>,
         clock: Arc<dyn Clock>,
+        batches: Batches,
     ) -> Self {
         Self {
             limits: Limits::new(&simulation),
@@ -64,6 +70,7 @@ impl Endpoint {
             clock,
             seen: Seen::new(),
             tally: Tally::default(),
+            batches,
         }
     }
 
@@ -73,7 +80,7 @@ impl Endpoint {
         let path = head.uri.path();
         let format = Format::at(path);
         match (&head.method, path, format) {
-            (&Method::POST, _, Some(format)) => match request_body::read(body).await {
+            (&Method::POST, _, Some(format)) => match request_body::read(body, MAX_BODY_BYTES).await {
                 Ok(body) => self.ask(format, &head.headers, &body).await,
                 Err(NoBody::Refused(refusal)) => Ok(self.refuse(refusal, format.dialect())),
                 Err(NoBody::Disconnected(error)) => {
@@ -89,6 +96,9 @@ impl Endpoint {
                 Ok(self.refuse(refusal, format.map_or(Dialect::Openai, Format::dialect)))
             }
             (method, _, None) => {
+                if let Some(dialect) = batches::dialect_of(path) {
+                    return self.serve_batches(dialect, &head, body).await;
+                }
                 let message = format!("there is no {method} {path}; a simulated endpoint has {}", ROUTES.join(", "));
                 Ok(self.refuse(ApiError::unknown_route(message), Dialect::Openai))
             }
@@ -110,7 +120,13 @@ impl Endpoint {
     }
 
     /// What could be answered to a request.
-    fn draft(&self, format: Format, headers: &HeaderMap, body: &[u8], digest: &Digest) -> Result<Draft, ApiError> {
+    pub(crate) fn draft(
+        &self,
+        format: Format,
+        headers: &HeaderMap,
+        body: &[u8],
+        digest: &Digest,
+    ) -> Result<Draft, ApiError> {
         match format {
             Format::Embeddings => embeddings::draft(body),
             Format::Chat | Format::Messages | Format::Responses => {

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::batches::Batches;
 use crate::counters::Counters;
 use crate::routes::Endpoint;
 use crate::script::Script;
@@ -113,10 +114,11 @@ impl SimulatedEndpoint {
         };
         let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
         let address = listener.local_addr().map_err(cannot_listen)?;
-        let endpoint = Arc::new(Endpoint::new(simulation, suites, script, clock));
         let tasks = TaskTracker::new();
         let stopped = CancellationToken::new();
         let stopping = stopped.child_token();
+        let batches = Batches::new(tasks.clone(), stopping.clone());
+        let endpoint = Arc::new(Endpoint::new(simulation, suites, script, clock, batches));
         tasks.spawn(accept(listener, Arc::clone(&endpoint), tasks.clone(), stopping.clone(), stopped.clone()));
         Ok(Self { address, endpoint, tasks, stopping, stopped: stopped.drop_guard() })
     }
@@ -143,7 +145,7 @@ impl SimulatedEndpoint {
         self.endpoint.counters()
     }
 
-    /// Stops listening, lets requests finish for at most five seconds, and closes every connection.
+    /// Stops listening, lets requests finish for at most five seconds, and closes every connection. Batches are given up.
     pub async fn shutdown(self) {
         self.stopping.cancel();
         self.tasks.close();

@@ -1,6 +1,8 @@
 //! A simulated endpoint as its clients see it, over loopback.
 
 mod answers;
+#[cfg(test)]
+mod anthropic_batches;
 mod books;
 #[cfg(test)]
 mod embeddings;
@@ -11,6 +13,8 @@ mod lifecycle;
 mod limits;
 #[cfg(test)]
 mod messages;
+#[cfg(test)]
+mod openai_batches;
 mod prices;
 mod refusals;
 #[cfg(test)]

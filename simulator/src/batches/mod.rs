@@ -1,0 +1,118 @@
+//! Batches: many requests handed in at once and answered later, for less money.
+//!
+//! Both providers' ways are served, in memory: [`openai`] with its files, and [`anthropic`]. A batch is worked off when `batch.delay_ms`
+//! have passed; each of its requests is then answered as a request of its own would be, except that `batch.failed` of them fail and
+//! `batch.expired` of them expire, that limits and other faults do not apply, and that the price is that of the variant `batch`, if the
+//! model has one. Who a request says it is stands in its metadata ([`crate::identity`]). Results come in the reverse order of the
+//! requests, because neither provider promises any.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::answer_body::AnswerBody;
+use crate::api_error::{ApiError, Dialect, json_bytes, respond};
+use crate::delivery::Dropped;
+use crate::request_body::{self, NoBody};
+use crate::routes::Endpoint;
+
+mod anthropic;
+mod files;
+mod lines;
+mod multipart;
+mod openai;
+mod query;
+mod store;
+mod work;
+
+pub(crate) use lines::LineCounts;
+use store::Store;
+
+/// Longest upload, in bytes: what Anthropic takes at most, and more than OpenAI does.
+const MAX_UPLOAD_BYTES: usize = 256 << 20;
+
+/// The batches of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Batches {
+    store: Store,
+    /// Of the work on batches.
+    tasks: TaskTracker,
+    /// Ends all of it.
+    stopping: CancellationToken,
+}
+
+impl Batches {
+    /// No batches yet. Work on them is tracked by `tasks`, and given up at `stopping`.
+    pub(crate) fn new(tasks: TaskTracker, stopping: CancellationToken) -> Self {
+        Self { store: Store::default(), tasks, stopping }
+    }
+}
+
+/// Whether `path` belongs to batches, and to whose.
+pub(crate) fn dialect_of(path: &str) -> Option<Dialect> {
+    match segments(path).as_slice() {
+        ["files" | "batches", ..] => Some(Dialect::Openai),
+        ["messages", "batches", ..] => Some(Dialect::Anthropic),
+        _ => None,
+    }
+}
+
+/// The parts of a path after the version, which may be missing.
+fn segments(path: &str) -> Vec<&str> {
+    path.strip_prefix("/v1").unwrap_or(path).trim_matches('/').split('/').collect()
+}
+
+impl Endpoint {
+    /// Answers one request about batches in `dialect`.
+    pub(crate) async fn serve_batches(
+        self: &Arc<Self>,
+        dialect: Dialect,
+        head: &Parts,
+        body: Incoming,
+    ) -> Result<Response<AnswerBody>, Dropped> {
+        let body = match (&head.method == Method::POST).then_some(body) {
+            Some(body) => match request_body::read(body, MAX_UPLOAD_BYTES).await {
+                Ok(body) => body,
+                Err(NoBody::Refused(refusal)) => return Ok(self.refuse(refusal, dialect)),
+                Err(NoBody::Disconnected(error)) => {
+                    tracing::debug!(%error, "a client of the simulated endpoint went away while it sent a batch");
+                    return Err(Dropped);
+                }
+            },
+            None => Bytes::new(),
+        };
+        let answer = match dialect {
+            Dialect::Openai => self.serve_openai_batches(head, &body),
+            Dialect::Anthropic => self.serve_anthropic_batches(head, &body),
+        };
+        Ok(answer.unwrap_or_else(|refusal| self.refuse(refusal, dialect)))
+    }
+
+    fn batch_delay(&self) -> Duration {
+        Duration::from_millis(self.simulation.batch.delay_ms)
+    }
+}
+
+fn answer(value: &impl Serialize) -> Response<AnswerBody> {
+    respond(StatusCode::OK, "application/json", json_bytes(value))
+}
+
+fn json_lines(lines: Bytes) -> Response<AnswerBody> {
+    respond(StatusCode::OK, "application/jsonl", lines)
+}
+
+fn no_such_route(head: &Parts) -> ApiError {
+    ApiError::unknown_route(format!("there is no {} {} about batches", head.method, head.uri.path()))
+}
+
+fn no_such(what: &str, id: &str) -> ApiError {
+    let shown: String = id.chars().take(80).collect();
+    ApiError::unknown_id(format!("there is no {what} {shown:?}; this endpoint forgets everything when it stops"))
+}
