@@ -61,7 +61,7 @@ impl HttpClient {
         let Access { base, url, secret, key_header, headers } = Access::resolve(name, spec, context.env)?;
         let transport = Transport::new(&url, secret.clone(), key_header, spec.timeouts)
             .map_err(|source| OpenError::Transport { endpoint: name.clone(), source })?;
-        let openai = if spec.kind == EndpointKind::Azure { OpenAi::azure(spec) } else { OpenAi::new(&base) };
+        let openai = if spec.kind == EndpointKind::Azure { OpenAi::azure(&base, spec) } else { OpenAi::new(&base) };
         let has_embeddings = !matches!(spec.kind, EndpointKind::Anthropic | EndpointKind::Gemini);
         let format: Box<dyn Format> = match spec.kind {
             EndpointKind::Openai | EndpointKind::Simulated | EndpointKind::Azure => Box::new(openai.clone()),

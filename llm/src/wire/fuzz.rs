@@ -10,6 +10,7 @@ use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::anthropic::Anthropic;
+use super::gemini::Gemini;
 use super::golden::{recorded, with_context};
 use super::openai::OpenAi;
 use super::reading::Reading;
@@ -19,7 +20,7 @@ use crate::errors::Failure;
 use crate::transport::Answer;
 
 fn formats() -> Vec<Box<dyn Format>> {
-    vec![Box::new(OpenAi::new("http://localhost")), Box::new(Responses), Box::new(Anthropic)]
+    vec![Box::new(OpenAi::new("http://localhost")), Box::new(Responses), Box::new(Anthropic), Box::new(Gemini)]
 }
 
 /// Whole answers of all formats.

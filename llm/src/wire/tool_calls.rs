@@ -17,15 +17,18 @@ pub(crate) struct RawCall {
 /// The calls of a reply. An id that is missing, or that an earlier call has already, is replaced by `call_N`, N being the position:
 /// results of tools could otherwise not be told apart.
 pub(crate) fn with_ids(calls: Vec<RawCall>) -> Vec<ToolCall> {
-    let mut taken: HashSet<String> = HashSet::with_capacity(calls.len());
     let given: HashSet<String> = calls.iter().map(|call| call.id.clone()).collect();
+    let mut taken: HashSet<String> = HashSet::with_capacity(calls.len());
+    let mut next = 0;
     let mut named = Vec::with_capacity(calls.len());
     for (position, RawCall { mut id, name, arguments }) in calls.into_iter().enumerate() {
-        if id.is_empty() || taken.contains(&id) {
-            id = (position..)
-                .map(|number| format!("call_{number}"))
-                .find(|id| !given.contains(id) && !taken.contains(id))
-                .unwrap_or_default();
+        next = next.max(position);
+        while id.is_empty() || taken.contains(&id) {
+            let made_up = format!("call_{next}");
+            next += 1;
+            if !given.contains(&made_up) {
+                id = made_up;
+            }
         }
         taken.insert(id.clone());
         named.push(ToolCall { id: id.into(), name: name.into(), arguments: Arc::from(arguments) });

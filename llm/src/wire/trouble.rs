@@ -21,6 +21,7 @@ pub(crate) fn of_status(answer: &Answer, billed: Billed, context: &ReadContext<'
         Value::Array(mut events) if !events.is_empty() => events.swap_remove(0),
         other => other,
     });
+    let body = body.map(with_upstream);
     let info = body.as_ref().and_then(|body| ErrorInfo::find(body, true));
     let class = class_of_status(answer.status, info.as_ref());
     let detail = match (&info, redirect(answer)) {
@@ -35,7 +36,7 @@ pub(crate) fn of_status(answer: &Answer, billed: Billed, context: &ReadContext<'
 pub(crate) fn of_success(answer: &Answer, problem: &str, billed: Billed, context: &ReadContext<'_>) -> Failure {
     let secret = context.secret;
     match serde_json::from_slice::<Value>(&answer.body) {
-        Ok(body) => match ErrorInfo::find(&body, false) {
+        Ok(body) => match ErrorInfo::find(&with_upstream(body.clone()), false) {
             Some(info) => {
                 let class = class_of_error_in_200(&info);
                 failure(answer, class, secret.detail(&info.message), Some(&body), billed, context)
@@ -52,7 +53,7 @@ pub(crate) fn of_success(answer: &Answer, problem: &str, billed: Billed, context
 
 /// Explains an event of a stream that is an error: `is_named_so` when the event's own name says it is.
 pub(crate) fn of_event(event: &Value, is_named_so: bool, billed: Billed, context: &ReadContext<'_>) -> Option<Failure> {
-    let info = ErrorInfo::find(event, is_named_so);
+    let info = ErrorInfo::find(&with_upstream(event.clone()), is_named_so);
     let (class, message) = match (&info, is_named_so) {
         (Some(info), _) => (class_of_error_in_200(info), info.message.clone()),
         (None, true) => (ErrorClass::Server, event.to_string()),
@@ -64,6 +65,16 @@ pub(crate) fn of_event(event: &Value, is_named_so: bool, billed: Billed, context
 /// A stream that cannot be used, for a reason of our own words.
 pub(crate) fn in_stream(class: ErrorClass, detail: String) -> Failure {
     Failure { status: Some(200), unreached: false, ..Failure::unanswered(class, detail) }
+}
+
+/// OpenRouter says in its own words only that a provider failed, and puts what that one said beside it: class and detail need both.
+fn with_upstream(mut body: Value) -> Value {
+    let raw =
+        body.pointer("/error/metadata/raw").map(|raw| raw.as_str().map_or_else(|| raw.to_string(), str::to_owned));
+    if let (Some(raw), Some(message)) = (raw, body.pointer_mut("/error/message")) {
+        *message = Value::from(format!("{}: {raw}", message.as_str().unwrap_or_default()));
+    }
+    body
 }
 
 fn failure(

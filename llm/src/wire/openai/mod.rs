@@ -47,8 +47,12 @@ impl OpenAi {
         Self { place: Place::Body, dialect: Dialect::of(base) }
     }
 
-    /// The format as Azure's deployments speak it, in the version of `spec`.
-    pub(crate) fn azure(spec: &EndpointSpec) -> Self {
+    /// The format as Azure speaks it at the address `base`: by deployments, in the version of `spec`; or, where the address ends in
+    /// `/openai/v1`, like everybody else.
+    pub(crate) fn azure(base: &str, spec: &EndpointSpec) -> Self {
+        if base.ends_with("/openai/v1") {
+            return Self { place: Place::Body, dialect: Dialect::Plain };
+        }
         let api_version = spec.api_version.clone().unwrap_or_else(|| AZURE_API_VERSION.to_owned());
         Self { place: Place::Path { api_version }, dialect: Dialect::Plain }
     }

@@ -1,6 +1,7 @@
 //! A chat answer that comes in pieces.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use regatta_proto::{ErrorClass, TokenLogprob, Usage};
 use reqwest::header::HeaderMap;
@@ -75,7 +76,9 @@ pub(crate) struct Reader {
     refused: bool,
     thought: String,
     thought_details: Vec<Value>,
-    calls: Vec<(Option<u64>, RawCall)>,
+    calls: Vec<RawCall>,
+    /// Where the call of an index is among them, the last one of it.
+    positions: HashMap<u64, usize>,
     finish: Option<String>,
     logprobs: Option<Vec<TokenLogprob>>,
     usage: Option<Value>,
@@ -140,7 +143,7 @@ impl StreamReader for Reader {
             refused,
             thought: &thought,
             thought_details: Some(&thought_details),
-            calls: calls.into_iter().map(|(_, call)| call).collect(),
+            calls,
             finish: finish.as_deref(),
             logprobs,
         };
@@ -244,19 +247,21 @@ impl Reader {
 
     fn grow_call(&mut self, delta: &Value) {
         let (index, id) = (delta.get("index").and_then(Value::as_u64), text(delta.get("id")));
-        let goes_on = |(position, call): &(Option<u64>, RawCall)| {
-            // A new id is a new call, also from servers that count every call as the first.
-            (index.is_none() || *position == index) && (id.is_empty() || call.id.is_empty() || call.id == id)
+        let position = match index {
+            Some(index) => self.positions.get(&index).copied(),
+            None => self.calls.len().checked_sub(1),
         };
-        let candidates = if index.is_some() { self.calls.as_mut_slice() } else { last(&mut self.calls) };
-        let call = match candidates.iter_mut().rev().find(|call| goes_on(call)) {
-            Some((_, call)) => call,
-            None => {
-                self.calls.push((index, RawCall::default()));
-                let Some((_, call)) = self.calls.last_mut() else { return };
-                call
-            }
-        };
+        // A new id is a new call, also from servers that count every call as the first.
+        let goes_on = |call: &RawCall| id.is_empty() || call.id.is_empty() || call.id == id;
+        let position =
+            position.filter(|position| self.calls.get(*position).is_some_and(goes_on)).unwrap_or_else(|| {
+                self.calls.push(RawCall::default());
+                self.calls.len() - 1
+            });
+        if let Some(index) = index {
+            self.positions.insert(index, position);
+        }
+        let Some(call) = self.calls.get_mut(position) else { return };
         if call.id.is_empty() {
             call.id = id;
         }
@@ -292,9 +297,4 @@ impl Reader {
             }
         }
     }
-}
-
-fn last<T>(items: &mut [T]) -> &mut [T] {
-    let from = items.len().saturating_sub(1);
-    &mut items[from..]
 }

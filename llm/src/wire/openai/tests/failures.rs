@@ -110,3 +110,16 @@ fn the_key_shows_in_no_failure_of_a_stream() {
         assert!(!failure.detail.contains("sk-a"), "{}", failure.detail);
     }
 }
+
+#[test]
+fn what_the_provider_behind_a_gateway_said_counts() {
+    let raw = r#"{\"error\":{\"message\":\"prompt is too long: 9 tokens > 8 maximum\"}}"#;
+    let body = format!(
+        r#"{{"error":{{"message":"Provider returned error","code":400,"metadata":{{"provider_name":"Anthropic","raw":"{raw}"}}}}}}"#
+    );
+    let failure = whole(&plain(), 400, &format!("a: b\n\n{body}")).unwrap_err();
+    assert_eq!(failure.class, ErrorClass::ContextLength);
+    assert!(failure.detail.starts_with("Provider returned error: {\"error\""), "{}", failure.detail);
+    let event = format!("a: b\n\ndata: {body}\n\n");
+    assert_eq!(streamed(&plain(), &event, 9).unwrap_err().class, ErrorClass::ContextLength);
+}

@@ -156,11 +156,15 @@ fn thoughts_before_a_call_go_back_under_the_name_they_are_known_by() {
 #[test]
 fn azure_names_the_deployment_in_the_path() {
     let spec = EndpointSpec::of_kind(EndpointKind::Azure);
-    let path = |spec: &EndpointSpec, model| OpenAi::azure(spec).request(model, &user("hi"), false).unwrap().path;
+    let path = |spec: &EndpointSpec, model| {
+        OpenAi::azure("https://mine.openai.azure.com", spec).request(model, &user("hi"), false).unwrap().path
+    };
     assert_eq!(path(&spec, "gpt-4o"), "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21");
     let preview = EndpointSpec { api_version: Some("2025-04-01-preview".into()), ..spec.clone() };
     let odd = path(&preview, "my model/ü");
     assert_eq!(odd, "/openai/deployments/my%20model%2F%C3%BC/chat/completions?api-version=2025-04-01-preview");
-    let embeddings = OpenAi::azure(&spec).embeddings("ada", &["x"]).unwrap().path;
+    let embeddings = OpenAi::azure("https://mine.openai.azure.com", &spec).embeddings("ada", &["x"]).unwrap().path;
     assert_eq!(embeddings, "/openai/deployments/ada/embeddings?api-version=2024-10-21");
+    let v1 = OpenAi::azure("https://mine.openai.azure.com/openai/v1", &spec);
+    assert_eq!(v1.request("gpt-4o", &user("hi"), false).unwrap().path, "/chat/completions");
 }
