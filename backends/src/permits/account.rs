@@ -124,7 +124,9 @@ impl Account {
     fn forget(&mut self, now: u64) {
         while self.holders.len() >= HOLDERS_MAX {
             let silent = self.holders.iter().filter(|(_, holder)| holder.seen_ms + FORGET_MS <= now);
-            let Some(worker) = silent.min_by_key(|(_, holder)| holder.seen_ms).map(|(worker, _)| worker.clone()) else { return };
+            let Some(worker) = silent.min_by_key(|(_, holder)| holder.seen_ms).map(|(worker, _)| worker.clone()) else {
+                return;
+            };
             if let Some(holder) = self.holders.remove(&worker) {
                 self.spent_before += holder.spent;
                 self.maybe_spent_before += holder.maybe_spent;

@@ -14,7 +14,10 @@ pub enum PermitsError {
         account: AccountId,
     },
     /// What is stored about an account cannot be read.
-    #[error("failed to read the account of {}: {reason}; it is damaged or was written by another version", named(account))]
+    #[error(
+        "failed to read the account of {}: {reason}; it is damaged or was written by another version",
+        named(account)
+    )]
     UnreadableAccount {
         /// The account as asked.
         account: AccountId,

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
 use regatta_proto::{
-    AccountId, AccountReply, AccountRequest, Clock, Digest, ErrorClass, Failing, Money, PoolReply, PoolRequest, SystemClock,
+    AccountId, AccountReply, AccountRequest, Clock, Digest, ErrorClass, Failing, Money, PoolReply, PoolRequest,
+    SystemClock,
 };
 use tokio::time::Instant;
 

@@ -159,7 +159,8 @@ impl Permits {
 impl From<Change> for PoolChange {
     fn from(change: Change) -> Self {
         let Change { at_ms, from, to, reason } = change;
-        let at = i64::try_from(at_ms).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX);
+        let at =
+            i64::try_from(at_ms).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX);
         Self { at, from, to, reason }
     }
 }

@@ -76,7 +76,12 @@ impl Pool {
     pub(super) fn without_memory(clock_ms: u64) -> Self {
         let mut pool = Self::default();
         let now = pool.clock.read(clock_ms);
-        pool.steering.hold(now, clock_ms, 60_000 + VALID_MS + MARGIN_MS, ": the store has lost what was granted before");
+        pool.steering.hold(
+            now,
+            clock_ms,
+            60_000 + VALID_MS + MARGIN_MS,
+            ": the store has lost what was granted before",
+        );
         pool
     }
 
@@ -110,7 +115,13 @@ impl Pool {
     fn log(&self, changes: usize, pool: &str) {
         for change in self.changes().skip(self.steering.changes().len().saturating_sub(changes)) {
             let Change { from, to, reason, .. } = change;
-            tracing::info!(pool, pool.factor = to, pool.factor_before = from, reason, "use of an endpoint's limits: {reason}");
+            tracing::info!(
+                pool,
+                pool.factor = to,
+                pool.factor_before = from,
+                reason,
+                "use of an endpoint's limits: {reason}"
+            );
         }
     }
 
@@ -145,7 +156,13 @@ impl Pool {
     /// Corrects what was spent on a line by what the party tells about its last grant. Returns how many requests of that it used.
     fn settle(&mut self, now: u64, number: u32, party: &Party, old: &Held, counts_requests: bool) -> u32 {
         let Units { bucket: granted_in, requests, tokens } = old.granted;
-        let elsewhere: u64 = self.holders.values().flat_map(|holder| &holder.parties).filter(|held| held.line == number).map(Held::may_be_in_flight).sum();
+        let elsewhere: u64 = self
+            .holders
+            .values()
+            .flat_map(|holder| &holder.parties)
+            .filter(|held| held.line == number)
+            .map(Held::may_be_in_flight)
+            .sum();
         let Some(line) = self.lines.get_mut(&number) else { return 0 };
         let surplus = party.token_correction.min(0).unsigned_abs();
         let deficit = u64::try_from(party.token_correction).unwrap_or(0);

@@ -25,7 +25,9 @@ impl Pool {
     pub(super) fn grant_slots(&mut self, now: u64, request: &PoolRequest) {
         let targets = self.targets(now, request);
         for (index, target) in targets {
-            let Some(held) = self.holders.get(&request.holder).and_then(|holder| holder.parties.get(index)) else { continue };
+            let Some(held) = self.holders.get(&request.holder).and_then(|holder| holder.parties.get(index)) else {
+                continue;
+            };
             let slots = if held.in_flight > target {
                 target
             } else {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MARGIN_MS, VALID_MS, Unit};
+use super::{MARGIN_MS, Unit, VALID_MS};
 
 /// Grants of so many milliseconds are kept as one: short, because a grant counts until the end of its bucket has grown old.
 pub(super) const BUCKET_MS: u64 = 250;

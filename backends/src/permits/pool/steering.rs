@@ -203,7 +203,8 @@ mod tests {
     #[test]
     fn the_longest_hold_counts_and_is_told_once() {
         let mut steering = Steering::default();
-        let made = [(0, 30_000), (100, 30_000), (200, 5_000), (300, 60_000)].map(|(now, for_ms)| steering.hear(now, 0, &hold(for_ms)));
+        let made = [(0, 30_000), (100, 30_000), (200, 5_000), (300, 60_000)]
+            .map(|(now, for_ms)| steering.hear(now, 0, &hold(for_ms)));
         assert_eq!(made, [1, 0, 0, 1]);
         assert_eq!(steering.held_for_ms(300), 60_000);
         assert_eq!(steering.held_for_ms(60_300), 0);

@@ -22,7 +22,11 @@ fn party(sweep: &str, waiting: u32, tokens: u64) -> Party {
     }
 }
 
-fn limits(concurrency: u32, requests_per_minute: impl Into<Option<u32>>, tokens_per_minute: impl Into<Option<u64>>) -> Limits {
+fn limits(
+    concurrency: u32,
+    requests_per_minute: impl Into<Option<u32>>,
+    tokens_per_minute: impl Into<Option<u64>>,
+) -> Limits {
     let (requests_per_minute, tokens_per_minute) = (requests_per_minute.into(), tokens_per_minute.into());
     Limits { concurrency, requests_per_minute, tokens_per_minute }
 }

@@ -52,7 +52,8 @@ impl Pool {
         let endpoint = of(None, request.limits.requests_per_minute, request.limits.tokens_per_minute);
         let is_used = |model: &str| self.lines.values().any(|line| line.model == model);
         let models = request.model_limits.iter().filter(|(model, _)| is_used(model));
-        let models = models.flat_map(|(model, limits)| of(Some(model.as_str()), limits.requests_per_minute, limits.tokens_per_minute));
+        let models = models
+            .flat_map(|(model, limits)| of(Some(model.as_str()), limits.requests_per_minute, limits.tokens_per_minute));
         endpoint.chain(models).collect()
     }
 
@@ -64,7 +65,8 @@ impl Pool {
 
     /// What is left of a window.
     fn free(&self, window: &Window<'_>) -> u64 {
-        let spent: u64 = self.lines.values().filter(|line| window.covers(line)).map(|line| line.spent.total(window.unit)).sum();
+        let spent: u64 =
+            self.lines.values().filter(|line| window.covers(line)).map(|line| line.spent.total(window.unit)).sum();
         window.capacity.saturating_sub(spent)
     }
 
@@ -90,7 +92,9 @@ impl Pool {
     pub(super) fn grant_units(&mut self, now: u64, request: &PoolRequest, index: usize) -> u64 {
         let held_for = self.steering.held_for_ms(now);
         let windows = self.windows(request);
-        let Some(held) = self.holders.get(&request.holder).and_then(|holder| holder.parties.get(index)) else { return VALID_MS };
+        let Some(held) = self.holders.get(&request.holder).and_then(|holder| holder.parties.get(index)) else {
+            return VALID_MS;
+        };
         let Some(line) = self.lines.get(&held.line) else { return VALID_MS };
         let ready = held.could_send();
         let mut calls = u64::from(ready);
@@ -129,7 +133,15 @@ impl Pool {
     }
 
     /// What one window says about one party, of which `ready` calls could be sent.
-    fn bound(&self, now: u64, windows: &[Window<'_>], window: &Window<'_>, held: &Held, line: &Line, ready: u32) -> Bound {
+    fn bound(
+        &self,
+        now: u64,
+        windows: &[Window<'_>],
+        window: &Window<'_>,
+        held: &Held,
+        line: &Line,
+        ready: u32,
+    ) -> Bound {
         let cost = held.cost(window.unit);
         if cost == 0 {
             return Bound { calls: u64::MAX, retry_ms: VALID_MS, is_short: false };
@@ -148,7 +160,8 @@ impl Pool {
         }
         let (free, cost, mine) = (free as f64, cost as f64, f64::from(ready) * cost as f64);
         let of_sweep = free.min(due.max(cost));
-        let rivals = self.wanting(now).filter(|other| !std::ptr::eq(*other, held) && self.is_rival(other, window, line));
+        let rivals =
+            self.wanting(now).filter(|other| !std::ptr::eq(*other, held) && self.is_rival(other, window, line));
         let wanted = mine + rivals.map(|other| f64::from(other.ready) * other.cost(window.unit) as f64).sum::<f64>();
         let part = if wanted > of_sweep { (of_sweep * mine / wanted).max(cost) } else { of_sweep };
         // Rounded up, so that no unit is left over for nobody; but never beyond what is there.
@@ -187,7 +200,8 @@ impl Pool {
             *spent_by_sweep += spent;
         }
         let all: Vec<Claim> = claims.values().map(|(claim, _)| *claim).collect();
-        let mine = claims.iter().zip(shares(window.capacity as f64, &all)).find(|((sweep, _), _)| **sweep == &line.sweep);
+        let mine =
+            claims.iter().zip(shares(window.capacity as f64, &all)).find(|((sweep, _), _)| **sweep == &line.sweep);
         mine.map_or(0.0, |((_, (_, spent)), share)| share - *spent as f64)
     }
 

@@ -74,7 +74,8 @@ fn written(account: &Account) -> String {
 }
 
 fn parsed(state: &str, id: &AccountId) -> Result<Account, PermitsError> {
-    let unreadable = |error: serde_json::Error| PermitsError::UnreadableAccount { account: id.clone(), reason: error.to_string() };
+    let unreadable =
+        |error: serde_json::Error| PermitsError::UnreadableAccount { account: id.clone(), reason: error.to_string() };
     serde_json::from_str(state).map_err(unreadable)
 }
 

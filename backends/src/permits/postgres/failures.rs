@@ -18,7 +18,9 @@ pub(super) async fn count(tx: &Transaction<'_>, failing: &Failing) -> Result<u32
              RETURNING count, number",
         )
         .await?;
-    let row = tx.query_one(&upsert, &[&fingerprint(&failing.fingerprint), &class(failing.class), &(FAILURES_KEPT_MS as f64)]).await?;
+    let row = tx
+        .query_one(&upsert, &[&fingerprint(&failing.fingerprint), &class(failing.class), &(FAILURES_KEPT_MS as f64)])
+        .await?;
     let (count, number): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
     let delete = tx.prepare_cached("DELETE FROM permit_failures WHERE number <= $1").await?;
     tx.execute(&delete, &[&(number - FAILURES_MAX as i64)]).await?;
@@ -32,7 +34,8 @@ pub(super) async fn most(client: &Object, digest: &Digest) -> Result<u32, Fault>
              WHERE fingerprint = $1 AND last_at > clock_timestamp() - $2 * interval '1 millisecond'",
         )
         .await?;
-    let count: i64 = client.query_one(&select, &[&fingerprint(digest), &(FAILURES_KEPT_MS as f64)]).await?.try_get(0)?;
+    let count: i64 =
+        client.query_one(&select, &[&fingerprint(digest), &(FAILURES_KEPT_MS as f64)]).await?.try_get(0)?;
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 

@@ -7,9 +7,9 @@ mod pools;
 
 use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest};
 
+use super::PermitsError;
 use super::account::AccountState;
 use super::pool::Change;
-use super::PermitsError;
 use crate::ledger::PostgresConfig;
 use crate::ledger::postgres::pool::{Connections, Fault, read, write};
 

@@ -54,7 +54,10 @@ async fn enter(tx: &Transaction<'_>, name: &str) -> Result<(Pool, u64), Fault> {
         (false, _) => parsed(&state, name),
         (true, false) => Pool::default(),
         (true, true) => {
-            tracing::warn!(pool = name, "the database has lost what was granted in the last minute; nothing is granted until it has passed");
+            tracing::warn!(
+                pool = name,
+                "the database has lost what was granted in the last minute; nothing is granted until it has passed"
+            );
             Pool::without_memory(now)
         }
     };

@@ -1,0 +1,121 @@
+use std::time::Duration;
+
+use futures::future::join_all;
+use regatta_backends::AccountState;
+use regatta_proto::{AccountId, AccountReply, Money};
+
+use crate::world::{World, account, spending};
+
+async fn open(world: &World, cap: u64) {
+    world.permits.open_account(&account("s"), Money(cap), Money::ZERO).await.unwrap();
+}
+
+async fn settle(world: &World, worker: &str, spent: u64, wanted: u64) -> AccountReply {
+    world.permits.settle(&spending(worker, spent, wanted)).await.unwrap()
+}
+
+async fn state(world: &World) -> AccountState {
+    world.permits.account(&account("s")).await.unwrap().unwrap()
+}
+
+pub(crate) async fn an_account_that_nobody_opened_is_unknown(world: World) {
+    assert_eq!(world.permits.account(&account("s")).await.unwrap(), None);
+    let error = world.permits.settle(&spending("w-1", 0, 1)).await.unwrap_err();
+    assert_eq!(error.to_string(), "failed to find the account of the sweep s; was it opened in another store?");
+}
+
+pub(crate) async fn money_is_reserved_once_over_all_workers(world: World) {
+    open(&world, 1000).await;
+    let other = world.open().await;
+    let reply = settle(&world, "w-1", 0, 700).await;
+    let expected = AccountReply { reserved: Money(700), left: Money(300), may_come: Money(1000), valid_ms: 10_000 };
+    assert_eq!(reply, expected);
+    assert_eq!(other.settle(&spending("w-2", 0, 700)).await.unwrap().reserved, Money(300));
+    assert_eq!(settle(&world, "w-1", 400, 0).await.left, Money(300));
+    assert_eq!(other.settle(&spending("w-2", 0, 700)).await.unwrap().reserved, Money(600));
+    let expected =
+        AccountState { cap: Money(1000), spent: Money(400), reserved: Money(600), ..AccountState::default() };
+    assert_eq!(state(&world).await, expected);
+}
+
+pub(crate) async fn a_repeated_request_changes_nothing(world: World) {
+    open(&world, 1000).await;
+    let first = settle(&world, "w-1", 100, 500).await;
+    let before = state(&world).await;
+    assert_eq!(settle(&world, "w-1", 100, 500).await, first);
+    assert_eq!(state(&world).await, before);
+}
+
+pub(crate) async fn another_cap_leaves_everything_else(world: World) {
+    open(&world, 1000).await;
+    settle(&world, "w-1", 600, 300).await;
+    world.permits.open_account(&account("s"), Money(5000), Money(777)).await.unwrap();
+    let expected = AccountState {
+        cap: Money(5000),
+        spent: Money(600),
+        reserved: Money(300),
+        left: Money(4100),
+        ..AccountState::default()
+    };
+    assert_eq!(state(&world).await, expected);
+    open(&world, 700).await;
+    assert_eq!(state(&world).await.left, Money::ZERO);
+    assert_eq!(settle(&world, "w-1", 600, 300).await.reserved, Money(300), "what is in flight cannot be taken back");
+    assert_eq!(settle(&world, "w-2", 0, 1).await.reserved, Money::ZERO);
+}
+
+pub(crate) async fn what_an_earlier_process_spent_counts_once(world: World) {
+    for _ in 0..2 {
+        world.permits.open_account(&account("s"), Money(1000), Money(900)).await.unwrap();
+    }
+    let reply = settle(&world, "w-1", 0, 500).await;
+    assert_eq!((reply.reserved, reply.may_come), (Money(100), Money(100)));
+}
+
+pub(crate) async fn a_sweep_and_its_models_have_accounts_of_their_own(world: World) {
+    open(&world, 1000).await;
+    let model = AccountId { model: Some("lab/model".parse().unwrap()), ..account("s") };
+    assert_eq!(world.permits.account(&model).await.unwrap(), None);
+    world.permits.open_account(&model, Money(10), Money::ZERO).await.unwrap();
+    let mut request = spending("w-1", 0, 500);
+    request.account = model;
+    assert_eq!(world.permits.settle(&request).await.unwrap().reserved, Money(10));
+    assert_eq!(settle(&world, "w-1", 0, 500).await.reserved, Money(500));
+}
+
+pub(crate) async fn what_a_silent_worker_had_reserved_is_lost_until_it_comes_back(world: World) {
+    open(&world, 1000).await;
+    settle(&world, "w-1", 100, 400).await;
+    world.pass(Duration::from_secs(31)).await;
+    let lost = state(&world).await;
+    assert_eq!((lost.reserved, lost.lost, lost.left), (Money::ZERO, Money(400), Money(500)));
+    let reply = settle(&world, "w-2", 0, 1000).await;
+    assert_eq!((reply.reserved, reply.may_come), (Money(500), Money(500)));
+    settle(&world, "w-1", 150, 0).await;
+    let reply = settle(&world, "w-2", 0, 1000).await;
+    assert_eq!((reply.reserved, reply.may_come), (Money(850), Money(850)));
+}
+
+pub(crate) async fn of_many_at_once_nobody_gets_money_twice(world: World) {
+    open(&world, 1000).await;
+    let handles = join_all((0..4).map(|_| world.open())).await;
+    let tasks = (0..16).map(|number: usize| {
+        let permits = handles[number % handles.len()].clone();
+        tokio::spawn(async move {
+            let (worker, mut spent, mut reserved) = (format!("w-{number}"), 0, 0);
+            for _ in 0..5 {
+                // Half of what is reserved is spent; the rest and more is wanted.
+                spent += reserved / 2;
+                let mut request = spending(&worker, spent, 100);
+                request.in_flight = Money(reserved - reserved / 2);
+                reserved = permits.settle(&request).await.unwrap().reserved.0;
+            }
+            (spent, reserved)
+        })
+    });
+    let totals: Vec<(u64, u64)> = join_all(tasks).await.into_iter().map(Result::unwrap).collect();
+    let state = state(&world).await;
+    assert_eq!(state.spent.0, totals.iter().map(|(spent, _)| spent).sum::<u64>());
+    assert_eq!(state.reserved.0, totals.iter().map(|(_, reserved)| reserved).sum::<u64>());
+    assert_eq!(state.spent + state.reserved + state.left, Money(1000));
+}

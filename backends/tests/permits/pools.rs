@@ -1,0 +1,103 @@
+use std::time::Duration;
+
+use futures::future::join_all;
+use regatta_proto::{PoolRequest, Signals};
+
+use crate::world::{World, wanting};
+
+/// As `wanting`, with slots for everything.
+fn on_many_slots(worker: &str, waiting: u32) -> PoolRequest {
+    let mut request = wanting(worker, waiting);
+    request.limits.concurrency = 10_000;
+    request
+}
+
+fn telling(worker: &str, signals: Signals) -> PoolRequest {
+    PoolRequest { signals, ..wanting(worker, 10) }
+}
+
+pub(crate) async fn requests_are_counted_over_all_workers(world: World) {
+    let other = world.open().await;
+    assert_eq!(world.lease(&on_many_slots("w-1", 400)).await.grants[0].requests, 400);
+    assert_eq!(other.lease(&on_many_slots("w-2", 400)).await.unwrap().grants[0].requests, 200);
+    let mut back = on_many_slots("w-1", 0);
+    back.parties[0].unsent_requests = 150;
+    world.lease(&back).await;
+    assert_eq!(other.lease(&on_many_slots("w-2", 400)).await.unwrap().grants[0].requests, 150);
+}
+
+pub(crate) async fn a_grant_counts_for_a_minute_and_not_for_longer(world: World) {
+    assert_eq!(world.lease(&on_many_slots("w-1", 600)).await.grants[0].requests, 600);
+    world.pass(Duration::from_secs(60)).await;
+    assert_eq!(world.lease(&on_many_slots("w-2", 600)).await.grants[0].requests, 0);
+    world.pass(Duration::from_secs(2)).await;
+    assert_eq!(world.lease(&on_many_slots("w-2", 600)).await.grants[0].requests, 600);
+}
+
+pub(crate) async fn pools_are_apart(world: World) {
+    assert_eq!(world.lease(&on_many_slots("w-1", 600)).await.grants[0].requests, 600);
+    let elsewhere = PoolRequest { pool: "another".to_owned(), ..on_many_slots("w-1", 600) };
+    assert_eq!(world.lease(&elsewhere).await.grants[0].requests, 600);
+}
+
+pub(crate) async fn slots_of_a_silent_worker_come_back(world: World) {
+    assert_eq!(world.lease(&wanting("w-1", 500)).await.grants[0].slots, 100);
+    world.pass(Duration::from_secs(9)).await;
+    assert_eq!(world.lease(&wanting("w-2", 500)).await.grants[0].slots, 0);
+    world.pass(Duration::from_secs(1)).await;
+    assert_eq!(world.lease(&wanting("w-2", 500)).await.grants[0].slots, 100);
+}
+
+pub(crate) async fn refusals_are_heard_by_the_whole_fleet_and_remembered(world: World) {
+    let refused = Signals { refused: 2, reason: "too many".to_owned(), ..Signals::default() };
+    assert_eq!(world.lease(&telling("w-1", refused)).await.factor, 0.7);
+    let other = world.open().await;
+    assert_eq!(other.lease(&wanting("w-2", 500)).await.unwrap().factor, 0.7);
+    world.pass(Duration::from_secs(11)).await;
+    assert_eq!(world.lease(&telling("w-1", Signals { answered: 1, ..Signals::default() })).await.factor, 0.75);
+
+    let changes = other.changes("endpoint").await.unwrap();
+    let told: Vec<_> = changes.iter().map(|change| (change.from, change.to, change.reason.as_str())).collect();
+    assert_eq!(told, [(1.0, 0.7, "2 refused: too many"), (0.7, 0.75, "nothing refused for 10 s")]);
+    assert!(changes[0].at <= changes[1].at && changes[0].at.as_second() > 1_700_000_000);
+}
+
+pub(crate) async fn a_hold_holds_the_whole_fleet(world: World) {
+    let hold = Signals { hold_ms: Some(20_000), reason: "reset".to_owned(), ..Signals::default() };
+    let reply = world.lease(&telling("w-1", hold)).await;
+    assert_eq!((reply.grants[0].requests, reply.retry_ms), (0, 1000));
+    assert_eq!(world.lease(&wanting("w-2", 5)).await.grants[0].requests, 0);
+    world.pass(Duration::from_secs(20)).await;
+    assert_eq!(world.lease(&wanting("w-2", 5)).await.grants[0].requests, 5);
+    let changes = world.permits.changes("endpoint").await.unwrap();
+    assert_eq!(changes.iter().map(|change| change.reason.as_str()).collect::<Vec<_>>(), ["held for 20.0 s: reset"]);
+}
+
+pub(crate) async fn nobody_has_changed_a_pool_that_nobody_uses(world: World) {
+    assert_eq!(world.permits.changes("endpoint").await.unwrap(), []);
+    world.lease(&wanting("w-1", 5)).await;
+    assert_eq!(world.permits.changes("endpoint").await.unwrap(), []);
+}
+
+pub(crate) async fn of_many_at_once_nobody_gets_what_another_one_has(world: World) {
+    let handles = join_all((0..6).map(|_| world.open())).await;
+    let tasks = (0..24).map(|number: usize| {
+        let permits = handles[number % handles.len()].clone();
+        tokio::spawn(async move {
+            let (mut requests, mut slots) = (0, 0);
+            for round in 0..6 {
+                let mut request = wanting(&format!("w-{number}"), 40);
+                request.parties[0].in_flight = if round == 0 { 0 } else { slots };
+                let grant = permits.lease(&request).await.unwrap().grants[0];
+                requests += grant.requests;
+                slots = grant.slots.max(request.parties[0].in_flight);
+            }
+            (requests, slots)
+        })
+    });
+    let granted: Vec<(u32, u32)> = join_all(tasks).await.into_iter().map(Result::unwrap).collect();
+    let sum = |part: fn(&(u32, u32)) -> u32| granted.iter().map(part).sum::<u32>();
+    // A slot that is left over by rounding is another worker's in each second; that one may have asked for the last time.
+    assert!((90..=100).contains(&sum(|(_, slots)| *slots)), "{granted:?}");
+    assert!(sum(|(requests, _)| *requests) <= 600, "{granted:?}");
+}

@@ -1,0 +1,120 @@
+//! What only a server can do to us.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use regatta_backends::{LedgerError, Permits, PermitsError, PostgresConfig};
+use regatta_proto::{ErrorClass, Money};
+
+use crate::failures::failing;
+use crate::world::{World, account, spending, wanting};
+
+#[tokio::test]
+async fn many_processes_may_open_at_once() {
+    let world = World::postgres().await;
+    world.sql("DROP TABLE permits_version, permit_pools, permit_pool_states, permit_accounts, permit_failures").await;
+    world.sql("DROP SEQUENCE permit_failure_numbers").await;
+    let handles = join_all((0..6).map(|_| world.open())).await;
+    assert_eq!(handles[5].failing(&failing("a", ErrorClass::Timeout)).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn permits_and_the_ledger_live_in_one_database() {
+    let world = World::postgres().await;
+    let config = PostgresConfig { url: world.url().to_owned(), pool_size: 1 };
+    let ledger = regatta_backends::Ledger::postgres(config).await.unwrap();
+    assert!(ledger.sweeps().await.unwrap().is_empty());
+    assert_eq!(world.open().await.failing(&failing("a", ErrorClass::Timeout)).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused() {
+    let world = World::postgres().await;
+    world.sql("INSERT INTO permits_version VALUES (99)").await;
+    let config = PostgresConfig { url: world.url().to_owned(), pool_size: 1 };
+    let error = Permits::postgres(config).await.unwrap_err();
+    assert!(matches!(error, PermitsError::Store(LedgerError::NewerSchema { found: 99, known: 1 })), "{error}");
+}
+
+#[tokio::test]
+async fn after_a_crash_of_the_server_nothing_is_granted_for_a_minute() {
+    let world = World::postgres().await;
+    assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 5);
+    // What a crash does to tables that are not logged.
+    world.sql("TRUNCATE permit_pool_states").await;
+    let reply = world.lease(&wanting("w-1", 5)).await;
+    assert_eq!((reply.grants[0].slots, reply.grants[0].requests), (5, 0));
+    let changes = world.permits.changes("endpoint").await.unwrap();
+    assert_eq!(changes[0].reason, "held for 61.5 s: the store has lost what was granted before");
+    world.pass(Duration::from_secs(61)).await;
+    assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 0);
+    world.pass(Duration::from_secs(1)).await;
+    assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 5);
+}
+
+#[tokio::test]
+async fn a_pool_that_nobody_uses_is_forgotten_after_a_day() {
+    let world = World::postgres().await;
+    world.lease(&wanting("w-1", 5)).await;
+    world.sql("UPDATE permit_pool_states SET leased_at = leased_at - interval '25 hours'").await;
+    let another = regatta_proto::PoolRequest { pool: "another".to_owned(), ..wanting("w-1", 5) };
+    world.lease(&another).await;
+    world
+        .sql(
+            "DO $$ BEGIN
+             ASSERT (SELECT array_agg(pool) FROM permit_pools) = '{another}';
+             ASSERT (SELECT array_agg(pool) FROM permit_pool_states) = '{another}';
+         END $$",
+        )
+        .await;
+    assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 5, "its return is not taken for a loss");
+}
+
+#[tokio::test]
+async fn a_pools_state_of_another_version_begins_anew() {
+    let world = World::postgres().await;
+    world.lease(&wanting("w-1", 5)).await;
+    world.sql("UPDATE permit_pool_states SET state = '{\"unheard\": 1}'").await;
+    assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 5);
+}
+
+#[tokio::test]
+async fn an_account_that_cannot_be_read_is_left_as_it_is() {
+    let world = World::postgres().await;
+    world.permits.open_account(&account("s"), Money(10), Money::ZERO).await.unwrap();
+    world.sql("UPDATE permit_accounts SET state = '{}'").await;
+    let expected = "failed to read the account of the sweep s: missing field `clock` at line 1 column 2; it is damaged or was written by \
+                    another version";
+    assert_eq!(world.permits.settle(&spending("w-1", 0, 1)).await.unwrap_err().to_string(), expected);
+    assert_eq!(
+        world.permits.open_account(&account("s"), Money(10), Money::ZERO).await.unwrap_err().to_string(),
+        expected
+    );
+    assert_eq!(world.permits.account(&account("s")).await.unwrap_err().to_string(), expected);
+    world.sql("DO $$ BEGIN ASSERT (SELECT state FROM permit_accounts) = '{}'; END $$").await;
+}
+
+#[tokio::test]
+async fn requests_that_failed_long_ago_are_forgotten() {
+    let world = World::postgres().await;
+    let (old, new) = (failing("old", ErrorClass::Timeout), failing("new", ErrorClass::Timeout));
+    for _ in 0..3 {
+        world.permits.failing(&old).await.unwrap();
+    }
+    world.sql("UPDATE permit_failures SET last_at = last_at - interval '31 days'").await;
+    assert_eq!(world.permits.failures(&old.fingerprint).await.unwrap(), 0);
+    assert_eq!(world.permits.failing(&old).await.unwrap(), 1);
+    // A hundred thousand other failures.
+    world.sql("SELECT setval('permit_failure_numbers', 100004)").await;
+    world.permits.failing(&new).await.unwrap();
+    world.sql("DO $$ BEGIN ASSERT (SELECT count(*) FROM permit_failures) = 1; END $$").await;
+    assert_eq!(world.permits.failures(&new.fingerprint).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_told_without_the_password() {
+    let url = "postgres://me:secret@127.0.0.1:1/permits".to_owned();
+    let error = Permits::postgres(PostgresConfig { url, pool_size: 1 }).await.unwrap_err().to_string();
+    assert!(error.starts_with("failed to connect to the store of permits"), "{error}");
+    assert!(!error.contains("secret"), "{error}");
+}
