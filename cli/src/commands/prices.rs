@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use comfy_table::{Table, presets};
+use comfy_table::{Table, TableComponent, presets};
 use regatta_llm::{CrossCheck, DatedPrice, Import, ImportError, ImportReport, PriceTable};
 use regatta_proto::{Digest, Meter, Price};
 use serde::Serialize;
@@ -74,7 +74,10 @@ fn show(args: &PricesShowArgs) -> anyhow::Result<()> {
 /// Dollars per million tokens, a line a price.
 fn render(models: &BTreeMap<String, Vec<DatedPrice>>) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table
+        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections);
     table.set_header([
         "$ per million tokens",
         "from",
@@ -174,13 +177,10 @@ fn read(
     sources: &mut Vec<String>,
 ) -> anyhow::Result<Option<Import>> {
     let Some(path) = path else { return Ok(None) };
-    let read = || -> anyhow::Result<Import> {
-        let bytes = read_bounded(path)?;
-        sources.push(format!("{name}, a file of the digest {}", Digest::of(&bytes)));
-        Ok(import(&bytes)?)
-    };
-    let mut read = read;
-    let mut import = read().with_context(|| path.display().to_string()).map_err(bad_configuration)?;
+    let place = || path.display().to_string();
+    let bytes = read_bounded(path).with_context(place).map_err(bad_configuration)?;
+    sources.push(format!("{name}, a file of the digest {}", Digest::of(&bytes)));
+    let mut import = import(&bytes).with_context(place).map_err(bad_configuration)?;
     if !args.only.is_empty() {
         import.retain(|model| {
             args.only.iter().any(|name| match name.strip_suffix('*') {

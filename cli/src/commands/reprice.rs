@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use comfy_table::{Table, presets};
+use comfy_table::{Table, TableComponent, presets};
 use regatta_llm::PriceTable;
 use regatta_proto::{CostSum, Digest, Money, SweepLock};
 use regatta_scorer::Summary;
@@ -70,7 +70,7 @@ struct Repriced<'a> {
     recorded: CostSum,
     repriced: CostSum,
     /// Of the calls whose cost is known both times.
-    difference: i128,
+    difference: Option<i128>,
     /// Recorded for judges and lost attempts, which have no transcripts.
     beyond_transcripts: Option<Money>,
 }
@@ -89,7 +89,7 @@ impl<'a> Repriced<'a> {
             models: bills,
             recorded: sum(bills, |bill| bill.recorded),
             repriced: sum(bills, |bill| bill.repriced),
-            difference: bills.iter().map(Bill::difference).sum(),
+            difference: difference_of_all(bills),
             beyond_transcripts,
         }
     }
@@ -102,9 +102,17 @@ fn sum(bills: &[Bill], of: impl Fn(&Bill) -> CostSum) -> CostSum {
     })
 }
 
+/// `None` when no call's cost is known both times.
+fn difference_of_all(bills: &[Bill]) -> Option<i128> {
+    bills.iter().filter_map(Bill::difference).reduce(|sum, one| sum + one)
+}
+
 fn render(bills: &[Bill]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table
+        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections);
     table.set_header(["model", "calls", "from cache", "priced by", "recorded", "at these prices", "difference"]);
     for bill in bills {
         table.add_row([
@@ -125,13 +133,14 @@ fn render(bills: &[Bill]) -> String {
         String::new(),
         recorded.to_string(),
         sum(bills, |bill| bill.repriced).to_string(),
-        difference(bills.iter().map(Bill::difference).sum(), bills.iter().map(|bill| bill.comparable).sum()),
+        difference(difference_of_all(bills), bills.iter().map(|bill| bill.comparable).sum()),
     ]);
     table.to_string()
 }
 
 /// `+$0.25 (+10.0 %)`, of what was recorded for the calls whose cost is known both times.
-fn difference(nanos: i128, of: Money) -> String {
+fn difference(nanos: Option<i128>, of: Money) -> String {
+    let Some(nanos) = nanos else { return "unknown".to_owned() };
     let amount = Money(u64::try_from(nanos.unsigned_abs()).unwrap_or(u64::MAX));
     let sign = if nanos < 0 { "-" } else { "+" };
     match (nanos, of) {

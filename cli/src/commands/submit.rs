@@ -12,6 +12,9 @@ use crate::spec::load;
 
 pub(crate) async fn run(args: SubmitArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
+    if args.spec.prices.is_some() {
+        output::note("the coordinator's own price table counts; --prices is left aside");
+    }
     let client = Client::new(&args.client)?;
     let mut submission = Submission { spec: loaded.spec, data: Default::default(), recorded: Default::default() };
     for (name, files) in &loaded.data {

@@ -46,7 +46,7 @@ pub struct PriceTable {
 pub enum PriceTableError {
     /// Not a price table.
     #[error("failed to read the price table: {0}")]
-    Malformed(#[from] serde_yaml_ng::Error),
+    Malformed(serde_yaml_ng::Error),
     /// A figure that is no price.
     #[error("failed to read the price table: {field} of {model} must be non-negative dollars, below a million")]
     Insane {
@@ -106,7 +106,8 @@ impl PriceTable {
         if yaml.len() > PRICE_FILE_BYTES_MAX {
             return Err(PriceTableError::TooLarge);
         }
-        let Self { date, sources, models } = serde_yaml_ng::from_str(yaml)?;
+        let read = serde_yaml_ng::from_str(yaml).map_err(PriceTableError::Malformed)?;
+        let Self { date, sources, models } = read;
         Self::new(date, sources, models)
     }
 

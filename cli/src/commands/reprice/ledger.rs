@@ -31,22 +31,26 @@ pub(super) struct Bill {
     pub(super) recorded: CostSum,
     /// What the table says.
     pub(super) repriced: CostSum,
-    /// The part of `recorded` for calls whose cost is known both times.
+    /// What was billed and has a cost that is known both times.
+    pub(super) comparable_calls: u64,
+    /// The part of `recorded` for those.
     pub(super) comparable: Money,
-    /// What the table says of those calls.
+    /// What the table says of those.
     pub(super) comparable_repriced: Money,
 }
 
 impl Bill {
-    /// Nano-dollars that the calls whose cost is known both times cost more at the table's prices.
-    pub(super) fn difference(&self) -> i128 {
-        i128::from(self.comparable_repriced.0) - i128::from(self.comparable.0)
+    /// Nano-dollars that the calls whose cost is known both times cost more at the table's prices; `None` when there is no such call.
+    pub(super) fn difference(&self) -> Option<i128> {
+        let difference = i128::from(self.comparable_repriced.0) - i128::from(self.comparable.0);
+        (self.comparable_calls > 0).then_some(difference)
     }
 
     fn charge(&mut self, recorded: Option<Money>, repriced: Option<Money>) {
         self.recorded.add_call(recorded);
         self.repriced.add_call(repriced);
         if let (Some(recorded), Some(repriced)) = (recorded, repriced) {
+            self.comparable_calls += 1;
             self.comparable += recorded;
             self.comparable_repriced += repriced;
         }
@@ -157,6 +161,7 @@ impl<'a> Ledger<'a> {
             priced_by: priced_by(lock, model),
             recorded: CostSum::default(),
             repriced: CostSum::default(),
+            comparable_calls: 0,
             comparable: Money::ZERO,
             comparable_repriced: Money::ZERO,
         })

@@ -114,8 +114,11 @@ fn what_nobody_prices_stays_unknown_and_out_of_the_difference() {
         None,
     );
     let [mystery, oracle] = bills.as_slice() else { panic!("two models") };
-    assert_eq!((mystery.recorded.unknown_calls, mystery.repriced.unknown_calls, mystery.difference()), (1, 1, 0));
-    assert_eq!((oracle.recorded.known, oracle.repriced.unknown_calls, oracle.difference()), (Money(1_000_000), 1, 0));
+    assert_eq!((mystery.recorded.unknown_calls, mystery.repriced.unknown_calls, mystery.difference()), (1, 1, None));
+    assert_eq!(
+        (oracle.recorded.known, oracle.repriced.unknown_calls, oracle.difference()),
+        (Money(1_000_000), 1, None)
+    );
     assert_eq!((mystery.priced_by.as_str(), oracle.priced_by.as_str()), ("nobody", "spec"));
 }
 
@@ -174,8 +177,9 @@ fn the_table_shows_both_costs_and_how_far_they_are_apart() {
 #[test]
 fn differences_are_shown_with_their_sign() {
     let shown = [(0, 5), (250_000_000, 1_000_000_000), (-250_000_000, 1_000_000_000), (5, 0)]
-        .map(|(nanos, of)| difference(nanos, Money(of)));
-    assert_eq!(shown, ["$0", "+$0.2500 (+25.0 %)", "-$0.2500 (-25.0 %)", "+$0.00000000500"]);
+        .map(|(nanos, of)| difference(Some(nanos), Money(of)));
+    assert_eq!(shown, ["$0", "+$0.2500 (+25.0 %)", "-$0.2500 (-25.0 %)", "+$0.000000005"]);
+    assert_eq!(difference(None, Money::ZERO), "unknown");
 }
 
 /// A run's directory with `lines` in one segment.
