@@ -54,7 +54,7 @@ pub struct BatchJob {
     /// When it was first tried to submit it.
     #[schemars(with = "String")]
     pub intended_at: Timestamp,
-    /// Its sessions; a request's custom id is the position in this list.
+    /// Its sessions; a request's custom id, and the id of the attempt that it is, is `ID-POSITION`, of the batch and in this list.
     pub sessions: Vec<SessionJob>,
 }
 

@@ -25,8 +25,9 @@ const ANSWER_BYTES_MAX: usize = 4 << 20;
 const LINE_BYTES_MAX: usize = 64 << 20;
 /// Longest file of results, in bytes: ten times what may go up.
 const RESULTS_BYTES_MAX: u64 = 2 << 30;
-/// Least time for sending a batch's lines, or for reading its results: files of hundreds of megabytes.
-const TRANSFER: Duration = Duration::from_secs(15 * 60);
+/// Least time for sending a batch's lines, or for reading its results: files of hundreds of megabytes. Short enough that whoever has to
+/// let a batch go after twenty minutes has let it go before a broker takes it away after thirty.
+const TRANSFER: Duration = Duration::from_secs(8 * 60);
 
 /// One batch API.
 pub(super) struct Sending {

@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod batch;
-mod batch_server;
 mod leaving;
 mod obeying;
 mod reporting;

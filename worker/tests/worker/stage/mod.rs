@@ -50,6 +50,11 @@ pub(crate) struct Reports(Consumer<Report>);
 impl Stage {
     /// A stage without an endpoint; one call at a time, and an hour between two tries.
     pub(crate) async fn set() -> Self {
+        Self::set_with(|_| {}).await
+    }
+
+    /// The same with another lock.
+    pub(crate) async fn set_with(adjust: impl FnOnce(&mut SweepLock)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let blobs = Blobs::directory(folder.path().join("blobs")).unwrap();
         let mut endpoint = EndpointSpec::of_kind(EndpointKind::Openai);
@@ -59,7 +64,9 @@ impl Stage {
         endpoint.retries.base_delay_ms = 3_600_000;
         endpoint.retries.max_delay_ms = 3_600_000;
         endpoint.retries.deadline_ms = 36_000_000;
-        let sweep = Catalog::new(blobs.clone()).store(&lock(&blobs, &endpoint).await).await.unwrap();
+        let mut lock = lock(&blobs, &endpoint).await;
+        adjust(&mut lock);
+        let sweep = Catalog::new(blobs.clone()).store(&lock).await.unwrap();
         let route = route(&sweep, endpoint);
         Self { folder, queue: Queue::memory(), permits: Permits::memory(), sweep, route, variables: BTreeMap::new() }
     }

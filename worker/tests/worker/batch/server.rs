@@ -168,10 +168,6 @@ impl BatchServer {
         let reached = seen.wait_for(|seen| seen.get(&place).copied().unwrap_or(0) >= times);
         crate::stage::within(reached).await.unwrap();
     }
-
-    pub(crate) fn times_at(&self, place: Place) -> usize {
-        self.shared.seen.borrow().get(&place).copied().unwrap_or(0)
-    }
 }
 
 impl Drop for BatchServer {

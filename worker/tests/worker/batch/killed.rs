@@ -1,0 +1,154 @@
+use jiff::{SignedDuration, Timestamp};
+use regatta_proto::{BatchJob, EndpointKind, Job, SessionOutcome};
+
+use super::server::{BatchServer, Ending, Place};
+use super::{MEASURED, lane, lane_of, until};
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn a_worker_that_is_killed_before_it_hands_a_batch_in_leaves_the_intent_to_another() {
+    let (stage, server) = lane(2).await;
+    server.hold_at(Place::Upload);
+    stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+    let killed = stage.start_mortal("killed").await;
+    server.reached(Place::Upload, 1).await;
+    killed.kill();
+    until(async || stage.waiting().await == 1).await;
+    server.go_on();
+    is_finished_by_another(&stage, &server).await;
+}
+
+#[tokio::test]
+async fn a_batch_whose_worker_is_killed_before_it_knows_its_id_is_found_and_not_handed_in_again() {
+    for kind in [EndpointKind::Openai, EndpointKind::Anthropic] {
+        let (stage, server) = lane_of(kind, 2).await;
+        server.hold_at(Place::Creation);
+        stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+        let killed = stage.start_mortal("killed").await;
+        server.reached(Place::Creation, 1).await;
+        killed.kill();
+        until(async || stage.waiting().await == 1).await;
+        server.go_on();
+        is_finished_by_another(&stage, &server).await;
+    }
+}
+
+#[tokio::test]
+async fn a_batch_whose_worker_is_killed_while_following_it_is_followed_by_another() {
+    let (stage, server) = lane(2).await;
+    server.end(Ending::Running);
+    stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+    let killed = stage.start_mortal("killed").await;
+    server.reached(Place::Look, 3).await;
+    killed.kill();
+    until(async || stage.waiting().await == 1).await;
+    server.end(Ending::Completed);
+    is_finished_by_another(&stage, &server).await;
+}
+
+#[tokio::test]
+async fn a_batch_whose_worker_is_killed_while_collecting_it_is_collected_by_another() {
+    let (stage, server) = lane(2).await;
+    server.hold_at(Place::Results);
+    stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+    let killed = stage.start_mortal("killed").await;
+    server.reached(Place::Results, 1).await;
+    killed.kill();
+    until(async || stage.waiting().await == 1).await;
+    server.go_on();
+    is_finished_by_another(&stage, &server).await;
+}
+
+/// Two sessions are measured by another worker, each once, as their first attempts, and the provider has seen one batch in all.
+pub(super) async fn is_finished_by_another(stage: &Stage, server: &BatchServer) {
+    let mut reports = stage.reports().await;
+    let another = stage.start("another", |_| {}).await;
+    let mut outcomes: Vec<SessionOutcome> = vec![reports.outcome().await, reports.outcome().await];
+    outcomes.sort_by_key(|outcome| outcome.attempt.id.clone());
+    let [batch] = &server.batches()[..] else { panic!("{:?}", server.batches()) };
+    for (outcome, (custom_id, _)) in outcomes.iter().zip(&batch.lines) {
+        assert_eq!((&outcome.outcome, outcome.attempt.number), (&MEASURED, 1));
+        assert_eq!(outcome.attempt.id.as_str(), custom_id);
+    }
+    assert_ne!(outcomes[0].key, outcomes[1].key);
+    another.leave().await;
+    assert_eq!(stage.waiting().await, 0);
+    assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn after_an_unclear_answer_the_batch_is_looked_for_and_not_handed_in_again() {
+    for kind in [EndpointKind::Openai, EndpointKind::Anthropic] {
+        let (stage, server) = lane_of(kind, 1).await;
+        server.lie_about_the_next_creation(502);
+        stage.publish([stage.job(0, 0)]).await;
+        let mut reports = stage.reports().await;
+        let worker = stage.start("w", |_| {}).await;
+        let outcome = reports.outcome().await;
+        assert_eq!((outcome.outcome, outcome.attempt.number), (MEASURED, 1), "{kind:?}");
+        assert_eq!(server.batches().len(), 1);
+        assert_eq!(worker.metrics.batches.with_label_values(&["found"]).get(), 1);
+        worker.leave().await;
+    }
+}
+
+#[tokio::test]
+async fn among_batches_that_look_alike_ours_is_told_by_its_results() {
+    let (stage, server) = lane_of(EndpointKind::Anthropic, 1).await;
+    server.take_from_a_stranger(1);
+    server.lie_about_the_next_creation(502);
+    server.take_from_a_stranger(1);
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    let outcome = reports.outcome().await;
+    assert_eq!(outcome.outcome, MEASURED);
+    let ours: Vec<_> =
+        server.batches().into_iter().filter(|batch| batch.lines[0].0 == outcome.attempt.id.as_str()).collect();
+    assert_eq!((ours.len(), server.batches().len()), (1, 3));
+    worker.leave().await;
+}
+
+/// A batch of one session as it waits in the queue.
+#[expect(clippy::disallowed_methods, reason = "workers have the machine's clock here")]
+pub(super) fn waiting_batch(stage: &Stage, id: &str, provider_id: Option<String>, age: SignedDuration) -> Job {
+    let session = stage.job(0, 0);
+    Job::Batch(Box::new(BatchJob {
+        sweep: session.key.sweep.clone(),
+        lock: session.lock,
+        model: stage.sweep.cells()[0].model.clone(),
+        id: id.to_owned(),
+        provider_id,
+        intended_at: Timestamp::now() - age,
+        sessions: vec![session],
+    }))
+}
+
+#[tokio::test]
+async fn results_that_are_collected_twice_are_reported_as_the_same_attempt() {
+    let (stage, server) = lane(1).await;
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    let first = reports.outcome().await;
+    let batch = server.batches().remove(0);
+    let again = waiting_batch(&stage, batch.name.as_deref().unwrap(), Some(batch.id), SignedDuration::ZERO);
+    stage.publish_any(vec![again]).await;
+    let second = reports.outcome().await;
+    assert_eq!((first.attempt.id, first.key, first.outcome), (second.attempt.id, second.key, second.outcome));
+    worker.leave().await;
+}
+
+#[tokio::test]
+async fn an_intent_that_nobody_took_up_for_hours_is_handed_in_once() {
+    for kind in [EndpointKind::Openai, EndpointKind::Anthropic] {
+        let (stage, server) = lane_of(kind, 1).await;
+        stage.publish_any(vec![waiting_batch(&stage, "0a1b", None, SignedDuration::from_hours(5))]).await;
+        let mut reports = stage.reports().await;
+        let worker = stage.start("w", |_| {}).await;
+        let outcome = reports.outcome().await;
+        assert_eq!((outcome.outcome, outcome.attempt.id.as_str()), (MEASURED, "0a1b-0"));
+        assert_eq!(server.batches().len(), 1);
+        worker.leave().await;
+    }
+}
