@@ -77,16 +77,17 @@ impl Endpoint {
         head: &Parts,
         body: Incoming,
     ) -> Result<Response<AnswerBody>, Dropped> {
-        let body = match (&head.method == Method::POST).then_some(body) {
-            Some(body) => match request_body::read(body, MAX_UPLOAD_BYTES).await {
+        let body = if head.method == Method::POST {
+            match request_body::read(body, MAX_UPLOAD_BYTES).await {
                 Ok(body) => body,
                 Err(NoBody::Refused(refusal)) => return Ok(self.refuse(refusal, dialect)),
                 Err(NoBody::Disconnected(error)) => {
                     tracing::debug!(%error, "a client of the simulated endpoint went away while it sent a batch");
                     return Err(Dropped);
                 }
-            },
-            None => Bytes::new(),
+            }
+        } else {
+            Bytes::new()
         };
         let answer = match dialect {
             Dialect::Openai => self.serve_openai_batches(head, &body),

@@ -29,7 +29,7 @@ use super::lines::{Line, LineEnd, Work};
 use super::store::{Batch, End, File, Mistake, Origin, Results};
 use super::{answer, json_lines, no_such, no_such_route, query, segments};
 use crate::answer_body::AnswerBody;
-use crate::api_error::{ApiError, Dialect};
+use crate::api_error::{ApiError, Dialect, json_bytes};
 use crate::formats::Format;
 use crate::routes::Endpoint;
 
@@ -130,8 +130,8 @@ impl Endpoint {
         if completion_window != WINDOW {
             return Err(ApiError::bad_request(Some("completion_window"), "`completion_window` is `24h`"));
         }
-        let format = [Format::Chat, Format::Responses, Format::Embeddings].into_iter();
-        let Some(format) = format.into_iter().find(|format| format.route() == endpoint) else {
+        let formats = [Format::Chat, Format::Responses, Format::Embeddings];
+        let Some(format) = formats.into_iter().find(|format| format.route() == endpoint) else {
             let message = "`endpoint` is /v1/chat/completions, /v1/responses or /v1/embeddings";
             return Err(ApiError::bad_request(Some("endpoint"), message));
         };
@@ -157,7 +157,7 @@ impl Endpoint {
         let (mut output, mut errors) = (Vec::new(), Vec::new());
         for (position, (custom_id, end)) in ends.iter().enumerate() {
             let out = if matches!(end, LineEnd::Answered { .. }) { &mut output } else { &mut errors };
-            out.extend_from_slice(&crate::api_error::json_bytes(&OutputLine::new(id, position, custom_id, end)));
+            out.extend_from_slice(&json_bytes(&OutputLine::new(id, position, custom_id, end)));
             out.push(b'\n');
         }
         let keep = |name: &str, content: Vec<u8>| {
@@ -207,40 +207,49 @@ fn is_within_bounds(metadata: &BTreeMap<String, String>) -> bool {
 /// The requests of a file.
 fn read(content: &Bytes, format: Format) -> Result<Vec<Line>, Vec<Mistake>> {
     let (mut lines, mut mistakes, mut names) = (Vec::new(), Vec::new(), HashSet::new());
-    let numbered = content.split(|byte| *byte == b'\n').enumerate().map(|(index, line)| (index + 1, line));
-    for (number, line) in numbered.filter(|(_, line)| !line.trim_ascii().is_empty()) {
-        let mistake = |code, param, message: String| Mistake { code, message, line: Some(number), param };
-        let read = serde_json::from_slice::<InputLine<'_>>(line)
-            .map_err(|error| mistake("invalid_json_line", None, format!("failed to read the request: {error}")))
-            .and_then(|read| match () {
-                () if read.method != "POST" => {
-                    Err(mistake("invalid_method", Some("method"), "`method` is POST".into()))
-                }
-                () if read.url != format.route() => {
-                    let message = format!("`url` is {:?}, but the batch's `endpoint` is {}", read.url, format.route());
-                    Err(mistake("mismatched_endpoint", Some("url"), message))
-                }
-                () if !names.insert(read.custom_id.clone()) => {
-                    let message = format!("`custom_id` {:?} was there before", read.custom_id);
-                    Err(mistake("duplicate_custom_id", Some("custom_id"), message))
-                }
-                () => Ok(Line { custom_id: read.custom_id, body: content.slice_ref(read.body.get().as_bytes()) }),
-            });
-        match read {
+    let numbered = content.split(|byte| *byte == b'\n').enumerate();
+    for (index, line) in numbered.filter(|(_, line)| !line.trim_ascii().is_empty()) {
+        match read_line(content, line, format, &mut names) {
             Ok(line) => lines.push(line),
-            Err(mistake) if mistakes.len() < MAX_MISTAKES => mistakes.push(mistake),
+            Err(mistake) if mistakes.len() < MAX_MISTAKES => {
+                mistakes.push(Mistake { line: Some(index + 1), ..mistake })
+            }
             Err(_) => {}
         }
     }
-    let whole = |code, message: String| vec![Mistake { code, message, line: None, param: None }];
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
     match lines.len() {
-        _ if !mistakes.is_empty() => Err(mistakes),
-        0 => Err(whole("empty_file", "the file holds no request".into())),
+        0 => Err(vec![mistake("empty_file", None, "the file holds no request".into())]),
         1..=MAX_LINES => Ok(lines),
         lines => {
-            Err(whole("too_many_requests", format!("the file holds {lines} requests; at most {MAX_LINES} are taken")))
+            let message = format!("the file holds {lines} requests; at most {MAX_LINES} are taken");
+            Err(vec![mistake("too_many_requests", None, message)])
         }
     }
+}
+
+/// One request of the file `content`; `names` are those of the requests before it.
+fn read_line(content: &Bytes, line: &[u8], format: Format, names: &mut HashSet<String>) -> Result<Line, Mistake> {
+    let InputLine { custom_id, method, url, body } = serde_json::from_slice(line)
+        .map_err(|error| mistake("invalid_json_line", None, format!("failed to read the request: {error}")))?;
+    if method != "POST" {
+        return Err(mistake("invalid_method", Some("method"), "`method` is POST".into()));
+    }
+    if url != format.route() {
+        let message = format!("`url` is {url:?}, but the batch's `endpoint` is {}", format.route());
+        return Err(mistake("mismatched_endpoint", Some("url"), message));
+    }
+    if !names.insert(custom_id.clone()) {
+        let message = format!("`custom_id` {custom_id:?} was there before");
+        return Err(mistake("duplicate_custom_id", Some("custom_id"), message));
+    }
+    Ok(Line { custom_id, body: content.slice_ref(body.get().as_bytes()) })
+}
+
+const fn mistake(code: &'static str, param: Option<&'static str>, message: String) -> Mistake {
+    Mistake { code, message, line: None, param }
 }
 
 /// What is told about a batch.

@@ -10,15 +10,18 @@ mod faults;
 #[cfg(test)]
 mod harness;
 mod lifecycle;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod openai_batches;
+#[cfg(test)]
 mod prices;
 mod refusals;
 #[cfg(test)]
 mod responses;
+#[cfg(test)]
 mod stream_faults;
 #[cfg(test)]
 mod streams;
