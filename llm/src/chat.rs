@@ -8,8 +8,8 @@ use regatta_proto::{
 
 use crate::cache::{AnswerCache, Found, KeptAnswer};
 use crate::call::{CallError, ChatCall};
+use crate::client::Client;
 use crate::errors::Failure;
-use crate::http::HttpClient;
 use crate::open::{OpenContext, OpenError};
 use crate::quarantine::Suspect;
 use crate::similarity::VectorCache;
@@ -19,7 +19,7 @@ use crate::wire::Completion;
 /// An endpoint that models are called at.
 pub(crate) struct Caller {
     name: EndpointName,
-    pub(crate) http: HttpClient,
+    pub(crate) client: Client,
     pub(crate) tries: Tries,
     pub(crate) vectors: VectorCache,
     pub(crate) cache: AnswerCache,
@@ -29,7 +29,7 @@ impl Caller {
     pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         Ok(Self {
             name: name.clone(),
-            http: HttpClient::open(name, spec, context)?,
+            client: Client::open(name, spec, context)?,
             tries: Tries::open(name, spec, context),
             vectors: VectorCache::new(),
             cache: AnswerCache::new(context.answers.clone(), spec),
@@ -86,7 +86,7 @@ impl Caller {
     async fn ask(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
         let failed = |tries| self.failed(&call, tries);
         let prepared = &self
-            .http
+            .client
             .prepare(call.model, call.request, call.session.as_ref())
             .map_err(|failure| CallError::Failed(failed(vec![failure.into_try(Duration::ZERO)])))?;
         let errand = Errand {
@@ -99,7 +99,7 @@ impl Caller {
             seed: call.session.map(|tag| tag.seed.0),
             interrupt: call.interrupt,
         };
-        let done = match self.tries.run(errand, || self.http.once(prepared)).await {
+        let done = match self.tries.run(errand, || self.client.once(prepared)).await {
             Ok(done) => done,
             Err(GivenUp::Failed(tries)) => return Err(CallError::Failed(failed(tries))),
             Err(GivenUp::Interrupted(tries)) => return Err(CallError::Interrupted(failed(tries))),

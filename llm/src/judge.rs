@@ -65,7 +65,7 @@ impl Caller {
         let mut batch = Batch::default();
         let mut waiting = VecDeque::from([texts]);
         while let Some(mut texts) = waiting.pop_front() {
-            let prepared = match self.http.prepare_embeddings(model, &texts) {
+            let prepared = match self.client.prepare_embeddings(model, &texts) {
                 Ok(prepared) => prepared,
                 Err(failure) => {
                     batch.fail(&texts, &failure.into_try(Duration::ZERO));
@@ -83,7 +83,7 @@ impl Caller {
                 seed: None,
                 interrupt,
             };
-            let (tries, embedded) = match self.tries.run(errand, || self.http.embed_once(prepared, count)).await {
+            let (tries, embedded) = match self.tries.run(errand, || self.client.embed_once(prepared, count)).await {
                 Ok(done) => (done.tries, Some((done.value, done.cost))),
                 Err(GivenUp::Failed(tries)) => (tries, None),
                 Err(GivenUp::Interrupted(tries)) => {

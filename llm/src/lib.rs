@@ -6,10 +6,12 @@
 
 mod answer;
 mod batch;
+mod bedrock;
 mod breaker;
 mod cache;
 mod call;
 mod chat;
+mod client;
 mod embedding;
 mod encoding;
 mod endpoint;
@@ -36,7 +38,7 @@ mod wire;
 
 pub use answer::{Answers, Unanswered};
 pub use batch::{
-    BatchCall, BatchClient, BatchProgress, BatchState, Collected, Found, Prepared, SUBMIT_WITHIN, SubmitError,
+    BatchCall, BatchClient, BatchProgress, BatchState, Collected, Found, Funds, Prepared, SUBMIT_WITHIN, Spending, SubmitError,
 };
 pub use cache::AnswerStore;
 pub use call::{CallError, ChatCall, Interrupted, Payer, SessionTag};

@@ -10,7 +10,7 @@ use crate::wire::tool_calls::{RawCall, with_ids};
 
 /// A block of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Text(String),
     /// `thinking` or `redacted_thinking`, as it came.
     Thought(Value),
@@ -19,7 +19,7 @@ pub(super) enum Piece {
 
 impl Piece {
     /// A block of a whole answer; `None` for kinds that say nothing to us, as those of the provider's own tools.
-    pub(super) fn read(mut block: Value) -> Option<Self> {
+    pub(crate) fn read(mut block: Value) -> Option<Self> {
         let text = |block: &Value, name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match block.get("type")?.as_str()? {
             "text" => Some(Self::Text(text(&block, "text"))),
@@ -36,7 +36,7 @@ impl Piece {
 }
 
 /// The finish that a `stop_reason` means.
-pub(super) fn finish(stop_reason: Option<&str>) -> Finish {
+pub(crate) fn finish(stop_reason: Option<&str>) -> Finish {
     match stop_reason {
         Some("end_turn" | "stop_sequence") => Finish::Stop,
         Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
@@ -47,7 +47,7 @@ pub(super) fn finish(stop_reason: Option<&str>) -> Finish {
 }
 
 /// The reply that is made of `pieces`.
-pub(super) fn reply(pieces: Vec<Piece>, finish: Finish) -> Reply {
+pub(crate) fn reply(pieces: Vec<Piece>, finish: Finish) -> Reply {
     let reasoning = reasoning(&pieces);
     let (mut text, mut calls) = (None::<String>, Vec::new());
     for piece in pieces {
@@ -84,14 +84,14 @@ fn reasoning(pieces: &[Piece]) -> Option<Reasoning> {
 
 /// A block of an assistant's message on its way back.
 #[derive(Debug, PartialEq)]
-pub(super) enum Returned<'a> {
+pub(crate) enum Returned<'a> {
     Text(&'a str),
     Thought(Value),
     ToolUse(&'a ToolCall),
 }
 
 /// The blocks of an assistant's message. Thoughts of other providers, which Anthropic's could not read, are left out.
-pub(super) fn give_back(message: &ChatMessage) -> Vec<Returned<'_>> {
+pub(crate) fn give_back(message: &ChatMessage) -> Vec<Returned<'_>> {
     let opaque = message.reasoning.as_ref().and_then(|reasoning| reasoning.opaque.as_deref());
     let (mut text, mut calls) = (&*message.content, message.tool_calls.iter());
     let mut blocks = Vec::with_capacity(message.tool_calls.len() + 2);

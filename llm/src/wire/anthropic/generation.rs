@@ -53,6 +53,11 @@ impl Generation {
         self.always_thinks
     }
 
+    /// It knows marks for the cache on Bedrock.
+    pub(crate) fn caches_on_bedrock(self) -> bool {
+        self.version >= (3, 5)
+    }
+
     /// Temperature and nucleus sampling cannot be set.
     pub(crate) fn samples_its_own_way(self) -> bool {
         self.version >= (4, 7)

@@ -7,12 +7,12 @@
 //! cache always: all sessions of a benchmark share it.
 
 mod answer;
-mod blocks;
+pub(crate) mod blocks;
 mod conversation;
 pub(crate) mod generation;
 mod request;
 mod stream;
-mod thinking;
+pub(crate) mod thinking;
 mod usage;
 
 use regatta_proto::ChatRequest;

@@ -26,7 +26,7 @@ pub(crate) const fn budget(thinking: Thinking) -> u32 {
 /// The field `thinking`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     Enabled {
         budget_tokens: u32,
     },
@@ -39,19 +39,19 @@ pub(super) enum Mode {
 
 /// What is said about thinking, and what follows from it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Plan {
-    pub(super) mode: Option<Mode>,
-    pub(super) effort: Option<&'static str>,
+pub(crate) struct Plan {
+    pub(crate) mode: Option<Mode>,
+    pub(crate) effort: Option<&'static str>,
     /// Thinking counts as a part of it.
-    pub(super) max_tokens: u32,
-    pub(super) temperature: Option<f64>,
-    pub(super) top_p: Option<f64>,
+    pub(crate) max_tokens: u32,
+    pub(crate) temperature: Option<f64>,
+    pub(crate) top_p: Option<f64>,
 }
 
 impl Plan {
     /// # Errors
     /// When what is asked for cannot be had together, or not from this model.
-    pub(super) fn new(model: &str, thinking: Option<Thinking>, sampling: &Sampling) -> Result<Self, String> {
+    pub(crate) fn new(model: &str, thinking: Option<Thinking>, sampling: &Sampling) -> Result<Self, String> {
         let generation = Generation::of(model);
         let (mode, effort, max_tokens) = match thinking {
             None => (None, None, sampling.max_tokens.unwrap_or(ANSWER_TOKENS)),

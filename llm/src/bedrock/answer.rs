@@ -1,0 +1,91 @@
+//! A whole answer.
+
+use regatta_proto::{ErrorClass, Finish};
+use reqwest::header::HeaderMap;
+use serde_json::{Value, json};
+
+use super::exchange::Exchange;
+use super::{reasoning, usage};
+use crate::errors::Failure;
+use crate::wire::anthropic::blocks::{Piece, reply};
+use crate::wire::provenance::{Told, served};
+use crate::wire::tool_calls::RawCall;
+use crate::wire::{Completion, ReadContext, hints};
+
+/// Reads what an exchange with a success brought.
+///
+/// # Errors
+/// A bad response, when it holds no message.
+pub(super) fn read(exchange: &Exchange, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+    let unusable = |detail: &str| Failure {
+        status: Some(200),
+        ..Failure::unanswered(ErrorClass::BadResponse, context.secret.detail(detail))
+    };
+    let answer = exchange.answer().ok_or_else(|| unusable("there was no answer"))?;
+    let mut body: Value =
+        serde_json::from_slice(&answer.body).map_err(|error| unusable(&format!("the body is not JSON ({error})")))?;
+    let content = body.pointer_mut("/output/message/content").map(Value::take);
+    let billed = body.get("usage").map(usage::read).filter(|(_, is_known)| *is_known).map(|(usage, _)| usage);
+    let Some(Value::Array(content)) = content else {
+        return Err(Failure { usage: billed, ..unusable("the answer holds no message") });
+    };
+    let pieces = content.into_iter().filter_map(piece).collect();
+    Ok(completion(pieces, &body, &answer.headers, context))
+}
+
+/// A block of a message; `None` for kinds that say nothing to us.
+fn piece(mut block: Value) -> Option<Piece> {
+    if let Some(Value::String(text)) = block.get_mut("text").map(Value::take) {
+        return Some(Piece::Text(text));
+    }
+    if let Some(call) = block.get("toolUse") {
+        let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let input = call.get("input").filter(|input| !input.is_null()).cloned().unwrap_or_else(|| json!({}));
+        return Some(Piece::ToolUse(RawCall {
+            id: text("toolUseId"),
+            name: text("name"),
+            arguments: input.to_string(),
+        }));
+    }
+    block.get("reasoningContent").and_then(reasoning::block).map(Piece::Thought)
+}
+
+/// The answer that `pieces` and the rest of a body make.
+pub(super) fn completion(
+    pieces: Vec<Piece>,
+    body: &Value,
+    headers: &HeaderMap,
+    context: &ReadContext<'_>,
+) -> Completion {
+    let text = |path: &str| body.pointer(path).and_then(Value::as_str);
+    let raw_usage = body.get("usage").filter(|usage| !usage.is_null());
+    let (tokens, usage_is_known) = raw_usage.map(usage::read).unwrap_or_default();
+    let told = Told {
+        // A router of prompts says which model it chose; nobody else says anything.
+        model: text("/trace/promptRouter/invokedModelId"),
+        tier: text("/serviceTier/type"),
+        ..Told::default()
+    };
+    Completion {
+        reply: reply(pieces, finish(text("/stopReason"))),
+        usage: tokens,
+        usage_is_known,
+        raw_usage: raw_usage.cloned(),
+        reported_cost: None,
+        served: served(headers, told, context.secret),
+        first_token: None,
+        hints: hints::of(headers, context.clock),
+    }
+}
+
+/// The finish that a `stopReason` means.
+fn finish(reason: Option<&str>) -> Finish {
+    match reason {
+        Some("end_turn" | "stop_sequence") => Finish::Stop,
+        Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
+        Some("tool_use") => Finish::ToolCalls,
+        Some("guardrail_intervened" | "content_filtered") => Finish::ContentFilter,
+        // A call or an answer that is none (`malformed_tool_use`, `malformed_model_output`), and whatever comes to be.
+        _ => Finish::Other,
+    }
+}

@@ -1,0 +1,101 @@
+//! From an endpoint's spec to the SDK's client.
+
+use std::time::Duration;
+
+use aws_config::{BehaviorVersion, Region};
+use aws_sdk_bedrockruntime::config::retry::RetryConfig;
+use aws_sdk_bedrockruntime::config::timeout::TimeoutConfig;
+use aws_sdk_bedrockruntime::config::{Credentials, StalledStreamProtectionConfig};
+use aws_sdk_bedrockruntime::{Client, Config};
+use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use regatta_proto::{EndpointName, EndpointSpec, Timeouts};
+use reqwest::Url;
+use reqwest::header::HeaderMap;
+
+use crate::open::{OpenError, headers};
+use crate::secret::Secret;
+
+/// Where gateways and services other than AWS ask for none.
+const USUAL_REGION: &str = "us-east-1";
+
+/// What the client is made of.
+#[derive(Debug)]
+pub(super) struct Settings {
+    address: Option<String>,
+    region: Option<String>,
+    /// From the environment; otherwise the SDK looks where AWS's tools look.
+    credentials: Option<Credentials>,
+    /// Of every request, besides the SDK's own.
+    pub(super) headers: HeaderMap,
+    pub(super) timeouts: Timeouts,
+    /// The secret key of `credentials`.
+    pub(super) secret: Secret,
+}
+
+impl Settings {
+    /// # Errors
+    /// When the address is none, or a header cannot be sent; names the endpoint.
+    pub(super) fn new(
+        name: &EndpointName,
+        spec: &EndpointSpec,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, OpenError> {
+        let variable = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        if let Some(url) = &spec.base_url {
+            let bad = |problem| OpenError::BadAddress { endpoint: name.clone(), url: url.clone(), problem };
+            let parsed = Url::parse(url).map_err(|error| bad(error.to_string()))?;
+            if !matches!(parsed.scheme(), "http" | "https") {
+                return Err(bad(format!("its scheme is {:?}", parsed.scheme())));
+            }
+        }
+        let region = spec.region.clone().or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION"));
+        let secret_key = variable("AWS_SECRET_ACCESS_KEY");
+        let credentials = variable("AWS_ACCESS_KEY_ID").zip(secret_key.clone()).map(|(id, secret)| {
+            Credentials::new(id, secret, variable("AWS_SESSION_TOKEN"), None, "environment of the endpoint")
+        });
+        Ok(Self {
+            address: spec.base_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+            // Asking AWS's instance service where we are takes seconds elsewhere.
+            region: region.or_else(|| spec.base_url.is_some().then(|| USUAL_REGION.to_owned())),
+            credentials,
+            headers: headers(name, spec)?,
+            timeouts: spec.timeouts,
+            secret: secret_key.map(Secret::new).unwrap_or_default(),
+        })
+    }
+
+    /// Makes the client. It never tries twice: Regatta does.
+    ///
+    /// # Errors
+    /// When no region is known.
+    pub(super) async fn client(&self) -> Result<Client, String> {
+        let millis = Duration::from_millis;
+        let tls = Provider::Rustls(CryptoMode::Ring);
+        let mut loader = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(aws_smithy_http_client::Builder::new().tls_provider(tls).build_https())
+            .retry_config(RetryConfig::disabled())
+            // A model may think for long between two words; the time-outs of the spec are what counts.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .timeout_config(
+                TimeoutConfig::builder()
+                    .connect_timeout(millis(self.timeouts.connect_ms))
+                    .read_timeout(millis(self.timeouts.first_byte_ms))
+                    .build(),
+            );
+        if let Some(region) = &self.region {
+            loader = loader.region(Region::new(region.clone()));
+        }
+        if let Some(credentials) = &self.credentials {
+            loader = loader.credentials_provider(credentials.clone());
+        }
+        if let Some(address) = &self.address {
+            loader = loader.endpoint_url(address);
+        }
+        let loaded = loader.load().await;
+        if loaded.region().is_none() {
+            return Err("no region is known: set region of the endpoint, or AWS_REGION".to_owned());
+        }
+        Ok(Client::from_conf(Config::from(&loaded)))
+    }
+}

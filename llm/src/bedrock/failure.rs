@@ -1,0 +1,123 @@
+//! From the SDK's errors to a [`Failure`].
+
+use std::error::Error;
+use std::fmt::Write as _;
+
+use aws_sdk_bedrockruntime::config::http::HttpResponse;
+use aws_sdk_bedrockruntime::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_bedrockruntime::types::error::ConverseStreamOutputError as StreamError;
+use regatta_proto::ErrorClass;
+use serde_json::json;
+
+use super::exchange::headers;
+use crate::errors::{ErrorInfo, Failure, class_of_error_in_200, class_of_status};
+use crate::retry_after::retry_after;
+use crate::wire::{ReadContext, trouble};
+
+/// Exceptions whose class their status does not tell: AWS uses 400, 424 and 429 for many things.
+const CLASSES: [(&str, ErrorClass); 13] = [
+    ("ThrottlingException", ErrorClass::RateLimited),
+    ("TooManyRequestsException", ErrorClass::RateLimited),
+    ("ServiceQuotaExceededException", ErrorClass::RateLimited),
+    ("ModelNotReadyException", ErrorClass::Server),
+    ("ModelTimeoutException", ErrorClass::Server),
+    ("ModelErrorException", ErrorClass::Server),
+    ("ModelStreamErrorException", ErrorClass::Server),
+    ("InternalServerException", ErrorClass::Server),
+    ("ServiceUnavailableException", ErrorClass::Server),
+    ("AccessDeniedException", ErrorClass::Auth),
+    ("UnrecognizedClientException", ErrorClass::Auth),
+    ("ExpiredTokenException", ErrorClass::Auth),
+    ("ResourceNotFoundException", ErrorClass::NotFound),
+];
+
+/// Explains why a request has no answer.
+pub(super) fn explain<E>(error: &SdkError<E, HttpResponse>, context: &ReadContext<'_>) -> Failure
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    let detail = || context.secret.detail(&chain(error));
+    match error {
+        SdkError::ServiceError(service) => {
+            let raw = service.raw();
+            let status = raw.status().as_u16();
+            let (class, detail) =
+                classified(service.err(), service.err().code().unwrap_or_default(), Some(status), context);
+            Failure {
+                status: Some(status),
+                retry_after: retry_after(&headers(raw), context.clock),
+                unreached: false,
+                ..Failure::unanswered(class, detail)
+            }
+        }
+        SdkError::ResponseError(response) => {
+            let status = Some(response.raw().status().as_u16());
+            Failure { status, ..Failure::unanswered(ErrorClass::BadResponse, detail()) }
+        }
+        SdkError::TimeoutError(_) => Failure::unanswered(ErrorClass::Timeout, detail()),
+        SdkError::DispatchFailure(dispatch) if dispatch.is_timeout() => {
+            // Only then nothing was sent, and the endpoint may be gone.
+            let unreached = chain(error).contains("connect");
+            Failure { unreached, maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Timeout, detail()) }
+        }
+        SdkError::DispatchFailure(dispatch) if dispatch.is_io() => {
+            Failure::unanswered(ErrorClass::Connection, detail())
+        }
+        SdkError::DispatchFailure(_) if chain(error).contains("credentials") => {
+            Failure::unanswered(ErrorClass::Auth, detail())
+        }
+        SdkError::ConstructionFailure(_) => Failure::unanswered(ErrorClass::BadRequest, detail()),
+        _ => Failure::unanswered(ErrorClass::Connection, detail()),
+    }
+}
+
+/// Explains why a stream ended.
+pub(super) fn explain_in_stream<R>(error: &SdkError<StreamError, R>, context: &ReadContext<'_>) -> Failure
+where
+    R: std::fmt::Debug + 'static,
+{
+    let (class, detail) = match error.as_service_error() {
+        Some(exception) => classified(exception, name(exception), None, context),
+        None => (ErrorClass::BadResponse, context.secret.detail(&chain(error))),
+    };
+    trouble::in_stream(class, detail)
+}
+
+/// Exceptions in streams do not tell their code.
+fn name(exception: &StreamError) -> &str {
+    match exception {
+        StreamError::InternalServerException(_) => "InternalServerException",
+        StreamError::ModelStreamErrorException(_) => "ModelStreamErrorException",
+        StreamError::ServiceUnavailableException(_) => "ServiceUnavailableException",
+        StreamError::ThrottlingException(_) => "ThrottlingException",
+        StreamError::ValidationException(_) => "ValidationException",
+        other => other.code().unwrap_or_default(),
+    }
+}
+
+fn classified<E>(exception: &E, code: &str, status: Option<u16>, context: &ReadContext<'_>) -> (ErrorClass, String)
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    let message = exception.message().map_or_else(|| chain(exception), str::to_owned);
+    let by_code = CLASSES.iter().find(|(name, _)| *name == code).map(|(_, class)| *class);
+    let class = by_code.unwrap_or_else(|| {
+        let info = ErrorInfo::find(&json!({"error": {"type": code, "message": message}}), true).unwrap_or_default();
+        match status {
+            Some(status) => class_of_status(status, Some(&info)),
+            None if code == "ValidationException" => class_of_status(400, Some(&info)),
+            None => class_of_error_in_200(&info),
+        }
+    });
+    let detail = if code.is_empty() { message } else { format!("{code}: {message}") };
+    (class, context.secret.detail(&detail))
+}
+
+/// An error with all that caused it: the SDK's own text is but "dispatch failure".
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |error| (*error).source()) {
+        let _ = write!(text, ": {cause}");
+    }
+    text
+}

@@ -1,0 +1,145 @@
+//! AWS Bedrock's Converse, spoken by the AWS SDK's own client: it finds credentials and address, signs, and takes streams apart. Source:
+//! the Bedrock Runtime API reference and the Bedrock user guide.
+//!
+//! Bodies are written and read here, as for every other format: the SDK keeps JSON objects in maps without an order, so that schemas of
+//! tools would read differently in every process, miss the provider's cache, and come back in another order than the model wrote.
+//!
+//! What Converse cannot say: log-probabilities, that no tool may be called, one call at a time, and thinking of models that it has no words
+//! for; all are refused by name. A seed is left out: the provider draws as it likes with or without one. Marks for the cache are sent
+//! to families that know them, and otherwise left out as harmless, as are turns of the assistant that hold nothing.
+
+mod answer;
+mod config;
+mod conversation;
+mod exchange;
+mod failure;
+mod reasoning;
+mod request;
+mod stream;
+mod usage;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_bedrockruntime::Client;
+use bytes::Bytes;
+use regatta_proto::{ChatRequest, Clock, EndpointName, EndpointSpec, ErrorClass};
+use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout_at};
+
+use crate::errors::Failure;
+use crate::http::extra;
+use crate::open::{OpenContext, OpenError};
+use crate::secret::Secret;
+use crate::wire::{Completion, ReadContext};
+
+use config::Settings;
+use exchange::Exchange;
+
+/// A client of one endpoint.
+pub(crate) struct BedrockClient {
+    settings: Settings,
+    /// Made at the first call: credentials and region may have to be asked for.
+    client: OnceCell<Client>,
+    /// Fields of every body.
+    extra: Map<String, Value>,
+    stream: bool,
+    clock: Arc<dyn Clock>,
+}
+
+/// A request that can be sent, as often as need be.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    model: String,
+    body: Bytes,
+}
+
+impl BedrockClient {
+    /// Checks what can be checked without asking AWS. Nothing is sent.
+    ///
+    /// # Errors
+    /// When the address is none, or a header cannot be sent; names the endpoint.
+    pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
+        let settings = Settings::new(name, spec, context.env)?;
+        Ok(Self::new(settings, spec, Arc::clone(&context.clock)))
+    }
+
+    fn new(settings: Settings, spec: &EndpointSpec, clock: Arc<dyn Clock>) -> Self {
+        let extra = spec.body.clone().into_iter().collect();
+        Self { settings, client: OnceCell::new(), extra, stream: spec.stream, clock }
+    }
+
+    /// Writes a chat request.
+    ///
+    /// # Errors
+    /// A bad request, when Converse has no words for something that was asked for.
+    pub(crate) fn prepare(&self, model: &str, request: &ChatRequest) -> Result<Prepared, Failure> {
+        let body = request::body(model, request).and_then(|body| extra::merged(&self.extra, body));
+        let body = body.map_err(|problem| self.unsendable(&problem))?;
+        Ok(Prepared { model: model.to_owned(), body })
+    }
+
+    /// One try at a chat request.
+    ///
+    /// # Errors
+    /// Whatever keeps its answer from being used, classified.
+    pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
+        let sent_at = Instant::now();
+        let total_ms = self.settings.timeouts.total_ms;
+        let end = sent_at + Duration::from_millis(total_ms);
+        let late = || {
+            let detail = format!("the answer was not complete within {total_ms} ms");
+            Failure::unanswered(ErrorClass::Timeout, detail)
+        };
+        timeout_at(end, self.answered(prepared, sent_at)).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn answered(&self, prepared: &Prepared, sent_at: Instant) -> Result<Completion, Failure> {
+        let client = self.client().await?;
+        let exchange = Exchange::new(prepared.body.clone(), self.settings.headers.clone());
+        let context = &self.context();
+        if self.stream {
+            let request = client.converse_stream().model_id(&prepared.model).customize().interceptor(exchange.clone());
+            let output = request.send().await.map_err(|error| failure::explain(&error, context))?;
+            return stream::read(output, &exchange, sent_at, context).await;
+        }
+        let request = client.converse().model_id(&prepared.model).customize().interceptor(exchange.clone());
+        match request.send().await {
+            Ok(_) => answer::read(&exchange, context),
+            // What the SDK's types cannot hold, a new kind of block for one, may be an answer all the same.
+            Err(error) if error.raw_response().is_some_and(|response| response.status().is_success()) => {
+                answer::read(&exchange, context)
+                    .map_err(|unread| Failure { usage: unread.usage, ..failure::explain(&error, context) })
+            }
+            Err(error) => Err(failure::explain(&error, context)),
+        }
+    }
+
+    async fn client(&self) -> Result<&Client, Failure> {
+        let made = self.client.get_or_try_init(|| self.settings.client());
+        made.await.map_err(|problem| self.unsendable(&problem))
+    }
+
+    fn context(&self) -> ReadContext<'_> {
+        ReadContext { secret: self.secret(), clock: &*self.clock }
+    }
+
+    fn secret(&self) -> &Secret {
+        &self.settings.secret
+    }
+
+    fn unsendable(&self, problem: &str) -> Failure {
+        Failure::unanswered(ErrorClass::BadRequest, self.secret().detail(problem))
+    }
+}
+
+impl fmt::Debug for BedrockClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BedrockClient").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! What speaks to the models of an endpoint: our own HTTP client, or AWS's.
+
+use regatta_proto::{ChatRequest, EndpointKind, EndpointName, EndpointSpec, ErrorClass};
+
+use crate::SessionTag;
+use crate::bedrock::{self, BedrockClient};
+use crate::errors::Failure;
+use crate::http::{self, HttpClient};
+use crate::open::{OpenContext, OpenError};
+use crate::wire::Completion;
+use crate::wire::openai::embeddings::Embedded;
+
+/// A client of one endpoint.
+#[derive(Debug)]
+pub(crate) enum Client {
+    Http(Box<HttpClient>),
+    Bedrock(Box<BedrockClient>),
+}
+
+/// A request that can be sent, as often as need be.
+#[derive(Debug, Clone)]
+pub(crate) enum Prepared {
+    Http(http::Prepared),
+    Bedrock(bedrock::Prepared),
+}
+
+impl Client {
+    /// Finds what `spec` needs. Nothing is sent.
+    ///
+    /// # Errors
+    /// As for the client of its kind; names the endpoint.
+    pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
+        Ok(match spec.kind {
+            EndpointKind::Bedrock => Self::Bedrock(Box::new(BedrockClient::open(name, spec, context)?)),
+            _ => Self::Http(Box::new(HttpClient::open(name, spec, context)?)),
+        })
+    }
+
+    /// Writes a chat request. AWS is not told the session: it traces nothing.
+    ///
+    /// # Errors
+    /// A bad request, when the endpoint's format has no words for something that was asked for.
+    pub(crate) fn prepare(
+        &self,
+        model: &str,
+        request: &ChatRequest,
+        session: Option<&SessionTag<'_>>,
+    ) -> Result<Prepared, Failure> {
+        match self {
+            Self::Http(client) => client.prepare(model, request, session).map(Prepared::Http),
+            Self::Bedrock(client) => client.prepare(model, request).map(Prepared::Bedrock),
+        }
+    }
+
+    /// Writes the request for the vectors of `texts`.
+    ///
+    /// # Errors
+    /// A bad request, when the endpoint has no embeddings.
+    pub(crate) fn prepare_embeddings(&self, model: &str, texts: &[&str]) -> Result<Prepared, Failure> {
+        match self {
+            Self::Http(client) => client.prepare_embeddings(model, texts).map(Prepared::Http),
+            Self::Bedrock(_) => Err(unfit("an endpoint of this kind has no embeddings")),
+        }
+    }
+
+    /// One try at a chat request of this endpoint.
+    ///
+    /// # Errors
+    /// Whatever keeps its answer from being used, classified.
+    pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
+        match (self, prepared) {
+            (Self::Http(client), Prepared::Http(prepared)) => client.once(prepared).await,
+            (Self::Bedrock(client), Prepared::Bedrock(prepared)) => client.once(prepared).await,
+            _ => Err(unfit("the request was written for another endpoint")),
+        }
+    }
+
+    /// One try at a request for the vectors of `count` texts.
+    ///
+    /// # Errors
+    /// As for [`Self::once`].
+    pub(crate) async fn embed_once(&self, prepared: &Prepared, count: usize) -> Result<Embedded, Failure> {
+        match (self, prepared) {
+            (Self::Http(client), Prepared::Http(prepared)) => client.embed_once(prepared, count).await,
+            _ => Err(unfit("an endpoint of this kind has no embeddings")),
+        }
+    }
+}
+
+fn unfit(problem: &str) -> Failure {
+    Failure::unanswered(ErrorClass::BadRequest, problem.to_owned())
+}
