@@ -10,7 +10,8 @@ pub(crate) enum Dialect {
     Plain,
     OpenRouter,
     DeepSeek,
-    Groq,
+    /// OpenAI's at servers that refuse what they do not know: Groq, Cerebras.
+    Strict,
 }
 
 impl Dialect {
@@ -22,20 +23,20 @@ impl Dialect {
             Self::OpenRouter
         } else if is_of("deepseek.com") {
             Self::DeepSeek
-        } else if is_of("groq.com") {
-            Self::Groq
+        } else if is_of("groq.com") || is_of("cerebras.ai") {
+            Self::Strict
         } else {
             Self::Plain
         }
     }
 
-    /// What thoughts are called in messages that are given back. A server that does not know a name ignores it, but for Groq, which
-    /// refuses it: so everybody else is told by both, since vLLM has changed from the one to the other.
+    /// What thoughts are called in messages that are given back. Most servers ignore a name that they do not know, and are told by both,
+    /// since vLLM has changed from the one to the other.
     pub(crate) const fn thoughts(self) -> &'static [&'static str] {
         match self {
             Self::Plain => &["reasoning_content", "reasoning"],
             Self::DeepSeek => &["reasoning_content"],
-            Self::OpenRouter | Self::Groq => &["reasoning"],
+            Self::OpenRouter | Self::Strict => &["reasoning"],
         }
     }
 
@@ -45,7 +46,7 @@ impl Dialect {
     /// With a sentence when there is no word for it.
     pub(crate) fn thinking(self, model: &str, thinking: Thinking) -> Result<Vec<(&'static str, Value)>, String> {
         match self {
-            Self::Plain | Self::Groq => {
+            Self::Plain | Self::Strict => {
                 Ok(effort(model, thinking)?.map(|word| ("reasoning_effort", json!(word))).into_iter().collect())
             }
             Self::OpenRouter => Ok(vec![match thinking {
@@ -63,7 +64,7 @@ impl Dialect {
 
 /// Families that cannot be told not to think, with the least they can be told. The longest name that fits counts. A model of no family
 /// here is told `none`, and refuses it where it does not know the word.
-const LEAST: [(&str, Option<&str>); 8] = [
+const LEAST: [(&str, Option<&str>); 9] = [
     ("gpt-5", Some("minimal")),
     ("gpt-5-codex", Some("low")),
     ("gpt-oss", Some("low")),
@@ -71,6 +72,7 @@ const LEAST: [(&str, Option<&str>); 8] = [
     ("o3", Some("low")),
     ("o4", Some("low")),
     // They never think, and refuse the field.
+    ("gpt-5-chat", None),
     ("gpt-4", None),
     ("gpt-3.5", None),
 ];
@@ -116,7 +118,7 @@ mod tests {
             ("https://openrouter.ai/api/v1", Dialect::OpenRouter),
             ("https://eu.openrouter.ai/api/v1", Dialect::OpenRouter),
             ("https://api.deepseek.com", Dialect::DeepSeek),
-            ("https://api.groq.com/openai/v1", Dialect::Groq),
+            ("https://api.groq.com/openai/v1", Dialect::Strict),
             ("https://notopenrouter.ai/v1", Dialect::Plain),
             ("http://localhost:8000/openrouter.ai", Dialect::Plain),
         ] {
@@ -130,6 +132,7 @@ mod tests {
             ("gpt-5", Some("minimal")),
             ("gpt-5-mini-2025-08-07", Some("minimal")),
             ("gpt-5-codex", Some("low")),
+            ("gpt-5-chat-latest", None),
             ("gpt-5.1", Some("none")),
             ("openai/gpt-oss-120b", Some("low")),
             ("o3-mini", Some("low")),

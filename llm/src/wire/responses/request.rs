@@ -143,7 +143,8 @@ pub(super) fn body(model: &str, request: &ChatRequest, stream: bool) -> Result<B
 /// Whether the model has thoughts to give back; others refuse to be asked for them.
 fn thinks(model: &str, thinking: Option<Thinking>) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
-    wants_completion_tokens(name) || thinking.is_some_and(|thinking| thinking != Thinking::Off)
+    let never = name.starts_with("gpt-5-chat");
+    !never && wants_completion_tokens(name) || thinking.is_some_and(|thinking| thinking != Thinking::Off)
 }
 
 fn function(tool: &Tool) -> Function<'_> {

@@ -68,6 +68,7 @@ fn encrypted_thoughts_are_asked_for_where_there_are_thoughts() {
     assert!(asks("gpt-5.4-mini", None));
     assert!(asks("openai/o3", Some(Thinking::Off)));
     assert!(asks("new-thinker", Some(Thinking::Low)));
+    assert!(!asks("gpt-5-chat-latest", None));
     assert!(!asks("gpt-4o", None));
     assert!(!asks("gpt-4.1", Some(Thinking::Off)));
 }
