@@ -30,7 +30,9 @@ impl BatchClient {
             let mut on_line = |headers: &HeaderMap, line: &[u8]| {
                 let read = self.read_result(line).ok();
                 let found = read.and_then(|read| Some((position(id, &read.custom_id)?, read.ending)));
-                match found.and_then(|(position, ending)| Some((results.get_mut(position)?, calls.get(position)?, ending))) {
+                match found
+                    .and_then(|(position, ending)| Some((results.get_mut(position)?, calls.get(position)?, ending)))
+                {
                     Some((place, call, ending)) => *place = Some(self.read_line(call, ending, headers, &batch)),
                     None => strangers += 1,
                 }
@@ -41,7 +43,10 @@ impl BatchClient {
         if strangers > 0 {
             tracing::warn!(endpoint = %self.name, provider_id, strangers, "results that belong to no line of the batch were left out");
         }
-        let results = results.into_iter().zip(calls).map(|(result, call)| result.unwrap_or_else(|| Err(self.missing(call, &batch))));
+        let results = results
+            .into_iter()
+            .zip(calls)
+            .map(|(result, call)| result.unwrap_or_else(|| Err(self.missing(call, &batch))));
         let results: Vec<_> = results.collect();
         self.keep(calls, &results).await;
         Ok(Collected { calls: results, began_at: batch.created_at, ended_at: batch.ended_at })
@@ -50,11 +55,9 @@ impl BatchClient {
     /// Addresses of the files of results.
     pub(super) fn results(&self, batch: &Batch) -> Result<Vec<String>, Failure> {
         match self.api {
-            Api::OpenAi => batch
-                .files
-                .iter()
-                .map(|file| Ok(openai::content(&self.checked_id(file.clone())?)))
-                .collect(),
+            Api::OpenAi => {
+                batch.files.iter().map(|file| Ok(openai::content(&self.checked_id(file.clone())?))).collect()
+            }
             Api::Anthropic => Ok(vec![anthropic::results(&batch.id)]),
         }
     }
@@ -67,7 +70,13 @@ impl BatchClient {
     }
 
     /// What one line says. `headers` are those of the whole file: a simulated endpoint says in them that it is one.
-    fn read_line(&self, call: &BatchCall<'_>, ending: Ending, headers: &HeaderMap, batch: &Batch) -> Result<Call, FailedCall> {
+    fn read_line(
+        &self,
+        call: &BatchCall<'_>,
+        ending: Ending,
+        headers: &HeaderMap,
+        batch: &Batch,
+    ) -> Result<Call, FailedCall> {
         let read = match ending {
             Ending::Answered { status, request_id, body } => {
                 let answer = Answer { status, headers: of_line(headers, request_id), body };
@@ -127,7 +136,9 @@ impl BatchClient {
             (Ok(_), Stage::Expired) => self.sending.failure(ErrorClass::Timeout, EXPIRED),
             (Ok(_), Stage::Cancelled) => self.sending.failure(ErrorClass::BadRequest, CANCELLED),
             (Ok(_), Stage::Ended | Stage::Running) => {
-                let lost = self.sending.failure(ErrorClass::BadResponse, "the batch is done, and this line has no readable result");
+                let lost = self
+                    .sending
+                    .failure(ErrorClass::BadResponse, "the batch is done, and this line has no readable result");
                 Failure { maybe_billed: true, ..lost }
             }
         };

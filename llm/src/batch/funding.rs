@@ -69,7 +69,13 @@ impl BatchClient {
         Ok(())
     }
 
-    async fn ask(&self, id: &str, account: &AccountId, spending: &Spending, wanted: Money) -> Result<AccountReply, StoreError> {
+    async fn ask(
+        &self,
+        id: &str,
+        account: &AccountId,
+        spending: &Spending,
+        wanted: Money,
+    ) -> Result<AccountReply, StoreError> {
         let Spending { spent, maybe_spent, in_flight } = *spending;
         let holder = WorkerId::new(format!("batch-{id}")).map_err(|error| StoreError(error.to_string()))?;
         let request = AccountRequest { account: account.clone(), holder, spent, maybe_spent, in_flight, wanted };

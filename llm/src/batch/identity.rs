@@ -25,7 +25,8 @@ pub(super) fn identified(api: Api, body: &[u8], tag: &SessionTag<'_>) -> Result<
         ("regatta_trial", tag.trial.to_string()),
         ("regatta_seed", seed.to_string()),
     ];
-    let session: Map<String, Value> = session.map(|(name, text)| (name.to_owned(), Value::String(text))).into_iter().collect();
+    let session: Map<String, Value> =
+        session.map(|(name, text)| (name.to_owned(), Value::String(text))).into_iter().collect();
     if let Value::Object(metadata) = metadata {
         match api {
             Api::OpenAi => metadata.extend(session),

@@ -122,7 +122,11 @@ impl Sending {
 
     /// Gets the file at `path` and gives each of its lines to `on_line`, in order, holding no more than one of them; `on_line` says
     /// whether it wants another. When the file breaks off it is read again from its beginning.
-    pub(super) async fn lines(&self, path: &str, on_line: &mut (dyn FnMut(&HeaderMap, &[u8]) -> bool + Send)) -> Result<(), Failure> {
+    pub(super) async fn lines(
+        &self,
+        path: &str,
+        on_line: &mut (dyn FnMut(&HeaderMap, &[u8]) -> bool + Send),
+    ) -> Result<(), Failure> {
         let on_line = tokio::sync::Mutex::new(on_line);
         let once = || async { self.lines_once(path, &mut **on_line.lock().await).await.map_err(Trouble::from) };
         self.repeated(&CancellationToken::new(), once).await.map_err(|trouble| trouble.failure)
@@ -142,7 +146,12 @@ impl Sending {
             let chunk = match timeout_at(end, timeout(pause, response.chunk())).await {
                 Ok(Ok(Ok(Some(chunk)))) => chunk,
                 Ok(Ok(Ok(None))) => break,
-                Ok(Ok(Err(error))) => return Err(self.failure(ErrorClass::BadResponse, &format!("the results broke off: {}", self.http.transport().explain(&error)))),
+                Ok(Ok(Err(error))) => {
+                    return Err(self.failure(
+                        ErrorClass::BadResponse,
+                        &format!("the results broke off: {}", self.http.transport().explain(&error)),
+                    ));
+                }
                 Ok(Err(_)) | Err(_) => return Err(self.failure(ErrorClass::Timeout, "results did not come in time")),
             };
             read += chunk.len() as u64;
@@ -177,7 +186,10 @@ impl Sending {
         match timeout_at(end, self.body(response)).await {
             Ok(Ok(body)) => Ok(body),
             Ok(Err(detail)) => Err(Trouble { failure: self.failure(ErrorClass::BadResponse, &detail), may_be_done }),
-            Err(_) => Err(Trouble { failure: self.failure(ErrorClass::Timeout, "the answer was not complete in time"), may_be_done }),
+            Err(_) => Err(Trouble {
+                failure: self.failure(ErrorClass::Timeout, "the answer was not complete in time"),
+                may_be_done,
+            }),
         }
     }
 
@@ -211,7 +223,12 @@ impl Sending {
                 let failure = self.failure(class, &self.http.transport().explain(&error));
                 return Err(Trouble { failure, may_be_done: may_be_done && !error.is_connect() });
             }
-            Err(_) => return Err(Trouble { failure: self.failure(ErrorClass::Timeout, "no answer began in time"), may_be_done }),
+            Err(_) => {
+                return Err(Trouble {
+                    failure: self.failure(ErrorClass::Timeout, "no answer began in time"),
+                    may_be_done,
+                });
+            }
         };
         let status = response.status();
         if status.is_success() {

@@ -64,11 +64,7 @@ pub(super) struct LineResult {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Ending {
     /// With an answer of any status, as a live call would have got it.
-    Answered {
-        status: u16,
-        request_id: Option<String>,
-        body: Bytes,
-    },
+    Answered { status: u16, request_id: Option<String>, body: Bytes },
     /// The batch was not done in time.
     Expired,
     /// The batch was cancelled first.

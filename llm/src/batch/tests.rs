@@ -2,8 +2,8 @@
 
 use prometheus::Registry;
 use regatta_proto::{
-    AccountId, BenchmarkName, CacheMode, ChatMessage, ChatRequest, ChatRole, ItemId, Money, Price, Retries, Role, Sampling,
-    SessionSeed, Setting, Trial,
+    AccountId, BenchmarkName, CacheMode, ChatMessage, ChatRequest, ChatRole, ItemId, Money, Price, Retries, Role,
+    Sampling, SessionSeed, Setting, Trial,
 };
 
 use super::*;
@@ -108,7 +108,9 @@ async fn collect(client: &BatchClient, lines: usize) -> Result<Collected, Try> {
 }
 
 fn result(position: usize) -> String {
-    format!(r#"{{"id":"r","custom_id":"0a1b-{position}","response":{{"status_code":200,"request_id":"req-{position}","body":{HELLO}}},"error":null}}"#)
+    format!(
+        r#"{{"id":"r","custom_id":"0a1b-{position}","response":{{"status_code":200,"request_id":"req-{position}","body":{HELLO}}},"error":null}}"#
+    )
 }
 
 #[tokio::test]
@@ -189,7 +191,9 @@ async fn results_that_break_off_are_read_again_from_their_beginning() {
 #[tokio::test]
 async fn a_line_that_cannot_be_read_is_as_good_as_missing_and_strangers_are_left_out() {
     let server = server(|line, _| match line {
-        "get /v1/files/file-out/content" => Step::ok(format!("{{\n{}\n{}\n", result(0).replace("0a1b", "else"), result(7))),
+        "get /v1/files/file-out/content" => {
+            Step::ok(format!("{{\n{}\n{}\n", result(0).replace("0a1b", "else"), result(7)))
+        }
         _ => Step::ok(DONE),
     })
     .await;
@@ -233,9 +237,9 @@ async fn our_batch_is_found_by_its_name_on_whatever_page_and_a_refused_one_does_
 #[tokio::test]
 async fn the_search_ends_where_batches_are_older_than_the_intent() {
     let server = server(|line, _| match line {
-        "get /v1/batches?limit=100" => {
-            Step::ok(r#"{"data":[{"id":"b1","status":"in_progress","created_at":1767225000,"metadata":{}}],"has_more":true}"#)
-        }
+        "get /v1/batches?limit=100" => Step::ok(
+            r#"{"data":[{"id":"b1","status":"in_progress","created_at":1767225000,"metadata":{}}],"has_more":true}"#,
+        ),
         _ => Step::status(404, "{}"),
     })
     .await;
@@ -247,7 +251,9 @@ async fn the_search_ends_where_batches_are_older_than_the_intent() {
 #[tokio::test]
 async fn candidates_are_batches_of_the_same_number_of_requests_made_at_about_that_time() {
     let batch = |id: &str, at: &str, requests: u32| {
-        format!(r#"{{"id":"{id}","processing_status":"in_progress","created_at":"{at}","request_counts":{{"processing":{requests}}}}}"#)
+        format!(
+            r#"{{"id":"{id}","processing_status":"in_progress","created_at":"{at}","request_counts":{{"processing":{requests}}}}}"#
+        )
     };
     let data = [
         batch("next_day", "2026-01-02T00:00:00Z", 2),

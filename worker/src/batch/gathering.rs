@@ -1,6 +1,7 @@
 //! Gathers sessions into batches, and publishes each as an intent before it lets go of their deliveries.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,9 @@ pub(super) struct Gatherer {
     pub(super) queue: Queue,
     pub(super) name: String,
     pub(super) requests_max: usize,
+    /// Full batches are of different sizes, where a batch that may have been handed in is looked for by its size: the fewer look alike, the
+    /// sooner it is clear.
+    pub(super) sizes_differ: bool,
     /// A batch is closed when no further session has come for this long.
     pub(super) pause: Duration,
     pub(super) shared: Arc<Shared>,
@@ -40,6 +44,9 @@ pub(super) struct Gatherer {
 
 /// Sessions of one model. Providers want one model a batch, and prices are a model's.
 struct Group {
+    id: String,
+    /// Sessions with which it is full.
+    room: usize,
     jobs: Vec<SessionJob>,
     receipts: Vec<Held>,
     bytes: u64,
@@ -82,13 +89,32 @@ impl Gatherer {
             self.publish_group(groups, &key).await;
         }
         let now = Instant::now();
-        let empty = || Group { jobs: Vec::new(), receipts: Vec::new(), bytes: 0, first: now, last: now };
-        let group = groups.entry(key.clone()).or_insert_with(empty);
+        let group = match groups.entry(key.clone()) {
+            Entry::Occupied(group) => group.into_mut(),
+            Entry::Vacant(place) => match new_id(&self.shared) {
+                Ok(id) => {
+                    let room = if self.sizes_differ { size_of(&id, self.requests_max) } else { self.requests_max };
+                    place.insert(Group {
+                        id,
+                        room,
+                        jobs: Vec::new(),
+                        receipts: Vec::new(),
+                        bytes: 0,
+                        first: now,
+                        last: now,
+                    })
+                }
+                Err(error) => {
+                    tracing::error!(%error, "failed to name a batch");
+                    return receipt.hand_back().await;
+                }
+            },
+        };
         group.jobs.push(job);
         group.receipts.push(receipt);
         group.bytes += bytes;
         group.last = now;
-        if group.jobs.len() >= self.requests_max {
+        if group.jobs.len() >= group.room {
             self.publish_group(groups, &key).await;
         }
     }
@@ -102,9 +128,9 @@ impl Gatherer {
 
     async fn publish_group(&self, groups: &mut BTreeMap<(Digest, ModelRef), Group>, key: &(Digest, ModelRef)) {
         let Some(group) = groups.remove(key) else { return };
-        let mut waiting = vec![(group.jobs, group.receipts)];
-        while let Some((mut jobs, mut receipts)) = waiting.pop() {
-            match self.publish(key, &jobs).await {
+        let mut waiting = vec![(Ok(group.id), group.jobs, group.receipts)];
+        while let Some((id, mut jobs, mut receipts)) = waiting.pop() {
+            match self.publish(id, key, &jobs).await {
                 Ok(()) => {
                     self.shared.metrics.batches.with_label_values(&["gathered"]).inc();
                     Held::ack_all(receipts).await;
@@ -112,8 +138,8 @@ impl Gatherer {
                 // Continued sessions carry their transcripts, and a broker takes only so much in one message.
                 Err(Unpublished::Queue(QueueError::TooLarge { .. })) if jobs.len() > 1 => {
                     let half = jobs.len() / 2;
-                    waiting.push((jobs.split_off(half), receipts.split_off(half)));
-                    waiting.push((jobs, receipts));
+                    waiting.push((new_id(&self.shared), jobs.split_off(half), receipts.split_off(half)));
+                    waiting.push((new_id(&self.shared), jobs, receipts));
                 }
                 Err(error) => {
                     tracing::error!(%error, sessions = jobs.len(), "failed to publish a batch; its sessions will be delivered again");
@@ -125,13 +151,18 @@ impl Gatherer {
         }
     }
 
-    async fn publish(&self, (lock, model): &(Digest, ModelRef), sessions: &[SessionJob]) -> Result<(), Unpublished> {
+    async fn publish(
+        &self,
+        id: Result<String, IdError>,
+        (lock, model): &(Digest, ModelRef),
+        sessions: &[SessionJob],
+    ) -> Result<(), Unpublished> {
         let Some(first) = sessions.first() else { return Ok(()) };
         let job = BatchJob {
             sweep: first.key.sweep.clone(),
             lock: *lock,
             model: model.clone(),
-            id: new_id(&self.shared)?,
+            id: id?,
             provider_id: None,
             intended_at: self.shared.clock.now(),
             sessions: sessions.to_vec(),
@@ -154,4 +185,27 @@ pub(super) fn new_id(shared: &Shared) -> Result<String, IdError> {
     let unique = shared.attempts.next_id()?;
     let digest = Digest::of_parts([b"batch/1".as_slice(), unique.as_str().as_bytes()]).to_string();
     Ok(digest.chars().take(ID_DIGITS).collect())
+}
+
+/// The size of a full batch of this id: at most `requests_max`, and less by up to a sixteenth, or by 63.
+fn size_of(id: &str, requests_max: usize) -> usize {
+    let sizes = (requests_max / 16).clamp(1, 64);
+    let drawn = Digest::of(id.as_bytes()).bytes()[0];
+    requests_max - usize::from(drawn) % sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn batches_of_different_ids_are_mostly_of_different_sizes_and_never_too_large() {
+        let sizes = |max: usize| (0..1_000).map(|id| size_of(&id.to_string(), max)).collect::<BTreeSet<_>>();
+        let large = sizes(5_000);
+        assert_eq!((large.len(), large.first(), large.last()), (64, Some(&4_937), Some(&5_000)));
+        assert_eq!(sizes(20), BTreeSet::from([20]));
+        assert_eq!(sizes(1), BTreeSet::from([1]));
+    }
 }

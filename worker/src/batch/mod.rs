@@ -24,7 +24,9 @@ mod asking;
 mod collecting;
 mod following;
 mod gathering;
+mod handing_in;
 mod paying;
+mod searching;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +34,8 @@ use std::time::Duration;
 use regatta_backends::Queue;
 use regatta_llm::{BatchClient, Endpoint};
 use regatta_proto::{
-    BatchJob, BatchSettings, CacheMode, Cause, EndpointRoute, EndpointSpec, ErrorClass, Event, Lane, Outcome, Report, SessionJob,
-    SessionOutcome, Try,
+    BatchJob, BatchSettings, CacheMode, Cause, EndpointKind, EndpointRoute, EndpointSpec, ErrorClass, Event, Lane,
+    Outcome, Report, SessionJob, SessionOutcome, Try,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -93,6 +95,7 @@ impl BatchLane {
             queue: queue.clone(),
             name: route.queue.clone(),
             requests_max: settings.requests_max.clamp(1, PREFETCH_MAX - FOLLOWED_MAX) as usize,
+            sizes_differ: route.endpoint.kind == EndpointKind::Anthropic,
             pause: Duration::from_millis(settings.gather_ms),
             shared: shared.clone(),
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use regatta_llm::{Funds, Spending};
+use regatta_llm::{Funds, Prepared, Spending};
 use regatta_proto::{Call, ErrorClass, FailedCall, Money, Try};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -16,13 +16,14 @@ const HEARD_EVERY: Duration = Duration::from_secs(10);
 const TELLS: u32 = 4;
 
 impl Followed<'_> {
-    /// Reserves what the batch can cost at most; waits while others may give money back.
+    /// Reserves what the batch can cost at most, and gives its lines back to be handed in.
     ///
     /// # Errors
-    /// With what becomes of the batch instead: when there is money for a part of it only, or for none, or it has to go to another worker.
-    pub(super) async fn fund(&self) -> Result<(), Step> {
+    /// With what becomes of the batch instead: when there is money for a part of it only, or for none; or when the money had to be waited
+    /// for. Its lines are not held meanwhile, and its intent is a new one afterwards.
+    pub(super) async fn fund(&self, prepared: Prepared) -> Result<Prepared, Step> {
         if self.accounts.is_empty() {
-            return Ok(());
+            return Ok(prepared);
         }
         let worst: Option<Vec<Money>> = self.asked.iter().map(|asked| asked.call().at_most()).collect();
         let Some(worst) = worst else {
@@ -30,21 +31,27 @@ impl Followed<'_> {
             return Err(self.ended_by(&trouble(ErrorClass::Budget, reason)));
         };
         let total: Money = worst.iter().copied().sum();
+        let mut prepared = Some(prepared);
         loop {
             match self.leave.run_until_cancelled(self.client.reserve(&self.job.id, self.accounts, total)).await {
                 None => return Err(self.unchanged()),
-                Some(Ok(Funds::Reserved)) => return Ok(()),
+                Some(Ok(Funds::Reserved)) => return prepared.ok_or_else(|| self.renewed()),
                 Some(Ok(Funds::Short { account, left, may_come })) => match share(&worst, left, may_come) {
                     Share::First(lines) => return Err(self.split(lines)),
                     Share::Later => tracing::debug!(batch = named(self.job), %left, "a batch waits for money"),
                     Share::Never => {
                         let whose = account.model.map_or_else(|| "the sweep".to_owned(), |model| model.to_string());
-                        let reason = format!("the budget of {whose} is used up: the batch may cost {total}, and {may_come} is left at most");
+                        let reason = format!(
+                            "the budget of {whose} is used up: the batch may cost {total}, and {may_come} is left at most"
+                        );
                         return Err(self.ended_by(&trouble(ErrorClass::Budget, reason)));
                     }
                 },
-                Some(Err(error)) => tracing::warn!(batch = named(self.job), %error, "failed to reserve money for a batch"),
+                Some(Err(error)) => {
+                    tracing::warn!(batch = named(self.job), %error, "failed to reserve money for a batch")
+                }
             }
+            prepared = None;
             // Nothing is reserved meanwhile, so nothing has to be renewed.
             if self.leave.run_until_cancelled(sleep(self.poll_pause().min(HEARD_EVERY))).await.is_none() {
                 return Err(self.unchanged());
@@ -81,7 +88,9 @@ impl Followed<'_> {
         for tried in 1..=TELLS {
             match self.client.tell(&self.job.id, self.accounts, spending).await {
                 Ok(()) => return,
-                Err(error) => tracing::warn!(batch = named(self.job), %error, tried, "failed to tell what a batch has cost"),
+                Err(error) => {
+                    tracing::warn!(batch = named(self.job), %error, tried, "failed to tell what a batch has cost")
+                }
             }
             if tried < TELLS {
                 sleep(delay).await;

@@ -62,9 +62,13 @@ fn a_message_is_an_answer_and_an_error_has_the_status_that_it_would_have_had() {
         ending(json!({"type": "succeeded", "message": message})),
         Ending::Answered { status: 200, request_id: None, body }
     );
-    for (kind, expected) in
-        [("invalid_request_error", 400), ("rate_limit_error", 429), ("overloaded_error", 529), ("api_error", 500), ("new_error", 500)]
-    {
+    for (kind, expected) in [
+        ("invalid_request_error", 400),
+        ("rate_limit_error", 429),
+        ("overloaded_error", 529),
+        ("api_error", 500),
+        ("new_error", 500),
+    ] {
         let error = json!({"type": "error", "error": {"type": kind, "message": "m"}});
         let body = Bytes::from(error.to_string());
         assert_eq!(

@@ -101,7 +101,10 @@ fn pages_follow_one_another_by_the_last_id() {
         read_page(body.to_string().as_bytes()).unwrap()
     };
     assert_eq!((page(true).next.as_deref(), page(false).next), (Some("b2"), None));
-    assert_eq!((super::page(None), super::page(Some("b2"))), ("/batches?limit=100".into(), "/batches?limit=100&after=b2".into()));
+    assert_eq!(
+        (super::page(None), super::page(Some("b2"))),
+        ("/batches?limit=100".into(), "/batches?limit=100&after=b2".into())
+    );
 }
 
 #[test]

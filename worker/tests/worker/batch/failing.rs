@@ -2,7 +2,7 @@ use jiff::SignedDuration;
 use regatta_proto::{Cause, EndpointKind, Event, Money, Report};
 
 use super::killed::waiting_batch;
-use super::server::{Ending, Line};
+use super::server::{Ending, Line, Place};
 use super::{AT_MOST, MEASURED, at_first, lane, lane_of, not_measured};
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn a_line_that_is_refused_ends_its_own_session_alone() {
         stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
         let mut reports = stage.reports().await;
         let worker = stage.start("w", |_| {}).await;
-        let mut outcomes = vec![reports.outcome().await, reports.outcome().await];
+        let mut outcomes = [reports.outcome().await, reports.outcome().await];
         outcomes.sort_by_key(|outcome| outcome.attempt.id.clone());
         assert_eq!(outcomes[0].outcome, not_measured(Cause::RequestRefused), "{kind:?}");
         assert_eq!(outcomes[1].outcome, MEASURED);
@@ -129,5 +129,20 @@ async fn a_batch_that_the_provider_does_not_know_ends_its_sessions_and_may_have_
     assert_eq!(outcome.outcome, not_measured(Cause::ModelNotFound));
     assert_eq!(outcome.transcript.at_most_by(1), AT_MOST);
     assert!(server.batches().is_empty());
+    worker.leave().await;
+}
+
+#[tokio::test]
+async fn a_batch_is_not_given_up_because_its_key_is_refused_for_a_while() {
+    let (stage, server) = lane(1).await;
+    server.refuse_looks(Some(401));
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    server.reached(Place::Look, 3).await;
+    server.refuse_looks(None);
+    let outcome = reports.outcome().await;
+    assert_eq!((outcome.outcome, outcome.attempt.number), (MEASURED, 1));
+    assert_eq!(server.batches().len(), 1);
     worker.leave().await;
 }

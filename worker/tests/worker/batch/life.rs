@@ -137,8 +137,8 @@ async fn a_batch_that_was_held_for_long_is_handed_over_by_a_worker_that_stays() 
     server.end(Ending::Running);
     stage.publish([stage.job(0, 0)]).await;
     let mut reports = stage.reports().await;
-    let worker = stage.start("w", |config| config.hand_over_after = Duration::from_millis(20)).await;
-    server.reached(Place::Look, 50).await;
+    let worker = stage.start("w", |config| config.hand_over_after = Duration::from_millis(250)).await;
+    server.reached(Place::Look, 60).await;
     server.end(Ending::Completed);
     assert_eq!(reports.outcome().await.attempt.number, 1);
     assert_eq!(server.batches().len(), 1);

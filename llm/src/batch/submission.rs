@@ -1,0 +1,182 @@
+//! Handing a batch in: its lines are written, sent, and made a batch of, once.
+
+use bytes::Bytes;
+use regatta_proto::{ErrorClass, Try};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::sending::{Payload, Trouble};
+use super::shapes::{Batch, Envelope};
+use super::{Api, BatchCall, BatchClient, anthropic, custom_id, identity, openai, tried};
+use crate::errors::Failure;
+
+/// Lines are sent in pieces of about this size, in bytes.
+const PIECE_BYTES: usize = 1 << 20;
+/// Lines written without giving others a turn.
+const LINES_A_TURN: usize = 64;
+
+/// The lines of a batch, written and ready to be sent.
+#[derive(Debug)]
+pub struct Prepared {
+    envelope: Envelope,
+    pieces: Vec<Bytes>,
+    /// Lines in it.
+    pub lines: usize,
+    /// Bytes of them.
+    pub bytes: usize,
+    /// Whether the provider takes no batch of that size.
+    pub is_too_large: bool,
+}
+
+/// A batch was not handed in.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SubmitError {
+    /// The provider does not have it.
+    #[error("the batch was not taken: {}", .0.detail)]
+    NotTaken(Try),
+    /// Nobody knows whether the provider has it: look for it.
+    #[error("nobody knows whether the batch was taken: {}", .0.detail)]
+    Unclear(Try),
+    /// Interrupted before it was handed in.
+    #[error("interrupted before the batch was handed in")]
+    Interrupted,
+}
+
+impl BatchClient {
+    /// Writes the lines of the batch `id`: one for each call that can be said in the endpoint's format. Those that cannot are left out;
+    /// [`Self::collect`] says why.
+    pub async fn prepare(&self, id: &str, calls: &[BatchCall<'_>]) -> Prepared {
+        let (mut pieces, mut piece) = (Vec::new(), Vec::new());
+        let (mut lines, mut bytes) = (0, 0);
+        for (position, call) in calls.iter().enumerate() {
+            if position % LINES_A_TURN == LINES_A_TURN - 1 {
+                tokio::task::yield_now().await;
+            }
+            let before = piece.len();
+            let Ok(body) = self.body(call) else { continue };
+            if self.write_line(&mut piece, lines == 0, &custom_id(id, position), &body).is_err() {
+                piece.truncate(before);
+                continue;
+            }
+            lines += 1;
+            bytes += piece.len() - before;
+            if piece.len() >= PIECE_BYTES {
+                pieces.push(std::mem::take(&mut piece).into());
+            }
+        }
+        pieces.push(piece.into());
+        let (envelope, bytes_max) = match self.api {
+            Api::OpenAi => (openai::envelope(id), openai::FILE_BYTES_MAX),
+            Api::Anthropic => (anthropic::envelope(), anthropic::REQUEST_BYTES_MAX),
+        };
+        let is_too_large = envelope.head.len() + bytes + envelope.tail.len() > bytes_max;
+        Prepared { envelope, pieces, lines, bytes, is_too_large }
+    }
+
+    /// Hands the batch `id` in; returns the provider's id of it. `interrupt` keeps it from being handed in, but does not cut off a
+    /// request that may hand it in.
+    ///
+    /// # Errors
+    /// When it was not handed in, or may not have been.
+    pub async fn submit(
+        &self,
+        id: &str,
+        prepared: Prepared,
+        interrupt: &CancellationToken,
+    ) -> Result<String, SubmitError> {
+        let Prepared { envelope, pieces, .. } = prepared;
+        let lines = Payload {
+            content_type: envelope.content_type,
+            pieces: [envelope.head].into_iter().chain(pieces).chain([envelope.tail]).collect(),
+        };
+        let (path, payload) = match self.api {
+            Api::Anthropic => (anthropic::BATCHES, lines),
+            Api::OpenAi => {
+                // A file costs nothing, so this may be repeated, and broken off.
+                let uploading = self.sending.repeated(interrupt, || async {
+                    let answer = self.sending.post(openai::FILES, &lines).await?;
+                    openai::read_file(&answer)
+                        .map_err(|error| self.sending.unreadable("the description of a file", &error).into())
+                });
+                let Some(uploaded) = interrupt.run_until_cancelled(uploading).await else {
+                    return Err(SubmitError::Interrupted);
+                };
+                let file = uploaded.map_err(|trouble| SubmitError::NotTaken(tried(trouble.failure)))?;
+                let creation = openai::creation(&file, id).map_err(|error| {
+                    SubmitError::NotTaken(tried(self.sending.unreadable("the request for a batch", &error)))
+                })?;
+                (openai::BATCHES, Payload::json(creation))
+            }
+        };
+        self.hand_in(path, &payload, interrupt).await
+    }
+
+    /// Posts what makes a batch until it is clear whether there is one.
+    async fn hand_in(
+        &self,
+        path: &str,
+        payload: &Payload,
+        interrupt: &CancellationToken,
+    ) -> Result<String, SubmitError> {
+        let once = || async {
+            if interrupt.is_cancelled() {
+                return Ok(None);
+            }
+            match self.sending.post(path, payload).await {
+                Ok(answer) => {
+                    let read = self.read_batch(&answer).map(|batch| batch.id).and_then(|id| self.checked_id(id));
+                    // It was taken, under a name that we did not get to know.
+                    Ok(Some(read.map_err(|failure| SubmitError::Unclear(tried(failure)))))
+                }
+                Err(Trouble { failure, may_be_done: true }) => Ok(Some(Err(SubmitError::Unclear(tried(failure))))),
+                Err(trouble) => Err(trouble),
+            }
+        };
+        match self.sending.repeated(interrupt, once).await {
+            Ok(Some(result)) => result,
+            Ok(None) => Err(SubmitError::Interrupted),
+            Err(trouble) => Err(SubmitError::NotTaken(tried(trouble.failure))),
+        }
+    }
+
+    /// Why `call` cannot be a line of a batch; `None` when it can.
+    #[must_use]
+    pub fn refusal(&self, call: &BatchCall<'_>) -> Option<Try> {
+        self.body(call).err().map(tried)
+    }
+
+    /// The body of the line of `call`, or why there is none.
+    pub(super) fn body(&self, call: &BatchCall<'_>) -> Result<Box<RawValue>, Failure> {
+        // Without the session, which would go into headers.
+        let prepared = self.sending.http.prepare(call.model, call.request, None)?;
+        let body = if self.identify_sessions {
+            identity::identified(self.api, &prepared.body, &call.session)
+        } else {
+            serde_json::from_slice(&prepared.body)
+        };
+        body.map_err(|error| {
+            self.sending.failure(ErrorClass::BadRequest, &format!("the request is no JSON object: {error}"))
+        })
+    }
+
+    fn write_line(
+        &self,
+        out: &mut Vec<u8>,
+        is_first: bool,
+        custom_id: &str,
+        body: &RawValue,
+    ) -> Result<(), serde_json::Error> {
+        match self.api {
+            Api::OpenAi => openai::write_line(out, custom_id, body),
+            Api::Anthropic => anthropic::write_line(out, is_first, custom_id, body),
+        }
+    }
+
+    fn read_batch(&self, body: &[u8]) -> Result<Batch, Failure> {
+        let read = match self.api {
+            Api::OpenAi => openai::read_batch(body),
+            Api::Anthropic => anthropic::read_batch(body),
+        };
+        read.map_err(|error| self.sending.unreadable("the description of a batch", &error))
+    }
+}

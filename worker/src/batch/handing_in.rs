@@ -1,0 +1,132 @@
+//! From an intent to a batch at its provider, at most once.
+
+use jiff::SignedDuration;
+use regatta_llm::{Prepared, SUBMIT_WITHIN, SubmitError};
+use regatta_proto::{BatchJob, ErrorClass, SessionJob, Try};
+
+use super::asking::Asked;
+use super::collecting::opened;
+use super::following::{Followed, Step};
+use super::searching::Searched;
+use super::{gathering, named, trouble};
+
+/// Looks for a batch that may have been handed in a moment ago: a list of batches may lag behind.
+const LOOKS: u32 = 3;
+
+impl Followed<'_> {
+    /// From an intent to a batch at the provider.
+    pub(super) async fn hand_in(&self, redeliveries: u32) -> Step {
+        let (lane, job) = (self.lane, self.job);
+        let calls: Vec<_> = self.asked.iter().map(Asked::call).collect();
+        let prepared = self.client.prepare(&job.id, &calls).await;
+        if lane.shared.is_cancelled(&job.sweep) {
+            return Step::Void;
+        }
+        if prepared.lines == 0 {
+            let refusals = calls.iter().map(|call| self.client.refusal(call)).collect::<Vec<_>>();
+            return self.unsendable(|position| refusals.get(position).cloned().flatten());
+        }
+        if prepared.is_too_large && job.sessions.len() > 1 {
+            return self.split(job.sessions.len() / 2);
+        }
+        let lines = prepared.lines;
+        if redeliveries > 0 || self.is_too_old() {
+            // It may take a day.
+            drop(prepared);
+            return match self.search(lines).await {
+                Searched::Is(id) => self.found(id),
+                Searched::Nowhere => self.renewed(),
+                Searched::Failed(trouble) => self.all_failed(&self.perhaps_billed(trouble)),
+                Searched::Left => self.left_in_doubt(),
+            };
+        }
+        match self.fund(prepared).await {
+            Ok(prepared) => self.submit(prepared, lines).await,
+            Err(instead) => instead,
+        }
+    }
+
+    async fn submit(&self, prepared: Prepared, lines: usize) -> Step {
+        let trouble = match self.client.submit(&self.job.id, prepared, self.leave).await {
+            Ok(id) => {
+                self.count("submitted");
+                tracing::info!(batch = named(self.job), provider_id = id, "handed in a batch");
+                return self.with_id(id);
+            }
+            Err(SubmitError::Interrupted) => return self.unchanged(),
+            Err(SubmitError::NotTaken(trouble)) => {
+                self.count("refused");
+                tracing::warn!(batch = named(self.job), detail = trouble.detail, "a batch was not taken");
+                // Tried as often as a live call would have been.
+                return self.ended_by(&trouble);
+            }
+            Err(SubmitError::Unclear(trouble)) => trouble,
+        };
+        tracing::warn!(
+            batch = named(self.job),
+            detail = trouble.detail,
+            "nobody knows whether a batch was taken, looking for it"
+        );
+        for _ in 0..LOOKS {
+            if self.pause(self.poll_pause()).await.is_none() {
+                return self.left_in_doubt();
+            }
+            match self.search(lines).await {
+                Searched::Is(id) => return self.found(id),
+                Searched::Nowhere => {}
+                Searched::Failed(trouble) => return self.all_failed(&self.perhaps_billed(trouble)),
+                Searched::Left => return self.left_in_doubt(),
+            }
+        }
+        self.count("refused");
+        self.all_failed(&self.perhaps_billed(trouble))
+    }
+
+    /// The provider has the batch: its sessions have begun.
+    fn with_id(&self, id: String) -> Step {
+        let reports = opened(self.lane, self.job, self.asked);
+        Step::Next(Box::new(BatchJob { provider_id: Some(id), ..self.job.clone() }), reports)
+    }
+
+    fn found(&self, id: String) -> Step {
+        self.count("found");
+        tracing::info!(batch = named(self.job), provider_id = id, "found a batch that had been handed in");
+        self.with_id(id)
+    }
+
+    /// Whether the time is over in which a batch of this intent may be handed in.
+    fn is_too_old(&self) -> bool {
+        let age = self.lane.shared.clock.now().duration_since(self.job.intended_at);
+        age > SignedDuration::try_from(SUBMIT_WITHIN).unwrap_or(SignedDuration::MAX)
+    }
+
+    /// The intent with a time of its own, so that the time in which its batch may be handed in stays bounded.
+    pub(super) fn renewed(&self) -> Step {
+        let job = BatchJob { intended_at: self.lane.shared.clock.now(), ..self.job.clone() };
+        Step::Next(Box::new(job), Vec::new())
+    }
+
+    /// Two intents, one of the first `lines` sessions and one of the rest, where there is no room or no money for all at once.
+    pub(super) fn split(&self, lines: usize) -> Step {
+        let (job, now) = (self.job, self.lane.shared.clock.now());
+        let (first, second) = job.sessions.split_at(lines.min(job.sessions.len()));
+        let half = |sessions: &[SessionJob]| {
+            let id = gathering::new_id(&self.lane.shared)?;
+            Ok::<_, regatta_proto::IdError>(BatchJob {
+                id,
+                intended_at: now,
+                sessions: sessions.to_vec(),
+                ..job.clone()
+            })
+        };
+        match half(first).and_then(|first| Ok(vec![first, half(second)?])) {
+            Ok(halves) => Step::Split(halves),
+            Err(_) => Step::HandBack,
+        }
+    }
+
+    fn unsendable(&self, refusal: impl Fn(usize) -> Option<Try>) -> Step {
+        let unsendable = || trouble(ErrorClass::BadRequest, "the request cannot be part of a batch".to_owned());
+        self.all_failed(&|position| refusal(position).unwrap_or_else(unsendable))
+    }
+}

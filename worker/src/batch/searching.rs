@@ -1,0 +1,95 @@
+//! The search for a batch that may have been handed in by a worker that is gone, or whose provider did not say.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use regatta_llm::{BatchState, Found, SUBMIT_WITHIN, rule};
+use regatta_proto::{ErrorClass, Try};
+
+use super::following::{Followed, Step};
+use super::{named, trouble};
+
+/// How far the clocks of two workers may be apart.
+const CLOCKS_APART: Duration = Duration::from_secs(5 * 60);
+
+/// What came of the search for a batch that may have been handed in.
+pub(super) enum Searched {
+    /// It is this one.
+    Is(String),
+    /// It was not handed in.
+    Nowhere,
+    /// It cannot be told, and waiting is no use.
+    Failed(Try),
+    /// The search was broken off.
+    Left,
+}
+
+impl Followed<'_> {
+    /// Looks for the batch at the provider until it is clear whether it is there.
+    pub(super) async fn search(&self, lines: usize) -> Searched {
+        let candidates = loop {
+            match self.leave.run_until_cancelled(self.client.find(&self.job.id, self.job.intended_at, lines)).await {
+                None => return Searched::Left,
+                Some(Ok(Found::Exactly(id))) => return Searched::Is(id),
+                Some(Ok(Found::Nothing)) => return Searched::Nowhere,
+                Some(Ok(Found::Perhaps(candidates))) => break candidates,
+                Some(Err(trouble)) if !rule(trouble.class).retried => return Searched::Failed(trouble),
+                Some(Err(trouble)) => {
+                    tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look for a batch");
+                    if self.has_no_end() {
+                        return Searched::Failed(trouble);
+                    }
+                }
+            }
+            if self.pause(self.poll_pause()).await.is_none() {
+                return Searched::Left;
+            }
+        };
+        // Whether a candidate is ours can be told when it is over, by its results.
+        let mut candidates: BTreeSet<String> = candidates.into_iter().collect();
+        loop {
+            for id in candidates.clone() {
+                match self.leave.run_until_cancelled(self.is_ours(&id)).await {
+                    None => return Searched::Left,
+                    Some(Ok(Some(true))) => return Searched::Is(id),
+                    Some(Ok(Some(false))) => drop(candidates.remove(&id)),
+                    Some(Ok(None)) => {}
+                    Some(Err(trouble)) if !rule(trouble.class).retried => return Searched::Failed(trouble),
+                    Some(Err(trouble)) => {
+                        tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look at a batch")
+                    }
+                }
+            }
+            if candidates.is_empty() {
+                return Searched::Nowhere;
+            }
+            if self.has_no_end() {
+                let detail = "batches that may be this one have no end".to_owned();
+                return Searched::Failed(trouble(ErrorClass::Timeout, detail));
+            }
+            if self.pause(self.poll_pause()).await.is_none() {
+                return Searched::Left;
+            }
+        }
+    }
+
+    /// Whether a batch of the provider is this one; `None` while that cannot be told.
+    async fn is_ours(&self, provider_id: &str) -> Result<Option<bool>, Try> {
+        match self.client.poll(provider_id).await?.state {
+            BatchState::Running => Ok(None),
+            BatchState::Failed(_) => Ok(Some(false)),
+            BatchState::Ended => self.client.holds(provider_id, &self.job.id).await.map(Some),
+        }
+    }
+
+    /// The next worker has to know that the batch is in doubt: by its age, where that is beyond doubt whatever the clocks say, and else
+    /// by its being delivered again.
+    pub(super) fn left_in_doubt(&self) -> Step {
+        let age = self.lane.shared.clock.now().duration_since(self.job.intended_at);
+        if age > SignedDuration::try_from(SUBMIT_WITHIN + CLOCKS_APART).unwrap_or(SignedDuration::MAX) {
+            return self.unchanged();
+        }
+        Step::HandBack
+    }
+}
