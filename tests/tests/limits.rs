@@ -27,7 +27,7 @@ impl Endpoints {
     async fn in_use_for(&self, seconds: u64) -> Value {
         loop {
             let counters = self.counters().await;
-            let last = counters["arrivals"].as_array().and_then(|all| all.last()?["second"].as_u64());
+            let last = counters["arrivals"].as_array().and_then(|all| all.last()?[0].as_u64());
             if last.is_some_and(|last| last >= seconds) {
                 return counters;
             }
@@ -59,13 +59,26 @@ async fn simulate(simulation: &str) -> Process {
     Process::start_and_read(command).await.unwrap()
 }
 
-/// What came in seconds `from..to`, by the name of the figure (`requests` or `tokens`).
-fn arrived(arrivals: &Value, figure: &str, from: u64, to: u64) -> u64 {
-    let within = |one: &&Value| one["second"].as_u64().is_some_and(|second| (from..to).contains(&second));
+/// Places in an entry of `arrivals`, which begins with its second.
+const REQUESTS: usize = 1;
+const TOKENS: usize = 2;
+
+/// What came in seconds `from..to`.
+fn arrived(arrivals: &Value, figure: usize, from: u64, to: u64) -> u64 {
+    let within = |one: &&Value| one[0].as_u64().is_some_and(|second| (from..to).contains(&second));
     arrivals.as_array().unwrap().iter().filter(within).filter_map(|one| one[figure].as_u64()).sum()
 }
 
+/// Each takes three minutes of waiting, so they wait side by side.
 #[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_keeps_to_the_limits_of_an_endpoint_uses_them_and_shares_them_fairly() {
+    tokio::join!(
+        four_workers_together_keep_to_a_limit_of_requests_and_use_it_also_when_one_of_them_is_killed(),
+        four_workers_together_keep_to_a_limit_of_tokens_and_use_it(),
+        two_sweeps_of_weights_1_and_3_get_a_quarter_and_three_quarters_of_an_endpoint(),
+    );
+}
+
 async fn four_workers_together_keep_to_a_limit_of_requests_and_use_it_also_when_one_of_them_is_killed() {
     let deployment = Deployment::new().await.unwrap();
     let endpoints = Endpoints::start("{ requests_per_minute: 600, latency: { median_ms: 50 } }").await;
@@ -82,11 +95,10 @@ async fn four_workers_together_keep_to_a_limit_of_requests_and_use_it_also_when_
     let counters = endpoints.in_use_for(181).await;
     assert_eq!(counters["faults"]["requests_per_minute"], 0, "{counters:#}");
     assert!(counters["busiest_minute"]["requests"].as_u64().unwrap() <= 600, "{counters:#}");
-    let used = arrived(&counters["arrivals"], "requests", 0, 180);
+    let used = arrived(&counters["arrivals"], REQUESTS, 0, 180);
     assert!(used * 100 >= 3 * 600 * 95, "{used} of 1800 in three minutes");
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn four_workers_together_keep_to_a_limit_of_tokens_and_use_it() {
     let deployment = Deployment::new().await.unwrap();
     let endpoints = Endpoints::start("{ tokens_per_minute: 240000, latency: { median_ms: 50 } }").await;
@@ -100,11 +112,10 @@ async fn four_workers_together_keep_to_a_limit_of_tokens_and_use_it() {
     deployment.submit(&spec).await.unwrap();
     let counters = endpoints.in_use_for(181).await;
     assert_eq!(counters["over_limit_after_first_minute"], 0, "{counters:#}");
-    let used = arrived(&counters["arrivals"], "tokens", 60, 180);
+    let used = arrived(&counters["arrivals"], TOKENS, 60, 180);
     assert!(used * 100 >= 2 * 240_000 * 95, "{used} of 480000 in two minutes");
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn two_sweeps_of_weights_1_and_3_get_a_quarter_and_three_quarters_of_an_endpoint() {
     let deployment = Deployment::new().await.unwrap();
     let endpoints = Endpoints::start("{ requests_per_minute: 600, latency: { median_ms: 50 } }").await;
@@ -121,7 +132,7 @@ async fn two_sweeps_of_weights_1_and_3_get_a_quarter_and_three_quarters_of_an_en
     deployment.submit(&light).await.unwrap();
     deployment.submit(&heavy).await.unwrap();
     let counters = endpoints.in_use_for(181).await;
-    let of = |model: &str| arrived(&counters["arrivals_by_model"][model], "requests", 60, 180);
+    let of = |model: &str| arrived(&counters["arrivals_by_model"][model], REQUESTS, 60, 180);
     let (light, heavy) = (of("oracle"), of("noisy-0.1"));
     let share = light as f64 / (light + heavy) as f64;
     assert!((0.20..=0.30).contains(&share), "{light} and {heavy}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use regatta_proto::ErrorClass;
+use regatta_proto::{ErrorClass, Evaluator};
 
 use super::content::{Block, Field, Plot, Point, Section, Sheet};
 use super::numbers::{NOTHING, grouped, percent};
@@ -23,7 +23,7 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
             .to_owned(),
     )];
     for comparison in &summary.comparisons {
-        blocks.push(quality(comparison));
+        blocks.extend(evaluators(comparison).into_iter().map(|evaluator| quality(comparison, evaluator)));
         blocks.push(Block::Plot(plot(comparison)));
         blocks.push(money_and_time(comparison));
         blocks.extend(errors(comparison));
@@ -40,25 +40,33 @@ fn name(provider: &Provider) -> Field {
     named(&provider.model, provider.simulated)
 }
 
-fn quality(comparison: &Comparison) -> Block {
+fn evaluators(comparison: &Comparison) -> BTreeSet<Evaluator> {
+    comparison.providers.iter().flat_map(|provider| &provider.quality).map(|quality| quality.evaluator).collect()
+}
+
+fn quality(comparison: &Comparison, evaluator: Evaluator) -> Block {
     let mut header = columns(&["provider"]);
     if let Some(first) = comparison.providers.first() {
-        for quality in &first.quality {
-            header.push(format!("{} ({})", quality.metric, quality.evaluator));
+        for quality in first.quality.iter().filter(|quality| quality.evaluator == evaluator) {
+            header.push(quality.metric.clone());
             header.push("difference".to_owned());
         }
     }
     header.push("coverage".to_owned());
     let rows = comparison.providers.iter().map(|provider| {
         let mut row = vec![name(provider)];
-        for quality in &provider.quality {
+        for quality in provider.quality.iter().filter(|quality| quality.evaluator == evaluator) {
             row.push(Field::Estimate(quality.estimate));
             row.push(Field::Number(quality.difference.as_ref().map_or_else(|| NOTHING.to_owned(), signed)));
         }
         row.push(Field::Number(percent(provider.sessions.coverage())));
         row
     });
-    Block::Table(Sheet { caption: caption(comparison, "quality"), header, rows: rows.collect() })
+    Block::Table(Sheet {
+        caption: caption(comparison, &format!("quality by evaluator {evaluator}")),
+        header,
+        rows: rows.collect(),
+    })
 }
 
 /// `+0.012 [-0.003, +0.027]`.
