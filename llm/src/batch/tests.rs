@@ -5,6 +5,7 @@ use regatta_proto::{
     AccountId, BenchmarkName, CacheMode, ChatMessage, ChatRequest, ChatRole, ItemId, Money, Price, Retries, Role,
     Sampling, SessionSeed, Setting, Trial,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::SessionTag;
