@@ -135,5 +135,5 @@ pub struct Failing {
 pub fn fingerprint(pool: &str, model: &str, request: &ChatRequest) -> Digest {
     // Serialising plain data into memory cannot fail; no request is all the bytes an empty one has.
     let request = serde_json::to_vec(request).unwrap_or_default();
-    Digest::of_parts([b"request/1".as_slice(), pool.as_bytes(), model.as_bytes(), &request].into_iter())
+    Digest::of_parts([b"request/1".as_slice(), pool.as_bytes(), model.as_bytes(), &request])
 }

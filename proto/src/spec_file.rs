@@ -100,8 +100,11 @@ pub fn substitute(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     Ok(out)
 }
 
+/// Address and key variable of a provider.
+type Access = (&'static str, &'static str);
+
 /// Providers that need no `endpoints` entry: name, kind, and address and key variable where these are not the kind's own.
-const IMPLIED: &[(&str, EndpointKind, Option<(&str, &str)>)] = &[
+const IMPLIED: &[(&str, EndpointKind, Option<Access>)] = &[
     ("openai", EndpointKind::Openai, None),
     ("openai-responses", EndpointKind::OpenaiResponses, None),
     ("anthropic", EndpointKind::Anthropic, None),
