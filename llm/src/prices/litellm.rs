@@ -158,6 +158,7 @@ fn sheet_of(name: &str, provider: &str, entry: &Map<String, Value>, report: &mut
         }
     }
     drop_free_writes(name, &mut sheet, report);
+    note_long_prompts(name, &mut sheet, report);
     if let Some(value) = entry.get("off_peak_pricing") {
         match off_peak(value) {
             Ok(windows) => sheet.windows = windows,
@@ -176,6 +177,27 @@ fn drop_free_writes(name: &str, sheet: &mut Sheet, report: &mut ImportReport) {
         if costs && sheet.standard.by_meter.get(&meter).is_some_and(|write| write.base == 0.0) {
             sheet.standard.by_meter.remove(&meter);
             report.assume("cache writes that cost nothing on top are charged as prompt tokens", name);
+        }
+    }
+}
+
+/// Batches are charged their plain price for long prompts where they have none for them, other ways of being served the standard one.
+fn note_long_prompts(name: &str, sheet: &mut Sheet, report: &mut ImportReport) {
+    for (variant, figures) in &sheet.variants {
+        let lacks = |(meter, figure): (&Meter, &Figure)| {
+            sheet
+                .standard
+                .by_meter
+                .get(meter)
+                .is_some_and(|standard| standard.above.keys().any(|bound| !figure.above.contains_key(bound)))
+        };
+        if !figures.by_meter.iter().any(lacks) {
+            continue;
+        }
+        let taken = if variant == BATCH { "its price for others" } else { "the standard one" };
+        report.assume(format!("{variant} has no price for long prompts: {taken} is taken, as LiteLLM does"), name);
+        if variant != BATCH {
+            sheet.long_as_standard.insert(variant.clone());
         }
     }
 }

@@ -44,6 +44,16 @@ impl Figures {
         self
     }
 
+    /// These, and for prompt lengths that their figures say nothing of, what `others` say.
+    fn with_tiers_of(mut self, others: &Self) -> Self {
+        for (meter, figure) in &mut self.by_meter {
+            for (bound, other) in others.by_meter.get(meter).into_iter().flat_map(|other| &other.above) {
+                figure.above.entry(*bound).or_insert(*other);
+            }
+        }
+        self
+    }
+
     /// The prompt lengths beyond which some figure changes.
     pub(super) fn bounds(&self) -> BTreeSet<u64> {
         self.by_meter.values().flat_map(|figure| figure.above.keys().copied()).collect()
@@ -81,6 +91,8 @@ pub(super) struct Sheet {
     pub(super) windows: Vec<(Hours, Figures)>,
     /// Other figures by the way of being served.
     pub(super) variants: BTreeMap<String, Figures>,
+    /// Variants that are charged the standard figures for long prompts of which they say nothing.
+    pub(super) long_as_standard: BTreeSet<String>,
 }
 
 impl Sheet {
@@ -106,7 +118,10 @@ impl Sheet {
             ..hours.clone()
         });
         let variants = self.variants.iter().map(|(name, figures)| {
-            let complete = figures.clone().or(&self.standard);
+            let mut complete = figures.clone().or(&self.standard);
+            if self.long_as_standard.contains(name) {
+                complete = complete.with_tiers_of(&self.standard);
+            }
             // A variant with figures of its own for everything costs the same at any time.
             let same_always = complete.by_meter.keys().all(|meter| figures.by_meter.contains_key(meter));
             let windows = if same_always { Vec::new() } else { in_windows(figures) };

@@ -56,7 +56,9 @@ fn litellms_tiers_and_variants_are_taken_over() {
     assert_eq!(rates(&price, 272_001, Some("batch"), None), plain(2.5, Some(0.13), 7.5));
     // What `priority` leaves out is the standard price, tier by tier; `fast` is another word for it at OpenAI.
     assert_eq!(rates(&price, 1, Some("priority"), None), plain(5.0, Some(0.25), 30.0));
-    assert_eq!(rates(&price, 272_001, Some("fast"), None), plain(5.0, Some(0.5), 30.0));
+    assert_eq!(rates(&price, 272_000, Some("fast"), None), plain(5.0, Some(0.25), 30.0));
+    // For long prompts, of which it says nothing, the standard price holds.
+    assert_eq!(rates(&price, 272_001, Some("fast"), None), plain(5.0, Some(0.5), 22.5));
 }
 
 #[test]
