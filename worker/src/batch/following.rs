@@ -164,10 +164,17 @@ impl BatchLane {
     }
 
     async fn settle(&self, job: BatchJob, step: Step, redeliveries: u32, receipt: Held) {
+        // The queue of a cancelled sweep may have no consumer any more: nothing is left in it.
+        let is_cancelled = self.shared.is_cancelled(&job.sweep);
         let to_queue = |job: Job| (self.queue.clone(), job);
         let batch = |job: BatchJob| to_queue(Job::Batch(Box::new(job)));
         let session = |job: SessionJob| to_queue(Job::Session(Box::new(job)));
         let (reports, jobs) = match step {
+            Step::Next(next, reports) if is_cancelled => {
+                self.outbox.leave(Parcel { reports, jobs: Vec::new(), receipt: None }).await;
+                return self.void(*next, redeliveries, receipt).await;
+            }
+            Step::Split(_) | Step::HandBack if is_cancelled => return self.void(job, redeliveries, receipt).await,
             Step::Next(next, reports) => (reports, vec![batch(*next)]),
             Step::Split(halves) => (Vec::new(), halves.into_iter().map(batch).collect()),
             Step::Over(reports, sessions, _) => (reports, sessions.into_iter().map(session).collect()),

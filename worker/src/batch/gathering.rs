@@ -128,6 +128,11 @@ impl Gatherer {
 
     async fn publish_group(&self, groups: &mut BTreeMap<(Digest, ModelRef), Group>, key: &(Digest, ModelRef)) {
         let Some(group) = groups.remove(key) else { return };
+        // Its queue may have no consumer any more.
+        if group.jobs.first().is_some_and(|job| self.shared.is_cancelled(&job.key.sweep)) {
+            self.shared.metrics.sessions.with_label_values(&["dropped"]).inc_by(group.jobs.len() as u64);
+            return Held::ack_all(group.receipts).await;
+        }
         let mut waiting = vec![(Ok(group.id), group.jobs, group.receipts)];
         while let Some((id, mut jobs, mut receipts)) = waiting.pop() {
             match self.publish(id, key, &jobs).await {

@@ -97,18 +97,35 @@ async fn what_a_batch_may_cost_is_reported_as_soon_as_it_is_handed_in() {
 
 #[tokio::test]
 async fn a_batch_of_a_cancelled_sweep_is_cancelled_at_its_provider_and_forgotten() {
-    let (stage, server) = lane(2).await;
-    server.end(Ending::Running);
+    // Also when the queue, which is empty, is no longer named.
+    for is_named in [true, false] {
+        let (stage, server) = lane(2).await;
+        server.end(Ending::Running);
+        stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+        let reports = stage.reports().await;
+        let worker = stage.start("w", |_| {}).await;
+        server.reached(Place::Look, 1).await;
+        let routes = if is_named { vec![stage.route.clone()] } else { Vec::new() };
+        stage.tell(routes, vec![stage.sweep.id.clone()]).await;
+        until(async || worker.ended("dropped") == 2).await;
+        assert!(server.batches()[0].cancelled);
+        worker.leave().await;
+        assert_eq!(stage.waiting().await, 0);
+        assert!(reports.rest(&stage.queue).await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn sessions_of_a_cancelled_sweep_that_wait_for_their_batch_are_dropped() {
+    let (stage, server) = lane(100).await;
     stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
-    let reports = stage.reports().await;
     let worker = stage.start("w", |_| {}).await;
-    server.reached(Place::Look, 1).await;
-    stage.tell(vec![stage.route.clone()], vec![stage.sweep.id.clone()]).await;
-    until(async || worker.ended("dropped") == 2).await;
-    assert!(server.batches()[0].cancelled);
+    until(async || stage.waiting().await == 0).await;
+    stage.tell(Vec::new(), vec![stage.sweep.id.clone()]).await;
+    // Those that the worker had fetched and not yet taken go back as they were; the next one to hear of the sweep drops them.
+    until(async || worker.ended("dropped") + stage.waiting().await == 2).await;
     worker.leave().await;
-    assert_eq!(stage.waiting().await, 0);
-    assert!(reports.rest(&stage.queue).await.is_empty());
+    assert!(server.batches().is_empty());
 }
 
 #[tokio::test]
