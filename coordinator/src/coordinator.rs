@@ -8,7 +8,7 @@ use regatta_backends::{
     BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Permits, PermitsError, Queue, QueueError,
 };
 use regatta_catalog::{Catalog, CatalogError, SegmentError, Sweep};
-use regatta_proto::{AccountId, Clock, Digest, EndpointKind, Money, Report, SweepId, SweepState};
+use regatta_proto::{AccountId, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, SweepId, SweepState};
 
 use crate::forecast::Forecasts;
 use crate::{CoordinatorMetrics, PlanError, PriceBook, Resumption, Submission, Submitted, SweepStatus, plan, shards};
@@ -160,6 +160,8 @@ impl Coordinator {
         }
         if self.config.queue_survives {
             refuse_simulated(&submission)?;
+        } else {
+            refuse_batches(&submission)?;
         }
         let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, &*self.prices).await?;
         Ok(self.catalog.store(&lock).await?)
@@ -271,6 +273,20 @@ impl Coordinator {
     /// When the ledger fails.
     pub async fn sweeps(&self) -> Result<Vec<regatta_backends::SweepRow>, CoordinatorError> {
         Ok(self.ledger.sweeps().await?)
+    }
+}
+
+/// A run in one process forgets its open batches when it is stopped, and would pay for them a second time.
+fn refuse_batches(submission: &Submission) -> Result<(), PlanError> {
+    let real = |endpoint: &EndpointSpec| endpoint.lane == Lane::Batch && endpoint.kind != EndpointKind::Simulated;
+    match submission.spec.endpoints.iter().find(|(_, endpoint)| real(endpoint)) {
+        Some((name, _)) => Err(PlanError::Field {
+            field: format!("endpoints.{name}.lane"),
+            problem: "batches take hours and must outlive this process: hand the sweep to a coordinator with `regatta submit`, or leave \
+                      out lane: batch"
+                .to_owned(),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -32,12 +32,11 @@ impl Dispatched {
 }
 
 impl Coordinator {
-    /// Tops up every queue of the sweep, each to at most a `window`.
+    /// Tops up every queue of the sweep, each to at most its window.
     pub(crate) async fn dispatch(
         &self,
         watched: &Watched,
         progress: &[CellProgress],
-        window: &Window,
     ) -> Result<Dispatched, CoordinatorError> {
         let sweep = &watched.sweep;
         let mut affordable = self.affordable(watched, progress).await?;
@@ -46,6 +45,7 @@ impl Coordinator {
             ..Dispatched::default()
         };
         for (queue, mut own) in outstanding(progress) {
+            let window = Window::of(sweep, &queue, self.config.window);
             if window.is_half_full(own) && affordable == u64::MAX {
                 continue;
             }

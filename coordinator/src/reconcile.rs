@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use regatta_backends::{CellProgress, ShardState};
 use regatta_catalog::Sweep;
-use regatta_proto::Report;
+use regatta_proto::{Lane, Report};
 use tokio::time::Instant;
 
 use crate::rounds::Watched;
 use crate::{Coordinator, CoordinatorError};
+
+/// Workers give a batch up after two days; only then its sessions can be lost.
+const BATCH_ENDS_WITHIN: Duration = Duration::from_secs(49 * 3600);
 
 /// When the last outcome or verdict of a sweep came in, as far as this process has seen.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +58,7 @@ impl Coordinator {
         }
         let sweep = &watched.sweep;
         // Jobs of sessions, or of judges whose answers recorded sessions wait for.
-        let lost = (dispatched > recorded || recorded > settled) && quiet >= self.config.lost_after;
+        let lost = (dispatched > recorded || recorded > settled) && quiet >= self.lost_after(sweep);
         let in_doubt =
             lost || self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state == ShardState::Dispatching);
         if !in_doubt || self.has_waiting_jobs(sweep).await? {
@@ -66,6 +69,13 @@ impl Coordinator {
         self.metrics.reconciled.inc();
         watched.quiet.restart();
         Ok(())
+    }
+
+    /// Quiet time after which jobs of `sweep` count as lost. A batch is quiet until the provider is done with it, and the job that follows
+    /// it is held by a worker, so no queue tells of it.
+    fn lost_after(&self, sweep: &Sweep) -> Duration {
+        let has_batches = sweep.lock.endpoints.values().any(|endpoint| endpoint.lane == Lane::Batch);
+        if has_batches { self.config.lost_after.max(BATCH_ENDS_WITHIN) } else { self.config.lost_after }
     }
 
     /// Plans again everything of `sweep` without a result, and has the questions asked again that its sessions wait for.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::worst_session;
 use crate::control::routes;
 use crate::reconcile::Quiet;
-use crate::window::Window;
+use crate::window::outstanding;
 use crate::{Coordinator, CoordinatorError};
 
 /// How long workers are told of a cancelled sweep: no deployment stays without workers for longer, and the list must not grow for ever.
@@ -87,14 +87,13 @@ impl Coordinator {
         for (id, _) in rounds.watched.iter().filter(|(_, one)| one.running) {
             progress.insert(id.clone(), self.ledger.cell_progress(id).await?);
         }
-        let window = Window::over(self.config.window, progress.values().map(Vec::as_slice));
         self.metrics.window.reset();
-        for (queue, outstanding) in window.outstanding() {
-            self.metrics.window.with_label_values(&[queue]).set(outstanding.cast_signed());
+        for (queue, sessions) in progress.values().flat_map(|progress| outstanding(progress)) {
+            self.metrics.window.with_label_values(&[queue.as_str()]).set(sessions.cast_signed());
         }
         for (id, progress) in &progress {
             if let Some(one) = rounds.watched.get_mut(id) {
-                let done = self.look_after(one, progress, &window).await;
+                let done = self.look_after(one, progress).await;
                 self.note(id, done);
             }
         }
@@ -182,14 +181,9 @@ impl Coordinator {
     }
 
     /// Dispatches and watches one running sweep, or ends it.
-    async fn look_after(
-        &self,
-        one: &mut Watched,
-        progress: &[CellProgress],
-        window: &Window,
-    ) -> Result<(), CoordinatorError> {
+    async fn look_after(&self, one: &mut Watched, progress: &[CellProgress]) -> Result<(), CoordinatorError> {
         let complete = progress.iter().all(|cell| cell.settled == cell.items);
-        if complete || self.dispatch(one, progress, window).await?.is_over() {
+        if complete || self.dispatch(one, progress).await?.is_over() {
             let sweep = &one.sweep;
             let now = self.clock.now();
             if self.ledger.transition(&sweep.id, &[SweepState::Running], SweepState::Tabulating, now).await? {

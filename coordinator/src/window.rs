@@ -4,35 +4,37 @@
 use std::collections::BTreeMap;
 
 use regatta_backends::CellProgress;
+use regatta_catalog::Sweep;
+use regatta_proto::Lane;
 
-/// What is outstanding, by queue, over all running sweeps.
-pub(crate) struct Window {
-    size: u64,
-    queues: BTreeMap<String, u64>,
-}
+/// Batches of the largest size that may be outstanding at once in a queue of the batch lane: each takes hours.
+const BATCHES: u64 = 8;
+
+/// How many sessions a queue may have outstanding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window(u64);
 
 impl Window {
-    /// The window of `size` sessions per queue, over the progress of each running sweep.
-    pub(crate) fn over<'a>(size: u32, sweeps: impl Iterator<Item = &'a [CellProgress]>) -> Self {
-        let queues = sweeps.flat_map(outstanding).collect();
-        Self { size: u64::from(size.max(1)), queues }
-    }
-
-    /// Sessions outstanding, by queue.
-    pub(crate) fn outstanding(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.queues.iter().map(|(queue, sessions)| (queue.as_str(), *sessions))
+    /// The window of the queue `queue` of `sweep`: `size` sessions, more where they are gathered into batches.
+    pub(crate) fn of(sweep: &Sweep, queue: &str, size: u32) -> Self {
+        let size = u64::from(size.max(1));
+        let mut endpoints = sweep.lock.endpoints.iter();
+        let batched = endpoints
+            .find(|(name, endpoint)| endpoint.lane == Lane::Batch && endpoint.queue(name, &sweep.id) == queue)
+            .map(|(_, endpoint)| u64::from(endpoint.batch.unwrap_or_default().requests_max) * BATCHES);
+        Self(batched.map_or(size, |batched| batched.max(size)))
     }
 
     /// Whether a queue with `outstanding` sessions is not worth topping up: doing so in halves keeps the number of ledger queries small
     /// without ever letting a queue run dry.
-    pub(crate) const fn is_half_full(&self, outstanding: u64) -> bool {
-        outstanding * 2 > self.size
+    pub(crate) const fn is_half_full(self, outstanding: u64) -> bool {
+        outstanding * 2 > self.0
     }
 
     /// Whether a queue with `outstanding` sessions may get `count` more at once.
-    pub(crate) const fn admits(&self, outstanding: u64, count: u64) -> bool {
+    pub(crate) const fn admits(self, outstanding: u64, count: u64) -> bool {
         // A shard larger than a window that has become smaller since must get its turn too.
-        outstanding == 0 || outstanding + count <= self.size
+        outstanding == 0 || outstanding + count <= self.0
     }
 }
 
