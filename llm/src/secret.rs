@@ -19,7 +19,8 @@ impl Secret {
         Self(Some(key))
     }
 
-    /// The key itself, for the one header that carries it.
+    /// The key itself.
+    #[cfg(test)]
     pub(crate) fn expose(&self) -> Option<&str> {
         self.0.as_deref()
     }
