@@ -10,7 +10,7 @@ use prometheus::{
 };
 use regatta_proto::{AccountId, EndpointName, Money, Usage};
 
-use crate::errors::{Failure, rule};
+use crate::errors::{Failure, TABLE, rule};
 
 /// Statuses with a series of their own; the rest share `other`, so that no endpoint can make up series.
 const CODES: [u16; 16] = [200, 400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 524, 529];
@@ -184,6 +184,9 @@ impl EndpointMetrics {
         let name = endpoint.as_str();
         let factor = all.factor.with_label_values(&[name]);
         factor.set(1.0);
+        for row in TABLE.iter().filter(|row| row.retried) {
+            let _ = all.retries.with_label_values(&[name, row.word]);
+        }
         Self {
             sent: AtomicUsize::new(0),
             in_flight: all.in_flight.with_label_values(&[name]),

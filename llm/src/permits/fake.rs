@@ -1,11 +1,10 @@
-//! A store of permits (and of answers) for tests: simple, strict, in memory. It keeps what it promises, and notes whoever does not.
+//! A store of permits for tests: simple, strict, in memory. It keeps what it promises, and notes whoever does not.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use prometheus::Registry;
@@ -15,7 +14,7 @@ use regatta_proto::{
 use tokio::time::{Instant, sleep};
 
 use super::store::{PermitStore, StoreError};
-use crate::{AnswerStore, CallMetrics, OpenContext, Purses};
+use crate::{CallMetrics, OpenContext, Purses};
 
 pub(crate) const VALID: Duration = Duration::from_millis(1000);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -44,7 +43,6 @@ struct World {
     failures: HashMap<Digest, u32>,
     asked_about: usize,
     violations: Vec<String>,
-    answers: HashMap<Digest, Bytes>,
 }
 
 struct Held {
@@ -130,7 +128,6 @@ impl FakeStore {
             permits: store,
             holder,
             pool: "pool".into(),
-            answers: Arc::new(self.clone()),
             answers: Arc::new(crate::cache::tests::MemoryStore::default()),
         }
     }
@@ -171,22 +168,27 @@ impl World {
             if let Some(limit) = limits.concurrency {
                 free = free.min(part(f64::from(limit)) - i64::from(taken_of_model));
             }
-            let slots = party.in_flight + u32::try_from(free.max(0)).unwrap().min(party.waiting);
-            let mut requests = i64::from(party.waiting);
-            let mut tokens = i64::try_from(party.waiting_tokens).unwrap();
+            // No more of anything than there are calls that could be sent with all of it: what is held in vain is lacking elsewhere.
+            let mut calls = free.max(0).min(i64::from(party.waiting));
+            let each = i64::try_from(party.waiting_tokens).unwrap() / i64::from(party.waiting.max(1)) + 1;
             let spent = |of: Option<&str>| {
                 let counted = self.granted.iter().filter(|(_, _, model, ..)| of.is_none_or(|of| of == model));
                 counted.fold((0, 0), |sum, (.., requests, tokens)| (sum.0 + requests, sum.1 + tokens))
             };
+            let mut tokens_free = i64::MAX;
             for (requests_limit, tokens_limit, spent) in [
                 (request.limits.requests_per_minute, request.limits.tokens_per_minute, spent(None)),
                 (limits.requests_per_minute, limits.tokens_per_minute, spent(Some(&party.model))),
             ] {
-                requests = requests_limit.map_or(requests, |limit| requests.min(part(f64::from(limit)) - spent.0));
-                tokens = tokens_limit.map_or(tokens, |limit| tokens.min(part(limit as f64) - spent.1));
+                calls = requests_limit.map_or(calls, |limit| calls.min(part(f64::from(limit)) - spent.0));
+                tokens_free = tokens_limit.map_or(tokens_free, |limit| tokens_free.min(part(limit as f64) - spent.1));
             }
-            let (requests, tokens) = (requests.max(0), tokens.max(0));
-            self.granted.push_back((now, holder.clone(), party.model.clone(), requests, tokens));
+            let calls = calls.min((tokens_free / each).saturating_add(1)).max(0);
+            let tokens = (calls * each).min(tokens_free).max(0);
+            let (slots, requests) = (party.in_flight + u32::try_from(calls).unwrap(), calls);
+            if requests > 0 || tokens > 0 {
+                self.granted.push_back((now, holder.clone(), party.model.clone(), requests, tokens));
+            }
             let key = (party.sweep.clone(), party.model.clone());
             self.holders.get_mut(&holder).unwrap().slots.insert(key, slots);
             Grant { slots, requests: u32::try_from(requests).unwrap(), tokens: u64::try_from(tokens).unwrap() }
@@ -280,16 +282,6 @@ impl PermitStore for FakeStore {
             world.asked_about += 1;
             world.failures.get(fingerprint).copied().unwrap_or(0)
         })
-    }
-}
-
-impl AnswerStore for FakeStore {
-    fn get<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
-        self.answer(move |world| world.answers.get(key).cloned())
-    }
-
-    fn put<'a>(&'a self, key: &'a Digest, answer: Bytes) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.answer(move |world| drop(world.answers.insert(*key, answer)))
     }
 }
 

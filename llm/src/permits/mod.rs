@@ -159,7 +159,8 @@ impl Governor {
         if duration.is_zero() {
             return;
         }
-        self.pool.locked().hold(Instant::now() + duration.min(self.hold_max), reason);
+        let now = Instant::now();
+        self.pool.locked().hold(now + duration.min(self.hold_max), reason, now);
         self.pool.look.notify_one();
     }
 }

@@ -163,13 +163,16 @@ impl Party {
         self.retried.pop_front().or_else(|| self.new.pop_front())
     }
 
-    /// Calls that wait and could begin, and their tokens.
+    /// Calls that wait and could begin, and their tokens: so many that what the store grants for one of them, the average, is enough for
+    /// the first. It could wait for ever otherwise, and those behind it with it.
     pub(super) fn waiting(&mut self) -> (u32, u64) {
         self.retried.retain(|waiter| !waiter.sender.is_closed());
         self.new.retain(|waiter| !waiter.sender.is_closed());
+        let first = self.head().map_or(0, |waiter| waiter.tokens);
         let new = self.new.iter().filter(|_| !self.is_closed_to_new);
         let each = self.retried.iter().chain(new).map(|waiter| self.needed(waiter.tokens));
-        each.fold((0, 0), |(count, tokens), one| (count + 1, tokens.saturating_add(one)))
+        let (count, tokens) = each.fold((0, 0), |(count, sum): (u32, u64), one| (count + 1, sum.saturating_add(one)));
+        (count, tokens.max(self.needed(first).saturating_mul(u64::from(count))))
     }
 
     /// Fills a slot and takes a request and the tokens of a call; returns how many.

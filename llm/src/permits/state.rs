@@ -19,6 +19,10 @@ const ASK_GAP_MAX: Duration = Duration::from_secs(1);
 /// word, in [`PoolReply::valid_ms`].
 const RENEW_AFTER: u32 = 3;
 const SLOTS_VALID: u32 = 10;
+/// The store hears of refusals and holds no more often than this: it takes those of some seconds for one burst.
+const SIGNAL_GAP: Duration = Duration::from_millis(250);
+/// Shorter holds are over before the fleet has heard of them.
+const HOLD_TOLD_MIN: Duration = Duration::from_secs(1);
 /// Longest wait before a store that does not answer is asked again.
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 /// Longest word of an endpoint that is told to the store, in characters.
@@ -45,6 +49,8 @@ pub(super) struct State {
     /// Requests in a row that the store did not answer.
     unanswered: u32,
     signals: Signals,
+    /// When the store last heard of a refusal or a hold.
+    signalled: Option<Instant>,
     /// The endpoint asked to be left alone until here, and the store does not know it yet.
     hold_untold: Option<Instant>,
     /// The endpoint asked to be left alone until here.
@@ -86,6 +92,7 @@ impl State {
             ask_again: now,
             unanswered: 0,
             signals: Signals::default(),
+            signalled: None,
             hold_untold: None,
             held_until: None,
             looks_at: None,
@@ -202,9 +209,12 @@ impl State {
     }
 
     /// The endpoint asked to be left alone until `until`.
-    pub(super) fn hold(&mut self, until: Instant, reason: &str) {
-        if self.held_until.is_none_or(|held| held < until) {
-            self.held_until = Some(until);
+    pub(super) fn hold(&mut self, until: Instant, reason: &str, now: Instant) {
+        if self.held_until.is_some_and(|held| until <= held) {
+            return;
+        }
+        self.held_until = Some(until);
+        if now + HOLD_TOLD_MIN <= until {
             self.hold_untold = Some(until);
             self.signals.reason = reason.chars().take(REASON_MAX).collect();
         }
@@ -245,7 +255,9 @@ impl State {
         let ask_again = self.ask_again.max(soonest);
         let held_until = self.held_until.filter(|until| now < *until);
         let (has_units, has_slots) = (now < self.units_until, now < self.slots_until);
-        let mut ask = (self.signals.refused > 0 || self.hold_untold.is_some()).then_some(soonest);
+        let has_signals = self.signals.refused > 0 || self.hold_untold.is_some();
+        let signal = self.signalled.map_or(soonest, |signalled| soonest.max(signalled + SIGNAL_GAP));
+        let mut ask = has_signals.then_some(signal);
         let mut is_known = false;
         for party in &mut self.parties {
             is_known |= party.was_told || party.in_flight > 0;
@@ -293,6 +305,9 @@ impl State {
         }
         request.signals = std::mem::take(&mut self.signals);
         request.signals.hold_ms = self.hold_untold.take().map(|until| millis(until.saturating_duration_since(now)));
+        if request.signals.refused > 0 || request.signals.hold_ms.is_some() {
+            self.signalled = Some(now);
+        }
         asked.signals = request.signals.clone();
         asked
     }
