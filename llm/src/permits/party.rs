@@ -15,7 +15,7 @@ const REFUSED_MIN: u32 = 16;
 /// What limits the calls of a party besides slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Meters {
-    /// Requests are counted by the minute.
+    /// Requests are counted, by the minute or along with tokens: by those that were not sent the store knows which tokens were not used.
     pub(super) requests: bool,
     /// Tokens are counted by the minute: at most so many.
     pub(super) tokens: Option<u64>,
@@ -28,7 +28,7 @@ impl Meters {
         let of_model = model.copied().unwrap_or_default();
         let tokens = [limits.tokens_per_minute, of_model.tokens_per_minute].into_iter().flatten().min();
         Self {
-            requests: limits.requests_per_minute.or(of_model.requests_per_minute).is_some(),
+            requests: limits.requests_per_minute.or(of_model.requests_per_minute).is_some() || tokens.is_some(),
             tokens,
             // Half of the concurrency: accidental refusals are fewer.
             refused_max: (limits.concurrency / 2).max(REFUSED_MIN),
