@@ -1,8 +1,8 @@
 //! What a caller hands over with a chat call, and how it can fail.
 
 use regatta_proto::{
-    AccountId, BenchmarkName, CacheMode, ChatRequest, CostSum, FailedCall, ItemId, Price, Role, SessionSeed, Setting, Share, SweepId, Trial,
-    Usage,
+    AccountId, BenchmarkName, CacheMode, ChatRequest, CostSum, FailedCall, ItemId, Price, Role, SessionSeed, Setting,
+    Share, SweepId, Trial, Usage,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -62,7 +62,15 @@ impl Endpoint {
             role: call.role,
             attempt: call.attempt,
             model: ModelRef { endpoint: self.0.name.clone(), model: call.model.to_owned() },
-            tries: vec![Try { class: ErrorClass::BadRequest, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None }],
+            tries: vec![Try {
+                class: ErrorClass::BadRequest,
+                status: None,
+                detail,
+                latency_us: 0,
+                usage: None,
+                cost: None,
+                at_most: None,
+            }],
         }))
     }
 

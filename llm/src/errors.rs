@@ -33,7 +33,8 @@ pub struct Rule {
     pub holds_endpoint: bool,
     /// Whether the request itself may be to blame, when the endpoint answers others meanwhile (see `quarantine`).
     pub counts_as_poison: bool,
-    /// Whether the endpoint may have billed the try without telling: it was sent, and its answer was lost.
+    /// Whether the endpoint may have billed the try without telling: it was sent, and its answer was lost. Of a failure to connect, when
+    /// the connection was lost after the request may have gone out.
     pub maybe_billed: bool,
     /// Whose trouble it is.
     pub fault: Fault,

@@ -15,7 +15,6 @@ use crate::similarity::{Known, answers};
 use crate::tries::{Answered, Errand, GivenUp};
 use crate::wire::openai::embeddings::Embedded;
 
-
 /// Texts in one embeddings request; a fraction of what providers allow.
 const BATCH_TEXTS: usize = 96;
 /// Bytes of the texts of one embeddings request; keeps within the token limits of providers.

@@ -44,9 +44,12 @@ impl Caller {
         }
         let (served, usage, cost) = (fresh.served, fresh.usage, fresh.cost);
         known.extend(fresh.verdicts.into_iter().map(|(digest, verdict)| (digest, Ok(verdict))));
-        known.extend(fresh.unanswered.into_iter().map(|one| {
-            (one.asked.digest, Err(Trouble { class: one.class, reason: one.reason }))
-        }));
+        known.extend(
+            fresh
+                .unanswered
+                .into_iter()
+                .map(|one| (one.asked.digest, Err(Trouble { class: one.class, reason: one.reason }))),
+        );
         let mut answers = Answers { served, usage, cost, ..Answers::default() };
         for asked in questions {
             // Equal questions have equal answers.

@@ -38,7 +38,8 @@ mod wire;
 
 pub use answer::{Answers, Unanswered};
 pub use batch::{
-    BatchCall, BatchClient, BatchProgress, BatchState, Collected, Found, Funds, Prepared, SUBMIT_WITHIN, Spending, SubmitError,
+    BatchCall, BatchClient, BatchProgress, BatchState, Collected, Found, Funds, Prepared, SUBMIT_WITHIN, Spending,
+    SubmitError,
 };
 pub use cache::AnswerStore;
 pub use call::{CallError, ChatCall, Interrupted, Payer, SessionTag};
@@ -49,8 +50,8 @@ pub use money::{OUTPUT_TOKENS_MAX, Purses, worst_case};
 pub use open::{OpenContext, OpenError, check_access};
 pub use permits::store::{PermitStore, StoreError};
 pub use prices::{
-    CrossCheck, DatedPrice, Disagreement, Import, ImportError, ImportProblem, ImportReport, Listed, PRICE_FILE_BYTES_MAX, PriceTable,
-    PriceTableError,
+    CrossCheck, DatedPrice, Disagreement, Import, ImportError, ImportProblem, ImportReport, Listed,
+    PRICE_FILE_BYTES_MAX, PriceTable, PriceTableError,
 };
 pub use recorded::{RecordedError, RecordedVerdicts};
 pub use transport::TransportError;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use prometheus::core::Collector;
 use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry,
 };
 use regatta_proto::{AccountId, EndpointName, Money, Usage};
 
@@ -64,8 +65,9 @@ impl CallMetrics {
         let counter = |name: &str, help: &str, labels: &[&str]| {
             registered(registry, IntCounterVec::new(Opts::new(name, help), labels)?)
         };
-        let gauge =
-            |name: &str, help: &str, labels: &[&str]| registered(registry, IntGaugeVec::new(Opts::new(name, help), labels)?);
+        let gauge = |name: &str, help: &str, labels: &[&str]| {
+            registered(registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
+        };
         let histogram = |name: &str, help: &str, buckets: &[f64]| {
             let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
             registered(registry, HistogramVec::new(options, &["endpoint"])?)
@@ -82,7 +84,11 @@ impl CallMetrics {
                 "Cost of calls with a known price, in nano-dollars; that of failed tries included, as far as told.",
                 &["endpoint"],
             )?,
-            unpriced: counter("regatta_llm_unpriced_calls_total", "Answered calls whose cost is unknown.", &["endpoint"])?,
+            unpriced: counter(
+                "regatta_llm_unpriced_calls_total",
+                "Answered calls whose cost is unknown.",
+                &["endpoint"],
+            )?,
             latency: histogram(
                 "regatta_llm_call_duration_seconds",
                 "Time from request to last byte of answered calls.",
@@ -199,7 +205,8 @@ impl EndpointMetrics {
             wait: all.wait.with_label_values(&[name]),
             factor,
             quarantined: all.quarantined.with_label_values(&[name]),
-            tokens: ["input", "cached_input", "output", "reasoning"].map(|kind| all.tokens.with_label_values(&[name, kind])),
+            tokens: ["input", "cached_input", "output", "reasoning"]
+                .map(|kind| all.tokens.with_label_values(&[name, kind])),
             endpoint: name.to_owned(),
             all,
         }
@@ -266,7 +273,8 @@ impl EndpointMetrics {
 
     /// Tokens and money, of whatever came of them.
     pub(crate) fn billed(&self, usage: &Usage, cost: Option<Money>) {
-        for (series, count) in self.tokens.iter().zip([usage.input, usage.cached_input, usage.output, usage.reasoning]) {
+        for (series, count) in self.tokens.iter().zip([usage.input, usage.cached_input, usage.output, usage.reasoning])
+        {
             if count > 0 {
                 series.inc_by(count);
             }

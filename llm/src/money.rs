@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use regatta_proto::{AccountId, ChatRequest, ErrorClass, Money, Price, Try, WorkerId};
+use rand_chacha::ChaCha8Rng;
+use regatta_proto::{AccountId, ChatRequest, Digest, ErrorClass, Money, Price, Try, WorkerId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -72,7 +73,11 @@ impl Purses {
         for of_one_model in [true, false] {
             for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
                 let purse = self.purse(account);
-                purse.reserve(at_most).await.map_err(|may_come| UsedUp { account: account.clone(), at_most, may_come })?;
+                purse.reserve(at_most).await.map_err(|may_come| UsedUp {
+                    account: account.clone(),
+                    at_most,
+                    may_come,
+                })?;
                 reservation.parts.push(purse);
             }
         }
@@ -92,11 +97,22 @@ impl Purses {
             holder: self.holder.clone(),
             metrics: Arc::clone(&self.metrics),
             closing: self.closing.clone(),
+            rng: self.rng(account),
         };
         self.tasks.spawn(settling.run());
         // Kept as long as the process lives: its totals are those of everything this process has ever spent.
         purses.insert(account.clone(), Arc::clone(&purse));
         purse
+    }
+}
+
+impl Purses {
+    /// Another stream for each worker and account.
+    fn rng(&self, account: &AccountId) -> ChaCha8Rng {
+        let name = Digest::of_parts([self.holder.as_str().as_bytes(), whose(account).as_bytes()]);
+        let mut seed = [0; 8];
+        seed.copy_from_slice(&name.bytes()[..8]);
+        regatta_proto::rng(u64::from_le_bytes(seed), "llm/settle")
     }
 }
 
@@ -124,7 +140,10 @@ impl UsedUp {
     /// The entry that ends the call.
     pub(crate) fn into_try(self) -> Try {
         let whose = whose(&self.account);
-        refused(format!("{whose} is used up: the call may cost {}, and {} is left at most", self.at_most, self.may_come))
+        refused(format!(
+            "{whose} is used up: the call may cost {}, and {} is left at most",
+            self.at_most, self.may_come
+        ))
     }
 }
 

@@ -47,7 +47,8 @@ impl Quarantine {
                 return None;
             }
         };
-        (failures >= self.after).then(|| not_sent(format!("the request had failed {failures} times and was not sent again")))
+        (failures >= self.after)
+            .then(|| not_sent(format!("the request had failed {failures} times and was not sent again")))
     }
 
     /// Counts a failure of the request, if it is of a kind that may be its own fault: the entry that ends its call, when it was one too

@@ -64,7 +64,8 @@ mod tests {
 
     use super::*;
 
-    const RETRIES: Retries = Retries { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000, quarantine_after: 16 };
+    const RETRIES: Retries =
+        Retries { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000, quarantine_after: 16 };
 
     fn millis(ms: u64) -> Duration {
         Duration::from_millis(ms)

@@ -138,14 +138,15 @@ impl Transport {
 
     fn no_answer(&self, error: reqwest::Error) -> Failure {
         let detail = self.explain(&error);
+        let unreached = error.is_connect();
         if error.is_timeout() {
-            let unreached = error.is_connect();
-            return Failure { unreached, ..Failure::unanswered(ErrorClass::Timeout, detail) };
+            return Failure { unreached, maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Timeout, detail) };
         }
         if sources(&error).any(|source| source.downcast_ref().is_some_and(hyper::Error::is_parse)) {
             return Failure::unanswered(ErrorClass::BadResponse, detail);
         }
-        Failure::unanswered(ErrorClass::Connection, detail)
+        // Without a connection nothing was sent; a connection that is lost later may have carried the whole request.
+        Failure { maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Connection, detail) }
     }
 
     /// The error with its causes and without its address.

@@ -154,7 +154,12 @@ impl Tries {
     }
 
     /// Waits for everything that a try needs: an endpoint that is up, money, a permit.
-    async fn make_ready(&self, errand: &Errand<'_>, at_most: Option<Money>, ask: &Ask<'_>) -> Result<Ready<'_>, UsedUp> {
+    async fn make_ready(
+        &self,
+        errand: &Errand<'_>,
+        at_most: Option<Money>,
+        ask: &Ask<'_>,
+    ) -> Result<Ready<'_>, UsedUp> {
         loop {
             let pass = self.breaker.pass().await;
             let reservation = self.purses.reserve(errand.payer.accounts, at_most.unwrap_or_default()).await?;
@@ -296,7 +301,11 @@ impl<'a> Life<'a> {
         let all = self.all;
         let rule = rule(failure.class);
         let unreached = failure.unreached;
-        if unreached { all.breaker.unreached() } else { all.breaker.reached() }
+        if unreached {
+            all.breaker.unreached()
+        } else {
+            all.breaker.reached()
+        }
         let was_probe = pass.is_probe();
         drop(pass);
         // Before the slot goes to the next call, which the endpoint may not want to see either.

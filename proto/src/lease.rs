@@ -106,6 +106,10 @@ pub struct AccountRequest {
     pub in_flight: Money,
     /// What it would like to hold reserved in all, `in_flight` included.
     pub wanted: Money,
+    /// Beyond `in_flight`, less than this is of no use to it, and better left to others: several workers that hold a part of a call's
+    /// worst case each would wait for one another for ever.
+    #[serde(default)]
+    pub least: Money,
 }
 
 /// What a worker gets.

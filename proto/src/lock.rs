@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, Price, PriceSource,
-    SessionSeed, Setting, Share, SweepId, Trial,
+    BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, Price,
+    PriceSource, SessionSeed, Setting, Share, SweepId, Trial,
 };
 
 /// One benchmark as it will be run.

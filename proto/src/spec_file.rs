@@ -191,10 +191,7 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
         if let Some(budget) = model.budget_usd
             && crate::Money::from_dollars(budget).is_none_or(|money| money == crate::Money::ZERO)
         {
-            return field(
-                format!("{place}.budget_usd"),
-                format!("must be a positive number of dollars, is {budget}"),
-            );
+            return field(format!("{place}.budget_usd"), format!("must be a positive number of dollars, is {budget}"));
         }
         if model.temperature.is_some_and(|t| !(0.0..=10.0).contains(&t)) {
             return field(format!("{place}.temperature"), "must be between 0 and 10".into());
@@ -247,8 +244,12 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
         return field("limits.tokens_per_minute", "must be at least 1; leave it out for no limit".into());
     }
     for (model, limits) in &endpoint.model_limits {
-        if limits.concurrency == Some(0) || limits.requests_per_minute == Some(0) || limits.tokens_per_minute == Some(0) {
-            return field(&format!("model_limits.{model}"), "must be at least 1 each; leave out what is not limited".into());
+        if limits.concurrency == Some(0) || limits.requests_per_minute == Some(0) || limits.tokens_per_minute == Some(0)
+        {
+            return field(
+                &format!("model_limits.{model}"),
+                "must be at least 1 each; leave out what is not limited".into(),
+            );
         }
     }
     if endpoint.kind == EndpointKind::Azure && endpoint.api_version.is_none() {

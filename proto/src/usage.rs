@@ -35,7 +35,10 @@ impl Usage {
     /// Prompt tokens neither read from a cache nor written to one.
     #[must_use]
     pub const fn plain_input(&self) -> u64 {
-        self.input.saturating_sub(self.cached_input).saturating_sub(self.cache_write).saturating_sub(self.cache_write_1h)
+        self.input
+            .saturating_sub(self.cached_input)
+            .saturating_sub(self.cache_write)
+            .saturating_sub(self.cache_write_1h)
     }
 
     /// Prompt and generated tokens together: what limits per minute count.

@@ -47,7 +47,11 @@ async fn a_deployment_gives_the_same_bytes_as_one_process() {
     let deployment = Deployment::new().await.unwrap();
     let (_server, spec) = sweep(deployment.folder.path(), &unique_name("same"), 5).await;
     let _coordinator = deployment.start("coordinator").await.unwrap();
-    let _roles = [deployment.start("worker").await.unwrap(), deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap()];
+    let _roles = [
+        deployment.start("worker").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+        deployment.start("scorer").await.unwrap(),
+    ];
     let id = deployment.submit(&spec).await.unwrap();
     let (code, directory) = deployment.finish(&id).await.unwrap();
     assert_eq!(code, Some(0));
@@ -62,7 +66,8 @@ async fn killed_workers_and_a_restarted_coordinator_change_no_result_and_their_a
     let (_server, spec) = sweep(deployment.folder.path(), &unique_name("chaos"), 600).await;
     let coordinator = deployment.start("coordinator").await.unwrap();
     let _scorer = deployment.start("scorer").await.unwrap();
-    let (killed, asked_to_leave) = (deployment.start("worker").await.unwrap(), deployment.start("worker").await.unwrap());
+    let (killed, asked_to_leave) =
+        (deployment.start("worker").await.unwrap(), deployment.start("worker").await.unwrap());
     let id = deployment.submit(&spec).await.unwrap();
     deployment.wait_for(&id, 30).await.unwrap();
     killed.kill().await.unwrap();

@@ -67,7 +67,8 @@ fn budgeted_spec(folder: &Path, name: &str, address: &str, judge: &str) -> PathB
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_holds_over_four_workers_and_every_nano_dollar_is_where_the_provider_has_it() {
     let deployment = Deployment::new().await.unwrap();
-    let simulation = format!("{{ prices: {{ oracle: {PRICE} }}, cached_fraction: 0.3, latency: {{ median_ms: 20, spread: 1.5 }} }}");
+    let simulation =
+        format!("{{ prices: {{ oracle: {PRICE} }}, cached_fraction: 0.3, latency: {{ median_ms: 20, spread: 1.5 }} }}");
     let (server, judge) = (simulate(&simulation).await, simulate("{}").await);
     let spec = budgeted_spec(deployment.folder.path(), &unique_name("budget"), &server.first_line, &judge.first_line);
     let _roles = [deployment.start("coordinator").await.unwrap(), deployment.start("scorer").await.unwrap()];
@@ -135,7 +136,8 @@ async fn replaying_gives_the_same_results_with_nobody_to_ask() {
     let other = ["run", spec, "--cache", "replay", "--cache-dir", &cache, "--output", &missed, "--trials", "3"];
     let output = run(&other).await;
     assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
-    let causes: Vec<Value> = lines(&read(Path::new(&missed), "results.jsonl")).map(|line| line["cause"].clone()).collect();
+    let causes: Vec<Value> =
+        lines(&read(Path::new(&missed), "results.jsonl")).map(|line| line["cause"].clone()).collect();
     let missing = causes.iter().filter(|cause| **cause == "cache_miss").count();
     assert_eq!(missing * 3, causes.len(), "only what was never asked is missing");
 }

@@ -86,7 +86,8 @@ impl Account {
             let room = self.state(now).left;
             // What is in flight cannot be taken back, but also not be claimed without having been granted.
             let kept = request.in_flight.min(before.reserved);
-            holder.reserved = request.wanted.min(room).max(kept);
+            let useful = request.wanted.min(room);
+            holder.reserved = if useful < request.in_flight + request.least { kept } else { useful.max(kept) };
         }
         self.holders.insert(request.holder.clone(), holder);
         let AccountState { cap, spent, maybe_spent, lost, left, .. } = self.state(now);

@@ -7,6 +7,7 @@
 
 mod accounts;
 mod failures;
+mod measure;
 mod pools;
 mod server;
 mod world;

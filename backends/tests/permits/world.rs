@@ -121,6 +121,7 @@ pub(crate) fn spending(worker: &str, spent: u64, wanted: u64) -> AccountRequest 
         spent: Money(spent),
         maybe_spent: Money::ZERO,
         in_flight: Money(wanted),
+        least: Money::ZERO,
         wanted: Money(wanted),
     }
 }

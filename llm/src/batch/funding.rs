@@ -78,7 +78,15 @@ impl BatchClient {
     ) -> Result<AccountReply, StoreError> {
         let Spending { spent, maybe_spent, in_flight } = *spending;
         let holder = WorkerId::new(format!("batch-{id}")).map_err(|error| StoreError(error.to_string()))?;
-        let request = AccountRequest { account: account.clone(), holder, spent, maybe_spent, in_flight, wanted };
+        let request = AccountRequest {
+            account: account.clone(),
+            holder,
+            spent,
+            maybe_spent,
+            in_flight,
+            wanted,
+            least: Money::ZERO,
+        };
         self.permits.settle(&request).await
     }
 }

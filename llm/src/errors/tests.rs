@@ -19,7 +19,12 @@ fn outcomes_are_those_of_the_table() {
         let outcome = Outcome::of_failure(row.class);
         assert_eq!(outcome.cause(), Some(row.cause), "{:?}", row.class);
         let is_model_failure = matches!(outcome, Outcome::ModelFailure { .. });
-        assert_eq!(row.fault == Fault::Model, is_model_failure, "only the model's fault is a model's failure: {:?}", row.class);
+        assert_eq!(
+            row.fault == Fault::Model,
+            is_model_failure,
+            "only the model's fault is a model's failure: {:?}",
+            row.class
+        );
     }
 }
 
@@ -48,7 +53,7 @@ fn the_table_reads_as_documented() {
             format!("{:<15} {marks} {:<8?} {}", row.word, row.fault, row.cause)
         })
         .collect();
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 fn class(status: u16, error: serde_json::Value) -> ErrorClass {
@@ -61,12 +66,20 @@ fn what_a_provider_says_goes_before_its_status() {
     use ErrorClass::*;
     for (status, error, expected) in [
         (429, json!({"code": "insufficient_quota", "message": "You exceeded your current quota"}), Quota),
-        (429, json!({"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota"}), RateLimited),
+        (
+            429,
+            json!({"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota"}),
+            RateLimited,
+        ),
         (400, json!({"type": "invalid_request_error", "message": "Your credit balance is too low to go on"}), Quota),
         (400, json!({"code": "billing_hard_limit_reached", "message": "m"}), Quota),
         (402, json!({"message": "m"}), Quota),
         (400, json!({"code": "content_filter", "message": "m"}), ContentFilter),
-        (400, json!({"code": null, "innererror": {"code": "ResponsibleAIPolicyViolation"}, "message": "m"}), ContentFilter),
+        (
+            400,
+            json!({"code": null, "innererror": {"code": "ResponsibleAIPolicyViolation"}, "message": "m"}),
+            ContentFilter,
+        ),
         (403, json!({"code": 403, "message": "The model needs moderation and your input was flagged"}), ContentFilter),
         (400, json!({"code": "context_length_exceeded", "message": "m"}), ContextLength),
         (400, json!({"type": "rate_limit_error", "message": "m"}), BadRequest),

@@ -15,8 +15,9 @@ const TELL_AFTER: Duration = Duration::from_secs(2);
 const TELL_AFTER_SCARCE: Duration = Duration::from_millis(200);
 /// The store is never asked more often than this.
 const ASK_GAP: Duration = Duration::from_millis(5);
-/// Pause before money is asked for again that was not there.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// Pause before money is asked for again that was not there, doubled for each further time.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+const ASK_AGAIN_MAX: Duration = Duration::from_secs(2);
 /// Longest pause before a store that does not answer is asked again.
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 
@@ -41,6 +42,8 @@ pub(super) struct Funds {
     /// Nothing was left beyond what somebody had reserved.
     is_scarce: bool,
     waiting: VecDeque<Waiter>,
+    /// Times in a row that the money was not there.
+    short: u32,
     has_changed: bool,
     /// Requests to the store so far.
     asked: u64,
@@ -155,7 +158,8 @@ impl Funds {
         self.waiting.retain(|waiter| !waiter.sender.is_closed());
         let waits = (!self.waiting.is_empty()).then(|| self.ask_again.unwrap_or(now).max(soonest));
         let holds_any = self.reserved > Money::ZERO || self.in_flight > Money::ZERO;
-        let renews = (self.has_changed || holds_any).then(|| self.sent.map_or(now, |sent| sent + self.pause()).max(soonest));
+        let renews =
+            (self.has_changed || holds_any).then(|| self.sent.map_or(now, |sent| sent + self.pause()).max(soonest));
         let at = [waits, renews].into_iter().flatten().min();
         self.looks_at = at;
         match at {
@@ -166,7 +170,13 @@ impl Funds {
 
     /// What there is to tell. From here on nothing is reserved beyond what is in flight, until the answer is there: the store may take
     /// everything else back.
-    pub(super) fn tell(&mut self, account: &AccountId, holder: &WorkerId, is_last: bool, now: Instant) -> AccountRequest {
+    pub(super) fn tell(
+        &mut self,
+        account: &AccountId,
+        holder: &WorkerId,
+        is_last: bool,
+        now: Instant,
+    ) -> AccountRequest {
         let spent_since = Money((self.spent + self.maybe_spent).0.saturating_sub(self.told.0));
         let waiting: Money = self.waiting.iter().map(|waiter| waiter.amount).sum();
         // As much as the calls of the next moments will want: the steady state shall not wait for the store. With the last money, only
@@ -190,15 +200,22 @@ impl Funds {
             maybe_spent: self.maybe_spent,
             in_flight: self.in_flight,
             wanted,
+            least: self
+                .waiting
+                .iter()
+                .find(|waiter| !waiter.sender.is_closed())
+                .map_or(Money::ZERO, |waiter| waiter.amount),
         }
     }
 
-    /// Takes over what the store says. Calls that cannot get their money any more are told so.
-    pub(super) fn told(&mut self, reply: &AccountReply, now: Instant) -> Answers {
+    /// Takes over what the store says. Calls that cannot get their money any more are told so. `jitter` is a number of 0..1: not all
+    /// workers shall ask again in one moment.
+    pub(super) fn told(&mut self, reply: &AccountReply, now: Instant, jitter: f64) -> Answers {
         let sent = self.sent.unwrap_or(now);
         let valid = Duration::from_millis(reply.valid_ms.max(1));
         (self.reserved, self.until, self.valid) = (reply.reserved, Some(sent + valid), Some(valid));
-        self.is_scarce = reply.left == Money::ZERO;
+        self.is_scarce =
+            reply.left == Money::ZERO || self.waiting.front().is_some_and(|first| reply.left < first.amount);
         self.unanswered = 0;
         let mut answers = self.hand_on(now);
         let asked = self.asked;
@@ -213,7 +230,13 @@ impl Funds {
         // Whoever stood behind a hopeless call may be helped by what is there.
         answers.extend(self.hand_on(now));
         let is_short = self.waiting.iter().any(|waiter| waiter.told_by <= asked);
-        self.ask_again = Some(sent + if is_short { ASK_AGAIN } else { ASK_GAP });
+        self.short = if is_short { self.short.saturating_add(1) } else { 0 };
+        let pause = if is_short {
+            (ASK_AGAIN * (1 << self.short.min(10))).min(ASK_AGAIN_MAX).mul_f64(0.5 + jitter)
+        } else {
+            ASK_GAP
+        };
+        self.ask_again = Some(sent + pause);
         answers
     }
 

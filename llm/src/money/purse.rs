@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, WorkerId};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -110,11 +112,12 @@ pub(super) struct Settling {
     pub(super) holder: WorkerId,
     pub(super) metrics: Arc<CallMetrics>,
     pub(super) closing: CancellationToken,
+    pub(super) rng: ChaCha8Rng,
 }
 
 impl Settling {
     /// Runs until the purses are closed.
-    pub(super) async fn run(self) {
+    pub(super) async fn run(mut self) {
         while !self.closing.is_cancelled() {
             let due = self.purse.locked().look(Instant::now());
             match due {
@@ -146,12 +149,13 @@ impl Settling {
         }
     }
 
-    async fn tell(&self) {
+    async fn tell(&mut self) {
         let request = self.purse.locked().tell(&self.account, &self.holder, false, Instant::now());
         match self.settle(&request).await {
             Ok(reply) => {
                 self.metrics.budget_left(&self.account).set(i64::try_from(reply.left.0).unwrap_or(i64::MAX));
-                let answers = self.purse.locked().told(&reply, Instant::now());
+                let jitter = self.rng.random_range(0.0..1.0);
+                let answers = self.purse.locked().told(&reply, Instant::now(), jitter);
                 self.purse.answer(answers);
             }
             Err(error) => {

@@ -9,7 +9,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use prometheus::Registry;
 use regatta_proto::{
-    AccountId, AccountReply, AccountRequest, Digest, Failing, Grant, ManualClock, Money, PoolReply, PoolRequest, SweepId,
+    AccountId, AccountReply, AccountRequest, Digest, Failing, Grant, ManualClock, Money, PoolReply, PoolRequest,
+    SweepId,
 };
 use tokio::time::{Instant, sleep};
 
@@ -71,10 +72,10 @@ impl FakeStore {
     }
 
     pub(crate) fn budget(&self, account: &AccountId, budget: Money) {
-        let account = self.locked().accounts.insert(
-            account.clone(),
-            Account { budget, valid: Duration::from_secs(30), holders: BTreeMap::new() },
-        );
+        let account = self
+            .locked()
+            .accounts
+            .insert(account.clone(), Account { budget, valid: Duration::from_secs(30), holders: BTreeMap::new() });
         assert!(account.is_none());
     }
 
@@ -245,6 +246,7 @@ impl World {
             .sum();
         let free = account.budget.0.checked_sub(taken.0).expect("the budget is overrun");
         let more = request.wanted.0.saturating_sub(request.in_flight.0).min(free);
+        let more = if more < request.least.0 { 0 } else { more };
         let reserved = Money(request.in_flight.0 + more);
         account.holders.insert(holder, (request.clone(), reserved));
         let spent: Money = account.holders.values().map(|(told, _)| told.spent + told.maybe_spent).sum();

@@ -9,9 +9,9 @@ use regatta_proto::{PoolReply, PoolRequest};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Pool;
 use super::state::Due;
 use super::store::{PermitStore, StoreError};
-use super::Pool;
 
 /// A store that has not answered after this does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -171,7 +171,11 @@ impl Pool {
     }
 
     /// A permit at once, or a place in the line.
-    fn take_or_wait(self: &Arc<Self>, ask: &Ask<'_>, at_front: bool) -> Result<Permit, (oneshot::Receiver<Permit>, u64)> {
+    fn take_or_wait(
+        self: &Arc<Self>,
+        ask: &Ask<'_>,
+        at_front: bool,
+    ) -> Result<Permit, (oneshot::Receiver<Permit>, u64)> {
         let now = Instant::now();
         let mut state = self.locked();
         let party = state.party(ask.sweep, ask.model, ask.share);
@@ -248,7 +252,11 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let Some(taken) = self.taken.take() else { return };
         let mut state = self.pool.locked();
-        if self.was_sent { state.finish(&taken, taken.tokens) } else { state.give_back(&taken) }
+        if self.was_sent {
+            state.finish(&taken, taken.tokens)
+        } else {
+            state.give_back(&taken)
+        }
         drop(state);
         self.pool.hand_on(taken.party);
     }

@@ -204,11 +204,7 @@ impl Party {
 
     /// Whether there is anything to tell the store about it.
     pub(super) fn is_idle(&mut self) -> bool {
-        self.in_flight == 0
-            && self.correction == 0
-            && self.requests == 0
-            && self.tokens == 0
-            && self.head().is_none()
+        self.in_flight == 0 && self.correction == 0 && self.requests == 0 && self.tokens == 0 && self.head().is_none()
     }
 
     /// Whether nobody needs it any more.

@@ -372,7 +372,8 @@ async fn an_endpoint_that_asks_to_be_left_alone_is_left_alone_by_the_whole_fleet
     });
     let at = join_all(calls).await;
     assert!(at.iter().all(|at| (20..23).contains(at)), "{at:?}");
-    let told = store.leases().into_iter().find_map(|lease| lease.signals.hold_ms.map(|hold| (hold, lease.signals.reason)));
+    let told =
+        store.leases().into_iter().find_map(|lease| lease.signals.hold_ms.map(|hold| (hold, lease.signals.reason)));
     let (hold, reason) = told.unwrap();
     assert!((19_950..=20_000).contains(&hold) && reason == "retry-after", "{hold} {reason}");
 }

@@ -6,9 +6,9 @@ pub(crate) mod anthropic;
 pub(crate) mod arguments;
 #[cfg(test)]
 mod fuzz;
+pub(crate) mod gemini;
 #[cfg(test)]
 pub(crate) mod golden;
-pub(crate) mod gemini;
 pub(crate) mod hints;
 pub(crate) mod openai;
 pub(crate) mod provenance;

@@ -1,1 +1,223 @@
+use proptest::prelude::*;
+use regatta_proto::{AccountId, SweepId};
 
+use super::*;
+
+/// Any moment; accounts know none before it.
+const START: u64 = 1_790_000_000_000;
+
+fn telling(holder: usize, [spent, maybe_spent, in_flight, wanted]: [u64; 4]) -> AccountRequest {
+    AccountRequest {
+        account: AccountId { sweep: SweepId::new("s").unwrap(), model: None },
+        holder: WorkerId::new(format!("w{holder}")).unwrap(),
+        spent: Money(spent),
+        maybe_spent: Money(maybe_spent),
+        in_flight: Money(in_flight),
+        wanted: Money(wanted),
+        least: Money::ZERO,
+    }
+}
+
+fn of(cap: u64) -> Account {
+    Account::new(Money(cap), Money::ZERO)
+}
+
+#[test]
+fn as_much_is_reserved_as_there_is() {
+    let mut account = of(100);
+    assert_eq!(account.settle(START, &telling(0, [0, 0, 0, 70])).reserved, Money(70));
+    let reply = account.settle(START, &telling(1, [0, 0, 0, 70]));
+    assert_eq!(reply, AccountReply { reserved: Money(30), left: Money(0), may_come: Money(100), valid_ms: 10_000 });
+}
+
+#[test]
+fn what_is_too_little_is_left_to_others() {
+    let mut account = of(100);
+    account.settle(START, &telling(0, [0, 0, 0, 40]));
+    let needing =
+        |least: u64, in_flight: u64| AccountRequest { least: Money(least), ..telling(1, [0, 0, in_flight, 90]) };
+    assert_eq!(account.settle(START, &needing(61, 0)).reserved, Money::ZERO);
+    assert_eq!(account.settle(START, &needing(60, 0)).reserved, Money(60));
+    assert_eq!(account.settle(START, &needing(50, 20)).reserved, Money(20), "what is in flight stays");
+    assert_eq!(account.settle(START, &needing(40, 20)).reserved, Money(60));
+}
+
+#[test]
+fn money_that_may_have_been_spent_does_not_come_back() {
+    let mut account = of(100);
+    account.settle(START, &telling(0, [10, 20, 0, 0]));
+    let reply = account.settle(START, &telling(1, [0, 0, 0, 500]));
+    assert_eq!((reply.reserved, reply.may_come), (Money(70), Money(70)));
+}
+
+#[test]
+fn what_is_in_flight_is_kept_and_cannot_be_claimed() {
+    let mut account = of(100);
+    account.settle(START, &telling(0, [0, 0, 0, 60]));
+    account.set_cap(Money(20));
+    assert_eq!(account.settle(START, &telling(0, [0, 0, 40, 60])).reserved, Money(40));
+    assert_eq!(account.settle(START, &telling(1, [0, 0, 50, 50])).reserved, Money::ZERO);
+}
+
+#[test]
+fn a_call_that_cost_more_than_its_reservation_leaves_nothing_and_no_debt() {
+    let mut account = of(100);
+    account.settle(START, &telling(0, [0, 0, 0, 60]));
+    let reply = account.settle(START, &telling(0, [140, 0, 0, 10]));
+    assert_eq!((reply.reserved, reply.left, reply.may_come), (Money::ZERO, Money::ZERO, Money::ZERO));
+}
+
+#[test]
+fn a_request_that_was_overtaken_changes_nothing() {
+    let mut account = of(100);
+    account.settle(START, &telling(0, [10, 0, 30, 30]));
+    let newer = account.settle(START, &telling(0, [30, 5, 40, 60]));
+    let before = account.clone();
+    assert_eq!(account.settle(START, &telling(0, [10, 0, 30, 30])), newer);
+    assert_eq!(account, before);
+}
+
+#[test]
+fn a_reservation_is_lost_with_its_holder_until_it_comes_back() {
+    let mut account = of(100);
+    account.settle(START, &telling(0, [10, 0, 20, 40]));
+    assert_eq!(account.read(START + 29_999).lost, Money::ZERO);
+    let state = account.read(START + 30_000);
+    assert_eq!((state.reserved, state.lost, state.left), (Money::ZERO, Money(40), Money(50)));
+    assert_eq!(account.settle(START + 40_000, &telling(1, [0, 0, 0, 100])).may_come, Money(50));
+    account.settle(START + 50_000, &telling(0, [25, 0, 5, 5]));
+    let state = account.read(START + 50_000);
+    assert_eq!((state.spent, state.reserved, state.lost, state.left), (Money(25), Money(55), Money::ZERO, Money(20)));
+}
+
+#[test]
+fn amounts_beyond_all_bounds_do_not_overflow() {
+    let mut account = of(u64::MAX);
+    for holder in 0..3 {
+        account.settle(START, &telling(holder, [u64::MAX; 4]));
+    }
+    assert_eq!(account.read(START).left, Money::ZERO);
+}
+
+#[test]
+fn workers_that_left_long_ago_are_kept_as_sums() {
+    let mut account = of(u64::MAX);
+    for holder in 0..3 * HOLDERS_MAX {
+        let at = START + holder as u64 * FORGET_MS / 500;
+        account.settle(at, &telling(holder, [5, 2, 0, 1]));
+    }
+    assert!(account.holders.len() <= HOLDERS_MAX);
+    let (state, all) = (account.read(START), 3 * HOLDERS_MAX as u64);
+    assert_eq!((state.spent, state.maybe_spent), (Money(5 * all), Money(2 * all)));
+    assert_eq!(state.reserved + state.lost, Money(all));
+}
+
+#[test]
+fn workers_are_remembered_however_many_there_are_while_they_are_heard_of() {
+    let mut account = of(u64::MAX);
+    for round in 0..2 {
+        for holder in 0..2 * HOLDERS_MAX {
+            account.settle(START + round, &telling(holder, [5, 0, 0, 0]));
+        }
+    }
+    assert_eq!(account.read(START).spent, Money(10 * HOLDERS_MAX as u64));
+}
+
+/// What really happens in a worker.
+#[derive(Debug, Clone, Copy, Default)]
+struct Worker {
+    spent: u64,
+    maybe_spent: u64,
+    in_flight: u64,
+    reserved: u64,
+    asked_at: Option<u64>,
+    is_dead: bool,
+}
+
+impl Worker {
+    fn telling(&self, number: usize, wanted: u64) -> AccountRequest {
+        telling(number, [self.spent, self.maybe_spent, self.in_flight, wanted])
+    }
+}
+
+proptest! {
+    /// Workers that keep to the rules: calls begin within what is reserved and valid, and cost at most what they reserved; from the moment
+    /// a worker asks until it has the answer, nothing is reserved but what is in flight.
+    #[test]
+    fn nothing_ever_brings_more_than_the_cap(
+        cap in 0_u64..10_000,
+        steps in prop::collection::vec((0_usize..5, 0_u8..10, 0_u64..3_000, 0_u64..12_000, 0_u64..200), 1..300),
+    ) {
+        let (mut account, mut workers, mut now) = (of(cap), [Worker::default(); 5], START);
+        for (number, what, amount, later, least) in steps {
+            now += later;
+            let worker = &mut workers[number];
+            match what {
+                _ if worker.is_dead => {
+                    // It comes back after all, or never.
+                    worker.is_dead = amount > 300;
+                }
+                // Its answer is lost: the store has done it, the worker does not know.
+                0 => {
+                    account.settle(now, &worker.telling(number, amount + worker.in_flight));
+                    worker.reserved = worker.in_flight;
+                }
+                1..=4 => {
+                    let request = AccountRequest { least: Money(least), ..worker.telling(number, amount + worker.in_flight) };
+                    let reply = account.settle(now, &request);
+                    prop_assert!(reply.reserved.0 == worker.in_flight || reply.reserved.0 >= worker.in_flight + least);
+                    (worker.reserved, worker.asked_at) = (reply.reserved.0, Some(now));
+                    let before = account.clone();
+                    prop_assert_eq!(account.settle(now, &request), reply);
+                    prop_assert_eq!(&account, &before, "a repeated request changes nothing");
+                }
+                5 | 6 if worker.asked_at.is_some_and(|at| now < at + VALID_MS) => {
+                    worker.in_flight += amount.min(worker.reserved - worker.in_flight);
+                }
+                7 | 8 => {
+                    // A call ends, and costs at most what it had reserved; or nobody knows what it cost.
+                    let call = amount.min(worker.in_flight);
+                    worker.in_flight -= call;
+                    worker.reserved -= call;
+                    if what == 7 { worker.spent += call / 2 } else { worker.maybe_spent += call }
+                }
+                9 => worker.is_dead = true,
+                _ => {}
+            }
+            let truth: u64 = workers.iter().map(|worker| worker.spent + worker.maybe_spent + worker.in_flight).sum();
+            prop_assert!(truth <= cap, "{truth} of {cap}");
+            let state = account.read(now);
+            let counted = state.spent + state.maybe_spent + state.reserved + state.lost;
+            prop_assert!(counted.0 <= cap);
+            prop_assert_eq!(counted + state.left, Money(cap));
+            let stored: Account = serde_json::from_str(&serde_json::to_string(&account).unwrap()).unwrap();
+            prop_assert_eq!(&stored, &account);
+        }
+    }
+
+    #[test]
+    fn everything_can_be_spent(cap in 1_u64..100_000, calls in prop::collection::vec((0_usize..4, 1_u64..500), 1..50)) {
+        let (mut account, mut spent) = (of(cap), [0; 4]);
+        for (worker, cost) in calls.iter().cycle().take(20_000) {
+            let reserved = account.settle(START, &telling(*worker, [spent[*worker], 0, 0, *cost])).reserved.0;
+            spent[*worker] += reserved;
+            let reply = account.settle(START, &telling(*worker, [spent[*worker], 0, 0, 0]));
+            if reply.left == Money::ZERO {
+                break;
+            }
+        }
+        prop_assert_eq!(account.read(START).spent.0, spent.iter().sum::<u64>());
+        prop_assert!(spent.iter().sum::<u64>() <= cap);
+        prop_assert_eq!(account.read(START).left.0, cap - spent.iter().sum::<u64>());
+    }
+}
+
+#[test]
+fn what_is_of_no_use_to_a_worker_is_left_to_others() {
+    let mut account = Account::new(Money(1_500), Money::ZERO);
+    let asking = |holder, wanted| AccountRequest { least: Money(1_000), ..telling(holder, [0, 0, 0, wanted]) };
+    assert_eq!(account.settle(0, &telling(0, [0, 0, 0, 900])).reserved, Money(900));
+    assert_eq!(account.settle(1, &asking(1, 1_000)).reserved, Money::ZERO, "600 pay for no call of its own");
+    assert_eq!(account.settle(2, &asking(0, 2_000)).reserved, Money(1_500));
+    assert_eq!(account.settle(3, &asking(1, 1_000)).reserved, Money::ZERO);
+}

@@ -26,7 +26,11 @@ async fn an_answer_comes_back_whole() {
     let server = Server::scripted(vec![Step::Answer { status: 200, headers, body: HELLO.into() }]).await;
     let bench = open(&spec(&server));
     let request = request();
-    let mut call = bench.endpoint.chat(ChatCall { price: Some(&price()), ..bench.call(&request) }).await.unwrap();
+    let mut call = bench
+        .endpoint
+        .chat(ChatCall { payer: payer(&bench.sweep, Some(&price())), ..bench.call(&request) })
+        .await
+        .unwrap();
     assert!(call.latency_us > 0);
     call.latency_us = 0;
     insta::assert_json_snapshot!(call, @r#"
@@ -71,7 +75,8 @@ async fn an_answer_comes_back_whole() {
         "request_id": "req_1",
         "simulated": true
       },
-      "latency_us": 0
+      "latency_us": 0,
+      "at": "2026-01-01T00:00:00Z"
     }
     "#);
 }
@@ -173,7 +178,8 @@ async fn the_cost_is_known_only_with_a_price_and_with_tokens() {
         Server::with(move |number, _| Step::ok(if number == 2 { without_usage.clone() } else { HELLO.into() })).await;
     let bench = open(&spec(&server));
     let request = request();
-    let priced = ChatCall { price: Some(&price()), ..bench.call(&request) };
+    let price = price();
+    let priced = ChatCall { payer: payer(&bench.sweep, Some(&price)), ..bench.call(&request) };
     let cost = |call: Result<Call, CallError>| call.unwrap().cost;
     // 4 fresh tokens at 1 $, 6 cached at 0.5 $ and 4 generated at 10 $ per million.
     assert_eq!(cost(bench.endpoint.chat(priced).await), Some(Money(4_000 + 3_000 + 40_000)));
@@ -224,7 +230,7 @@ async fn what_happens_is_counted() {
     let server = Server::scripted(vec![Step::status(503, "busy"), Step::ok(HELLO), Step::status(400, "")]).await;
     let bench = open(&spec(&server));
     let request = request();
-    bench.endpoint.chat(ChatCall { price: Some(&price()), ..bench.call(&request) }).await.unwrap();
+    bench.endpoint.chat(ChatCall { payer: payer(&bench.sweep, Some(&price())), ..bench.call(&request) }).await.unwrap();
     bench.tries().await;
     let counted: Vec<String> = bench
         .metrics()
@@ -239,7 +245,16 @@ async fn what_happens_is_counted() {
     regatta_llm_calls_total{class="ok",code="200",endpoint="main"} 1
     regatta_llm_calls_total{class="server",code="503",endpoint="main"} 1
     regatta_llm_cost_nanodollars_total{endpoint="main"} 47000
+    regatta_llm_first_token_seconds_count{endpoint="main"} 0
+    regatta_llm_permit_wait_seconds_count{endpoint="main"} 3
+    regatta_llm_permits_waiting{endpoint="main"} 0
+    regatta_llm_pool_factor{endpoint="main"} 1
+    regatta_llm_quarantined_total{endpoint="main"} 0
+    regatta_llm_retries_total{class="bad_response",endpoint="main"} 0
+    regatta_llm_retries_total{class="connection",endpoint="main"} 0
+    regatta_llm_retries_total{class="rate_limited",endpoint="main"} 0
     regatta_llm_retries_total{class="server",endpoint="main"} 1
+    regatta_llm_retries_total{class="timeout",endpoint="main"} 0
     regatta_llm_tokens_total{endpoint="main",kind="cached_input"} 6
     regatta_llm_tokens_total{endpoint="main",kind="input"} 10
     regatta_llm_tokens_total{endpoint="main",kind="output"} 4

@@ -26,7 +26,7 @@ async fn every_status_has_its_class_and_its_number_of_tries() {
         (301, NotFound, 1),
         (400, BadRequest, 1),
         (401, Auth, 1),
-        (402, BadRequest, 1),
+        (402, Quota, 1),
         (403, Auth, 1),
         (404, NotFound, 1),
         (405, BadRequest, 1),
@@ -90,7 +90,7 @@ async fn too_many_tokens_to_generate_is_no_overlong_conversation() {
 async fn an_account_without_money_is_not_asked_again() {
     let tries =
         tries_of(Step::status(429, &error(r#""type": "insufficient_quota", "code": "insufficient_quota""#))).await;
-    assert_eq!((tries[0].class, tries.len()), (Auth, 1));
+    assert_eq!((tries[0].class, tries.len()), (Quota, 1));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use regatta_proto::{CostSum, Money, Question, Usage, Verdict};
+use regatta_proto::{CostSum, Money, Question, Timeouts, Usage, Verdict};
 use serde_json::{Value, json};
 
 use super::*;
@@ -45,7 +45,7 @@ async fn counting_server() -> Server {
 
 async fn answer(bench: &Bench, questions: &[AskedQuestion]) -> Answers {
     let price = Price::per_mtok(1.0, 0.0);
-    bench.endpoint.answer("embedder", questions, Some(&price), &bench.interrupt).await.unwrap()
+    bench.endpoint.answer("embedder", questions, payer(&bench.sweep, Some(&price)), &bench.interrupt).await.unwrap()
 }
 
 #[tokio::test]
@@ -133,10 +133,14 @@ async fn a_simulated_embedder_says_so() {
 #[tokio::test]
 async fn answering_ends_when_cancelled() {
     let server = Server::scripted(vec![Step::Gated(vec![])]).await;
-    let bench = Arc::new(open(&spec(&server)));
+    // What is in flight is awaited, but not for ever.
+    let timeouts = Timeouts { first_byte_ms: 200, ..Timeouts::default() };
+    let bench = Arc::new(open(&EndpointSpec { timeouts, ..spec(&server) }));
     let answering = tokio::spawn({
         let bench = Arc::clone(&bench);
-        async move { bench.endpoint.answer("m", &[asked(&["a"], &["b"])], None, &bench.interrupt).await }
+        async move {
+            bench.endpoint.answer("m", &[asked(&["a"], &["b"])], payer(&bench.sweep, None), &bench.interrupt).await
+        }
     });
     server.waiting.clone().wait_for(|waiting| waiting.now == 1).await.unwrap();
     bench.interrupt.cancel();
@@ -152,7 +156,8 @@ async fn recorded_verdicts_come_from_the_file_or_from_the_caller() {
     for (base_dir, given) in [(dir.path(), None), (Path::new("/nowhere"), Some(lines.as_slice()))] {
         let endpoint = try_open(&spec, base_dir, given, &Registry::new()).unwrap();
         let questions = [asked(&["b"], &["a", "b"]), asked(&["a"], &["c"])];
-        let answers = endpoint.answer("any", &questions, None, &CancellationToken::new()).await.unwrap();
+        let answers =
+            endpoint.answer("any", &questions, payer(&sweep(), None), &CancellationToken::new()).await.unwrap();
         assert_eq!(micro(&answers), [[[500_000, 1_000_000]]]);
         assert_eq!(answers.unanswered[0].reason, r#"no similarity of "a" and "c" is recorded"#);
         assert!(answers.served.starts_with("verdicts recorded in judge.jsonl ("), "{}", answers.served);
@@ -200,7 +205,7 @@ async fn calls_can_move_between_threads() {
     fn movable<T: Send>(_: T) {}
     let bench = open(&spec(&counting_server().await));
     movable(bench.endpoint.chat(bench.call(&request())));
-    movable(bench.endpoint.answer("m", &[], None, &bench.interrupt));
+    movable(bench.endpoint.answer("m", &[], payer(&bench.sweep, None), &bench.interrupt));
 }
 
 #[tokio::test]
@@ -212,7 +217,7 @@ async fn an_encoder_answers_in_this_process_as_it_would_by_hand() {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let questions = [asked(&texts[..3], &texts), asked(&["open the door", texts[0]], &["close the door"])];
     let interrupt = CancellationToken::new();
-    let answers = endpoint.answer("minilm", &questions, None, &interrupt).await.unwrap();
+    let answers = endpoint.answer("minilm", &questions, payer(&sweep(), None), &interrupt).await.unwrap();
 
     let encoder = regatta_encoder::SentenceEncoder::open(&dir).unwrap();
     let vectors: HashMap<&str, Vec<f32>> = texts
@@ -236,5 +241,5 @@ async fn an_encoder_answers_in_this_process_as_it_would_by_hand() {
 
     interrupt.cancel();
     let new = [asked(&["never seen"], &["before"])];
-    assert!(endpoint.answer("minilm", &new, None, &interrupt).await.is_err());
+    assert!(endpoint.answer("minilm", &new, payer(&sweep(), None), &interrupt).await.is_err());
 }

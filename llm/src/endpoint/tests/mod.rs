@@ -2,15 +2,18 @@
 
 mod chat;
 mod error_table;
+mod fault_matrix;
 mod judge;
 
 use std::path::Path;
 
 use prometheus::Registry;
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole, ManualClock, Retries, Role, Sampling};
+use regatta_proto::{
+    CacheMode, ChatMessage, ChatRequest, ChatRole, ManualClock, Price, Retries, Role, Sampling, Share, SweepId,
+};
 
 use super::*;
-use crate::CallMetrics;
+use crate::permits::fake::FakeStore;
 use crate::scripted::Server;
 
 const KEY: &str = "sk-a-secret-key-of-40-characters-12345678";
@@ -25,6 +28,7 @@ struct Bench {
     endpoint: Endpoint,
     registry: Registry,
     interrupt: CancellationToken,
+    sweep: SweepId,
 }
 
 fn spec(server: &Server) -> EndpointSpec {
@@ -41,21 +45,37 @@ fn try_open(
     recorded: Option<&[u8]>,
     registry: &Registry,
 ) -> Result<Endpoint, OpenError> {
-    let context = OpenContext {
-        env: &|name| (name == "OPENAI_API_KEY").then(|| KEY.to_owned()),
-        base_dir,
-        recorded,
-        metrics: Arc::new(CallMetrics::register(registry).unwrap()),
-        clock: Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap())),
-        seed: 1,
-    };
+    try_open_with(spec, base_dir, recorded, registry, &FakeStore::default())
+}
+
+fn try_open_with(
+    spec: &EndpointSpec,
+    base_dir: &Path,
+    recorded: Option<&[u8]>,
+    registry: &Registry,
+    store: &FakeStore,
+) -> Result<Endpoint, OpenError> {
+    let env = |name: &str| (name == "OPENAI_API_KEY").then(|| KEY.to_owned());
+    let context = OpenContext { env: &env, base_dir, recorded, ..store.context(registry, "worker") };
     Endpoint::open(&"main".parse().unwrap(), spec, &context)
 }
 
 fn open(spec: &EndpointSpec) -> Bench {
+    open_with(spec, &FakeStore::default())
+}
+
+fn open_with(spec: &EndpointSpec, store: &FakeStore) -> Bench {
     let registry = Registry::new();
-    let endpoint = try_open(spec, Path::new("/nowhere"), None, &registry).unwrap();
-    Bench { endpoint, registry, interrupt: CancellationToken::new() }
+    let endpoint = try_open_with(spec, Path::new("/nowhere"), None, &registry, store).unwrap();
+    Bench { endpoint, registry, interrupt: CancellationToken::new(), sweep: sweep() }
+}
+
+fn sweep() -> SweepId {
+    "nightly-1".parse().unwrap()
+}
+
+fn payer<'a>(sweep: &'a SweepId, price: Option<&'a Price>) -> Payer<'a> {
+    Payer { sweep, share: Share::default(), accounts: &[], price, cache: CacheMode::Off }
 }
 
 fn request() -> ChatRequest {
@@ -69,7 +89,7 @@ impl Bench {
             role: Role::Agent,
             attempt: 2,
             request,
-            price: None,
+            payer: payer(&self.sweep, None),
             session: None,
             interrupt: &self.interrupt,
         }
@@ -81,7 +101,11 @@ impl Bench {
 
     /// The tries of a call that was given up.
     async fn tries(&self) -> Vec<Try> {
-        match self.chat().await {
+        self.tries_of(self.call(&request())).await
+    }
+
+    async fn tries_of(&self, call: ChatCall<'_>) -> Vec<Try> {
+        match self.endpoint.chat(call).await {
             Err(CallError::Failed(failed)) => failed.tries,
             other => panic!("not given up: {other:?}"),
         }

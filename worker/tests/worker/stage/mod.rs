@@ -16,7 +16,9 @@ use regatta_proto::{
     Report, SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepLock, SystemClock, Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint};
-use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics};
+use regatta_worker::{
+    Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics,
+};
 use tokio::task::JoinHandle;
 
 /// A test that waits longer than this has failed. Tests with paused time have worked off everything else by then.

@@ -1,0 +1,243 @@
+//! Under paused time, over a store that notes whoever uses what it was not given.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::join_all;
+use prometheus::Registry;
+use proptest::prelude::*;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::*;
+use crate::permits::fake::FakeStore;
+
+fn account(model: Option<&str>) -> AccountId {
+    AccountId { sweep: "s".parse().unwrap(), model: model.map(|model| model.parse().unwrap()) }
+}
+
+fn purses(store: &FakeStore, holder: &str) -> Arc<Purses> {
+    store.context(&Registry::new(), holder).purses
+}
+
+/// Reserves, sends, and settles after a while.
+async fn call(purses: &Purses, accounts: &[AccountId], at_most: u64, cost: u64) -> Result<(), UsedUp> {
+    let mut reservation = purses.reserve(accounts, Money(at_most)).await?;
+    reservation.sent();
+    sleep(Duration::from_millis(100)).await;
+    reservation.settle(Paid::Known(Money(cost)));
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_an_account_nothing_is_asked_of_the_store() {
+    let store = FakeStore::default();
+    call(&purses(&store, "w"), &[], 1_000, 10).await.unwrap();
+    assert_eq!(store.settlements(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_lacks_money_is_asked_for_at_once() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(1_000));
+    let begun = Instant::now();
+    let reservation = purses(&store, "w").reserve(&[account], Money(1_000)).await.unwrap();
+    assert_eq!((begun.elapsed(), reservation.at_most), (Duration::ZERO, Money(1_000)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_steady_stream_of_calls_hardly_asks_the_store() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(u64::MAX / 4));
+    let purses = purses(&store, "w");
+    let begun = Instant::now();
+    let workers = (0..50).map(|_| async {
+        for _ in 0..200 {
+            call(&purses, std::slice::from_ref(&account), 1_000, 400).await.unwrap();
+        }
+    });
+    join_all(workers).await;
+    assert!(begun.elapsed() < Duration::from_millis(21_000), "{:?}; 20 s at best", begun.elapsed());
+    assert!(store.settlements() < 60, "{}", store.settlements());
+    purses.close().await;
+    assert_eq!(store.account(&account), (Money(50 * 200 * 400), Money::ZERO, Money::ZERO));
+    store.assert_obeyed();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_money_is_used_by_whoever_needs_it_and_never_overrun() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(100_000));
+    store.answers_after(Duration::from_millis(5));
+    let workers: Vec<_> = (0..4).map(|number| purses(&store, &format!("w{number}"))).collect();
+    let sessions = (0..200).map(|number| {
+        let (purses, accounts) = (&workers[number % 4], std::slice::from_ref(&account));
+        async move {
+            let mut calls = 0;
+            while call(purses, accounts, 1_000, 100).await.is_ok() {
+                calls += 1;
+            }
+            calls
+        }
+    });
+    let calls: u64 = timeout(Duration::from_secs(600), join_all(sessions)).await.unwrap().into_iter().sum();
+    join_all(workers.iter().map(|purses| purses.close())).await;
+    let (spent, maybe_spent, reserved) = store.account(&account);
+    assert_eq!((spent, maybe_spent, reserved), (Money(calls * 100), Money::ZERO, Money::ZERO));
+    assert!(spent > Money(99_000), "all but less than one call's worst case: {spent:?}");
+    store.assert_obeyed();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_can_never_be_paid_is_refused_and_those_behind_it_go_on() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(1_000));
+    let purses = purses(&store, "w");
+    let accounts = std::slice::from_ref(&account);
+    let (large, small) = tokio::join!(call(&purses, accounts, 1_001, 0), call(&purses, accounts, 1_000, 10));
+    let refused = large.unwrap_err().into_try();
+    assert_eq!(refused.class, ErrorClass::Budget);
+    insta::assert_snapshot!(refused.detail, @"the budget of sweep s is used up: the call may cost $0.000001001, and $0.000001000 is left at most");
+    small.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_waits_for_money_that_others_may_give_back() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(1_000));
+    let [one, two] = ["w1", "w2"].map(|holder| purses(&store, holder));
+    let accounts = std::slice::from_ref(&account);
+    let held = one.reserve(accounts, Money(900)).await.unwrap();
+    let mut waiting = Box::pin(two.reserve(accounts, Money(900)));
+    assert!(timeout(Duration::from_secs(60), &mut waiting).await.is_err());
+    drop(held);
+    let _held = timeout(Duration::from_secs(3), waiting).await.unwrap().unwrap();
+    store.assert_obeyed();
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_accounts_all_have_to_allow_it() {
+    let (store, whole, of_model) = (FakeStore::default(), account(None), account(Some("sim/m")));
+    store.budget(&whole, Money(10_000));
+    store.budget(&of_model, Money(500));
+    let purses = purses(&store, "w");
+    let both = [whole.clone(), of_model.clone()];
+    call(&purses, &both, 400, 200).await.unwrap();
+    let refused = call(&purses, &both, 400, 200).await.unwrap_err().into_try();
+    insta::assert_snapshot!(refused.detail, @"the budget of sim/m in sweep s is used up: the call may cost $0.000000400, and $0.000000300 is left at most");
+    call(&purses, &both[..1], 400, 200).await.unwrap();
+    purses.close().await;
+    assert_eq!(store.account(&whole).0, Money(400));
+    assert_eq!(store.account(&of_model).0, Money(200));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_that_nobody_settled_may_have_been_paid_and_one_that_was_not_sent_was_not() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(10_000));
+    let purses = purses(&store, "w");
+    let accounts = std::slice::from_ref(&account);
+    drop(purses.reserve(accounts, Money(1_000)).await.unwrap());
+    let mut lost = purses.reserve(accounts, Money(300)).await.unwrap();
+    lost.sent();
+    drop(lost);
+    purses.close().await;
+    assert_eq!(store.account(&account), (Money::ZERO, Money(300), Money::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_needed_goes_back_and_then_the_store_is_left_alone() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(1_000_000));
+    let purses = purses(&store, "w");
+    for _ in 0..100 {
+        call(&purses, std::slice::from_ref(&account), 1_000, 500).await.unwrap();
+    }
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(store.account(&account), (Money(50_000), Money::ZERO, Money::ZERO));
+    let asked = store.settlements();
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!(store.settlements(), asked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_the_store_stops_new_calls_and_loses_no_total() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(1_000_000));
+    let purses = purses(&store, "w");
+    let accounts = std::slice::from_ref(&account);
+    let mut held = purses.reserve(accounts, Money(1_000)).await.unwrap();
+    held.sent();
+    store.is_away(true);
+    sleep(Duration::from_secs(60)).await;
+    assert!(purses.reserve(accounts, Money(1_000)).now_or_never().is_none());
+    held.settle(Paid::Known(Money(700)));
+    sleep(Duration::from_secs(60)).await;
+    store.is_away(false);
+    timeout(Duration::from_secs(6), call(&purses, accounts, 1_000, 1)).await.unwrap().unwrap();
+    purses.close().await;
+    assert_eq!(store.account(&account), (Money(701), Money::ZERO, Money::ZERO));
+    store.assert_obeyed();
+}
+
+/// One call of a random world: when it comes, how long it waits at most, its worst case and how much of it is billed, in per cent;
+/// whether that is told.
+type Plan = (usize, u64, u64, u64, u64, bool);
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let patience = prop_oneof![3 => Just(u64::MAX), 1 => 0u64..3_000];
+    (0usize..3, 0u64..20_000, patience, 1u64..2_000, 0u64..=100, prop::bool::weighted(0.9))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_happens_no_budget_is_overrun_and_totals_are_exact(
+        plans in prop::collection::vec(plan(), 1..120),
+        budget in 100u64..100_000,
+        delay_ms in 0u64..40,
+        outage in prop::option::of((0u64..20_000, 0u64..5_000)),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let (store, account) = (FakeStore::default(), account(None));
+            store.budget(&account, Money(budget));
+            store.answers_after(Duration::from_millis(delay_ms));
+            let workers: Vec<_> = (0..3).map(|number| purses(&store, &format!("w{number}"))).collect();
+            let calls = plans.iter().map(|(worker, comes_ms, patience_ms, at_most, per_cent, is_told)| {
+                let (purses, accounts) = (&workers[*worker], std::slice::from_ref(&account));
+                async move {
+                    sleep(Duration::from_millis(*comes_ms)).await;
+                    let patience = Duration::from_millis((*patience_ms).min(3_600_000));
+                    let reserved = timeout(patience, purses.reserve(accounts, Money(*at_most))).await;
+                    let Ok(Ok(mut reservation)) = reserved else { return (0, 0) };
+                    reservation.sent();
+                    sleep(Duration::from_millis(at_most % 700)).await;
+                    let cost = at_most * per_cent / 100;
+                    if *is_told {
+                        reservation.settle(Paid::Known(Money(cost)));
+                        (cost, 0)
+                    } else {
+                        reservation.settle(Paid::Unknown);
+                        (0, *at_most)
+                    }
+                }
+            });
+            let weather = async {
+                let Some((from_ms, for_ms)) = outage else { return };
+                sleep(Duration::from_millis(from_ms)).await;
+                store.is_away(true);
+                sleep(Duration::from_millis(for_ms)).await;
+                store.is_away(false);
+            };
+            let (paid, ()) = timeout(Duration::from_secs(1800), async { tokio::join!(join_all(calls), weather) }).await.unwrap();
+            join_all(workers.iter().map(|purses| purses.close())).await;
+            let sum = paid.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            assert!(sum.0 + sum.1 <= budget);
+            let touched = plans.iter().any(|plan| plan.2 > 0) && store.settlements() > 0;
+            if touched {
+                assert_eq!(store.account(&account), (Money(sum.0), Money(sum.1), Money::ZERO));
+            }
+            store.assert_obeyed();
+        });
+    }
+}
