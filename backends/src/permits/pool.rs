@@ -5,9 +5,10 @@
 //!   used: 60 s of 61.75 s. A pool that was idle grants a minute's worth at once; nothing is spread over the minute.
 //! - **Slots** are held until their holder asks for less or is silent for long; what is left of its units then stays counted. The slots a
 //!   party may fill can be fewer than it fills at the moment: then it starts nothing until enough of its calls have ended.
-//! - **Fair between sweeps, then between workers.** A sweep may grant itself as much as weighted max-min fairness gives it of a whole
-//!   window, what it has spent in it included; so one that comes late catches up as the window moves on. Of what is scarce, a worker gets at
-//!   most its part of its sweep's demand, and who has waited for long for more than is there is waited for.
+//! - **Fair between sweeps, then between workers.** A sweep may have as much as weighted max-min fairness gives it of a whole window, what
+//!   it has spent in it included; so one that comes late catches up as the window moves on. What others are due and cannot use yet, for want
+//!   of slots, is lent, but little by little. Of what is scarce, a worker gets at most its part of its sweep's demand, and who has waited
+//!   for long for more than is there is waited for.
 //! - **Everything expires.** A worker that falls silent wants nothing any more after 3 s, and holds nothing after 10 s.
 //!
 //! Limits are those of the asker's own spec; what all others have been granted counts against them.
@@ -41,7 +42,7 @@ const DEMAND_VALID_MS: u64 = 3 * VALID_MS;
 /// Nobody need ask again earlier than this, in milliseconds.
 const RETRY_MIN_MS: u64 = 20;
 /// With many workers, each asks less often: at most so many of them in a second.
-const RETRIES_PER_SECOND: u64 = 200;
+const RETRIES_PER_SECOND: u64 = 100;
 
 /// What is counted by the minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,10 +100,7 @@ impl Pool {
         self.forget(now);
         self.take_stock(now, request);
         self.grant_slots(now, request);
-        let mut retry_ms = VALID_MS;
-        for index in 0..request.parties.len() {
-            retry_ms = retry_ms.min(self.grant_units(now, request, index));
-        }
+        let retry_ms = self.grant_units(now, request);
         let retry_min = RETRY_MIN_MS.max(self.holders.len() as u64 * 1000 / RETRIES_PER_SECOND);
         PoolReply {
             grants: self.granted(&request.holder),
@@ -145,39 +143,27 @@ impl Pool {
         for party in &request.parties {
             let line = self.line_of(party);
             let old = before.iter().position(|held| held.line == line).map(|index| before.swap_remove(index));
-            let counts_requests = self.counts_requests(request, &party.model);
-            let used = old.as_ref().map_or(0, |old| self.settle(now, line, party, old, counts_requests));
-            let lacking = old.and_then(|old| old.lacking);
-            parties.push(Held::of(line, party, used, lacking));
+            let used = old.as_ref().map_or(0, |old| self.settle(now, line, party, old));
+            parties.push(Held::of(line, party, used, old.and_then(|old| old.lacking)));
         }
         self.holders.insert(request.holder.clone(), Holder { seen_ms: now, parties });
     }
 
     /// Corrects what was spent on a line by what the party tells about its last grant. Returns how many requests of that it used.
-    fn settle(&mut self, now: u64, number: u32, party: &Party, old: &Held, counts_requests: bool) -> u32 {
+    fn settle(&mut self, now: u64, number: u32, party: &Party, old: &Held) -> u32 {
         let Units { bucket: granted_in, requests, tokens } = old.granted;
-        let elsewhere: u64 = self
-            .holders
-            .values()
-            .flat_map(|holder| &holder.parties)
-            .filter(|held| held.line == number)
-            .map(Held::may_be_in_flight)
-            .sum();
+        let held = self.holders.values().flat_map(|holder| &holder.parties);
+        let elsewhere: u64 = held.filter(|held| held.line == number).map(Held::may_be_in_flight).sum();
         let Some(line) = self.lines.get_mut(&number) else { return 0 };
         let surplus = party.token_correction.min(0).unsigned_abs();
         let deficit = u64::try_from(party.token_correction).unwrap_or(0);
-        // A worker does not count requests that nobody limits; then only its tokens tell how much it used.
-        let (unsent, unsent_tokens) = if counts_requests {
-            let unsent = u64::from(party.unsent_requests.min(requests));
-            (unsent, surplus.min(scaled(tokens, unsent, u64::from(requests))))
-        } else {
-            let unsent_tokens = surplus.min(tokens);
-            (scaled(u64::from(requests), unsent_tokens, tokens), unsent_tokens)
-        };
-        line.spent.give_back(granted_in, unsent, unsent_tokens);
+        // No more than was granted, however often it is told.
+        let unsent = party.unsent_requests.min(requests);
+        let unsent_tokens = surplus.min(scaled(tokens, u64::from(unsent), u64::from(requests)));
+        line.spent.give_back(granted_in, u64::from(unsent), unsent_tokens);
         line.spent.take_back(surplus - unsent_tokens, u64::from(party.in_flight) + elsewhere);
         line.spent.add(bucket(now), 0, deficit);
-        requests - u32::try_from(unsent).unwrap_or(requests)
+        requests - unsent
     }
 
     /// The line of a party, entered if it is new. What the party says about its sweep's share holds from now on.
@@ -197,7 +183,7 @@ impl Pool {
 
     /// Parties whose holder was heard of so lately that what they want is believed.
     fn wanting(&self, now: u64) -> impl Iterator<Item = &Held> {
-        let fresh = self.holders.values().filter(move |holder| now < holder.seen_ms + DEMAND_VALID_MS);
+        let fresh = self.holders.values().filter(move |holder| holder.is_fresh(now));
         fresh.flat_map(|holder| &holder.parties)
     }
 

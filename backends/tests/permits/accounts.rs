@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use regatta_backends::AccountState;
-use regatta_proto::{AccountId, AccountReply, Money};
+use regatta_proto::{AccountId, AccountReply, AccountRequest, Money};
 
 use crate::world::{World, account, spending};
 
@@ -38,6 +38,14 @@ pub(crate) async fn money_is_reserved_once_over_all_workers(world: World) {
     assert_eq!(state(&world).await, expected);
 }
 
+pub(crate) async fn money_that_is_of_no_use_is_left_to_others(world: World) {
+    open(&world, 1000).await;
+    settle(&world, "w-1", 0, 700).await;
+    let needing = |least: u64| AccountRequest { least: Money(least), ..spending("w-2", 0, 500) };
+    assert_eq!(world.permits.settle(&needing(301)).await.unwrap().reserved, Money::ZERO);
+    assert_eq!(world.permits.settle(&needing(300)).await.unwrap().reserved, Money(300));
+}
+
 pub(crate) async fn a_repeated_request_changes_nothing(world: World) {
     open(&world, 1000).await;
     let first = settle(&world, "w-1", 100, 500).await;
@@ -60,7 +68,12 @@ pub(crate) async fn another_cap_leaves_everything_else(world: World) {
     assert_eq!(state(&world).await, expected);
     open(&world, 700).await;
     assert_eq!(state(&world).await.left, Money::ZERO);
-    assert_eq!(settle(&world, "w-1", 600, 300).await.reserved, Money(300), "what is in flight cannot be taken back");
+    let busy = AccountRequest { in_flight: Money(300), ..spending("w-1", 600, 300) };
+    assert_eq!(
+        world.permits.settle(&busy).await.unwrap().reserved,
+        Money(300),
+        "what is in flight cannot be taken back"
+    );
     assert_eq!(settle(&world, "w-2", 0, 1).await.reserved, Money::ZERO);
 }
 

@@ -7,7 +7,6 @@
 
 mod accounts;
 mod failures;
-mod measure;
 mod pools;
 mod server;
 mod world;
@@ -42,6 +41,7 @@ conformance![
     pools::of_many_at_once_nobody_gets_what_another_one_has,
     accounts::an_account_that_nobody_opened_is_unknown,
     accounts::money_is_reserved_once_over_all_workers,
+    accounts::money_that_is_of_no_use_is_left_to_others,
     accounts::a_repeated_request_changes_nothing,
     accounts::another_cap_leaves_everything_else,
     accounts::what_an_earlier_process_spent_counts_once,

@@ -113,15 +113,15 @@ pub(crate) fn account(name: &str) -> AccountId {
     AccountId { sweep: sweep(name), model: None }
 }
 
-/// A worker that has spent `spent` on the account "s", and wants to hold `wanted`, all of it in flight.
+/// A worker that has spent `spent` on the account "s", has nothing in flight, and wants to hold `wanted`.
 pub(crate) fn spending(worker: &str, spent: u64, wanted: u64) -> AccountRequest {
     AccountRequest {
         account: account("s"),
         holder: WorkerId::new(worker).unwrap(),
         spent: Money(spent),
         maybe_spent: Money::ZERO,
-        in_flight: Money(wanted),
-        least: Money::ZERO,
+        in_flight: Money::ZERO,
         wanted: Money(wanted),
+        least: Money::ZERO,
     }
 }

@@ -3,13 +3,20 @@
 use regatta_proto::{Grant, Party};
 use serde::{Deserialize, Serialize};
 
-use super::Unit;
+use super::{DEMAND_VALID_MS, Unit};
 
 /// A worker, by its last request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Holder {
     pub(super) seen_ms: u64,
     pub(super) parties: Vec<Held>,
+}
+
+impl Holder {
+    /// Whether it was heard of so lately that what it wants is believed.
+    pub(super) const fn is_fresh(&self, now_ms: u64) -> bool {
+        now_ms < self.seen_ms + DEMAND_VALID_MS
+    }
 }
 
 /// Requests and tokens granted at once.
@@ -42,7 +49,7 @@ pub(super) struct Held {
     pub(super) waiting: u32,
     /// Of these, calls that could be sent soon if requests and tokens were there.
     pub(super) ready: u32,
-    /// Tokens of a call that waits.
+    /// Tokens of a call that waits. Workers see to it that the first one needs no more.
     pub(super) call_tokens: u64,
     /// Of the grant before the last, the requests that were used.
     pub(super) used: u32,
@@ -62,6 +69,11 @@ impl Held {
     /// Slots that nobody else may fill.
     pub(super) fn occupied(&self) -> u32 {
         self.slots.max(self.in_flight)
+    }
+
+    /// Calls that wait without a request granted for them.
+    pub(super) const fn unmet(&self) -> u32 {
+        self.waiting.saturating_sub(self.granted.requests)
     }
 
     /// Calls that may be under way by now.

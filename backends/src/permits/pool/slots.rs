@@ -6,8 +6,11 @@ use regatta_proto::{PoolRequest, SweepId};
 
 use super::fair::{Claim, shares, whole};
 use super::parties::Held;
-use super::{DEMAND_VALID_MS, Line, Pool, VALID_MS};
+use super::{Line, Pool};
 
+/// A slot that rounding leaves over is another party's in each such time. Short turns would be fairer, but a slot lies idle from the end of
+/// its holder's last call until both have asked again.
+const TURN_MS: u64 = 4_000;
 /// Multiples of the golden ratio's fraction are spread over 0..1 as evenly as possible, however many there are.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
@@ -94,8 +97,7 @@ impl Pool {
                 order.extend(lines[*index].iter().map(|wish| wish.own));
             }
         }
-        // Another party has what is left over by rounding in each second.
-        let phase = ((now / VALID_MS) as f64 * GOLDEN).fract();
+        let phase = ((now / TURN_MS) as f64 * GOLDEN).fract();
         let numbers = whole(&parts, phase);
         order.into_iter().zip(numbers).filter_map(|(own, number)| own.map(|index| (index, number))).collect()
     }
@@ -105,7 +107,7 @@ impl Pool {
         let windows = self.windows(request);
         let mut wishes = Vec::new();
         for (worker, holder) in &self.holders {
-            let is_fresh = now < holder.seen_ms + DEMAND_VALID_MS;
+            let is_fresh = holder.is_fresh(now);
             for (index, held) in holder.parties.iter().enumerate() {
                 let Some(line) = self.lines.get(&held.line) else { continue };
                 let wanted = held.in_flight.saturating_add(self.sendable(&windows, held));

@@ -43,6 +43,12 @@ impl Spent {
         }
     }
 
+    /// What was granted in the bucket `from` and later.
+    pub(super) fn since(&self, from: u64, unit: Unit) -> u64 {
+        let newest = self.buckets.iter().rev().take_while(|bucket| bucket.number >= from);
+        newest.map(|bucket| if unit == Unit::Requests { bucket.requests } else { bucket.tokens }).sum()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.buckets.is_empty()
     }
@@ -51,7 +57,7 @@ impl Spent {
     pub(super) fn forget(&mut self, now: u64) {
         while let Some(oldest) = self.buckets.front().filter(|oldest| oldest.number + COUNTED <= now) {
             self.requests -= oldest.requests;
-            self.tokens -= oldest.tokens;
+            self.tokens = self.tokens.saturating_sub(oldest.tokens);
             self.buckets.pop_front();
         }
     }
@@ -88,7 +94,7 @@ impl Spent {
         bucket.requests -= requests;
         bucket.tokens -= tokens;
         self.requests -= requests;
-        self.tokens -= tokens;
+        self.tokens = self.tokens.saturating_sub(tokens);
         self.drop_empty();
     }
 
@@ -112,7 +118,7 @@ impl Spent {
             };
             let taken = left.min(of_ended);
             bucket.tokens -= taken;
-            self.tokens -= taken;
+            self.tokens = self.tokens.saturating_sub(taken);
             left -= taken;
         }
         self.drop_empty();

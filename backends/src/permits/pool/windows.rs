@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::{PoolRequest, SweepId};
+use regatta_proto::{PoolRequest, SweepId, WorkerId};
 
 use super::fair::{Claim, NOTHING, shares};
 use super::parties::{Held, Lacking, Units};
@@ -14,6 +14,17 @@ use super::{Line, Pool, Unit, VALID_MS};
 const PATIENCE_MS: u64 = 2 * VALID_MS;
 /// The same between sweeps, which have their shares: for calls that are larger than their sweep's share.
 const PATIENCE_BETWEEN_SWEEPS_MS: u64 = 60_000;
+
+/// What some sweeps are due and do not use is lent to others little by little: at once, a sweep with few slots would find nothing left when
+/// it comes to its next calls. The pace is measured over this time.
+const LENDING_MS: u64 = 5_000;
+/// Multiple of the pace at which a window is used up in its minute; above 1, because what was lent has to be lent again a minute later,
+/// after the pause that a burst makes.
+const LENDING_PACE: f64 = 1.25;
+
+/// The part of a limit of tokens that is granted. Which calls a correction is of is a guess (see [`super::spent`]); this makes up for wrong
+/// ones. With few calls that each take a good part of the window, one of them can still be wrong by more.
+const TOKENS_GRANTED: f64 = 0.995;
 
 /// A limit by the minute, of the endpoint or of one of its models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +51,12 @@ impl Window<'_> {
 impl Pool {
     /// Limits of the endpoint, then of the models that are in use.
     pub(super) fn windows<'a>(&self, request: &'a PoolRequest) -> Vec<Window<'a>> {
-        let capacity = |limit: u64| match limit {
-            0 => 0,
-            limit => ((limit as f64 * self.steering.factor() + NOTHING) as u64).max(1),
-        };
+        let capacity =
+            |limit: f64| if limit < 1.0 { 0 } else { ((limit * self.steering.factor() + NOTHING) as u64).max(1) };
         let of = |model, requests: Option<u32>, tokens: Option<u64>| {
-            let requests = requests.map(|limit| (Unit::Requests, u64::from(limit)));
-            let limits = requests.into_iter().chain(tokens.map(|limit| (Unit::Tokens, limit)));
+            let requests = requests.map(|limit| (Unit::Requests, f64::from(limit)));
+            let tokens = tokens.map(|limit| (Unit::Tokens, limit as f64 * TOKENS_GRANTED));
+            let limits = requests.into_iter().chain(tokens);
             limits.map(move |(unit, limit)| Window { unit, model, capacity: capacity(limit) })
         };
         let endpoint = of(None, request.limits.requests_per_minute, request.limits.tokens_per_minute);
@@ -55,12 +65,6 @@ impl Pool {
         let models = models
             .flat_map(|(model, limits)| of(Some(model.as_str()), limits.requests_per_minute, limits.tokens_per_minute));
         endpoint.chain(models).collect()
-    }
-
-    /// Whether requests for `model` are limited by the minute.
-    pub(super) fn counts_requests(&self, request: &PoolRequest, model: &str) -> bool {
-        let of_model = request.model_limits.get(model).and_then(|limits| limits.requests_per_minute);
-        request.limits.requests_per_minute.or(of_model).is_some()
     }
 
     /// What is left of a window.
@@ -88,15 +92,26 @@ impl Pool {
         held.waiting.min(u32::try_from(room).unwrap_or(u32::MAX))
     }
 
-    /// Grants requests and tokens to the worker's party `index`. Returns when it is worth asking again, in milliseconds.
-    pub(super) fn grant_units(&mut self, now: u64, request: &PoolRequest, index: usize) -> u64 {
+    /// Grants requests and tokens to all parties of the worker that asks. Returns when it is worth asking again, in milliseconds.
+    pub(super) fn grant_units(&mut self, now: u64, request: &PoolRequest) -> u64 {
+        let windows = self.windows(request);
+        let parties = self.holders.get(&request.holder).map_or(&[][..], |holder| &holder.parties);
+        let ready: Vec<u32> = parties.iter().map(|held| held.could_send().min(self.sendable(&windows, held))).collect();
+        let parties = self.holders.get_mut(&request.holder).map(|holder| &mut holder.parties);
+        for (held, ready) in parties.into_iter().flatten().zip(ready) {
+            held.ready = ready;
+        }
+        (0..request.parties.len()).map(|index| self.grant_to(now, request, index)).min().unwrap_or(VALID_MS)
+    }
+
+    fn grant_to(&mut self, now: u64, request: &PoolRequest, index: usize) -> u64 {
         let held_for = self.steering.held_for_ms(now);
         let windows = self.windows(request);
         let Some(held) = self.holders.get(&request.holder).and_then(|holder| holder.parties.get(index)) else {
             return VALID_MS;
         };
         let Some(line) = self.lines.get(&held.line) else { return VALID_MS };
-        let ready = held.could_send();
+        let ready = held.ready;
         let mut calls = u64::from(ready);
         // What others hold or are due: they may give it up any time.
         let mut retry_ms = if held.waiting > ready || held.slots < held.in_flight { VALID_MS / 4 } else { VALID_MS };
@@ -108,7 +123,7 @@ impl Pool {
             if calls == 0 {
                 break;
             }
-            let bound = self.bound(now, &windows, window, held, line, ready);
+            let bound = self.bound(now, &request.holder, &windows, window, held, line);
             if bound.calls < calls {
                 (calls, retry_ms) = (bound.calls, bound.retry_ms);
             }
@@ -132,15 +147,15 @@ impl Pool {
         retry_ms
     }
 
-    /// What one window says about one party, of which `ready` calls could be sent.
+    /// What one window says about one party of a worker.
     fn bound(
         &self,
         now: u64,
+        worker: &WorkerId,
         windows: &[Window<'_>],
         window: &Window<'_>,
         held: &Held,
         line: &Line,
-        ready: u32,
     ) -> Bound {
         let cost = held.cost(window.unit);
         if cost == 0 {
@@ -154,34 +169,65 @@ impl Pool {
             let retry_ms = next.map_or(VALID_MS / 4, |at| at.saturating_sub(now));
             return Bound { calls: 0, retry_ms, is_short: true };
         }
-        let due = self.due(now, windows, window, held, line, ready);
+        let due = self.due(now, windows, window, line, Held::unmet);
+        let lent = self.due(now, windows, window, line, |held| held.ready).min(self.may_be_lent(now, window, cost));
+        let due = due.max(lent);
         if due < NOTHING {
             return Bound { calls: 0, retry_ms: VALID_MS / 4, is_short: false };
         }
-        let (free, cost, mine) = (free as f64, cost as f64, f64::from(ready) * cost as f64);
+        let (free, cost) = (free as f64, cost as f64);
         let of_sweep = free.min(due.max(cost));
-        let rivals =
-            self.wanting(now).filter(|other| !std::ptr::eq(*other, held) && self.is_rival(other, window, line));
-        let wanted = mine + rivals.map(|other| f64::from(other.ready) * other.cost(window.unit) as f64).sum::<f64>();
-        let part = if wanted > of_sweep { (of_sweep * mine / wanted).max(cost) } else { of_sweep };
+        let part = self.part(now, worker, window, held, line, of_sweep);
         // Rounded up, so that no unit is left over for nobody; but never beyond what is there.
         let calls = ((part / cost - NOTHING).ceil()).min((free / cost + NOTHING).floor()).max(1.0);
         Bound { calls: calls as u64, retry_ms: VALID_MS / 4, is_short: false }
     }
 
-    fn is_rival(&self, other: &Held, window: &Window<'_>, line: &Line) -> bool {
-        self.lines.get(&other.line).is_some_and(|its| window.covers(its) && its.sweep == line.sweep)
+    /// What a party has of the units that its sweep may have now: all it needs, or in proportion to what others of the sweep need.
+    fn part(&self, now: u64, worker: &WorkerId, window: &Window<'_>, held: &Held, line: &Line, of_sweep: f64) -> f64 {
+        let is_rival = |other: &Held| {
+            let its = self.lines.get(&other.line);
+            its.is_some_and(|its| window.covers(its) && its.sweep == line.sweep) && !std::ptr::eq(other, held)
+        };
+        let units = |calls: u32, of: &Held| f64::from(calls) * of.cost(window.unit) as f64;
+        let mine = units(held.ready, held);
+        let mut wanted = mine;
+        for (other_worker, holder) in self.holders.iter().filter(|(_, holder)| holder.is_fresh(now)) {
+            for other in holder.parties.iter().filter(|other| is_rival(other)) {
+                // Another worker may be able to use much more than the little that was there when it asked, but is not taken to be abler.
+                let could_be = if other_worker == worker { other.ready } else { other.ready.max(held.ready) };
+                wanted += units(other.unmet().min(could_be), other);
+            }
+        }
+        let cost = held.cost(window.unit) as f64;
+        if wanted > of_sweep { (of_sweep * mine / wanted).max(cost) } else { of_sweep }
+    }
+
+    /// How much of a window may be lent now, for a call that takes `cost`.
+    fn may_be_lent(&self, now: u64, window: &Window<'_>, cost: u64) -> f64 {
+        let from = bucket(now.saturating_sub(LENDING_MS));
+        let covered = self.lines.values().filter(|line| window.covers(line));
+        let lately = covered.map(|line| line.spent.since(from, window.unit)).sum::<u64>() as f64;
+        let pace = LENDING_PACE * window.capacity as f64 * LENDING_MS as f64 / 60_000.0;
+        if lately < NOTHING { pace.max(cost as f64) } else { pace - lately }
     }
 
     /// How much of a window the sweep of `line` may still have, by weighted max-min fairness over what all sweeps have spent in it and
-    /// want now.
-    fn due(&self, now: u64, windows: &[Window<'_>], window: &Window<'_>, held: &Held, line: &Line, ready: u32) -> f64 {
+    /// want, of each party as many calls as `wants` says.
+    fn due(
+        &self,
+        now: u64,
+        windows: &[Window<'_>],
+        window: &Window<'_>,
+        line: &Line,
+        wants: impl Fn(&Held) -> u32,
+    ) -> f64 {
         let mut calls: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for party in self.wanting(now) {
-            let ready = u64::from(if std::ptr::eq(party, held) { ready } else { party.ready });
+            let wanted = u64::from(wants(party));
             let (all, tokens) = calls.entry(party.line).or_default();
-            *all += ready;
-            *tokens = tokens.saturating_add(ready.saturating_mul(party.call_tokens));
+            *all += wanted;
+            *tokens = tokens.saturating_add(wanted.saturating_mul(party.call_tokens));
         }
         let mut claims: BTreeMap<&SweepId, (Claim, u64)> = BTreeMap::new();
         for (number, each) in self.lines.iter().filter(|(_, each)| window.covers(each)) {

@@ -19,8 +19,10 @@ pub(super) struct Work {
     pub(super) to_ms: u64,
     /// Calls that always wait in a worker.
     pub(super) backlog: u32,
-    /// As estimated.
+    /// Of a call on average, as estimated.
     pub(super) tokens: u64,
+    /// Of single calls, in per cent of that. Calls are sent in order: the next one waits until its own tokens are there.
+    pub(super) sizes_percent: (u64, u64),
     /// What calls really take: this part of the estimate, in per cent, from and to.
     pub(super) taken_percent: (u64, u64),
     pub(super) latency_ms: (u64, u64),
@@ -34,8 +36,9 @@ impl Work {
             share: Share::default(),
             from_ms: 0,
             to_ms: u64::MAX,
-            backlog: 1000,
+            backlog: 10_000,
             tokens: 100,
+            sizes_percent: (100, 100),
             taken_percent: (100, 100),
             latency_ms: (100, 900),
         }
@@ -131,6 +134,8 @@ struct Side {
     requests: u32,
     tokens: u64,
     correction: i64,
+    /// Tokens of the call that is next.
+    next: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -239,6 +244,16 @@ impl Fleet {
         }
     }
 
+    /// Sees to it that every work has a next call.
+    fn prepare(&mut self, worker: usize) {
+        for number in 0..self.scene.work.len() {
+            if self.workers[worker].sides[number].next == 0 {
+                let (tokens, sizes) = (self.scene.work[number].tokens, self.scene.work[number].sizes_percent);
+                self.workers[worker].sides[number].next = (tokens * self.draw(sizes) / 100).max(1);
+            }
+        }
+    }
+
     fn waiting(&self, now: u64, work: usize) -> u32 {
         let work = &self.scene.work[work];
         if (work.from_ms..work.to_ms).contains(&now) { work.backlog } else { 0 }
@@ -250,23 +265,28 @@ impl Fleet {
         }
         let mut parties = Vec::new();
         self.workers[worker].told.clear();
+        self.prepare(worker);
         for number in 0..self.scene.work.len() {
             let waiting = self.waiting(now, number);
             let work = self.scene.work[number].clone();
             let side = &mut self.workers[worker].sides[number];
             if waiting > 0 || side.in_flight > 0 || side.requests > 0 || side.correction != 0 {
+                let average = party(work.sweep, waiting, work.tokens);
+                // As workers do: so many that what is granted for one of them is enough for the first.
+                let waiting_tokens = average.waiting_tokens.max(side.next * u64::from(waiting));
                 parties.push(Party {
+                    waiting_tokens,
                     model: work.model.to_owned(),
                     share: work.share,
                     in_flight: side.in_flight,
                     unsent_requests: side.requests,
                     token_correction: side.correction - side.tokens as i64,
-                    ..party(work.sweep, waiting, work.tokens)
+                    ..average
                 });
                 self.workers[worker].told.push(number);
             }
             let side = &mut self.workers[worker].sides[number];
-            *side = Side { slots: side.in_flight, in_flight: side.in_flight, ..Side::default() };
+            *side = Side { slots: side.in_flight, in_flight: side.in_flight, next: side.next, ..Side::default() };
         }
         let life = self.workers[worker].life;
         let request = PoolRequest {
@@ -282,7 +302,7 @@ impl Fleet {
     fn lease(&mut self, now: u64, worker: usize) {
         let Some(request) = self.workers[worker].request.take() else { return };
         self.outcome.leases += 1;
-        if self.outcome.leases % 64 == 0 {
+        if self.outcome.leases.is_multiple_of(64) {
             // What Postgres does with it between any two leases.
             let stored = serde_json::to_string(&self.pool).unwrap();
             self.outcome.state_bytes = self.outcome.state_bytes.max(stored.len());
@@ -316,28 +336,28 @@ impl Fleet {
         for number in 0..self.scene.work.len() {
             let work = self.scene.work[number].clone();
             loop {
+                self.prepare(worker);
                 let mine = &self.workers[worker];
                 let side = &mine.sides[number];
+                let tokens = side.next;
                 let may = side.in_flight < side.slots
                     && now < mine.slots_until
                     && now < mine.units_until
                     && side.requests > 0
-                    && side.tokens >= work.tokens;
+                    && side.tokens >= tokens;
                 if !may || self.waiting(now, number) == 0 {
                     break;
                 }
                 let life = mine.life;
-                let taken = work.tokens * self.draw(work.taken_percent) / 100;
+                let taken = tokens * self.draw(work.taken_percent) / 100;
                 let (way, latency) = (self.draw(self.scene.arrival_ms), self.draw(work.latency_ms));
                 let side = &mut self.workers[worker].sides[number];
                 side.in_flight += 1;
                 side.requests -= 1;
-                side.tokens -= work.tokens;
+                side.tokens -= tokens;
+                side.next = 0;
                 self.outcome.arrivals.push(Arrival { at: now + way, work: number, worker, tokens: taken });
-                self.push(
-                    now + latency.max(1),
-                    Event::Ends { worker, life, work: number, estimate: work.tokens, taken },
-                );
+                self.push(now + latency.max(1), Event::Ends { worker, life, work: number, estimate: tokens, taken });
                 self.count(number);
             }
         }
