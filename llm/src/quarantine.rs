@@ -1,11 +1,15 @@
 //! Requests that keep failing while the endpoint answers others: counted for the whole fleet, and not sent any more after too often.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use regatta_proto::{ChatRequest, Digest, ErrorClass, Failing, Try, fingerprint};
 
 use crate::errors::{Failure, rule};
-use crate::permits::store::PermitStore;
+use crate::permits::store::{PermitStore, StoreError};
+
+/// A store that has not answered after this does not answer: no call waits longer for it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Counts failing requests of one endpoint.
 pub(crate) struct Quarantine {
@@ -40,7 +44,7 @@ impl Quarantine {
 
     /// Looks whether the request may be sent at all: the entry that ends its call, when not. A store that does not answer stops nobody.
     pub(crate) async fn look(&self, suspect: &mut Suspect<'_>) -> Option<Try> {
-        let failures = match self.store.failures(&suspect.fingerprint(&self.pool)).await {
+        let failures = match within(self.store.failures(&suspect.fingerprint(&self.pool))).await {
             Ok(failures) => failures,
             Err(error) => {
                 tracing::debug!(%error, "failed to look whether a request is quarantined");
@@ -58,7 +62,7 @@ impl Quarantine {
             return None;
         }
         let failing = Failing { fingerprint: suspect.fingerprint(&self.pool), class: failure.class };
-        let failures = match self.store.failing(&failing).await {
+        let failures = match within(self.store.failing(&failing)).await {
             Ok(failures) => failures,
             Err(error) => {
                 tracing::debug!(%error, "failed to count the failure of a request");
@@ -70,6 +74,11 @@ impl Quarantine {
             not_sent(format!("the request has failed {failures} times, the last time with {word}: {}", failure.detail))
         })
     }
+}
+
+async fn within(answer: impl Future<Output = Result<u32, StoreError>>) -> Result<u32, StoreError> {
+    let late = |_| Err(StoreError(format!("nothing within {} s", PATIENCE.as_secs())));
+    tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(late)
 }
 
 fn not_sent(detail: String) -> Try {

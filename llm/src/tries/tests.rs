@@ -291,6 +291,17 @@ async fn a_request_that_keeps_failing_while_others_are_answered_is_quarantined_f
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_quarantines_nobody_and_holds_nobody_up() {
+    let (store, bad) = (FakeStore::default(), request("bad"));
+    let quarantine = Quarantine::new(Arc::new(store.clone()), "pool".into(), 2);
+    store.answers_after(Duration::from_secs(60));
+    let begun = Instant::now();
+    assert_eq!(quarantine.look(&mut Suspect::new("m", &bad)).await, None);
+    assert_eq!(quarantine.count(&mut Suspect::new("m", &bad), &failure(ErrorClass::Server)).await, None);
+    assert_eq!(begun.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_outage_is_no_requests_fault() {
     let store = FakeStore::default();
     let tries = tries_at(&store, 10, None, Retries { quarantine_after: 2, ..RETRIES });
