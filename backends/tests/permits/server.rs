@@ -71,10 +71,13 @@ async fn a_pool_that_nobody_uses_is_forgotten_after_a_day() {
 }
 
 #[tokio::test]
-async fn a_pools_state_of_another_version_begins_anew() {
+async fn a_pools_state_of_another_version_is_a_lost_one() {
     let world = World::postgres().await;
     world.lease(&wanting("w-1", 5)).await;
     world.sql("UPDATE permit_pool_states SET state = '{\"unheard\": 1}'").await;
+    assert_eq!(world.permits.changes("endpoint").await.unwrap(), []);
+    assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 0);
+    world.pass(Duration::from_secs(62)).await;
     assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 5);
 }
 

@@ -1,7 +1,5 @@
 //! Pools, one row each.
 
-use std::fmt::Display;
-
 use deadpool_postgres::{Object, Transaction};
 use regatta_proto::{PoolReply, PoolRequest};
 
@@ -11,10 +9,11 @@ use crate::ledger::postgres::pool::Fault;
 
 pub(super) async fn lease(tx: &Transaction<'_>, request: &PoolRequest) -> Result<PoolReply, Fault> {
     let (mut pool, now) = match locked(tx, &request.pool).await? {
-        Some((state, now)) if !state.is_empty() => (parsed(&state, &request.pool), now),
-        _ => enter(tx, &request.pool).await?,
+        Some((state, now)) => (parsed(&state, &request.pool, now), now),
+        None => enter(tx, &request.pool).await?,
     };
     let reply = pool.lease(now, request);
+    // Serialising plain data into memory cannot fail; an empty state would be taken for lost.
     let state = serde_json::to_string(&pool).unwrap_or_default();
     let update = tx
         .prepare_cached("UPDATE permit_pool_states SET state = $2, leased_at = clock_timestamp() WHERE pool = $1")
@@ -27,7 +26,7 @@ pub(super) async fn changes(client: &Object, pool: &str) -> Result<Vec<Change>, 
     let select = client.prepare_cached("SELECT state FROM permit_pool_states WHERE pool = $1").await?;
     let Some(row) = client.query_opt(&select, &[&pool]).await? else { return Ok(Vec::new()) };
     let state: String = row.try_get(0)?;
-    Ok(parsed(&state, pool).changes().cloned().collect())
+    Ok(serde_json::from_str::<Pool>(&state).map_or_else(|_| Vec::new(), |pool| pool.changes().cloned().collect()))
 }
 
 /// The state of a pool, which nobody else changes until the transaction ends, and the time since when.
@@ -46,22 +45,11 @@ async fn locked(tx: &Transaction<'_>, pool: &str) -> Result<Option<(String, u64)
 async fn enter(tx: &Transaction<'_>, name: &str) -> Result<(Pool, u64), Fault> {
     forget_unused(tx).await?;
     let insert = "INSERT INTO permit_pools (pool) VALUES ($1) ON CONFLICT DO NOTHING";
-    let is_known = tx.execute(insert, &[&name]).await? == 0;
+    let is_new = tx.execute(insert, &[&name]).await? > 0;
     let insert = "INSERT INTO permit_pool_states (pool, state) VALUES ($1, '') ON CONFLICT DO NOTHING";
     tx.execute(insert, &[&name]).await?;
     let (state, now) = locked(tx, name).await?.unwrap_or_default();
-    let pool = match (state.is_empty(), is_known) {
-        (false, _) => parsed(&state, name),
-        (true, false) => Pool::default(),
-        (true, true) => {
-            tracing::warn!(
-                pool = name,
-                "the database has lost what was granted in the last minute; nothing is granted until it has passed"
-            );
-            Pool::without_memory(now)
-        }
-    };
-    Ok((pool, now))
+    Ok(if is_new { (Pool::default(), now) } else { (parsed(&state, name, now), now) })
 }
 
 /// Pools that nobody has used for a day. Both rows go, so that their return is not taken for a loss.
@@ -76,14 +64,11 @@ async fn forget_unused(tx: &Transaction<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A state that cannot be read was written by another version; the minute it remembers is gone for this one.
-fn parsed(state: &str, pool: &str) -> Pool {
-    let unreadable = |error: &dyn Display| {
-        tracing::warn!(pool, %error, "the pool's state is of another version; it begins anew");
-        Pool::default()
-    };
-    if state.is_empty() {
-        return Pool::default();
-    }
-    serde_json::from_str(state).unwrap_or_else(|error| unreadable(&error))
+/// The pool of a state. One that is lost, or that another version wrote, is a pool without memory.
+fn parsed(state: &str, pool: &str, now: u64) -> Pool {
+    serde_json::from_str(state).unwrap_or_else(|error| {
+        let lost = "what was granted in the last minute is lost: the database has crashed, or another version uses it";
+        tracing::warn!(pool, %error, "{lost}; nothing is granted until it has passed");
+        Pool::without_memory(now)
+    })
 }
