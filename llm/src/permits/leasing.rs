@@ -62,7 +62,7 @@ impl Leasing {
         let mut state = self.pool.locked();
         match reply {
             Ok(reply) => {
-                let was_away = state.granted(&asked, &self.request, &reply, now, jitter);
+                let was_away = state.granted(&asked, &self.request, &reply, jitter);
                 drop(state);
                 self.pool.metrics.factor(reply.factor);
                 if was_away {

@@ -9,6 +9,7 @@
 mod estimates;
 mod leasing;
 mod party;
+mod signals;
 mod state;
 pub(crate) mod store;
 
@@ -141,7 +142,7 @@ impl Governor {
     pub(crate) fn refused(&self, ask: &Ask<'_>, reason: &str) -> Refused {
         let mut state = self.pool.locked();
         let party = state.party(ask.sweep, ask.model, ask.share);
-        state.refused(reason);
+        state.heard.refused(reason);
         state.count_refused(party, false);
         drop(state);
         self.pool.look.notify_one();
@@ -150,7 +151,7 @@ impl Governor {
 
     /// As [`Governor::refused`], for a call that is counted already.
     pub(crate) fn refused_again(&self, reason: &str) {
-        self.pool.locked().refused(reason);
+        self.pool.locked().heard.refused(reason);
         self.pool.look.notify_one();
     }
 
@@ -160,7 +161,7 @@ impl Governor {
             return;
         }
         let now = Instant::now();
-        self.pool.locked().hold(now + duration.min(self.hold_max), reason, now);
+        self.pool.locked().heard.hold(now + duration.min(self.hold_max), reason, now);
         self.pool.look.notify_one();
     }
 }
@@ -241,7 +242,7 @@ impl Permit {
         let mut state = self.pool.locked();
         state.finish(&taken, tokens.unwrap_or(taken.tokens));
         if was_answered {
-            state.answered();
+            state.heard.answered();
         }
         drop(state);
         self.pool.hand_on(taken.party);

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use regatta_proto::{Limits, ModelLimits, Party as Told, PoolReply, PoolRequest, Share, Signals, SweepId};
+use regatta_proto::{Limits, ModelLimits, Party as Told, PoolReply, PoolRequest, Share, SweepId};
 use tokio::time::Instant;
 
 use super::Permit;
 use super::estimates::Estimates;
 use super::party::{Line, Meters, Party, Taken, Waiter};
+use super::signals::Heard;
 use tokio::sync::oneshot;
 
 /// The store is never asked more often than this, for calls that come in one moment.
@@ -19,14 +20,8 @@ const ASK_GAP_MAX: Duration = Duration::from_secs(1);
 /// word, in [`PoolReply::valid_ms`].
 const RENEW_AFTER: u32 = 3;
 const SLOTS_VALID: u32 = 10;
-/// The store hears of refusals and holds no more often than this: it takes those of some seconds for one burst.
-const SIGNAL_GAP: Duration = Duration::from_millis(250);
-/// Shorter holds are over before the fleet has heard of them.
-const HOLD_TOLD_MIN: Duration = Duration::from_secs(1);
 /// Longest wait before a store that does not answer is asked again.
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
-/// Longest word of an endpoint that is told to the store, in characters.
-const REASON_MAX: usize = 120;
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -48,13 +43,7 @@ pub(super) struct State {
     ask_again: Instant,
     /// Requests in a row that the store did not answer.
     unanswered: u32,
-    signals: Signals,
-    /// When the store last heard of a refusal or a hold.
-    signalled: Option<Instant>,
-    /// The endpoint asked to be left alone until here, and the store does not know it yet.
-    hold_untold: Option<Instant>,
-    /// The endpoint asked to be left alone until here.
-    held_until: Option<Instant>,
+    pub(super) heard: Heard,
     /// When the task that asks the store will look again by itself.
     looks_at: Option<Instant>,
 }
@@ -69,11 +58,10 @@ pub(super) enum Due {
 }
 
 /// What a request told, in the order of its parties.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Asked {
     parties: Vec<u64>,
-    sent: Option<Instant>,
-    signals: Signals,
+    sent: Instant,
 }
 
 impl State {
@@ -91,10 +79,7 @@ impl State {
             valid: ASK_GAP_MAX,
             ask_again: now,
             unanswered: 0,
-            signals: Signals::default(),
-            signalled: None,
-            hold_untold: None,
-            held_until: None,
+            heard: Heard::default(),
             looks_at: None,
         }
     }
@@ -120,7 +105,7 @@ impl State {
     }
 
     fn is_held(&self, now: Instant) -> bool {
-        self.held_until.is_some_and(|until| now < until)
+        self.heard.held_until(now).is_some()
     }
 
     /// A slot, a request and `tokens` for a call that comes now, when it is its turn and they are at hand.
@@ -191,32 +176,10 @@ impl State {
         }
     }
 
-    pub(super) fn answered(&mut self) {
-        self.signals.answered = self.signals.answered.saturating_add(1);
-    }
-
-    /// The endpoint refused a call of `party` for being one too many.
-    pub(super) fn refused(&mut self, reason: &str) {
-        self.signals.refused = self.signals.refused.saturating_add(1);
-        self.signals.reason = reason.chars().take(REASON_MAX).collect();
-    }
-
     /// A refused call counts towards those that new ones wait for, until it is done.
     pub(super) fn count_refused(&mut self, party: u64, is_done: bool) {
         if let Some(party) = self.find(party) {
             if is_done { party.refused_is_done() } else { party.refuse() }
-        }
-    }
-
-    /// The endpoint asked to be left alone until `until`.
-    pub(super) fn hold(&mut self, until: Instant, reason: &str, now: Instant) {
-        if self.held_until.is_some_and(|held| until <= held) {
-            return;
-        }
-        self.held_until = Some(until);
-        if now + HOLD_TOLD_MIN <= until {
-            self.hold_untold = Some(until);
-            self.signals.reason = reason.chars().take(REASON_MAX).collect();
         }
     }
 
@@ -253,11 +216,9 @@ impl State {
     fn due(&mut self, now: Instant) -> Due {
         let soonest = self.soonest(now);
         let ask_again = self.ask_again.max(soonest);
-        let held_until = self.held_until.filter(|until| now < *until);
+        let held_until = self.heard.held_until(now);
         let (has_units, has_slots) = (now < self.units_until, now < self.slots_until);
-        let has_signals = self.signals.refused > 0 || self.hold_untold.is_some();
-        let signal = self.signalled.map_or(soonest, |signalled| soonest.max(signalled + SIGNAL_GAP));
-        let mut ask = has_signals.then_some(signal);
+        let mut ask = self.heard.due(soonest);
         let mut is_known = false;
         for party in &mut self.parties {
             is_known |= party.was_told || party.in_flight > 0;
@@ -282,7 +243,7 @@ impl State {
         self.sent = Some(now);
         self.parties.retain_mut(|party| !party.is_over());
         request.parties.clear();
-        let mut asked = Asked { sent: Some(now), ..Asked::default() };
+        let mut asked = Asked { parties: Vec::with_capacity(self.parties.len()), sent: now };
         for party in &mut self.parties {
             party.was_told = !party.is_idle();
             if party.was_told {
@@ -303,26 +264,14 @@ impl State {
             party.slots = party.in_flight;
             (party.requests, party.tokens, party.correction) = (0, 0, 0);
         }
-        request.signals = std::mem::take(&mut self.signals);
-        request.signals.hold_ms = self.hold_untold.take().map(|until| millis(until.saturating_duration_since(now)));
-        if request.signals.refused > 0 || request.signals.hold_ms.is_some() {
-            self.signalled = Some(now);
-        }
-        asked.signals = request.signals.clone();
+        request.signals = self.heard.tell(now);
         asked
     }
 
     /// Takes over what the store grants. `jitter` is a number of 0..1: not all workers shall ask again in one moment. Returns whether the
     /// store had been away.
-    pub(super) fn granted(
-        &mut self,
-        asked: &Asked,
-        request: &PoolRequest,
-        reply: &PoolReply,
-        now: Instant,
-        jitter: f64,
-    ) -> bool {
-        let sent = asked.sent.unwrap_or(now);
+    pub(super) fn granted(&mut self, asked: &Asked, request: &PoolRequest, reply: &PoolReply, jitter: f64) -> bool {
+        let sent = asked.sent;
         let was_away = std::mem::take(&mut self.unanswered) > 0;
         self.valid = Duration::from_millis(reply.valid_ms.max(1));
         self.units_until = sent + self.valid;
@@ -357,10 +306,7 @@ impl State {
                 party.correction = party.correction.saturating_add(told.token_correction.max(0));
             }
         }
-        self.signals.refused = self.signals.refused.saturating_add(asked.signals.refused);
-        if let Some(hold) = asked.signals.hold_ms {
-            self.hold_untold = asked.sent.map(|sent| sent + Duration::from_millis(hold));
-        }
+        self.heard.tell_again(&request.signals, asked.sent);
         self.unanswered == 1
     }
 
@@ -382,8 +328,4 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
 
 fn difference(a: u64, b: u64) -> i64 {
     i64::try_from(i128::from(a) - i128::from(b)).unwrap_or(i64::MAX)
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -10,6 +10,7 @@ use regatta_proto::{
     AccountId, CacheMode, ChatMessage, ChatRequest, ChatRole, EndpointKind, ErrorClass, Limits, Price, Sampling, Share,
     SweepId,
 };
+use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::permits::fake::FakeStore;

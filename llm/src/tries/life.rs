@@ -1,0 +1,217 @@
+//! One call under way: its tries, what each cost, and when the next one is due.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use regatta_proto::{Circumstances, ErrorClass, Money, Try, Usage};
+use tokio::time::{Instant, sleep};
+
+use crate::breaker::Pass;
+use crate::errors::{Failure, rule};
+use crate::money::{OUTPUT_TOKENS_MAX, Paid, Reservation};
+use crate::permits::{Ask, Estimate, Line, Permit, Refused};
+use crate::retry::Schedule;
+
+use super::{Answered, Errand, Ready, Tries};
+
+/// One call under way.
+pub(super) struct Life<'a> {
+    all: &'a Tries,
+    errand: Errand<'a>,
+    estimate: Estimate,
+    /// What a try can cost at most; `None` when the price is unknown.
+    at_most: Option<Money>,
+    /// Calls answered by the endpoint when this one began.
+    answered_before: u64,
+    pub(super) tries: Vec<Try>,
+    schedule: Option<Schedule>,
+    /// Kept to the end of the call once it was refused, its tries in flight included.
+    refused: Option<Refused>,
+    /// Time of tries and back-off. Waiting for our own permits and money is not the endpoint's trouble and does not count.
+    spent: Duration,
+}
+
+pub(super) enum Step<T> {
+    Answered { value: T, latency: Duration, at: Timestamp, cost: Option<Money> },
+    Again,
+    Failed,
+    Interrupted,
+}
+
+impl<'a> Life<'a> {
+    pub(super) fn begin(all: &'a Tries, errand: Errand<'a>) -> Self {
+        let most = errand.max_output.unwrap_or(u64::from(OUTPUT_TOKENS_MAX));
+        Self {
+            estimate: all.governor.estimate(errand.model, errand.prompt_bytes, errand.max_output),
+            at_most: errand.payer.price.map(|price| price.at_most(errand.prompt_bytes, most)),
+            answered_before: all.answered.load(Ordering::Relaxed),
+            all,
+            errand,
+            tries: Vec::new(),
+            schedule: None,
+            refused: None,
+            spent: Duration::ZERO,
+        }
+    }
+
+    fn ask(&self) -> Ask<'a> {
+        Ask {
+            sweep: self.errand.payer.sweep,
+            share: self.errand.payer.share,
+            model: self.errand.model,
+            tokens: self.estimate.total(),
+            line: if self.tries.is_empty() { Line::New } else { Line::Retried },
+        }
+    }
+
+    fn cost(&self, usage: &Usage, tier: Option<&str>, at: Timestamp) -> Option<Money> {
+        let price = self.errand.payer.price?;
+        Some(price.cost(usage, &Circumstances { variant: tier, at: Some(at) }))
+    }
+
+    /// One try, from waiting for what it needs to waiting for the next one.
+    pub(super) async fn step<T, F, Fut>(&mut self, once: F) -> Step<T>
+    where
+        T: Answered,
+        F: Fn() -> Fut,
+        Fut: Future<Output = Result<T, Failure>>,
+    {
+        let ask = self.ask();
+        let ready = self.all.make_ready(&self.errand, self.at_most, &ask);
+        let Ready { pass, mut reservation, mut permit } = match self.errand.interrupt.run_until_cancelled(ready).await {
+            Some(Ok(ready)) => ready,
+            Some(Err(used_up)) => {
+                self.tries.push(used_up.into_try());
+                return Step::Failed;
+            }
+            None => return Step::Interrupted,
+        };
+        permit.sent();
+        reservation.sent();
+        let in_flight = self.all.metrics.begin();
+        let (at, begun) = (self.all.clock.now(), Instant::now());
+        // In flight it is as good as paid: its answer is awaited, and only what would come after it is given up.
+        let result = once().await;
+        let latency = begun.elapsed();
+        drop(in_flight);
+        match result {
+            Ok(value) => {
+                let cost = self.answered(&value, latency, at, permit, reservation);
+                Step::Answered { value, latency, at, cost }
+            }
+            Err(failure) => self.failed(failure, latency, at, (pass, permit, reservation)).await,
+        }
+    }
+
+    fn answered<T: Answered>(
+        &self,
+        value: &T,
+        latency: Duration,
+        at: Timestamp,
+        permit: Permit,
+        reservation: Reservation,
+    ) -> Option<Money> {
+        let all = self.all;
+        all.breaker.reached();
+        all.answered.fetch_add(1, Ordering::Relaxed);
+        let usage = Some(value.usage()).filter(|_| value.usage_is_known());
+        let cost = usage.and_then(|usage| self.cost(usage, value.tier(), at));
+        if let Some(wait) = value.exhausted_for() {
+            all.governor.hold(wait, "a limit of the endpoint is used up");
+        }
+        if let Some(usage) = usage {
+            all.governor.learn(self.errand.model, self.errand.prompt_bytes, usage);
+        }
+        permit.answered(usage.map(Usage::total));
+        reservation.settle(cost.map_or(Paid::Unknown, Paid::Known));
+        all.metrics.answered(latency, value.first_token());
+        all.metrics.spent(value.usage(), cost);
+        cost
+    }
+
+    async fn failed<T>(
+        &mut self,
+        failure: Failure,
+        latency: Duration,
+        at: Timestamp,
+        (pass, permit, reservation): (Pass<'_>, Permit, Reservation),
+    ) -> Step<T> {
+        let all = self.all;
+        let rule = rule(failure.class);
+        let unreached = failure.unreached;
+        if unreached {
+            all.breaker.unreached()
+        } else {
+            all.breaker.reached()
+        }
+        let was_probe = pass.is_probe();
+        drop(pass);
+        // Before the slot goes to the next call, which the endpoint may not want to see either.
+        self.tell_fleet(&failure);
+        let (cost, at_most) = self.billed(&failure, at);
+        permit.failed(failure.usage.map_or(self.estimate.input, |usage| usage.total()));
+        reservation.settle(if at_most.is_some() { Paid::Unknown } else { Paid::Known(cost.unwrap_or_default()) });
+        self.spent += latency;
+
+        let is_held = unreached && all.breaker.is_open();
+        let poison = self.poison(&failure).await;
+        let delay = if poison.is_some() || is_held || !rule.retried || (unreached && all.breaker.is_given_up()) {
+            None
+        } else {
+            let (retries, seed) = (all.retries, self.errand.seed.unwrap_or_else(|| all.next_seed()));
+            let schedule = self.schedule.get_or_insert_with(|| Schedule::new(retries, seed));
+            schedule.next_delay(self.spent, failure.class == ErrorClass::RateLimited, failure.retry_after)
+        };
+        all.metrics.failed(&failure, delay.is_some() || is_held);
+        // A probe looks after the endpoint and says nothing about its call, which could otherwise make hundreds of them.
+        if !(is_held && was_probe) {
+            self.tries.push(Try { cost, at_most, ..failure.into_try(latency) });
+        }
+        if is_held {
+            return Step::Again;
+        }
+        if poison.is_some() {
+            all.metrics.quarantined();
+        }
+        self.tries.extend(poison);
+        let Some(delay) = delay else { return Step::Failed };
+        self.spent += delay;
+        match self.errand.interrupt.run_until_cancelled(sleep(delay)).await {
+            Some(()) => Step::Again,
+            None => Step::Interrupted,
+        }
+    }
+
+    /// What the endpoint said concerns all calls of the fleet.
+    fn tell_fleet(&mut self, failure: &Failure) {
+        let governor = &self.all.governor;
+        if failure.class == ErrorClass::RateLimited {
+            if self.refused.is_some() {
+                governor.refused_again(&failure.detail);
+            } else {
+                self.refused = Some(governor.refused(&self.ask(), &failure.detail));
+            }
+        }
+        if let Some(wait) = failure.retry_after.filter(|_| rule(failure.class).retried) {
+            governor.hold(wait, &failure.detail);
+        }
+    }
+
+    /// What the failed try cost as far as told, else what it may have cost.
+    fn billed(&self, failure: &Failure, at: Timestamp) -> (Option<Money>, Option<Money>) {
+        let cost = failure.usage.as_ref().and_then(|usage| self.cost(usage, None, at));
+        if let Some(usage) = &failure.usage {
+            self.all.metrics.billed(usage, cost);
+        }
+        (cost, self.at_most.filter(|_| failure.usage.is_none() && failure.maybe_billed))
+    }
+
+    /// Counts the failure as one that may be the request's own fault, unless the endpoint answered nobody meanwhile: an outage is no
+    /// request's fault.
+    async fn poison(&mut self, failure: &Failure) -> Option<Try> {
+        let has_answered_others = self.all.answered.load(Ordering::Relaxed) > self.answered_before;
+        let suspect = self.errand.suspect.as_mut().filter(|_| has_answered_others)?;
+        self.all.quarantine.count(suspect, failure).await
+    }
+}
