@@ -99,14 +99,19 @@ pub async fn read_transcript(
 ) -> Result<StoredTranscript, SegmentError> {
     let missing = || SegmentError::Missing { segment: at.segment.clone(), line: at.line };
     let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await?.ok_or_else(missing)?;
-    let line = lines(&bytes)?.nth(at.line as usize).ok_or_else(missing)??;
+    let mut lines = lines(&bytes)?;
+    for _ in 0..at.line {
+        lines.next().ok_or_else(missing)??;
+    }
+    let line = lines.next().ok_or_else(missing)??;
     Ok(serde_json::from_slice(&line)?)
 }
 
 /// All transcripts of a segment's bytes, in order.
 ///
 /// # Errors
-/// When it is not compressed as segments are; each line by itself when it is damaged.
+/// When it is not compressed as segments are; a line by itself when it is no transcript. Nothing comes after bytes that
+/// cannot be decompressed.
 pub fn read_segment(
     bytes: &[u8],
 ) -> Result<impl Iterator<Item = Result<StoredTranscript, SegmentError>> + '_, SegmentError> {
@@ -114,13 +119,17 @@ pub fn read_segment(
 }
 
 fn lines(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Vec<u8>, std::io::Error>> + '_, SegmentError> {
-    let mut reader = BufReader::new(zstd::Decoder::new(bytes)?);
+    let mut rest = Some(BufReader::new(zstd::Decoder::new(bytes)?));
     Ok(std::iter::from_fn(move || {
         let mut line = Vec::new();
-        match reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
+        match rest.as_mut()?.take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
             Ok(0) => None,
             Ok(_) => Some(Ok(line)),
-            Err(error) => Some(Err(error)),
+            Err(error) => {
+                // The decoder would give the same error for ever.
+                rest = None;
+                Some(Err(error))
+            }
         }
     }))
 }
@@ -167,8 +176,20 @@ mod tests {
 
     #[test]
     fn damaged_segments_are_errors() {
-        assert!(read_segment(b"not compressed").unwrap().all(|line| line.is_err()));
-        let compressed = zstd::bulk::compress(b"{}\n", 1).unwrap();
-        assert!(read_segment(&compressed).unwrap().all(|line| line.is_err()));
+        let lines: Vec<_> = read_segment(b"not compressed").unwrap().collect();
+        assert!(matches!(lines[..], [Err(SegmentError::Compression(_))]));
+        let compressed = zstd::bulk::compress(b"{}\n{}\n", 1).unwrap();
+        let lines: Vec<_> = read_segment(&compressed).unwrap().collect();
+        assert!(matches!(lines[..], [Err(SegmentError::Json(_)), Err(SegmentError::Json(_))]));
+    }
+
+    #[tokio::test]
+    async fn a_transcript_behind_damaged_bytes_is_an_error_that_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::directory(folder.path()).unwrap();
+        let sweep: SweepId = "s".parse().unwrap();
+        blobs.put("sweeps/s/transcripts/damaged", Bytes::from_static(b"not compressed")).await.unwrap();
+        let at = TranscriptRef { segment: "transcripts/damaged".to_owned(), line: 3 };
+        assert!(matches!(read_transcript(&blobs, &sweep, &at).await, Err(SegmentError::Compression(_))));
     }
 }
