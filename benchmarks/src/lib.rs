@@ -4,6 +4,7 @@
 
 mod case;
 mod cosine;
+mod flowbench;
 mod matching;
 mod place;
 mod predictions;

@@ -50,7 +50,7 @@ impl RecordedVerdicts {
     /// A pair of texts in `question` that nothing is recorded for.
     #[must_use]
     pub fn missing(&self, question: &Question) -> Option<(String, String)> {
-        let Question::Similarity { left, right } = question;
+        let Question::Similarity { left, right } = question else { return None };
         left.iter().find_map(|a| {
             let b = right.iter().find(|b| self.similarity(a, b).is_none())?;
             Some((a.clone(), b.clone()))
@@ -147,7 +147,7 @@ impl RecordedVerdicts {
 
 impl Verdicts for RecordedVerdicts {
     fn answer(&self, question: &Question) -> Option<Verdict> {
-        let Question::Similarity { left, right } = question;
+        let Question::Similarity { left, right } = question else { return None };
         let row = |a: &String| right.iter().map(|b| self.similarity(a, b)).collect::<Option<Vec<_>>>();
         Some(Verdict::Similarity { micro: left.iter().map(row).collect::<Option<_>>()? })
     }

@@ -74,11 +74,12 @@ pub trait Suite: Send + Sync {
     /// With file and line of a prediction that cannot be read, or names no item.
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError>;
 
-    /// What a simulated model answers in the session of `item` to the request that follows `transcript`.
+    /// What a simulated model that plays `role` answers in the session of `item` to `request`.
     fn simulate(
         &self,
         item: ItemIndex,
         setting: &Setting,
+        role: Role,
         persona: Persona,
         seed: SessionSeed,
         request: &ChatRequest,
@@ -86,6 +87,12 @@ pub trait Suite: Send + Sync {
 
     /// The item whose session `request` belongs to, for callers that do not name it; the first one when several fit.
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex>;
+
+    /// What a simulated judge replies to a judgement's `prompt`; `None` for what is no prompt of this benchmark.
+    fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
+        let _ = (prompt, persona, seed);
+        None
+    }
 }
 
 /// One item, as far as the pipeline needs to know it.

@@ -14,6 +14,8 @@ use crate::Digest;
 pub enum Evaluator {
     /// Bit for bit what the benchmark's official code computes.
     Official,
+    /// The official code with the least repair of what makes it crash or never match.
+    OfficialFixed,
     /// What the benchmark's paper defines.
     Paper,
 }
@@ -24,6 +26,7 @@ impl Evaluator {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Official => "official",
+            Self::OfficialFixed => "official_fixed",
             Self::Paper => "paper",
         }
     }
@@ -38,8 +41,9 @@ impl FromStr for Evaluator {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "official" => Ok(Self::Official),
+            "official_fixed" => Ok(Self::OfficialFixed),
             "paper" => Ok(Self::Paper),
-            _ => Err(format!("unknown evaluator {text:?}; known: official, paper")),
+            _ => Err(format!("unknown evaluator {text:?}; known: official, official_fixed, paper")),
         }
     }
 }
@@ -55,6 +59,19 @@ pub enum Question {
         /// Column texts, distinct.
         right: Vec<String>,
     },
+    /// A judgement in words, by a chat model.
+    Judgement {
+        /// What kind, in the benchmark's own word, as `completion`.
+        kind: String,
+        /// What it is about: with `kind` it names the judgement wherever verdicts are recorded by hand, whatever the prompt.
+        about: Vec<String>,
+        /// The whole message to the judge, sent as the only one of its conversation.
+        prompt: String,
+        /// Regular expressions that a reply must match, all of them, to be taken; the judge is asked again otherwise.
+        accept: Vec<String>,
+        /// How often the judge is asked at most; the last reply is taken as it is. At least 1.
+        replies_max: u8,
+    },
 }
 
 impl Question {
@@ -68,6 +85,15 @@ impl Question {
                     [b"similarity/1".as_slice(), &rows]
                         .into_iter()
                         .chain(left.iter().chain(right).map(String::as_bytes)),
+                )
+            }
+            Self::Judgement { kind, about, prompt, accept, replies_max } => {
+                let counts = [about.len() as u64, accept.len() as u64, u64::from(*replies_max)].map(u64::to_le_bytes);
+                Digest::of_parts(
+                    [b"judgement/1".as_slice(), kind.as_bytes(), prompt.as_bytes()]
+                        .into_iter()
+                        .chain(counts.iter().map(<[u8; 8]>::as_slice))
+                        .chain(about.iter().chain(accept).map(String::as_bytes)),
                 )
             }
         }
@@ -91,5 +117,10 @@ pub enum Verdict {
     Similarity {
         /// One row per left text.
         micro: Vec<Vec<i32>>,
+    },
+    /// What the judge said, in order: the last reply is the one taken, those before it could not be.
+    Replies {
+        /// At least one, at most as many as the question allows.
+        replies: Vec<String>,
     },
 }

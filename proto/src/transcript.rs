@@ -12,6 +12,10 @@ use crate::{ChatRequest, CostSum, Finish, Lane, ModelRef, Money, Reply, Usage};
 pub enum Role {
     /// The model under test.
     Agent,
+    /// A model that plays the user.
+    User,
+    /// A model that plays the tools.
+    Environment,
     /// A model or encoder that answers an evaluator's questions.
     Judge,
 }

@@ -140,6 +140,7 @@ impl Suite for Loaded {
         &self,
         item: ItemIndex,
         _setting: &Setting,
+        _role: Role,
         persona: Persona,
         seed: SessionSeed,
         _request: &ChatRequest,

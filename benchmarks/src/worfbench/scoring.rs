@@ -60,7 +60,8 @@ fn scores(
     let mut scores = Scores::new();
     for evaluator in evaluators {
         let score = match evaluator {
-            Evaluator::Official => {
+            // The published code runs as it is: there is nothing to repair.
+            Evaluator::Official | Evaluator::OfficialFixed => {
                 let score = official::score(reply, &record.gold, known)?;
                 entry(record.task, score.values(), score)
             }
@@ -91,7 +92,7 @@ fn question(record: &Record, evaluators: &[Evaluator], reply: Option<&str>) -> O
     let (mut left, mut right) = (Texts::default(), Texts::default());
     for evaluator in evaluators {
         match evaluator {
-            Evaluator::Official => {
+            Evaluator::Official | Evaluator::OfficialFixed => {
                 if let Some(predicted) = parse_official::parse(reply) {
                     left.add(predicted.nodes);
                     right.add(parse_official::parse(&record.gold)?.nodes);
@@ -131,7 +132,8 @@ impl<'a> Texts<'a> {
 
 /// A verdict as the scoring core takes it; `None` when it does not fit its question.
 fn similarities(question: &Question, verdict: &Verdict) -> Option<Similarities> {
-    let Question::Similarity { left, right } = question;
-    let Verdict::Similarity { micro } = verdict;
+    let (Question::Similarity { left, right }, Verdict::Similarity { micro }) = (question, verdict) else {
+        return None;
+    };
     Similarities::new(left, right, micro).ok()
 }

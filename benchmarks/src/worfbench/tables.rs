@@ -22,7 +22,7 @@ const F1: [(&str, usize); 2] = [("f1_chain", 2), ("f1_graph", 5)];
 /// Aggregates scores with their tasks.
 pub(crate) fn tabulate<'s>(evaluator: Evaluator, scores: impl Iterator<Item = (Task, &'s Score)>) -> Table {
     match evaluator {
-        Evaluator::Official => table::<OfficialMeans>(scores),
+        Evaluator::Official | Evaluator::OfficialFixed => table::<OfficialMeans>(scores),
         Evaluator::Paper => table::<PaperMeans>(scores),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use regatta_benchmarks::{Benchmark, DataError, Persona, Score, Scoring, Suite, Verdicts, find};
 use regatta_proto::{
-    ChatMessage, ChatRequest, ChatRole, Evaluator, FileSet, ItemIndex, Question, Sampling, SessionSeed, Setting,
+    ChatMessage, ChatRequest, ChatRole, Evaluator, FileSet, ItemIndex, Question, Role, Sampling, SessionSeed, Setting,
     Transcript, Verdict,
 };
 
@@ -99,7 +99,7 @@ pub(crate) fn user_request(text: &str) -> ChatRequest {
 
 /// What a simulated model answers.
 pub(crate) fn answer(suite: &dyn Suite, item: ItemIndex, persona: Persona, seed: u64) -> String {
-    suite.simulate(item, &setting("zero-shot"), persona, SessionSeed(seed), &user_request(""))
+    suite.simulate(item, &setting("zero-shot"), Role::Agent, persona, SessionSeed(seed), &user_request(""))
 }
 
 /// A judge that counts common words: 1 for the same words, 0 for none in common.
@@ -107,7 +107,7 @@ pub(crate) struct WordOverlap;
 
 impl Verdicts for WordOverlap {
     fn answer(&self, question: &Question) -> Option<Verdict> {
-        let Question::Similarity { left, right } = question;
+        let Question::Similarity { left, right } = question else { return None };
         let words = |text: &String| text.to_lowercase().split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
         let similarity = |a: &String, b: &String| {
             let (first, second) = (words(a), words(b));

@@ -13,7 +13,10 @@ fn read(content: &str) -> RecordedVerdicts {
 }
 
 fn micro(verdicts: &RecordedVerdicts, left: &[&str], right: &[&str]) -> Option<Vec<Vec<i32>>> {
-    verdicts.answer(&question(left, right)).map(|Verdict::Similarity { micro }| micro)
+    verdicts.answer(&question(left, right)).and_then(|verdict| match verdict {
+        Verdict::Similarity { micro } => Some(micro),
+        Verdict::Replies { .. } => None,
+    })
 }
 
 #[test]
