@@ -6,6 +6,8 @@ mod case;
 mod cosine;
 mod flowbench;
 mod matching;
+mod metric;
+mod paper_table;
 mod place;
 mod predictions;
 mod recorded;
@@ -13,6 +15,8 @@ mod suite;
 mod worfbench;
 
 pub use case::score_case;
+pub use metric::{Better, Measure, Metric, Unit};
+pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable};
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
 pub use recorded::RecordedVerdicts;
 pub use suite::{

@@ -12,6 +12,8 @@ use regatta_proto::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::{CellResult, Metric, PaperTable};
+
 /// A benchmark that can be loaded: its name and its four functions' first one.
 pub trait Benchmark: Send + Sync {
     /// Its short name.
@@ -62,11 +64,33 @@ pub trait Suite: Send + Sync {
         verdicts: &dyn Verdicts,
     ) -> Scoring;
 
-    /// The scores of a session that the model itself made impossible: everything wrong.
+    /// The scores of a session that the model itself made impossible: everything wrong. It holds every value that some session of the
+    /// item can have: what it lacks, no session of the item has.
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores;
 
     /// The aggregate of one cell in the shape of the golden files (`aggregate`), and the flat metrics that tables show.
     fn tabulate(&self, evaluator: Evaluator, scores: &[(ItemIndex, &Score)]) -> Table;
+
+    /// What is measured in `setting`. By default, the means of all flat values, each in 0..=1.
+    fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
+        let _ = setting;
+        // Every score has the same names then.
+        let mut failure = self.score_failure(ItemIndex(0), &[evaluator]);
+        let values = failure.remove(&evaluator).map(|score| score.values).unwrap_or_default();
+        values.keys().map(|name| Metric::mean(name)).collect()
+    }
+
+    /// Parts of the data set that `item` belongs to, other than its task, for which the tables want metrics of their own.
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        let _ = item;
+        Vec::new()
+    }
+
+    /// The tables of the benchmark's paper, from all settings and models of a sweep in the order of its grid.
+    fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
+        let _ = (evaluator, cells);
+        Vec::new()
+    }
 
     /// Turns anybody's predictions (formats as in the benchmark's SPEC) into transcripts by item.
     ///
@@ -102,6 +126,8 @@ pub struct Item {
     pub id: ItemId,
     /// The task it belongs to.
     pub task: Arc<str>,
+    /// What it shares with other items so that their scores are not independent, as the turns of one conversation are not.
+    pub group: Option<Arc<str>>,
 }
 
 /// What a session does next.
@@ -125,7 +151,7 @@ pub type Scores = BTreeMap<Evaluator, Score>;
 /// What one evaluator says of one session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Flat values that are averaged over items, as `f1_chain`; each in 0..=1.
+    /// Flat values that metrics are made of, as `f1_chain`; each is finite.
     pub values: BTreeMap<String, f64>,
     /// The item's entry in the shape of the golden files (`items[id]`).
     pub detail: serde_json::Value,

@@ -38,7 +38,10 @@ use self::data::Data;
 use self::recognise::Prompts;
 use self::session::Shots;
 use crate::case::{Case, case_place, score_predictions_case};
-use crate::{Benchmark, DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
+use crate::{
+    Benchmark, CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite,
+    Table, Verdicts,
+};
 
 /// The benchmark.
 #[derive(Debug, Clone, Copy)]
@@ -87,8 +90,9 @@ struct Loaded {
 
 impl Loaded {
     fn new(data: Data) -> Self {
-        let items =
-            data.records.iter().map(|record| Item { id: record.id.clone(), task: record.task.name().into() }).collect();
+        let item =
+            |record: &data::Record| Item { id: record.id.clone(), task: record.task.name().into(), group: None };
+        let items = data.records.iter().map(item).collect();
         let prompts = Prompts::of(&data);
         Self { data, items, prompts }
     }
@@ -130,6 +134,14 @@ impl Suite for Loaded {
     fn tabulate(&self, evaluator: Evaluator, scores: &[(ItemIndex, &Score)]) -> Table {
         let with_tasks = scores.iter().filter_map(|(item, score)| Some((self.data.record(*item)?.task, *score)));
         tables::tabulate(evaluator, with_tasks)
+    }
+
+    fn metrics(&self, _setting: &Setting, _evaluator: Evaluator) -> Vec<Metric> {
+        tables::metrics()
+    }
+
+    fn paper_tables(&self, _evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
+        tables::paper_tables(cells)
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

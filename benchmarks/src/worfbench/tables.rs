@@ -1,12 +1,14 @@
-//! The aggregate of a cell, and the columns of the paper's main table.
+//! The aggregate of a cell, and the paper's main table.
+
+use std::collections::BTreeSet;
 
 use regatta_proto::Evaluator;
 use serde_json::Value;
 
 use super::averages::{Averages, Means, OfficialMeans, PaperMeans, averages};
-use super::scoring::means_of;
+use super::scoring::{VALUE_NAMES, means_of};
 use super::task::{Group, Task};
-use crate::{Score, Table};
+use crate::{CellResult, Measured, Metric, PaperColumn, PaperEntry, PaperRow, PaperTable, Score, Table, Unit};
 
 /// Groups of the main table in its order; the average stands between them and the held-out tasks.
 const TABLE_GROUPS: [(Group, &str); 4] = [
@@ -18,6 +20,51 @@ const TABLE_GROUPS: [(Group, &str); 4] = [
 
 /// Positions of f1 of the chain and of the graph in [`Means::to_numbers`].
 const F1: [(&str, usize); 2] = [("f1_chain", 2), ("f1_graph", 5)];
+
+/// Means of all flat values, by name; leaderboards show what the main table shows.
+pub(crate) fn metrics() -> Vec<Metric> {
+    let names = BTreeSet::from(VALUE_NAMES);
+    let is_shown = |name: &str| F1.iter().any(|(shown, _)| *shown == name);
+    names.into_iter().map(|name| Metric { headline: is_shown(name), ..Metric::mean(name) }).collect()
+}
+
+/// The main table, one for each setting: a row a model, and the columns that [`tabulate`] fills, averaged over trials.
+pub(crate) fn paper_tables(cells: &[CellResult<'_>]) -> Vec<PaperTable> {
+    let of_setting = cells.chunk_by(|one, other| one.setting == other.setting);
+    of_setting.filter_map(main_table).collect()
+}
+
+fn main_table(cells: &[CellResult<'_>]) -> Option<PaperTable> {
+    let first = cells.first()?;
+    let labels: Vec<&String> = first.tables.first()?.columns.iter().map(|(label, _)| label).collect();
+    let column = |label: &String| PaperColumn { label: label.clone(), unit: Unit::Percent, decimals: 2 };
+    Some(PaperTable {
+        name: format!("main-{}", first.setting),
+        title: format!("Main table: {}", first.setting),
+        keys: vec!["model".to_owned()],
+        columns: labels.iter().map(|label| column(label)).collect(),
+        rows: cells.iter().map(|cell| row(cell, &labels)).collect(),
+        notes: vec![
+            "Means of means over groups, for which no interval is given; sessions without a score are left out."
+                .to_owned(),
+        ],
+        is_figure: false,
+    })
+}
+
+fn row(cell: &CellResult<'_>, labels: &[&String]) -> PaperRow {
+    let value = |table: &Table, label: &String| table.columns.iter().find(|(other, _)| other == label)?.1;
+    let entry = |label: &&String| PaperEntry {
+        ours: Measured::over_trials(cell.tables.iter().map(|table| value(table, label))),
+        published: None,
+    };
+    PaperRow {
+        keys: vec![cell.model.to_string()],
+        simulated: cell.simulated,
+        coverage: cell.coverage(),
+        entries: labels.iter().map(entry).collect(),
+    }
+}
 
 /// Aggregates scores with their tasks.
 pub(crate) fn tabulate<'s>(evaluator: Evaluator, scores: impl Iterator<Item = (Task, &'s Score)>) -> Table {

@@ -20,7 +20,7 @@ pub(crate) fn prompt(id: &str) -> String {
 
 impl ThreeItems {
     pub(crate) fn new() -> Self {
-        let item = |id: &str| Item { id: id.parse().unwrap(), task: "os".into() };
+        let item = |id: &str| Item { id: id.parse().unwrap(), task: "os".into(), group: None };
         Self([PLAIN, ODD, LONG].map(item).to_vec())
     }
 }

@@ -1,0 +1,161 @@
+//! Tables across cells, as a benchmark's paper has them: models and settings together, published numbers beside ours.
+
+use std::collections::BTreeMap;
+
+use regatta_proto::{ModelRef, Setting};
+use serde::{Deserialize, Serialize};
+
+use crate::{Table, Unit};
+
+/// What is known of one setting and model over all trials; what [`crate::Suite::paper_tables`] makes tables of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellResult<'a> {
+    /// The setting.
+    pub setting: &'a Setting,
+    /// The model under test.
+    pub model: &'a ModelRef,
+    /// What the model is, whoever serves it; published numbers are found by it.
+    pub family: &'a str,
+    /// Whether answers came from a simulated endpoint.
+    pub simulated: bool,
+    /// Sessions with a score, over all trials.
+    pub scored: u64,
+    /// Sessions there should be, over all trials.
+    pub sessions: u64,
+    /// Values by the name of the metric.
+    pub metrics: BTreeMap<&'a str, Measured>,
+    /// The same over the items of one part of the data set ([`crate::Suite::parts`]), by its name.
+    pub parts: BTreeMap<&'a str, BTreeMap<&'a str, Measured>>,
+    /// The benchmark's own aggregates, one a trial.
+    pub tables: Vec<&'a Table>,
+}
+
+/// A table. Rows and columns are in the paper's order.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PaperTable {
+    /// A name for files: lower-case letters, digits and `-`; unique within the benchmark.
+    pub name: String,
+    /// As `Table 3: turn level`.
+    pub title: String,
+    /// What the keys of a row are, as `model`, `format`.
+    pub keys: Vec<String>,
+    /// What there is of every row.
+    pub columns: Vec<PaperColumn>,
+    /// The rows.
+    pub rows: Vec<PaperRow>,
+    /// What a reader must know next to the numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Whether the paper draws it: bars by row, one for each column.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_figure: bool,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PaperColumn {
+    /// Its heading.
+    pub label: String,
+    /// How its values are read.
+    #[serde(default)]
+    pub unit: Unit,
+    /// Digits behind the point.
+    pub decimals: u8,
+}
+
+/// A row.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PaperRow {
+    /// As in [`PaperTable::keys`].
+    pub keys: Vec<String>,
+    /// Whether a simulated model is behind it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
+    /// The part of the sessions behind it that has a score, 0..=1.
+    pub coverage: f64,
+    /// As in [`PaperTable::columns`].
+    pub entries: Vec<PaperEntry>,
+}
+
+/// Our value, and the published one where there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct PaperEntry {
+    /// Ours.
+    #[serde(flatten)]
+    pub ours: Measured,
+    /// The published one, in the same measure as ours (a share in 0..=1, not in percent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<f64>,
+}
+
+/// A value with what is known about its uncertainty.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// Mean over trials; absent when nothing has a score.
+    pub value: Option<f64>,
+    /// Lower end of the 95 % interval, where one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end of the 95 % interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Sample standard deviation over trials; absent for fewer than two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
+}
+
+impl Measured {
+    /// Mean and sample standard deviation over the `trials` that have a value.
+    #[must_use]
+    pub fn over_trials(trials: impl IntoIterator<Item = Option<f64>>) -> Self {
+        let values: Vec<f64> = trials.into_iter().flatten().collect();
+        if values.is_empty() {
+            return Self::default();
+        }
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Self { value: Some(mean), sd: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()), low: None, high: None }
+    }
+}
+
+impl CellResult<'_> {
+    /// The part of its sessions that has a score, 0..=1.
+    #[must_use]
+    pub fn coverage(&self) -> f64 {
+        if self.sessions == 0 { 0.0 } else { self.scored as f64 / self.sessions as f64 }
+    }
+
+    /// The value of the metric `name`; without any when there is no such metric.
+    #[must_use]
+    pub fn metric(&self, name: &str) -> Measured {
+        self.metrics.get(name).copied().unwrap_or_default()
+    }
+
+    /// The value of the metric `name` over the items of `part`.
+    #[must_use]
+    pub fn metric_of_part(&self, part: &str, name: &str) -> Measured {
+        self.parts.get(part).and_then(|metrics| metrics.get(name)).copied().unwrap_or_default()
+    }
+}
+
+impl PaperColumn {
+    /// A column of shares in percent with one decimal, as most papers have them.
+    #[must_use]
+    pub fn percent(label: impl Into<String>) -> Self {
+        Self { label: label.into(), unit: Unit::Percent, decimals: 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deviation_over_trials_is_that_of_a_sample() {
+        let found = Measured::over_trials([Some(1.0), None, Some(2.0), Some(3.0)]);
+        assert_eq!((found.value, found.sd), (Some(2.0), Some(1.0)));
+        assert_eq!(Measured::over_trials([Some(1.0)]).sd, None);
+        assert_eq!(Measured::over_trials([None]), Measured::default());
+    }
+}
