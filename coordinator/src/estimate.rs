@@ -85,7 +85,7 @@ fn for_each_call(suite: &dyn Suite, cell: &Cell, item: ItemIndex, mut with: impl
     let mut transcript = Transcript::default();
     for _ in 0..CALLS_MAX {
         let Step::Ask(role, request) = suite.next(item, &cell.setting, &transcript) else { return };
-        let answer = suite.simulate(item, &cell.setting, Persona::Oracle, SessionSeed(0), &request);
+        let answer = suite.simulate(item, &cell.setting, role, Persona::Oracle, SessionSeed(0), &request);
         with(&request, &answer);
         transcript.events.push(Event::Call(Box::new(Call {
             role,

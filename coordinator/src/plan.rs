@@ -195,10 +195,10 @@ impl Verdicts for NoVerdicts {
 fn asks_questions(suite: &dyn Suite, benchmark: &dyn Benchmark, evaluators: &[Evaluator]) -> bool {
     let first = regatta_proto::ItemIndex(0);
     let Some(setting) = benchmark.settings().into_iter().next() else { return false };
-    let regatta_benchmarks::Step::Ask(_, request) = suite.next(first, &setting, &Transcript::default()) else {
+    let regatta_benchmarks::Step::Ask(role, request) = suite.next(first, &setting, &Transcript::default()) else {
         return false;
     };
-    let answer = suite.simulate(first, &setting, Persona::Oracle, SessionSeed(0), &request);
+    let answer = suite.simulate(first, &setting, role, Persona::Oracle, SessionSeed(0), &request);
     let transcript = Transcript::of_recorded(Some(&answer));
     matches!(suite.score(first, evaluators, &transcript, &NoVerdicts), Scoring::Needs(_))
 }

@@ -35,6 +35,13 @@ pub(crate) struct Trouble {
     pub(crate) reason: String,
 }
 
+impl Trouble {
+    /// This kind of endpoint cannot answer this kind of question.
+    pub(crate) fn unfit(reason: &str) -> Self {
+        Self { class: ErrorClass::BadRequest, reason: reason.to_owned() }
+    }
+}
+
 impl Answers {
     /// Enters the answer to one question.
     pub(crate) fn enter(&mut self, asked: &AskedQuestion, answer: Result<Verdict, Trouble>) {

@@ -84,7 +84,12 @@ impl RecordedVerdicts {
     /// # Errors
     /// A sentence that names the first pair of texts that is not recorded.
     pub fn verdict(&self, question: &Question) -> Result<Verdict, String> {
-        let Question::Similarity { left, right } = question;
+        let (left, right) = match question {
+            Question::Similarity { left, right } => (left, right),
+            Question::Judgement { kind, about, .. } => {
+                return Err(format!("no judgement {kind} of {about:?} is recorded"));
+            }
+        };
         let row = |a: &String| right.iter().map(|b| self.similarity(a, b)).collect::<Result<Vec<_>, _>>();
         Ok(Verdict::Similarity { micro: left.iter().map(row).collect::<Result<_, _>>()? })
     }

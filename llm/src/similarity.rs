@@ -48,7 +48,7 @@ impl VectorCache {
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut known, mut missing, mut seen) = (Vectors::new(), Vec::new(), HashSet::new());
         for asked in questions {
-            let Question::Similarity { left, right } = &asked.question;
+            let Question::Similarity { left, right } = &asked.question else { continue };
             for text in left.iter().chain(right).map(String::as_str).filter(|text| seen.insert(*text)) {
                 match cached.vectors.get(&key(model, text)) {
                     Some(found) => drop(known.insert(text, Ok(Arc::clone(found)))),
@@ -82,8 +82,13 @@ fn key(model: &str, text: &str) -> Digest {
 pub(crate) fn answers(questions: &[AskedQuestion], vectors: &Vectors<'_>, model: &str) -> Answers {
     let mut answers = Answers::default();
     for asked in questions {
-        let Question::Similarity { left, right } = &asked.question;
-        answers.enter(asked, matrix(left, right, vectors).map(|micro| Verdict::Similarity { micro }));
+        let answer = match &asked.question {
+            Question::Similarity { left, right } => {
+                matrix(left, right, vectors).map(|micro| Verdict::Similarity { micro })
+            }
+            Question::Judgement { .. } => Err(Trouble::unfit("what makes vectors of texts cannot judge in words")),
+        };
+        answers.enter(asked, answer);
     }
     let served: BTreeSet<&str> = vectors.values().flatten().map(|known| &*known.served).collect();
     answers.served =
@@ -172,7 +177,7 @@ mod tests {
             ("c", Ok(known(&[0.3, 0.0, -0.1]))),
         ]);
         let answers = answers(&[asked(&["a", "c"], &["a", "b", "c"])], &vectors, "m");
-        let Verdict::Similarity { micro } = &answers.verdicts[0].1;
+        let Verdict::Similarity { micro } = &answers.verdicts[0].1 else { panic!("not similarities") };
         assert_eq!(*micro, [[ONE, -ONE, 0], [0, 0, ONE]]);
     }
 

@@ -2,7 +2,7 @@
 
 use hyper::HeaderMap;
 use regatta_benchmarks::Persona;
-use regatta_proto::{Digest, Usage};
+use regatta_proto::{Digest, Role, Usage};
 
 use crate::api_error::ApiError;
 use crate::draft::{Content, Draft};
@@ -34,7 +34,7 @@ impl Endpoint {
         let (mut text, session) = match author {
             Author::Suite(session, persona) => {
                 let suite = &self.suites[session.suite].suite;
-                let text = suite.simulate(session.item, &session.setting, persona, session.seed, &request);
+                let text = suite.simulate(session.item, &session.setting, Role::Agent, persona, session.seed, &request);
                 (text, Some(session))
             }
             Author::Script(session, reply) => (reply.to_owned(), session),

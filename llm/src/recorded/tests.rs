@@ -91,7 +91,7 @@ fn every_golden_file_of_the_benchmark_is_read() {
             let Some(sim) = line.get("sim") else { continue };
             let texts = |name: &str| serde_json::from_value::<Vec<String>>(line[name].clone()).unwrap();
             let asked = Question::Similarity { left: texts("pred_texts"), right: texts("gold_texts") };
-            let Verdict::Similarity { micro } = verdicts.verdict(&asked).unwrap();
+            let Verdict::Similarity { micro } = verdicts.verdict(&asked).unwrap() else { panic!("not similarities") };
             let back: Vec<Vec<f64>> =
                 micro.iter().map(|row| row.iter().map(|micro| f64::from(*micro) / 1e6).collect()).collect();
             assert_eq!(back, serde_json::from_value::<Vec<Vec<f64>>>(sim.clone()).unwrap(), "{}", file.display());

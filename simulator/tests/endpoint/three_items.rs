@@ -1,7 +1,7 @@
 //! The smallest benchmark there is.
 
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
-use regatta_proto::{ChatRequest, Evaluator, ItemIndex, SessionSeed, Setting, Transcript, rng};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Role, SessionSeed, Setting, Transcript, rng};
 
 /// Three items whose prompts say `Task: <id>` and whose gold is `gold of <id>`, followed by the setting where it is not the default.
 pub(crate) struct ThreeItems(Vec<Item>);
@@ -34,11 +34,15 @@ impl Suite for ThreeItems {
         &self,
         item: ItemIndex,
         setting: &Setting,
+        role: Role,
         persona: Persona,
         seed: SessionSeed,
         _request: &ChatRequest,
     ) -> String {
         let id = self.0[item.0 as usize].id.as_str();
+        if role != Role::Agent {
+            return format!("{role:?} of {id}, seed {}", seed.0);
+        }
         if setting.as_str() == "shouting" {
             return gold(id).to_uppercase();
         }
@@ -54,6 +58,11 @@ impl Suite for ThreeItems {
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
         let asked = request.messages.last()?.content.strip_prefix("Task: ")?;
         (0..).map(ItemIndex).zip(&self.0).find(|(_, item)| item.id.as_str() == asked).map(|(index, _)| index)
+    }
+
+    fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
+        let asked = prompt.strip_prefix("Judge: ")?;
+        Some(format!("{persona:?} says yes to {asked}, seed {}", seed.0))
     }
 
     fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use regatta_benchmarks::{Benchmark, Persona, Step, Suite, find};
-use regatta_proto::{ChatRequest, FileSet, ItemIndex, SessionSeed, Setting, Transcript};
+use regatta_proto::{ChatRequest, FileSet, ItemIndex, Role, SessionSeed, Setting, Transcript};
 use regatta_simulator::Config;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ async fn the_oracle_answers_every_item_of_the_miniature_with_its_gold() {
         assert!(!items.is_empty());
         for item in items {
             let request = first_request(&*suite, item, &setting);
-            let gold = |item| suite.simulate(item, &setting, Persona::Oracle, SessionSeed(0), &request);
+            let gold = |item| suite.simulate(item, &setting, Role::Agent, Persona::Oracle, SessionSeed(0), &request);
 
             let unnamed = read(harness.post("/chat/completions", &wire("oracle", &request))).await;
             assert_eq!(unnamed.content(), gold(suite.recognise(&request).unwrap()));

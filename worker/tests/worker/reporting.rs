@@ -80,7 +80,7 @@ async fn questions_are_answered_in_one_report() {
     assert!(outcome.unanswered.is_empty());
     let digests: Vec<_> = outcome.verdicts.iter().map(|(digest, _)| *digest).collect();
     assert_eq!(digests, job.questions.iter().map(|asked| asked.digest).collect::<Vec<_>>());
-    let Verdict::Similarity { micro } = &outcome.verdicts[0].1;
+    let Verdict::Similarity { micro } = &outcome.verdicts[0].1 else { panic!("not similarities") };
     assert_eq!(micro, &[[1_000_000]]);
     worker.leave().await;
     assert_eq!(stage.waiting().await, 0);

@@ -17,7 +17,11 @@ fn asked(left: &[&str], right: &[&str]) -> AskedQuestion {
 }
 
 fn micro(answers: &Answers) -> Vec<Vec<Vec<i32>>> {
-    answers.verdicts.iter().map(|(_, Verdict::Similarity { micro })| micro.clone()).collect()
+    let micro = |(_, verdict): &(_, Verdict)| match verdict {
+        Verdict::Similarity { micro } => micro.clone(),
+        Verdict::Replies { .. } => panic!("replies to a question for similarities"),
+    };
+    answers.verdicts.iter().map(micro).collect()
 }
 
 fn input(body: &str) -> Vec<String> {
@@ -228,7 +232,8 @@ async fn an_encoder_answers_in_this_process_as_it_would_by_hand() {
         .collect();
     let by_hand: Vec<Vec<Vec<i32>>> = questions
         .iter()
-        .map(|AskedQuestion { question: Question::Similarity { left, right }, .. }| {
+        .map(|asked| {
+            let Question::Similarity { left, right } = &asked.question else { panic!("no question for similarities") };
             let row = |a: &String| {
                 right.iter().map(|b| regatta_encoder::cosine_micro(&vectors[&**a], &vectors[&**b])).collect()
             };

@@ -138,8 +138,9 @@ impl Stage {
         let key = SessionKey { sweep: sweep.id.clone(), ..self.key(cell, item) };
         let cell = sweep.cell(key.cell).unwrap();
         let suite = sweep.suite(cell).unwrap();
-        let Step::Ask(_, request) = suite.next(key.item, &cell.setting, &Transcript::default()) else { panic!() };
-        let text = suite.simulate(key.item, &cell.setting, Persona::Noisy(0.6), SessionSeed(item as u64), &request);
+        let Step::Ask(role, request) = suite.next(key.item, &cell.setting, &Transcript::default()) else { panic!() };
+        let seed = SessionSeed(item as u64);
+        let text = suite.simulate(key.item, &cell.setting, role, Persona::Noisy(0.6), seed, &request);
         let transcript = Transcript { events: vec![call(&cell.model, 1, &text)] };
         SessionOutcome { attempt: attempt(&key, 1), key, lock: sweep.digest, outcome: Outcome::Measured, transcript }
     }
@@ -304,7 +305,7 @@ pub(crate) fn call(model: &ModelRef, attempt: u32, text: &str) -> Event {
 
 /// Texts with the same first letter are quite alike.
 fn verdict(question: &Question) -> Verdict {
-    let Question::Similarity { left, right } = question;
+    let Question::Similarity { left, right } = question else { panic!("not a question of this benchmark") };
     let alike = |a: &String, b: &String| if a.chars().next() == b.chars().next() { 800_000 } else { 100_000 };
     Verdict::Similarity { micro: left.iter().map(|a| right.iter().map(|b| alike(a, b)).collect()).collect() }
 }
