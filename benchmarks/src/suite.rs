@@ -52,6 +52,12 @@ pub trait Suite: Send + Sync {
     /// When a task or the setting is unknown, or a task cannot be run in that setting.
     fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError>;
 
+    /// Who is asked in sessions of `setting`: the agent, and any role that needs a model of its own beside it.
+    fn roles(&self, setting: &Setting) -> Vec<Role> {
+        let _ = setting;
+        vec![Role::Agent]
+    }
+
     /// What the session of `item` does next, given what has happened so far.
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step;
 
