@@ -1,0 +1,194 @@
+//! Draws a flowchart as SVG, with the way of a conversation laid over it.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use petgraph::graph::{EdgeReference, NodeIndex};
+use petgraph::visit::EdgeRef;
+
+use super::graph::{Flowchart, Shape};
+use super::layout::{Layout, MARGIN, NODE_WIDTH, Place, layout, wrap};
+use super::path::Finding;
+
+/// Characters in a line of an edge's label.
+const LABEL_CHARS: usize = 26;
+const LABEL_HEIGHT: usize = 13;
+
+/// What is shown besides the flowchart. Ids that it does not have are ignored.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Overlay {
+    /// Nodes that the conversation was at.
+    pub(crate) visited: BTreeSet<Arc<str>>,
+    /// Where it left the flowchart first: the nodes where it was, and the one it went to.
+    pub(crate) departure: Option<Finding>,
+}
+
+/// The flowchart as an SVG element, complete in itself. Rows go downwards whatever direction the source asks for.
+pub(crate) fn draw(chart: &Flowchart, overlay: &Overlay) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = Drawing { chart, layout: layout(chart), overlay }.write(&mut out);
+    out
+}
+
+struct Drawing<'d> {
+    chart: &'d Flowchart,
+    layout: Layout,
+    overlay: &'d Overlay,
+}
+
+impl Drawing<'_> {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let (width, height) = (self.layout.width, self.layout.height);
+        writeln!(
+            out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+             role=\"img\" class=\"flowchart\">"
+        )?;
+        out.push_str(HEAD);
+        for edge in self.chart.graph.edge_references() {
+            self.edge(out, edge)?;
+        }
+        for index in self.chart.graph.node_indices() {
+            self.node(out, index)?;
+        }
+        self.departure(out)?;
+        out.push_str("</svg>\n");
+        Ok(())
+    }
+
+    fn place(&self, index: NodeIndex) -> Option<&Place> {
+        self.layout.places.get(index.index())
+    }
+
+    fn node(&self, out: &mut String, index: NodeIndex) -> fmt::Result {
+        let (node, Some(place)) = (&self.chart.graph[index], self.place(index)) else { return Ok(()) };
+        let mut class = match node.shape {
+            Shape::Start => "node start",
+            Shape::Box => "node box",
+            Shape::Flag => "node flag",
+        }
+        .to_owned();
+        if self.overlay.visited.contains(&node.id) {
+            class.push_str(" visited");
+        }
+        if let Some(finding) = &self.overlay.departure {
+            if finding.from.contains(&node.id) {
+                class.push_str(" left");
+            }
+            if finding.to == node.id {
+                class.push_str(" wrong");
+            }
+        }
+        let (x, y, height) = (place.x, place.y, place.height);
+        writeln!(out, "<g class=\"{class}\"><title>{}\n{}</title>", escaped(&node.id), escaped(&node.text))?;
+        if node.shape == Shape::Flag {
+            let (right, bottom, notch) = (x + NODE_WIDTH, y + height, x.saturating_sub(14));
+            let middle = y + height / 2;
+            writeln!(out, "<path d=\"M{notch} {y}H{right}V{bottom}H{notch}L{x} {middle}Z\"/>")?;
+        } else {
+            let round = if node.shape == Shape::Start { 16 } else { 4 };
+            writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{NODE_WIDTH}\" height=\"{height}\" rx=\"{round}\"/>")?;
+        }
+        writeln!(out, "<text class=\"id\" x=\"{}\" y=\"{}\">{}</text>", x + 10, y + 17, escaped(&node.id))?;
+        for (number, line) in place.lines.iter().enumerate() {
+            writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", x + 10, y + 17 + 16 * (number + 1), escaped(line))?;
+        }
+        out.push_str("</g>\n");
+        Ok(())
+    }
+
+    fn edge(&self, out: &mut String, edge: EdgeReference<'_, Option<Arc<str>>>) -> fmt::Result {
+        let (Some(from), Some(to)) = (self.place(edge.source()), self.place(edge.target())) else { return Ok(()) };
+        // Edges of one node leave it side by side, and arrive so.
+        let mut leaving: Vec<_> = self.chart.graph.edges(edge.source()).map(|other| other.id()).collect();
+        leaving.sort_unstable();
+        let x1 = port(from, leaving.iter().position(|id| *id == edge.id()).unwrap_or(0), leaving.len());
+        let incoming = self.chart.graph.edges_directed(edge.target(), petgraph::Direction::Incoming);
+        let mut arriving: Vec<_> = incoming.map(|other| other.id()).collect();
+        arriving.sort_unstable();
+        let x2 = port(to, arriving.iter().position(|id| *id == edge.id()).unwrap_or(0), arriving.len());
+        let (y1, y2) = (from.y + from.height, to.y);
+        let walked = [edge.source(), edge.target()]
+            .iter()
+            .all(|index| self.overlay.visited.contains(&self.chart.graph[*index].id));
+        let class = if walked { "edge walked" } else { "edge" };
+        let (path, label_x, label_y) = if to.row > from.row {
+            let bend = (y2 - y1) / 2;
+            let path = format!("M{x1} {y1}C{x1} {} {x2} {} {x2} {y2}", y1 + bend, y2 - bend);
+            // Nearer to the source, where edges are still apart.
+            (path, (2 * x1 + x2) / 3, y1 + 24)
+        } else {
+            // Back up, or along the row: around the right side.
+            let side = (from.x.max(to.x) + NODE_WIDTH + 30 + 6 * (edge.id().index() % 8)).min(self.layout.width - 4);
+            let (start, end) = (from.y + from.height / 2, to.y + to.height / 2);
+            let right = (from.x + NODE_WIDTH, to.x + NODE_WIDTH);
+            let path = format!("M{} {start}C{side} {start} {side} {end} {} {end}", right.0, right.1);
+            (path, side.saturating_sub(20), start.midpoint(end))
+        };
+        writeln!(out, "<path class=\"{class}\" d=\"{path}\" marker-end=\"url(#arrow)\"/>")?;
+        let lines = edge.weight().as_deref().map(|label| wrap(label, LABEL_CHARS)).unwrap_or_default();
+        for (number, line) in lines.iter().enumerate() {
+            let y = label_y + LABEL_HEIGHT * number;
+            writeln!(out, "<text class=\"label\" x=\"{label_x}\" y=\"{y}\">{}</text>", escaped(line))?;
+        }
+        Ok(())
+    }
+
+    /// The step that nobody drew, as a dashed line; and in words when it ends at a node that is not there.
+    fn departure(&self, out: &mut String) -> fmt::Result {
+        let Some(finding) = &self.overlay.departure else { return Ok(()) };
+        let Some(to) = self.chart.by_id.get(&finding.to).and_then(|index| self.place(*index)) else {
+            let words = format!("left the flowchart at turn {} for {}", finding.visit + 1, finding.to);
+            return writeln!(out, "<text class=\"left\" x=\"{MARGIN}\" y=\"24\">{}</text>", escaped(&words));
+        };
+        for from in finding.from.iter().filter_map(|id| self.place(*self.chart.by_id.get(id)?)) {
+            let (x1, y1) = (from.x + NODE_WIDTH / 2, from.y + from.height / 2);
+            let (x2, y2) = (to.x + NODE_WIDTH / 2, to.y + to.height / 2);
+            writeln!(out, "<path class=\"departure\" d=\"M{x1} {y1}L{x2} {y2}\"/>")?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the edge of this rank among `count` meets its node.
+const fn port(place: &Place, rank: usize, count: usize) -> usize {
+    place.x + NODE_WIDTH * (rank + 1) / (count + 1)
+}
+
+/// As text of XML. Characters that XML cannot hold are replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+const HEAD: &str = "<style>
+.flowchart text { font: 12px sans-serif; fill: #222 }
+.flowchart .id { font-weight: bold; fill: #666 }
+.flowchart .node rect, .flowchart .node path { fill: #fff; stroke: #888 }
+.flowchart .flag path { fill: #f4f4fa }
+.flowchart .visited rect, .flowchart .visited path { fill: #dff0df; stroke: #2a7a2a; stroke-width: 2 }
+.flowchart .left rect, .flowchart .left path { stroke: #c02020; stroke-width: 3 }
+.flowchart .wrong rect, .flowchart .wrong path { fill: #fbdcdc; stroke: #c02020; stroke-width: 3 }
+.flowchart .edge { fill: none; stroke: #aaa }
+.flowchart .walked { stroke: #2a7a2a; stroke-width: 2 }
+.flowchart .departure { fill: none; stroke: #c02020; stroke-width: 3; stroke-dasharray: 7 5 }
+.flowchart text.left { fill: #c02020 }
+.flowchart .label { font-size: 11px; fill: #444; text-anchor: middle; paint-order: stroke; stroke: #fff; stroke-width: 4 }
+</style>
+<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\">\
+<path d=\"M0 0L8 4L0 8Z\" fill=\"#888\"/></marker></defs>
+";

@@ -1,0 +1,135 @@
+//! A flowchart as a graph.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use petgraph::Direction;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::EdgeRef;
+
+/// A node of a flowchart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// Two letters and three digits.
+    pub(crate) id: Arc<str>,
+    /// How it is drawn.
+    pub(crate) shape: Shape,
+    /// What happens there; `Start` for the start node.
+    pub(crate) text: Arc<str>,
+}
+
+/// How a node is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Where every conversation begins: `XX000(Start)`.
+    Start,
+    /// `[text]`: something is said.
+    Box,
+    /// `>text]`: usually a tool is called, or its result decides.
+    Flag,
+}
+
+/// A node that can come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Next<'f> {
+    /// Under which intent or condition; nothing when the edge has no label.
+    pub(crate) intent: Option<&'f str>,
+    /// The node.
+    pub(crate) node: &'f Node,
+}
+
+/// A flowchart.
+#[derive(Debug, Clone)]
+pub(crate) struct Flowchart {
+    /// Nodes in the order in which they are mentioned; edges with their labels, in the order in which they are written.
+    pub(super) graph: DiGraph<Node, Option<Arc<str>>>,
+    pub(super) start: NodeIndex,
+    pub(super) by_id: BTreeMap<Arc<str>, NodeIndex>,
+    /// What follows the statements, as explanations of parameters; nothing in most.
+    pub(super) notes: Option<Arc<str>>,
+}
+
+impl Flowchart {
+    /// The node where every conversation begins.
+    pub(crate) fn start(&self) -> &Node {
+        &self.graph[self.start]
+    }
+
+    /// The node of this id.
+    pub(crate) fn node(&self, id: &str) -> Option<&Node> {
+        self.by_id.get(id).map(|&index| &self.graph[index])
+    }
+
+    /// All nodes, in the order in which they are mentioned.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.graph.node_weights()
+    }
+
+    /// All edges in the order in which they are written: from, label, to. One for each source of a joint statement.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (&Node, Option<&str>, &Node)> {
+        self.graph
+            .edge_references()
+            .map(|edge| (&self.graph[edge.source()], edge.weight().as_deref(), &self.graph[edge.target()]))
+    }
+
+    /// What explains the flowchart below it.
+    pub(crate) fn notes(&self) -> Option<&str> {
+        self.notes.as_deref()
+    }
+
+    /// The nodes that can follow the node of this id, in the order in which their edges are written. None for an unknown id and
+    /// for a node where the workflow ends.
+    pub(crate) fn next_nodes(&self, id: &str) -> Vec<Next<'_>> {
+        let Some(&from) = self.by_id.get(id) else { return Vec::new() };
+        let mut next: Vec<_> = self.graph.edges(from).collect();
+        next.sort_by_key(|edge| edge.id());
+        next.into_iter()
+            .map(|edge| Next { intent: edge.weight().as_deref(), node: &self.graph[edge.target()] })
+            .collect()
+    }
+
+    /// Nodes where the workflow ends.
+    pub(crate) fn terminals(&self) -> impl Iterator<Item = &Node> {
+        self.graph.externals(Direction::Outgoing).map(|index| &self.graph[index])
+    }
+
+    /// How many steps each node is away from the start, by the shortest way; nothing for what cannot be reached.
+    pub(super) fn depths(&self) -> Vec<Option<usize>> {
+        self.distances(self.start, |_| true).into_iter().map(|found| found.map(|(steps, _)| steps)).collect()
+    }
+
+    /// The nodes strictly between two, on the shortest way that does not lead over the start; nothing when there is no way.
+    pub(super) fn between(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<Arc<str>>> {
+        let distances = self.distances(from, |index| index != self.start);
+        distances[to.index()]?;
+        let mut way = Vec::new();
+        let mut at = to;
+        while let Some((_, Some(before))) = distances[at.index()] {
+            if before == from {
+                break;
+            }
+            way.push(Arc::clone(&self.graph[before].id));
+            at = before;
+        }
+        way.reverse();
+        Some(way)
+    }
+
+    /// Steps and predecessor of every node that can be reached from `from` over nodes that `open` lets through.
+    fn distances(&self, from: NodeIndex, open: impl Fn(NodeIndex) -> bool) -> Vec<Option<(usize, Option<NodeIndex>)>> {
+        let mut found = vec![None; self.graph.node_count()];
+        found[from.index()] = Some((0, None));
+        let mut waiting = VecDeque::from([(from, 0)]);
+        while let Some((at, steps)) = waiting.pop_front() {
+            let mut targets: Vec<_> = self.graph.edges(at).map(|edge| (edge.id(), edge.target())).collect();
+            targets.sort_unstable();
+            for (_, target) in targets {
+                if found[target.index()].is_none() && open(target) {
+                    found[target.index()] = Some((steps + 1, Some(at)));
+                    waiting.push_back((target, steps + 1));
+                }
+            }
+        }
+        found
+    }
+}
