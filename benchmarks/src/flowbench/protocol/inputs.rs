@@ -1,0 +1,61 @@
+//! What the prompts of the simulators are built from.
+
+use super::{Message, Speaker, ToolCall};
+
+/// Whose line it is in a simulator's view of the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// `User: …`.
+    User,
+    /// `Assistant: …`.
+    Assistant,
+}
+
+/// One line of a simulator's view of the conversation. Calls and their results are hidden from simulators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HistoryLine<'a> {
+    /// Whose it is.
+    pub(crate) side: Side,
+    /// What was said.
+    pub(crate) text: &'a str,
+}
+
+/// What whoever plays the user is shown of the conversation (SPEC 5.4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UserInput<'a> {
+    /// Messages of the user, and of the agent's replies what follows the last `Response: `. Empty at the beginning.
+    pub(crate) history: Vec<HistoryLine<'a>>,
+}
+
+/// What whoever plays the tools is shown of the conversation (SPEC 5.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EnvironmentInput<'a> {
+    /// The call whose result is wanted.
+    pub(crate) call: &'a ToolCall,
+    /// Messages of the user and replies of the agent, thoughts included.
+    pub(crate) history: Vec<HistoryLine<'a>>,
+}
+
+impl<'a> UserInput<'a> {
+    pub(super) fn of(messages: &'a [Message]) -> Self {
+        let spoken = |text: &'a str| text.rfind("Response: ").map_or(text, |at| &text[at + "Response: ".len()..]);
+        Self { history: history(messages, spoken) }
+    }
+}
+
+impl<'a> EnvironmentInput<'a> {
+    pub(super) fn of(call: &'a ToolCall, messages: &'a [Message]) -> Self {
+        Self { call, history: history(messages, |text| text) }
+    }
+}
+
+fn history<'a>(messages: &'a [Message], of_reply: impl Fn(&'a str) -> &'a str) -> Vec<HistoryLine<'a>> {
+    let line = |message: &'a Message| match message.speaker {
+        Speaker::User => Some(HistoryLine { side: Side::User, text: message.text() }),
+        Speaker::Assistant if message.call.is_none() => {
+            Some(HistoryLine { side: Side::Assistant, text: of_reply(message.text()) })
+        }
+        Speaker::Assistant | Speaker::Function(_) => None,
+    };
+    messages.iter().filter_map(line).collect()
+}

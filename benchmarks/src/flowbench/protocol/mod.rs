@@ -1,0 +1,26 @@
+//! How the models are asked: the call of the agent with its retries, one turn, and the conversation of agent, user and tools.
+//!
+//! Everything here is a function of the replies so far, so a session can go on wherever its transcript is. A new way to run
+//! a session belongs here; what a prompt says does not: prompts are built from the plain inputs in [`inputs`].
+
+mod agent_call;
+mod conversation;
+mod ending;
+mod inputs;
+mod limits;
+mod message;
+mod reading;
+mod turn;
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use conversation::{Conversation, Exchange, Next, Plan, Unexpected};
+pub(crate) use ending::{Ending, Failure, Limit};
+pub(crate) use inputs::{EnvironmentInput, HistoryLine, Side, UserInput};
+pub(crate) use limits::Limits;
+pub(crate) use message::{Message, Speaker, ToolCall};
+pub(crate) use reading::{braces_after_label, call_name, name_at};
+pub(crate) use turn::{TurnInference, TurnStep};

@@ -1,0 +1,78 @@
+//! Inference of one turn: up to ten calls of the agent until a thought is among what it says (SPEC 5.2).
+
+use super::agent_call::{Attempt, CALLS_MAX, Tries};
+
+/// What the inference of a turn does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnStep<'a> {
+    /// Ask the agent, with the same request each time.
+    Ask,
+    /// The turn is this text.
+    Predicted(&'a str),
+    /// The first call failed for good; the released code ends with an `UnboundLocalError`.
+    Lost,
+}
+
+impl TurnStep<'_> {
+    /// The exception that leaves the released code here.
+    pub(crate) const fn official_error(&self) -> Option<&'static str> {
+        match self {
+            Self::Lost => Some("UnboundLocalError"),
+            Self::Ask | Self::Predicted(_) => None,
+        }
+    }
+}
+
+/// The state of one turn, a function of the replies so far.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct TurnInference {
+    calls: u8,
+    tries: Tries,
+    /// The output of the latest call that did not fail.
+    latest: Option<String>,
+    over: bool,
+}
+
+impl TurnInference {
+    /// The state after `replies` (`None`: a try without reply). Replies beyond the end are ignored.
+    pub(crate) fn replay<'a>(replies: impl IntoIterator<Item = Option<&'a str>>) -> Self {
+        let mut turn = Self::default();
+        for reply in replies {
+            turn.push(reply);
+        }
+        turn
+    }
+
+    /// Takes the reply to [`TurnStep::Ask`].
+    pub(crate) fn push(&mut self, reply: Option<&str>) {
+        if self.over {
+            return;
+        }
+        match Attempt::of(reply, &mut self.tries) {
+            Attempt::Again => return,
+            Attempt::Output(output) => self.latest = Some(output.content),
+            // What the call before said is looked at again, and refused again.
+            Attempt::Failed => {}
+        }
+        self.tries = Tries::default();
+        self.calls += 1;
+        let Some(latest) = &mut self.latest else {
+            self.over = true;
+            return;
+        };
+        self.over = latest.contains("Thought:");
+        if !self.over && self.calls >= CALLS_MAX {
+            latest.insert_str(0, "Thought: None\n");
+            self.over = true;
+        }
+    }
+
+    /// What comes next.
+    pub(crate) fn step(&self) -> TurnStep<'_> {
+        match &self.latest {
+            _ if !self.over => TurnStep::Ask,
+            Some(text) => TurnStep::Predicted(text),
+            None => TurnStep::Lost,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Which gold calls were made, as the paper defines it (SPEC 7.1, 7.4).
+
+use super::all_agree;
+use super::entries::entries;
+use super::matching_official::Counts;
+use crate::flowbench::fuzzy::{self, Tool};
+use crate::flowbench::judge::Judge;
+use crate::flowbench::protocol::Message;
+use crate::flowbench::python::{Json, Object, equal_by_kind, parse_prefix, strip};
+use crate::flowbench::turn::{ParameterSchema, ToolSchema};
+
+/// A call with its arguments.
+#[derive(Debug, Clone)]
+pub(super) struct Call<'a> {
+    /// The tool's name, in the case it was written in; empty when there is none.
+    pub(super) name: &'a str,
+    /// The JSON object right behind the label; empty when there is another value, or none.
+    arguments: Object,
+}
+
+/// The calls in a text: of the gold's blocks, or of one message of the agent.
+fn calls(text: &str) -> impl Iterator<Item = Call<'_>> {
+    entries(text).into_iter().map(|entry| {
+        let arguments = parse_prefix(entry.input).and_then(Json::into_object).unwrap_or_default();
+        Call { name: entry.name(), arguments }
+    })
+}
+
+/// The calls that the gold's blocks hold; none for an empty text.
+pub(super) fn gold_calls(actions: &str) -> Vec<Call<'_>> {
+    calls(actions).collect()
+}
+
+/// The calls that the agent made. What users and tools say does not count.
+pub(super) fn made_calls(messages: &[Message]) -> Vec<Call<'_>> {
+    messages.iter().filter(|message| message.is_assistant()).flat_map(|message| calls(message.text())).collect()
+}
+
+/// Compares gold calls with those that were made; one that was made may be right for several. While answers are missing, the
+/// counts mean nothing.
+pub(super) fn count(
+    gold: &[Call<'_>],
+    made: &[Call<'_>],
+    tools: &[ToolSchema],
+    prompt: &str,
+    judge: &mut Judge<'_>,
+) -> Counts {
+    let mut right = 0;
+    for gold in gold {
+        let schema = tools.iter().find(|tool| tool.name == gold.name);
+        let candidates = made.iter().filter(|made| made.name == gold.name);
+        let compared: Vec<Comparison<'_>> = candidates.map(|made| compare(gold, made, schema)).collect();
+        // No judge is needed where an equal call is found without.
+        let is_equal = compared.iter().any(|comparison| matches!(comparison, Comparison::Equal))
+            || compared.iter().any(|comparison| comparison.ask(gold.name, prompt, judge));
+        right += usize::from(is_equal);
+    }
+    Counts { gold: gold.len(), predicted: made.len(), right }
+}
+
+/// What can be said of two calls without a judge.
+enum Comparison<'a> {
+    Different,
+    Equal,
+    /// They are equal if these texts mean the same: parameter, gold, predicted.
+    IfAlike(Vec<(&'a str, &'a str, &'a str)>),
+}
+
+/// Compares the gold's required arguments, those that were left out excepted.
+fn compare<'a>(gold: &'a Call<'_>, made: &'a Call<'_>, schema: Option<&ToolSchema>) -> Comparison<'a> {
+    let mut unlike = Vec::new();
+    for (key, gold) in gold.arguments.iter().filter(|(_, value)| !value.is_left_out()) {
+        let parameter = schema.and_then(|schema| schema.parameters.iter().find(|parameter| parameter.name == key));
+        if parameter.is_some_and(|parameter| !parameter.required) {
+            continue;
+        }
+        let Some(made) = made.arguments.get(key) else { return Comparison::Different };
+        match (gold, made) {
+            (Json::String(gold), Json::String(made)) if !parameter.is_some_and(ParameterSchema::is_enumeration) => {
+                if strip(gold) != strip(made) {
+                    unlike.push((key, gold.as_str(), made.as_str()));
+                }
+            }
+            _ if equal_by_kind(gold, made) => {}
+            _ => return Comparison::Different,
+        }
+    }
+    if unlike.is_empty() { Comparison::Equal } else { Comparison::IfAlike(unlike) }
+}
+
+impl Comparison<'_> {
+    fn ask(&self, name: &str, prompt: &str, judge: &mut Judge<'_>) -> bool {
+        let Self::IfAlike(texts) = self else { return matches!(self, Self::Equal) };
+        let tool = Tool::find(prompt, name);
+        all_agree(texts.iter().map(|(parameter, gold, made)| {
+            let reply = judge.ask(tool.question(parameter, gold, made))?;
+            Some(fuzzy::paper_agrees(&reply))
+        }))
+    }
+}

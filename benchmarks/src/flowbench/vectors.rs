@@ -1,0 +1,28 @@
+//! Golden vectors and official data, for the tests of the parts.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The folder with data and golden cases beside the project, if there is one.
+pub(crate) fn shared() -> Option<PathBuf> {
+    let root = std::env::var_os("REGATTA_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
+    let folder = root.join("benchmarks/flowbench");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("skipped: no official data at {} (set REGATTA_SHARED)", folder.display());
+    None
+}
+
+/// A JSON file.
+pub(crate) fn document(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// A JSONL file.
+pub(crate) fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
