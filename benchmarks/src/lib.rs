@@ -18,7 +18,7 @@ pub use case::score_case;
 pub use metric::{Better, Measure, Metric, Unit};
 pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable};
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
-pub use recorded::RecordedVerdicts;
+pub use recorded::{MissingVerdict, RecordedVerdicts};
 pub use suite::{
     Benchmark, DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
 };

@@ -6,6 +6,7 @@ use regatta_proto::{Evaluator, ItemId, ItemIndex, Transcript};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::recorded::MissingVerdict;
 use crate::{RecordedVerdicts, Score, Scoring, Suite};
 
 /// Why predictions could not be scored.
@@ -23,6 +24,19 @@ pub enum PredictionsError {
         left: String,
         /// Text of the gold.
         right: String,
+    },
+    /// The judge's reply is not recorded.
+    #[error(
+        "failed to score item {item}: no judgement {kind:?} is recorded about {about:?}; \
+         add it with the judge's responses to the verdicts file"
+    )]
+    MissingJudgement {
+        /// The item.
+        item: String,
+        /// Kind of the judgement.
+        kind: String,
+        /// What it is about.
+        about: Vec<String>,
     },
     /// The suite has no scores for an item: it is not part of the data set, or lacks the evaluator.
     #[error("failed to score item number {item} with the evaluator {evaluator}: the benchmark gives no score")]
@@ -74,9 +88,9 @@ pub fn score_predictions(
             Scoring::Scored(mut scores) => scores.remove(&evaluator),
             Scoring::Needs(questions) => {
                 let missing = questions.iter().find_map(|question| verdicts.missing(question));
-                if let Some((left, right)) = missing {
+                if let Some(missing) = missing {
                     let item = name(suite, *item).map_or_else(|| item.to_string(), |id| id.to_string());
-                    return Err(PredictionsError::MissingVerdict { item, left, right });
+                    return Err(missing_from(item, missing));
                 }
                 None
             }
@@ -102,6 +116,13 @@ pub fn score_predictions(
         items,
         not_predicted: NotPredicted { count: ids.len(), ids },
     })
+}
+
+fn missing_from(item: String, missing: MissingVerdict) -> PredictionsError {
+    match missing {
+        MissingVerdict::Similarity { left, right } => PredictionsError::MissingVerdict { item, left, right },
+        MissingVerdict::Judgement { kind, about } => PredictionsError::MissingJudgement { item, kind, about },
+    }
 }
 
 fn name(suite: &dyn Suite, item: ItemIndex) -> Option<&ItemId> {

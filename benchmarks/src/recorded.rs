@@ -1,10 +1,13 @@
-//! Verdicts that were recorded in a file: similarities of text pairs, or embeddings of texts.
+//! Verdicts that were recorded in a file: similarities of text pairs, embeddings of texts, and judgements in words.
+
+mod judgements;
 
 use std::collections::HashMap;
 
 use regatta_proto::{Question, Verdict};
 use serde_json::Value;
 
+use self::judgements::Judgements;
 use crate::cosine::{SAME_MICRO, cosine, to_micro};
 use crate::place::{Place, kind_of, lines};
 use crate::{DataError, Verdicts};
@@ -13,7 +16,7 @@ use crate::{DataError, Verdicts};
 const ORIGIN: &str = "verdicts";
 
 /// Similarities by pair of texts, whoever asks. Equal texts are alike without a record, and a pair may be asked for in
-/// either order.
+/// either order. Judgements by their kind and what they are about, whatever the prompt.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedVerdicts {
     /// Number of every text that occurs in `micro`.
@@ -21,12 +24,34 @@ pub struct RecordedVerdicts {
     /// Recorded similarity of two texts, the smaller number first.
     micro: HashMap<(u32, u32), i32>,
     embeddings: HashMap<Box<str>, Box<[f64]>>,
+    judgements: Judgements,
+}
+
+/// Something that was asked and is not recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MissingVerdict {
+    /// How alike two texts are.
+    Similarity {
+        /// Text of the prediction.
+        left: String,
+        /// Text of the gold.
+        right: String,
+    },
+    /// A judgement in words.
+    Judgement {
+        /// Its kind, as `fuzzy`.
+        kind: String,
+        /// What it is about.
+        about: Vec<String>,
+    },
 }
 
 impl RecordedVerdicts {
     /// Reads a JSONL file. A line is `{"item", "pred_texts", "gold_texts", "sim"}`, where `sim[a][b]` belongs to
     /// `pred_texts[a]` and `gold_texts[b]`, or `{"text", "embedding"}`. Similarities are rounded to six decimals; that of
-    /// two embeddings is their cosine in double precision.
+    /// two embeddings is their cosine in double precision. Or it is a judgement: `{"kind", "responses"}`, with the replies in the
+    /// order of the judge's tries, and what it is about: `api`, `parameter`, `input_a` (gold) and `input_b` (predicted) of a
+    /// `fuzzy` one, `item` of `completion`, `response_score` and `failure_type`.
     ///
     /// # Errors
     /// With the line of what is malformed, or contradicts an earlier line.
@@ -34,27 +59,32 @@ impl RecordedVerdicts {
         let mut verdicts = Self::default();
         for line in lines(&Place::file(ORIGIN, file), bytes) {
             let (place, line) = line?;
-            if line.get("sim").is_some() {
+            if line.get("kind").is_some() {
+                verdicts.judgements.add(&place, &line)?;
+            } else if line.get("sim").is_some() {
                 verdicts.add_similarities(&place, &line)?;
             } else if line.get("embedding").is_some() {
                 verdicts.add_embedding(&place, &line)?;
             } else {
-                return Err(
-                    place.problem("has neither `sim` (with pred_texts and gold_texts) nor `embedding` (with text)")
-                );
+                return Err(place.problem(
+                    "has neither `sim` (with pred_texts and gold_texts), `embedding` (with text) nor `kind` (with responses)",
+                ));
             }
         }
         Ok(verdicts)
     }
 
-    /// A pair of texts in `question` that nothing is recorded for.
+    /// What of `question` nothing is recorded for: the first such thing.
     #[must_use]
-    pub fn missing(&self, question: &Question) -> Option<(String, String)> {
-        let Question::Similarity { left, right } = question else { return None };
-        left.iter().find_map(|a| {
-            let b = right.iter().find(|b| self.similarity(a, b).is_none())?;
-            Some((a.clone(), b.clone()))
-        })
+    pub fn missing(&self, question: &Question) -> Option<MissingVerdict> {
+        match question {
+            Question::Similarity { left, right } => left.iter().find_map(|a| {
+                let b = right.iter().find(|b| self.similarity(a, b).is_none())?;
+                Some(MissingVerdict::Similarity { left: a.clone(), right: b.clone() })
+            }),
+            Question::Judgement { kind, about, .. } => (!self.judgements.has(kind, about))
+                .then(|| MissingVerdict::Judgement { kind: kind.clone(), about: about.clone() }),
+        }
     }
 
     fn similarity(&self, a: &str, b: &str) -> Option<i32> {
@@ -147,8 +177,14 @@ impl RecordedVerdicts {
 
 impl Verdicts for RecordedVerdicts {
     fn answer(&self, question: &Question) -> Option<Verdict> {
-        let Question::Similarity { left, right } = question else { return None };
-        let row = |a: &String| right.iter().map(|b| self.similarity(a, b)).collect::<Option<Vec<_>>>();
-        Some(Verdict::Similarity { micro: left.iter().map(row).collect::<Option<_>>()? })
+        match question {
+            Question::Similarity { left, right } => {
+                let row = |a: &String| right.iter().map(|b| self.similarity(a, b)).collect::<Option<Vec<_>>>();
+                Some(Verdict::Similarity { micro: left.iter().map(row).collect::<Option<_>>()? })
+            }
+            Question::Judgement { kind, about, accept, replies_max, .. } => {
+                self.judgements.answer(kind, about, accept, *replies_max)
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ mod paper;
 mod parse_official;
 mod parse_paper;
 mod predictions;
-mod python;
+pub(crate) mod python;
 mod recognise;
 mod scoring;
 mod selection;

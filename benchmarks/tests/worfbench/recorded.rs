@@ -1,6 +1,6 @@
 //! Recorded verdicts.
 
-use regatta_benchmarks::{RecordedVerdicts, Verdicts};
+use regatta_benchmarks::{MissingVerdict, RecordedVerdicts, Verdicts};
 use regatta_proto::{Question, Verdict};
 
 fn question(left: &[&str], right: &[&str]) -> Question {
@@ -13,10 +13,10 @@ fn read(content: &str) -> RecordedVerdicts {
 }
 
 fn micro(verdicts: &RecordedVerdicts, left: &[&str], right: &[&str]) -> Option<Vec<Vec<i32>>> {
-    verdicts.answer(&question(left, right)).and_then(|verdict| match verdict {
-        Verdict::Similarity { micro } => Some(micro),
-        Verdict::Replies { .. } => None,
-    })
+    match verdicts.answer(&question(left, right)) {
+        Some(Verdict::Similarity { micro }) => Some(micro),
+        _ => None,
+    }
 }
 
 #[test]
@@ -28,7 +28,8 @@ fn similarities_are_looked_up_by_pair_whoever_asks() {
     assert_eq!(micro(&verdicts, &["a", "d"], &["c"]), Some(vec![vec![-123_457], vec![1_000_000]]));
     assert_eq!(micro(&verdicts, &["c"], &["b"]), Some(vec![vec![250_000]]), "in either order");
     assert_eq!(micro(&verdicts, &["b", "z"], &["b"]), None);
-    assert_eq!(verdicts.missing(&question(&["b", "z"], &["b"])), Some(("z".into(), "b".into())));
+    let missing = MissingVerdict::Similarity { left: "z".into(), right: "b".into() };
+    assert_eq!(verdicts.missing(&question(&["b", "z"], &["b"])), Some(missing));
     assert_eq!(verdicts.missing(&question(&["a"], &["b"])), None);
 }
 
@@ -47,6 +48,52 @@ fn embeddings_give_their_cosine_rounded_to_six_decimals() {
     assert_eq!(micro(&verdicts, &["a"], &["b", "c"]), Some(vec![vec![600_000, 989_949]]));
 }
 
+fn judgement(kind: &str, about: &[&str], accept: &str, replies_max: u8) -> Question {
+    Question::Judgement {
+        kind: kind.to_owned(),
+        about: about.iter().map(|&text| text.to_owned()).collect(),
+        prompt: "in any words".to_owned(),
+        accept: vec![accept.to_owned()],
+        replies_max,
+    }
+}
+
+const JUDGEMENTS: &str = r#"{"kind": "fuzzy", "api": "a", "parameter": "p", "input_a": "x", "input_b": "y", "responses": ["?", "Yes", "no"]}
+{"kind": "completion", "item": "a", "responses": ["first", "second"], "success": "1"}
+{"kind": "response_score", "item": "a", "responses": ["Score: 3"]}
+{"kind": "failure_type", "item": "a", "responses": ["Type: 1"]}"#;
+
+#[test]
+fn judgements_are_looked_up_by_kind_and_what_they_are_about() {
+    let verdicts = read(JUDGEMENTS);
+    let reply = |kind, about: &[&str]| match verdicts.answer(&judgement(kind, about, "", 1)) {
+        Some(Verdict::Replies { replies }) => replies.concat(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(reply("response_score", &["a"]), "Score: 3");
+    assert_eq!(reply("failure_type", &["a"]), "Type: 1");
+    assert_eq!(reply("fuzzy", &["a", "p", "x", "y"]), "?");
+    assert_eq!(reply("fuzzy", &["a", "p", "y", "x"]), "None", "gold and prediction are not exchanged");
+    assert_eq!(reply("completion", &["b"]), "None");
+    let missing = MissingVerdict::Judgement { kind: "completion".into(), about: vec!["b".into()] };
+    assert_eq!(verdicts.missing(&judgement("completion", &["b"], "", 1)), Some(missing));
+    assert_eq!(verdicts.missing(&judgement("completion", &["a"], "", 1)), None);
+}
+
+#[test]
+fn a_judge_is_heard_until_its_reply_can_be_taken() {
+    let verdicts = read(JUDGEMENTS);
+    let replies =
+        |accept, replies_max| match verdicts.answer(&judgement("fuzzy", &["a", "p", "x", "y"], accept, replies_max)) {
+            Some(Verdict::Replies { replies }) => replies,
+            other => panic!("{other:?}"),
+        };
+    assert_eq!(replies("(?i)yes|no", 10), ["?", "Yes"]);
+    assert_eq!(replies("(?i)yes|no", 1), ["?"], "the limit counts even if it could not be taken");
+    assert_eq!(replies("^no$", 10), ["?", "Yes", "no"]);
+    assert_eq!(replies("never", 5), ["?", "Yes", "no", "no", "no"], "the last one is repeated");
+}
+
 #[test]
 fn malformed_verdicts_are_refused_with_line_and_field() {
     let cases = [
@@ -63,6 +110,14 @@ fn malformed_verdicts_are_refused_with_line_and_field() {
         "{\"text\":\"a\",\"embedding\":[0,0]}",
         "{\"text\":\"a\",\"embedding\":[1]}\n{\"text\":\"b\",\"embedding\":[1,2]}",
         "{\"text\":\"a\",\"embedding\":[1]}\n{\"text\":\"a\",\"embedding\":[2]}",
+        "{\"kind\":1}",
+        "{\"kind\":\"guess\",\"item\":\"a\",\"responses\":[\"x\"]}",
+        "{\"kind\":\"completion\",\"responses\":[\"x\"]}",
+        "{\"kind\":\"fuzzy\",\"api\":\"a\",\"parameter\":\"p\",\"input_a\":1,\"input_b\":\"y\",\"responses\":[\"x\"]}",
+        "{\"kind\":\"completion\",\"item\":\"a\"}",
+        "{\"kind\":\"completion\",\"item\":\"a\",\"responses\":[]}",
+        "{\"kind\":\"completion\",\"item\":\"a\",\"responses\":[\"x\",null]}",
+        "{\"kind\":\"completion\",\"item\":\"a\",\"responses\":[\"x\"]}\n{\"kind\":\"completion\",\"item\":\"a\",\"responses\":[\"y\"]}",
     ];
     let error =
         |content: &&str| RecordedVerdicts::read("judge.jsonl", content.as_bytes()).unwrap_err().to_string() + "\n";

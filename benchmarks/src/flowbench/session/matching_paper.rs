@@ -1,8 +1,7 @@
 //! Which gold calls were made, as the paper defines it (SPEC 7.1, 7.4).
 
-use super::all_agree;
+use super::comparison::{Comparison, Counts, Texts, any_equal};
 use super::entries::entries;
-use super::matching_official::Counts;
 use crate::flowbench::fuzzy::{self, Tool};
 use crate::flowbench::judge::Judge;
 use crate::flowbench::protocol::Message;
@@ -50,20 +49,9 @@ pub(super) fn count(
         let schema = tools.iter().find(|tool| tool.name == gold.name);
         let candidates = made.iter().filter(|made| made.name == gold.name);
         let compared: Vec<Comparison<'_>> = candidates.map(|made| compare(gold, made, schema)).collect();
-        // No judge is needed where an equal call is found without.
-        let is_equal = compared.iter().any(|comparison| matches!(comparison, Comparison::Equal))
-            || compared.iter().any(|comparison| comparison.ask(gold.name, prompt, judge));
-        right += usize::from(is_equal);
+        right += usize::from(any_equal(&compared, &Tool::find(prompt, gold.name), judge, fuzzy::paper_agrees));
     }
     Counts { gold: gold.len(), predicted: made.len(), right }
-}
-
-/// What can be said of two calls without a judge.
-enum Comparison<'a> {
-    Different,
-    Equal,
-    /// They are equal if these texts mean the same: parameter, gold, predicted.
-    IfAlike(Vec<(&'a str, &'a str, &'a str)>),
 }
 
 /// Compares the gold's required arguments, those that were left out excepted.
@@ -78,23 +66,12 @@ fn compare<'a>(gold: &'a Call<'_>, made: &'a Call<'_>, schema: Option<&ToolSchem
         match (gold, made) {
             (Json::String(gold), Json::String(made)) if !parameter.is_some_and(ParameterSchema::is_enumeration) => {
                 if strip(gold) != strip(made) {
-                    unlike.push((key, gold.as_str(), made.as_str()));
+                    unlike.push(Texts { parameter: key, gold, predicted: made });
                 }
             }
             _ if equal_by_kind(gold, made) => {}
             _ => return Comparison::Different,
         }
     }
-    if unlike.is_empty() { Comparison::Equal } else { Comparison::IfAlike(unlike) }
-}
-
-impl Comparison<'_> {
-    fn ask(&self, name: &str, prompt: &str, judge: &mut Judge<'_>) -> bool {
-        let Self::IfAlike(texts) = self else { return matches!(self, Self::Equal) };
-        let tool = Tool::find(prompt, name);
-        all_agree(texts.iter().map(|(parameter, gold, made)| {
-            let reply = judge.ask(tool.question(parameter, gold, made))?;
-            Some(fuzzy::paper_agrees(&reply))
-        }))
-    }
+    Comparison::but_for(unlike)
 }

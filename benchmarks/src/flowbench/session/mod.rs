@@ -4,6 +4,7 @@
 //! (SPEC 7.4 to 7.7). [`score`] scores one session, [`aggregate`] and [`by_group`] many.
 
 mod aggregate;
+mod comparison;
 mod completion;
 mod dialogue;
 mod entries;
@@ -26,8 +27,9 @@ pub(crate) use entries::actions_string;
 pub(crate) use structured::{StructuredFailure, structured_failure};
 
 use self::aggregate::value;
+use self::comparison::Counts;
 use self::completion::Completion;
-use self::matching_official::{Counts, Names};
+use self::matching_official::Names;
 use super::data::Scope;
 use super::flowchart::Flowchart;
 use super::judge::Judge;
@@ -95,8 +97,11 @@ impl Session<'_> {
         if self.failure.is_some() {
             return Some(Completion::NONE);
         }
-        let reply = judge.ask(completion::question(self.id, self.prompts.completion(text)))?;
-        Some(Completion::of(&reply))
+        let heard = judge.ask(completion::question(self.id, self.prompts.completion(text)))?;
+        Some(Completion {
+            success: heard.agrees(|reply| Completion::of(reply).success),
+            progress: heard.number(|reply| Some(Completion::of(reply).progress)).unwrap_or_default(),
+        })
     }
 
     fn agent_turns(&self) -> usize {
@@ -149,8 +154,8 @@ impl Session<'_> {
         let mut score = self.scored(completion, counts, detail);
         let failed = judged.is_some() && !completion.success;
         let category = failed.then(|| {
-            let reply = judge.ask(failure_type::question(self.id, self.prompts.failure_type(text)));
-            reply.map_or(FAILURE_TYPES, |reply| failure_type::category(&reply))
+            let heard = judge.ask(failure_type::question(self.id, self.prompts.failure_type(text)));
+            heard.and_then(|heard| heard.kind(failure_type::category)).unwrap_or(FAILURE_TYPES)
         });
         score.values.insert(value::FAILED.to_owned(), f64::from(u8::from(failed)));
         for other in 1..=FAILURE_TYPES {
@@ -187,18 +192,4 @@ impl Session<'_> {
         }
         Score { values: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(), detail }
     }
-}
-
-/// Whether everything is agreed on; one refusal settles it, and nothing follows from an answer that is missing (`None`), except
-/// that the others are needed as well.
-fn all_agree(answers: impl Iterator<Item = Option<bool>>) -> bool {
-    let mut known = true;
-    for answer in answers {
-        match answer {
-            Some(true) => {}
-            Some(false) => return false,
-            None => known = false,
-        }
-    }
-    known
 }

@@ -1,0 +1,74 @@
+//! Judgements in words: what a judge replied, in the order of its tries.
+
+use std::collections::HashMap;
+
+use regatta_proto::Verdict;
+use regex::Regex;
+use serde_json::Value;
+
+use crate::DataError;
+use crate::place::Place;
+
+/// The kinds of judgements, with the fields of a line that say what it is about.
+const KINDS: [(&str, &[&str]); 4] = [
+    ("fuzzy", &["api", "parameter", "input_a", "input_b"]),
+    ("completion", &["item"]),
+    ("response_score", &["item"]),
+    ("failure_type", &["item"]),
+];
+
+/// Replies by kind and what they are about, whatever was asked in words.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Judgements {
+    replies: HashMap<(Box<str>, Vec<String>), Vec<String>>,
+}
+
+impl Judgements {
+    /// Adds a line `{"kind", …, "responses"}`, where `responses` holds what the judge replied to each try.
+    pub(super) fn add(&mut self, place: &Place<'_>, line: &Value) -> Result<(), DataError> {
+        let kind = place.text(line, "kind")?;
+        let Some((_, fields)) = KINDS.iter().find(|(known, _)| *known == kind) else {
+            let known = KINDS.map(|(known, _)| known).join(", ");
+            return Err(place.error("kind", format!("{kind:?} is unknown; known: {known}")));
+        };
+        let about = fields.iter().map(|field| place.text(line, field).map(str::to_owned)).collect::<Result<_, _>>()?;
+        let mut replies = Vec::new();
+        for (at, value) in place.array(line, "responses")?.iter().enumerate() {
+            replies.push(place.text_at(Some(value), &format!("responses[{at}]"))?.to_owned());
+        }
+        if replies.is_empty() {
+            return Err(place.error("responses", "must hold at least one reply"));
+        }
+        match self.replies.insert((kind.into(), about), replies.clone()) {
+            Some(earlier) if earlier != replies => {
+                Err(place.error("responses", "differs from an earlier line's about the same; do not mix judges"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether something is recorded.
+    pub(super) fn has(&self, kind: &str, about: &[String]) -> bool {
+        self.recorded(kind, about).is_some()
+    }
+
+    /// The replies up to the first that all of `accept` match. When they run out, the last one is repeated, `replies_max` being
+    /// the limit.
+    pub(super) fn answer(&self, kind: &str, about: &[String], accept: &[String], replies_max: u8) -> Option<Verdict> {
+        let recorded = self.recorded(kind, about)?;
+        let accept = accept.iter().map(|pattern| Regex::new(pattern).ok()).collect::<Option<Vec<_>>>()?;
+        let last = recorded.last()?;
+        let mut replies = Vec::new();
+        for reply in recorded.iter().chain(std::iter::repeat(last)).take(usize::from(replies_max.max(1))) {
+            replies.push(reply.clone());
+            if accept.iter().all(|pattern| pattern.is_match(reply)) {
+                break;
+            }
+        }
+        Some(Verdict::Replies { replies })
+    }
+
+    fn recorded(&self, kind: &str, about: &[String]) -> Option<&[String]> {
+        self.replies.get(&(kind.into(), about.to_vec())).map(Vec::as_slice)
+    }
+}
