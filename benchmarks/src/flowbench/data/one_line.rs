@@ -1,0 +1,44 @@
+//! JSON on one line as Python writes it: `, ` and `: ` between, no escapes for letters beyond ASCII.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::Formatter;
+
+/// `value` on one line, as `{"a": [1, 2]}`.
+pub(crate) fn one_line(value: &impl Serialize) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
+    // JSON values have text keys, and a vector takes everything.
+    let _ = value.serialize(&mut serializer);
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn separators_have_a_blank_and_letters_stay_as_they_are() {
+        let value = json!({"b": ["é：", 1, 2.5, null, {}], "a": {"c": "\"\n"}});
+        assert_eq!(one_line(&value), r#"{"b": ["é：", 1, 2.5, null, {}], "a": {"c": "\"\n"}}"#);
+    }
+}

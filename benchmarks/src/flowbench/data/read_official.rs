@@ -1,0 +1,395 @@
+//! Reads records in the official form (SPEC 3.1). They are kept with their own system prompts; a record that comes in several formats
+//! (in folders named after them) is one item.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map};
+use std::sync::Arc;
+
+use regatta_proto::ItemId;
+use serde_json::{Map, Value};
+
+use super::conversation::{GoldTurn, Line, Speaker};
+use super::entry::{Content, Entry, Function, Group, Origin, Script, SessionRecord, TurnRecord, Variant};
+use super::files::{base_name, format_of, scope_of};
+use super::load::Groups;
+use super::read_scenarios::Registry;
+use super::read_sessions::read_thought;
+use super::scenario::{Scenario, Tool};
+use super::setting::{Format, Level, Scope};
+use super::tool_text::{time_in, tools_in};
+use crate::DataError;
+use crate::flowbench::prompts;
+use crate::place::{Place, kind_of, lines};
+
+/// Fields of a turn record that are read or derived; the others are kept.
+const TURN_FIELDS: [&str; 7] = ["id", "messages", "apis", "gt_thought", "gt_content", "gt_response", "synthetic"];
+/// Fields of a session record that are read or derived; the others are kept.
+const SESSION_FIELDS: [&str; 10] = [
+    "id",
+    "apis",
+    "datetime",
+    "assistant_prompt",
+    "assistant_agent",
+    "user_agent",
+    "function_agent",
+    "user_target",
+    "gt_actions_string",
+    "synthetic",
+];
+
+/// Reads files of records one after another.
+#[derive(Debug)]
+pub(super) struct OfficialReader<'r> {
+    registry: &'r Registry,
+    groups: &'r mut Groups,
+    entries: Vec<Entry>,
+    by_id: HashMap<ItemId, usize>,
+    /// Texts that many records share.
+    texts: HashSet<Arc<str>>,
+}
+
+/// What a system prompt says, and what the place of its file adds.
+#[derive(Debug)]
+struct Prompt {
+    system: Arc<str>,
+    tools: Arc<[Arc<Tool>]>,
+    datetime: Option<Arc<str>>,
+    format: Format,
+    group: Arc<Group>,
+}
+
+impl<'r> OfficialReader<'r> {
+    pub(super) fn new(registry: &'r Registry, groups: &'r mut Groups) -> Self {
+        Self { registry, groups, entries: Vec::new(), by_id: HashMap::new(), texts: HashSet::new() }
+    }
+
+    pub(super) fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
+
+    /// Reads one file of turn or session records.
+    pub(super) fn read(&mut self, level: Level, origin: &str, path: &str, content: &[u8]) -> Result<(), DataError> {
+        let file = Place::file(origin, path);
+        let scope = scope_of(path).ok_or_else(|| {
+            file.problem("no folder says whether it is single or cross; put it into a folder of that name")
+        })?;
+        // Few prompts are shared by all records of a file.
+        let mut prompts: HashMap<String, Arc<Prompt>> = HashMap::new();
+        for line in lines(&file, content) {
+            let (place, value) = line?;
+            let Value::Object(fields) = &value else {
+                return Err(place.problem(format!("must be an object, is {}", kind_of(&value))));
+            };
+            let (field, system) = match level {
+                Level::Turn => ("messages[0].content", system_of_turn(&place, &value)?),
+                Level::Session => ("assistant_agent.assistant_prompt", system_of_session(&place, &value)?),
+            };
+            let prompt = match prompts.entry(system.to_owned()) {
+                hash_map::Entry::Occupied(known) => Arc::clone(known.get()),
+                hash_map::Entry::Vacant(free) => {
+                    let prompt = read_prompt(self.registry, &place, field, system, scope, path)?;
+                    Arc::clone(free.insert(Arc::new(prompt)))
+                }
+            };
+            let content = match level {
+                Level::Turn => Content::TurnRecord(Arc::new(self.turn(&place, &value, fields, &prompt)?)),
+                Level::Session => Content::SessionRecord(Arc::new(session(&place, &value, fields, &prompt)?)),
+            };
+            let id = ItemId::new(place.text(&value, "id")?).map_err(|error| place.error("id", error))?;
+            let synthetic = value.get("synthetic").and_then(Value::as_bool).unwrap_or(false);
+            let entry = Entry { id, group: Arc::clone(&prompt.group), origin: Origin::Main, synthetic, content };
+            self.add(&place, entry)?;
+        }
+        Ok(())
+    }
+
+    fn turn(
+        &mut self,
+        place: &Place<'_>,
+        value: &Value,
+        fields: &Map<String, Value>,
+        prompt: &Prompt,
+    ) -> Result<TurnRecord, DataError> {
+        let messages = place.array(value, "messages")?;
+        let mut history = Vec::with_capacity(messages.len());
+        for (position, message) in messages.iter().enumerate().skip(1) {
+            let mut line = read_line(place, &format!("messages[{position}]"), message)?;
+            line.content = self.shared(line.content);
+            history.push(line);
+        }
+        let gold = GoldTurn {
+            thought: read_thought(place, "gt_thought", value.get("gt_thought"))?,
+            response: optional_text(place, value, "gt_response")?,
+            content: optional_text(place, value, "gt_content")?,
+        };
+        let variant = Variant { system: Arc::clone(&prompt.system), history: history.clone() };
+        Ok(TurnRecord {
+            variants: BTreeMap::from([(prompt.format, variant)]),
+            history,
+            gold,
+            datetime: prompt.datetime.clone(),
+            tools: Arc::clone(&prompt.tools),
+            extra: others(fields, &TURN_FIELDS),
+        })
+    }
+
+    fn shared(&mut self, text: Arc<str>) -> Arc<str> {
+        if let Some(known) = self.texts.get(&text) {
+            return Arc::clone(known);
+        }
+        self.texts.insert(Arc::clone(&text));
+        text
+    }
+
+    /// Adds a record, or its format to the record of the same id.
+    fn add(&mut self, place: &Place<'_>, entry: Entry) -> Result<(), DataError> {
+        let position = match self.by_id.entry(entry.id.clone()) {
+            hash_map::Entry::Occupied(known) => *known.get(),
+            hash_map::Entry::Vacant(free) => {
+                self.groups.id(place, "id", entry.id.as_str())?;
+                free.insert(self.entries.len());
+                self.entries.push(entry);
+                return Ok(());
+            }
+        };
+        let Some(known) = self.entries.get_mut(position) else { return Ok(()) };
+        if known.group.scope != entry.group.scope {
+            return Err(place.error("id", "is the id of an earlier record too, which is of the other setting"));
+        }
+        let again =
+            || place.error("id", "is the id of an earlier record of the same format too; every id may occur once");
+        match (&mut known.content, entry.content) {
+            (Content::TurnRecord(known), Content::TurnRecord(new)) => {
+                let known = Arc::make_mut(known);
+                let same = |key: &str| known.gold.thought.get(key) == new.gold.thought.get(key);
+                if !same("Action") || !same("Action Input") {
+                    return Err(place.error("gt_thought", "calls something else than the record of the same id does"));
+                }
+                if new.variants.keys().any(|format| known.variants.contains_key(format)) {
+                    return Err(again());
+                }
+                // Flowcharts have nodes, which the gold of other formats may lack.
+                if new.variants.contains_key(&Format::Flowchart) {
+                    known.gold = new.gold.clone();
+                }
+                known.variants.extend(new.variants.clone());
+            }
+            (Content::SessionRecord(known), Content::SessionRecord(new)) => {
+                let known = Arc::make_mut(known);
+                if known.script != new.script {
+                    return Err(place.error("id", "is the id of an earlier record too, which has other hints or calls"));
+                }
+                if new.systems.keys().any(|format| known.systems.contains_key(format)) {
+                    return Err(again());
+                }
+                known.systems.extend(new.systems.clone());
+            }
+            _ => return Err(place.error("id", "is the id of a turn and of a session")),
+        }
+        Ok(())
+    }
+}
+
+fn system_of_turn<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str, DataError> {
+    let first = place.array(value, "messages")?.first();
+    let role = place.text_at(first.and_then(|message| message.get("role")), "messages[0].role")?;
+    if role != "system" {
+        return Err(place.error("messages[0].role", format!("must be \"system\", is {role:?}")));
+    }
+    place.text_at(first.and_then(|message| message.get("content")), "messages[0].content")
+}
+
+fn system_of_session<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str, DataError> {
+    let system = nested(place, value, "assistant_agent", "assistant_prompt")?;
+    // Simulation reads one, evaluation the other.
+    if let Some(other) = value.get("assistant_prompt")
+        && place.text_at(Some(other), "assistant_prompt")? != system
+    {
+        return Err(
+            place.error("assistant_prompt", "differs from assistant_agent.assistant_prompt; they must be the same")
+        );
+    }
+    Ok(system)
+}
+
+fn nested<'v>(place: &Place<'_>, value: &'v Value, object: &str, field: &str) -> Result<&'v str, DataError> {
+    place.text_at(value.get(object).and_then(|inner| inner.get(field)), &format!("{object}.{field}"))
+}
+
+fn session(
+    place: &Place<'_>,
+    value: &Value,
+    fields: &Map<String, Value>,
+    prompt: &Prompt,
+) -> Result<SessionRecord, DataError> {
+    let list = value.get("function_agent").and_then(|agent| agent.get("functions_with_response"));
+    let Some(Value::Array(list)) = list else {
+        return Err(place.error("function_agent.functions_with_response", "must be an array"));
+    };
+    let mut functions = Vec::with_capacity(list.len());
+    for (position, function) in list.iter().enumerate() {
+        functions.push(read_function(place, &format!("function_agent.functions_with_response[{position}]"), function)?);
+    }
+    let script = Script {
+        datetime: place.text(value, "datetime")?.into(),
+        first_turn_hint: nested(place, value, "user_agent", "first_turn_hint")?.into(),
+        every_turn_hint: nested(place, value, "user_agent", "every_turn_hint")?.into(),
+        functions,
+        function_prompt: nested(place, value, "function_agent", "function_prompt")?.into(),
+        user_target: place.text(value, "user_target")?.into(),
+        gold_actions: place.text(value, "gt_actions_string")?.into(),
+    };
+    Ok(SessionRecord {
+        systems: BTreeMap::from([(prompt.format, Arc::clone(&prompt.system))]),
+        script,
+        tools: Arc::clone(&prompt.tools),
+        extra: others(fields, &SESSION_FIELDS),
+    })
+}
+
+fn read_function(place: &Place<'_>, field: &str, function: &Value) -> Result<Function, DataError> {
+    let name = place.text_at(function.get("name"), &format!("{field}.name"))?;
+    let parameters = match function.get("parameters").and_then(|parameters| parameters.get("properties")) {
+        Some(Value::Object(specs)) => prompts::descriptions(specs),
+        None => Map::new(),
+        Some(other) => {
+            let problem = format!("must be an object, is {}", kind_of(other));
+            return Err(place.error(&format!("{field}.parameters.properties"), problem));
+        }
+    };
+    // SPEC 5.5: the properties of the result, or whatever describes it.
+    let response = function.get("response").unwrap_or(&Value::Null);
+    let result = response.get("properties").cloned().unwrap_or_else(|| serde_json::json!({ "result": response }));
+    Ok(Function { name: name.into(), parameters, result })
+}
+
+/// A message of a history.
+pub(super) fn read_line(place: &Place<'_>, field: &str, message: &Value) -> Result<Line, DataError> {
+    let at = |name: &str| format!("{field}.{name}");
+    let role = place.text_at(message.get("role"), &at("role"))?;
+    let Some(speaker) = Speaker::named(role) else {
+        return Err(place.error(&at("role"), format!("is {role:?}; known: user, assistant, function")));
+    };
+    let name = match message.get("name") {
+        None | Some(Value::Null) => None,
+        name => Some(place.text_at(name, &at("name"))?.into()),
+    };
+    Ok(Line { speaker, name, content: place.text_at(message.get("content"), &at("content"))?.into() })
+}
+
+pub(super) fn optional_text(place: &Place<'_>, value: &Value, field: &str) -> Result<Option<Arc<str>>, DataError> {
+    match value.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        text => Ok(Some(place.text_at(text, field)?.into())),
+    }
+}
+
+/// Fields that nothing reads.
+pub(super) fn others(fields: &Map<String, Value>, known: &[&str]) -> Map<String, Value> {
+    let unknown = fields.iter().filter(|(key, _)| !known.contains(&key.as_str()));
+    unknown.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn read_prompt(
+    registry: &Registry,
+    place: &Place<'_>,
+    field: &str,
+    system: &str,
+    scope: Scope,
+    path: &str,
+) -> Result<Prompt, DataError> {
+    let tools = tools_in(system).map_err(|problem| place.error(field, problem))?;
+    let names: BTreeSet<&str> = tools.iter().map(|tool| &*tool.name).collect();
+    let scenarios = match scope {
+        Scope::Single => scenario_with(registry, system, &names, base_name(path)).into_iter().collect(),
+        Scope::Cross => role_with(registry, &names, base_name(path)),
+    };
+    let format = match format_of(path) {
+        Some(format) => format,
+        None => format_in(system, &scenarios).ok_or_else(|| {
+            let known = Format::ALL.map(Format::name).join(", ");
+            place.error(field, format!("does not tell its format; put the file into a folder named one of {known}"))
+        })?,
+    };
+    let of_first =
+        |pick: fn(&Scenario) -> &Arc<str>| scenarios.first().map_or_else(|| Arc::from(""), |it| Arc::clone(pick(it)));
+    let role = of_first(|scenario| &scenario.role);
+    let group = Group {
+        file: format!("{}__{}.jsonl", scope.name(), base_name(path)).into(),
+        scope,
+        domain: of_first(|scenario| &scenario.domain),
+        background: registry.background(&role).cloned(),
+        role,
+        scenarios,
+    };
+    Ok(Prompt {
+        system: system.into(),
+        tools: tools.into_iter().map(Arc::new).collect(),
+        datetime: time_in(system).map(Arc::from),
+        format,
+        group: Arc::new(group),
+    })
+}
+
+fn names_of<'s>(scenarios: impl IntoIterator<Item = &'s Arc<Scenario>>) -> BTreeSet<&'s str> {
+    scenarios.into_iter().flat_map(|scenario| &scenario.tools).map(|tool| &*tool.name).collect()
+}
+
+/// The scenario that has exactly these tools. Of several, the one whose workflow stands in the prompt or whose name is the file's.
+fn scenario_with(registry: &Registry, system: &str, names: &BTreeSet<&str>, file: &str) -> Option<Arc<Scenario>> {
+    let fitting: Vec<_> = registry.scenarios().iter().filter(|scenario| names_of([*scenario]) == *names).collect();
+    let by_text = |scenario: &&&Arc<Scenario>| {
+        [&scenario.flowchart, &scenario.text, &scenario.code].iter().any(|text| system.contains(core_of(text)))
+    };
+    let by_name = |scenario: &&&Arc<Scenario>| file_of(scenario) == file;
+    let found = match fitting.as_slice() {
+        [only] => Some(only),
+        several => several.iter().find(by_text).or_else(|| several.iter().find(by_name)),
+    };
+    found.map(|scenario| Arc::clone(scenario))
+}
+
+/// The scenarios of the role that has exactly these tools, or of several such roles the one that the file is named after.
+fn role_with(registry: &Registry, names: &BTreeSet<&str>, file: &str) -> Vec<Arc<Scenario>> {
+    let roles: BTreeSet<&Arc<str>> = registry.scenarios().iter().map(|scenario| &scenario.role).collect();
+    let fitting: Vec<Vec<Arc<Scenario>>> =
+        roles.into_iter().map(|role| registry.of_role(role)).filter(|all| names_of(all) == *names).collect();
+    let named = |all: &&Vec<Arc<Scenario>>| all.first().is_some_and(|scenario| &*scenario.role == file);
+    match fitting.as_slice() {
+        [only] => only.clone(),
+        several => several.iter().find(named).cloned().unwrap_or_default(),
+    }
+}
+
+/// The base name of a scenario's file: every run of other characters than letters and digits is one `_` (SPEC 3.4).
+fn file_of(scenario: &Scenario) -> String {
+    let mut name = String::new();
+    for c in scenario.name.chars() {
+        if c.is_alphanumeric() {
+            name.push(c);
+        } else if !name.ends_with('_') {
+            name.push('_');
+        }
+    }
+    format!("{}__{name}", scenario.role)
+}
+
+/// A workflow's text without what prompts may put differently around it.
+fn core_of(text: &str) -> &str {
+    text.trim().trim_start_matches('：').trim()
+}
+
+/// In which format a prompt gives the workflows, if that can be told: by the words of Mermaid, or by the known workflows.
+fn format_in(system: &str, scenarios: &[Arc<Scenario>]) -> Option<Format> {
+    let any =
+        |pick: fn(&Scenario) -> &Arc<str>| scenarios.iter().any(|scenario| system.contains(core_of(pick(scenario))));
+    let (text, code) = (any(|scenario| &scenario.text), any(|scenario| &scenario.code));
+    let chart = ["flowchart TD", "flowchart LR", "flowchart TB"].iter().any(|word| system.contains(word));
+    match (text, code, chart) {
+        (true, true, true) => Some(Format::Ensemble),
+        (_, _, true) => Some(Format::Flowchart),
+        (true, false, false) => Some(Format::Text),
+        (false, true, false) => Some(Format::Code),
+        (false, false, false) if !scenarios.is_empty() => Some(Format::None),
+        _ => None,
+    }
+}

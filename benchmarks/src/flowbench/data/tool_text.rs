@@ -1,0 +1,103 @@
+//! Tools as they stand in a prompt: a block that begins with `API: <name>` and is ended by a blank line (SPEC 3.1).
+//! The label `API Desciption:` is misspelt in the real data, and looked for by nobody.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::one_line::one_line;
+use super::scenario::Tool;
+
+/// The label in front of a tool's name. Evaluators search for it.
+pub(crate) const NAME_LABEL: &str = "API: ";
+const DESCRIPTION_LABEL: &str = "API Desciption: ";
+const INPUTS_LABEL: &str = "Input parameters: ";
+const OUTPUTS_LABEL: &str = "Output parameters: ";
+/// The line with the time. Evaluators search for it; what follows is the time, without a blank between.
+pub(crate) const TIME_LABEL: &str = "Please note that the current time is:";
+
+/// A tool's block, from its parts.
+pub(super) fn block(
+    name: &str,
+    description: &str,
+    inputs: &Map<String, Value>,
+    outputs: &Map<String, Value>,
+) -> String {
+    format!(
+        "{NAME_LABEL}{name}\n{DESCRIPTION_LABEL}{description}\n{INPUTS_LABEL}{}\n{OUTPUTS_LABEL}{}",
+        one_line(inputs),
+        one_line(outputs)
+    )
+}
+
+/// A tool's block as it was cut out of a prompt, without what came along: in 23 of the real ones the line with the time (SPEC 3.5,
+/// oddity 1), which is the second part if it was there.
+pub(super) fn repaired(raw: &str) -> (&str, Option<&str>) {
+    raw.find(TIME_LABEL).map_or((raw.trim_end(), None), |at| {
+        let (block, rest) = raw.split_at(at);
+        (block.trim_end(), time_in(rest))
+    })
+}
+
+/// The time that a prompt says it is.
+pub(crate) fn time_in(prompt: &str) -> Option<&str> {
+    let (_, after) = prompt.split_once(TIME_LABEL)?;
+    let time = after.lines().next().unwrap_or("").trim();
+    (!time.is_empty()).then_some(time)
+}
+
+/// The tools whose blocks stand in a text, in their order. What is wrong with one, by its name.
+pub(super) fn tools_in(text: &str) -> Result<Vec<Tool>, String> {
+    let mut tools = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some(name) = line.strip_prefix(NAME_LABEL) else { continue };
+        let mut block = vec![line];
+        while let Some(line) = lines.next_if(|line| !line.trim().is_empty() && !line.starts_with(NAME_LABEL)) {
+            block.push(line);
+        }
+        let after = |label: &str| block.iter().find_map(|line| line.strip_prefix(label)).map(str::trim);
+        let specs = |label: &str| -> Result<Map<String, Value>, String> {
+            let Some(text) = after(label).filter(|text| !text.is_empty()) else { return Ok(Map::new()) };
+            serde_json::from_str(text).map_err(|error| {
+                let label = label.trim_end_matches([':', ' ']);
+                format!("the tool {:?} of the prompt: the {label} are no JSON object: {error}", name.trim())
+            })
+        };
+        tools.push(Tool {
+            name: name.trim().into(),
+            description: after(DESCRIPTION_LABEL).or_else(|| after("API Description: ")).unwrap_or("").into(),
+            inputs: specs(INPUTS_LABEL)?,
+            outputs: specs(OUTPUTS_LABEL)?,
+            block: Arc::from(block.join("\n")),
+        });
+    }
+    Ok(tools)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_block_says_everything_of_a_tool_and_can_be_read_back() {
+        let specs = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let inputs = specs(json!({"size": {"type": "string", "description": "as \"M\"", "required": true}}));
+        let text = block("findTent", "Finds a tent", &inputs, &Map::new());
+        let prompt =
+            format!("call API: nothing\n\n{text}\n\nAPI: other\nwords\n\n\n{TIME_LABEL}2040-01-02 03:04:05 Monday\n");
+        let tools = tools_in(&prompt).unwrap_or_default();
+        assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["findTent", "other"]);
+        assert_eq!((&*tools[0].description, &tools[0].inputs, &*tools[0].block), ("Finds a tent", &inputs, &*text));
+        assert_eq!(time_in(&prompt), Some("2040-01-02 03:04:05 Monday"));
+    }
+
+    #[test]
+    fn a_line_with_the_time_is_cut_off_a_block() {
+        let raw = format!("API: a\nOutput parameters: {{}}\n\n\n{TIME_LABEL}2040-01-02 03:04:05 Monday");
+        assert_eq!(repaired(&raw), ("API: a\nOutput parameters: {}", Some("2040-01-02 03:04:05 Monday")));
+        assert_eq!(repaired("API: a"), ("API: a", None));
+    }
+}

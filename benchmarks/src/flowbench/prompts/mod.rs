@@ -1,0 +1,21 @@
+//! What the models are told, in our own words with the content that SPEC 4.2, 5.4, 5.5 and 8 demand. Records in the official form
+//! bring their own system prompts and hints, which are used as they are.
+//!
+//! Functions from small inputs to texts; who is asked when is the protocol's matter.
+
+mod agent;
+mod environment;
+mod hints;
+mod judges;
+mod section;
+mod user;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::agent::{AgentPrompt, agent_system, thought_first, workflow_info};
+pub(crate) use self::environment::{descriptions, environment_system, environment_text};
+pub(crate) use self::hints::{call_blocks, calls_with_results, every_turn_hint, first_turn_hint, user_target};
+pub(crate) use self::judges::{completion, failure_type, response_score};
+pub(crate) use self::section::section;
+pub(crate) use self::user::{user_system, user_text};
