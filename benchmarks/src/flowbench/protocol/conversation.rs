@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use regatta_proto::Role;
+use regatta_proto::{Role, Transcript};
 
 use super::agent_call::{Attempt, CALLS_MAX, Tries};
 use super::reading::Output;
@@ -34,6 +34,13 @@ pub(crate) struct Exchange<'a> {
     pub(crate) role: Role,
     /// What came back; `None` for a try without reply.
     pub(crate) reply: Option<&'a str>,
+}
+
+impl<'a> Exchange<'a> {
+    /// The answered calls of a transcript, in order. An answer without text is a try without reply.
+    pub(crate) fn of_transcript(transcript: &'a Transcript) -> impl Iterator<Item = Self> {
+        transcript.calls().map(|call| Self { role: call.role, reply: call.reply.text.as_deref() })
+    }
 }
 
 /// What a conversation does next.

@@ -4,12 +4,14 @@
 //! a session belongs here; what a prompt says does not: prompts are built from the plain inputs in [`inputs`].
 
 mod agent_call;
+mod case;
 mod conversation;
 mod ending;
 mod inputs;
 mod limits;
 mod message;
 mod reading;
+mod recorded;
 mod turn;
 
 #[cfg(test)]
@@ -17,10 +19,12 @@ mod golden;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use case::{conversation_item, error_counts, turn_inference_item};
 pub(crate) use conversation::{Conversation, Exchange, Next, Plan, Unexpected};
 pub(crate) use ending::{Ending, Failure, Limit};
 pub(crate) use inputs::{EnvironmentInput, HistoryLine, Side, UserInput};
 pub(crate) use limits::Limits;
 pub(crate) use message::{Message, Speaker, ToolCall};
 pub(crate) use reading::{braces_after_label, call_name, name_at};
+pub(crate) use recorded::{read_messages, write_messages};
 pub(crate) use turn::{TurnInference, TurnStep};

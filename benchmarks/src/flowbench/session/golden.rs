@@ -8,9 +8,10 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::flowbench::protocol::{Speaker, ToolCall};
+use crate::flowbench::protocol::read_messages;
 use crate::flowbench::turn::ParameterSchema;
-use crate::flowbench::vectors::{document, lines, shared};
+use crate::flowbench::vectors::{assert_alike, document, lines, shared};
+use crate::place::Place;
 
 const CASES: [&str; 2] = ["session-mixed", "session-edge"];
 
@@ -106,17 +107,8 @@ fn targets(shared: &Path) -> HashMap<String, Target> {
     sessions.iter().map(|session| (session["session_id"].as_str().unwrap().to_owned(), target(session))).collect()
 }
 
-fn message(value: &Value) -> Message {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let call = value
-        .get("function_call")
-        .map(|call| ToolCall { name: text(&call["name"]).unwrap(), arguments: text(&call["arguments"]) });
-    let speaker = match value["role"].as_str().unwrap() {
-        "user" => Speaker::User,
-        "assistant" => Speaker::Assistant,
-        _ => Speaker::Function(text(&value["name"]).unwrap_or_default()),
-    };
-    Message { speaker, content: text(&value["content"]), call }
+fn messages(line: &Value) -> Vec<Message> {
+    read_messages(&Place::file("here", "predictions.jsonl"), line, "messages").unwrap()
 }
 
 struct NoPrompts;
@@ -131,21 +123,6 @@ impl JudgePrompts for NoPrompts {
     }
 }
 
-fn assert_alike(expected: &Value, got: &Value, place: &str) {
-    match (expected, got) {
-        (Value::Object(expected), Value::Object(got)) => {
-            for (key, value) in expected {
-                assert_alike(value, got.get(key).unwrap_or(&Value::Null), &format!("{place}/{key}"));
-            }
-        }
-        (Value::Number(expected), Value::Number(got)) => {
-            let (expected, got) = (expected.as_f64().unwrap(), got.as_f64().unwrap());
-            assert!((expected - got).abs() <= 1e-9, "{place}: {got}, not {expected}");
-        }
-        _ => assert_eq!(expected, got, "{place}"),
-    }
-}
-
 #[test]
 fn every_golden_session_is_scored_as_by_each_evaluator() {
     let Some(shared) = shared() else { return };
@@ -157,7 +134,7 @@ fn every_golden_session_is_scored_as_by_each_evaluator() {
         for line in lines(&folder.join("predictions.jsonl")) {
             let item = line["item"].as_str().unwrap();
             let target = &targets[item.split('#').next().unwrap()];
-            let messages: Vec<Message> = line["messages"].as_array().unwrap().iter().map(message).collect();
+            let messages: Vec<Message> = messages(&line);
             let session = Session {
                 id: item,
                 scope: target.scope,
@@ -229,7 +206,7 @@ fn every_synthetic_gold_session_makes_every_gold_call() {
     for file in ["sessions_single.jsonl", "sessions_cross.jsonl"] {
         for session in lines(&shared.join("data/synthetic").join(file)) {
             let target = &targets[session["session_id"].as_str().unwrap()];
-            let messages: Vec<Message> = session["messages"].as_array().unwrap().iter().map(message).collect();
+            let messages: Vec<Message> = messages(&session);
             let nobody = Recorded(HashMap::new());
             let mut judge = Judge::new(&nobody);
             let predicted = actions_string(&dialogue(&messages));

@@ -18,7 +18,7 @@ mod golden;
 #[cfg(test)]
 mod tests;
 
-use regatta_proto::Evaluator;
+use regatta_proto::{Evaluator, Question, Verdict};
 use serde_json::{Value, json};
 
 pub(crate) use aggregate::{aggregate, by_group};
@@ -75,32 +75,53 @@ pub(crate) trait JudgePrompts {
 /// (Whether a session failed is known only when its completion was judged; so the reason is asked in a second round.)
 pub(crate) fn score(session: &Session<'_>, evaluators: &[Evaluator], verdicts: &dyn Verdicts) -> Scoring {
     let mut judge = Judge::new(verdicts);
-    let text = dialogue(session.messages);
-    let scores: Scores = evaluators
-        .iter()
-        .map(|&evaluator| {
-            let score = match evaluator {
-                Evaluator::Official => session.official(&text, Names::Undefined, &mut judge),
-                Evaluator::OfficialFixed => session.official(&text, Names::Supplied, &mut judge),
-                Evaluator::Paper => session.paper(&text, &mut judge),
-            };
-            (evaluator, score)
-        })
-        .collect();
+    let scores = session.scores(evaluators, &mut judge);
     let missing = judge.into_missing();
     if missing.is_empty() { Scoring::Scored(scores) } else { Scoring::Needs(missing) }
 }
 
+/// The scores of a session that the agent made impossible before there was anything to look at: everything wrong, in the last
+/// category.
+pub(crate) fn score_failure(session: &Session<'_>, evaluators: &[Evaluator]) -> Scores {
+    let failed = Session { messages: &[], failure: Some(&Failure::NoAgentOutput), ..*session };
+    let mut judge = Judge::new(&Nobody);
+    let mut scores = failed.scores(evaluators, &mut judge);
+    for score in scores.values_mut() {
+        // The released code takes no call for the right one where the gold has none.
+        score.values.insert(value::RIGHT.to_owned(), 0.0);
+    }
+    scores
+}
+
+/// Answers nothing.
+struct Nobody;
+
+impl Verdicts for Nobody {
+    fn answer(&self, _: &Question) -> Option<Verdict> {
+        None
+    }
+}
+
 impl Session<'_> {
-    /// What the judge says of the goals; `None` while that is not known.
-    fn completion(&self, text: &str, judge: &mut Judge<'_>) -> Option<Completion> {
+    fn scores(&self, evaluators: &[Evaluator], judge: &mut Judge<'_>) -> Scores {
+        let text = dialogue(self.messages);
+        let mut one = |evaluator| match evaluator {
+            Evaluator::Official => self.official(&text, Names::Undefined, judge),
+            Evaluator::OfficialFixed => self.official(&text, Names::Supplied, judge),
+            Evaluator::Paper => self.paper(&text, judge),
+        };
+        evaluators.iter().map(|&evaluator| (evaluator, one(evaluator))).collect()
+    }
+
+    /// What the judge says of the goals, nobody's progress beyond `progress_max`; `None` while that is not known.
+    fn completion(&self, text: &str, progress_max: f64, judge: &mut Judge<'_>) -> Option<Completion> {
         if self.failure.is_some() {
             return Some(Completion::NONE);
         }
         let heard = judge.ask(completion::question(self.id, self.prompts.completion(text)))?;
         Some(Completion {
             success: heard.agrees(|reply| Completion::of(reply).success),
-            progress: heard.number(|reply| Some(Completion::of(reply).progress)).unwrap_or_default(),
+            progress: heard.number(|reply| Some(Completion::of(reply).progress.min(progress_max))).unwrap_or_default(),
         })
     }
 
@@ -109,7 +130,7 @@ impl Session<'_> {
     }
 
     fn official(&self, text: &str, names: Names, judge: &mut Judge<'_>) -> Score {
-        let completion = self.completion(text, judge).unwrap_or(Completion::NONE);
+        let completion = self.completion(text, f64::INFINITY, judge).unwrap_or(Completion::NONE);
         let predicted = actions_string(text);
         let counts = matching_official::count(self.gold_actions, &predicted, names, self.system_prompt, judge);
         let mut detail = json!({
@@ -132,11 +153,9 @@ impl Session<'_> {
             Scope::Cross => Limits::CROSS_TURNS_MAX,
         };
         let over_limit = self.agent_turns() > turns_max as usize;
-        let judged = self.completion(text, judge);
-        let completion = judged.map_or(Completion::NONE, |judged| Completion {
-            success: judged.success && !over_limit,
-            progress: judged.progress.min(1.0),
-        });
+        let judged = self.completion(text, 1.0, judge);
+        let completion =
+            judged.map_or(Completion::NONE, |judged| Completion { success: judged.success && !over_limit, ..judged });
         let gold = matching_paper::gold_calls(self.gold_actions);
         let made = matching_paper::made_calls(self.messages);
         let counts = matching_paper::count(&gold, &made, self.tools, self.system_prompt, judge);

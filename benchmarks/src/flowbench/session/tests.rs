@@ -1,7 +1,6 @@
 //! Rules of session scores, and what holds for every conversation.
 
 use proptest::prelude::*;
-use regatta_proto::{Question, Verdict};
 
 use super::*;
 use crate::flowbench::turn::ParameterSchema;
@@ -228,6 +227,28 @@ fn a_session_that_broke_off_has_failed_without_asking_whether() {
         assert_eq!((score.values[value::SUCCESS], score.values[value::PROGRESS]), (0.0, 0.0));
         assert_eq!(score.detail["broke_off"], "unknown_tool");
     }
+}
+
+#[test]
+fn a_session_that_never_was_is_wrong_throughout_and_lacks_no_value() {
+    let (tools, gold) = (tools(), gold(r#"{"place": 1}"#));
+    let made = [call("rent", r#"{"place": 1}"#)];
+    let Scoring::Scored(full) = score(&session(&gold, &made, &tools), &ALL, &Judged(&[SUCCESS])) else { panic!() };
+    for gold in ["", &gold] {
+        for (evaluator, failed) in score_failure(&session(gold, &made, &tools), &ALL) {
+            assert!(failed.values.keys().eq(full[&evaluator].values.keys()));
+            assert!([value::SUCCESS, value::PROGRESS, value::RIGHT].iter().all(|name| failed.values[*name] == 0.0));
+            assert!(evaluator != Evaluator::Paper || failed.values[&value::failure(5)] == 1.0);
+        }
+    }
+}
+
+#[test]
+fn a_model_that_repeats_itself_costs_no_fortune() {
+    let (tools, gold) = (tools(), gold(r#"{"place": "Trier"}"#));
+    let made: Vec<Message> = (0..300).map(|n| call("rent", &format!(r#"{{"place": "{n}"}}"#))).collect();
+    let asked = needs(&session(&gold, &made, &tools), &[Evaluator::Paper], Judged(&[SUCCESS, TYPE]));
+    assert_eq!(asked.len(), 100);
 }
 
 #[test]

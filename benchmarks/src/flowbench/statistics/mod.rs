@@ -1,6 +1,10 @@
 //! Statistics over scores: correlation, repetitions and shares of failures (SPEC 7.7 to 7.9).
 
+mod case;
+
 use std::collections::BTreeMap;
+
+pub(crate) use self::case::stats_item;
 
 /// Pearson's correlation of paired scores. Pairs with a missing score are left out; `None` for fewer than two pairs or when one
 /// side is constant.
