@@ -92,11 +92,16 @@ struct Table {
 }
 
 impl Table {
-    /// `None` for a file that the loader cannot read; it is passed over. Blank lines are none.
+    /// `None` for a file that the loader cannot read; it is passed over. Blank lines are none. If the first line is no object, the
+    /// table has nameless columns only.
     fn read(content: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(content).ok()?;
-        let lines = text.split('\n').filter(|line| !line.trim().is_empty());
-        let rows = lines.map(|line| parse(line)?.into_object()).collect::<Option<_>>()?;
+        let lines = text.split('\n').map(str::trim).filter(|line| !line.is_empty());
+        let values = lines.map(parse).collect::<Option<Vec<Json>>>()?;
+        if values.first().is_some_and(|first| first.as_object().is_none()) {
+            return Some(Self { rows: Vec::new() });
+        }
+        let rows = values.into_iter().map(Json::into_object).collect::<Option<_>>()?;
         Some(Self { rows })
     }
 

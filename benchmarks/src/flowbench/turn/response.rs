@@ -8,6 +8,7 @@ use regex::Regex;
 use super::TurnRecord;
 use crate::flowbench::extraction;
 use crate::flowbench::judge::{Judge, REPLIES_MAX};
+use crate::flowbench::prompts;
 
 /// Kind of the judgement.
 const KIND: &str = "response_score";
@@ -30,19 +31,7 @@ pub(crate) fn response_score(reply: &str) -> Option<f64> {
 }
 
 fn question(record: &TurnRecord<'_>, predicted: &str) -> Question {
-    let prompt = format!(
-        "You grade one turn of a customer-service agent that follows a given workflow. A reference shows how the turn was \
-         meant to be. Grade what the agent said by three criteria: it is correct, that is, it contradicts neither the workflow \
-         nor the reference; it helps the user to get on; it sounds like a person.\n\n\
-         Workflow:\n{workflow}\n\n\
-         Reference:\n{reference}\n\n\
-         The agent:\n{predicted}\n\n\
-         Points: 9 or 10 if it is nearly the same as the reference, 7 or 8 if it is close, about 6 if it is middling, 4 or 5 \
-         if it is poor, 2 or 3 if it has serious errors, less if it is useless. Fractions are allowed.\n\n\
-         Begin your answer with one line of this form:\nScore: <0 to 10>",
-        workflow = record.workflow_text,
-        reference = record.gold.response,
-    );
+    let prompt = prompts::response_score(record.gold.response, predicted, record.workflow_text);
     Question::Judgement {
         kind: KIND.to_owned(),
         about: vec![record.id.to_owned()],

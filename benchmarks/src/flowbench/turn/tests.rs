@@ -271,17 +271,23 @@ fn a_numeric_text_beside_others_stays_a_text() {
 #[test]
 fn files_without_predictions_end_the_official_loop_and_unreadable_ones_do_not() {
     let good = line(r#"{"Action": "alpha", "Action Input": "{}"}"#, r#""Action: alpha\nAction Input: {}""#);
-    let mut files = FileSet::from_origin("test");
-    for (name, content) in
-        [("a", good.as_str()), ("b", "{\"id\":"), ("c", good.as_str()), ("d", "{}"), ("e", good.as_str())]
-    {
-        files.insert(format!("{name}.jsonl"), content.as_bytes().to_vec());
-    }
-    let FolderScoring::Scored(scored) = score_folder(&files, "", None, false, &Says(None)) else {
-        panic!("needs a judge")
+    let good = good.as_str();
+    let right = |between: &str| {
+        let mut files = FileSet::from_origin("test");
+        for (name, content) in [("a.jsonl", good), ("b.jsonl", between), ("c.jsonl", good)] {
+            files.insert(name, content.as_bytes().to_vec());
+        }
+        match score_folder(&files, "", None, false, &Says(None)) {
+            FolderScoring::Scored(scored) => scored["aggregate"]["call_right"].clone(),
+            FolderScoring::Needs(questions) => panic!("{questions:?}"),
+        }
     };
-    assert_eq!(scored["aggregate"]["call_right"], 2);
-    assert_eq!(scored["by_file"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a.jsonl", "c.jsonl"]);
+    for unreadable in ["{\"id\":", "{}\n[]", "\u{feff}{}"] {
+        assert_eq!(right(unreadable), 2, "{unreadable:?}");
+    }
+    for without in ["", "\n \n", "{}", "[1]\n{\"predict\": \"x\"}"] {
+        assert_eq!(right(without), 1, "{without:?}");
+    }
 }
 
 /// A JSON argument, and whether the evaluators take it for left out.
