@@ -92,8 +92,7 @@ pub(crate) fn check_keys(spec: &SweepSpec) -> anyhow::Result<()> {
     if spec.cache == CacheMode::Replay {
         return Ok(());
     }
-    let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
-    check_endpoint_keys(&spec.endpoints, spec.models.iter().map(|model| &model.id).chain(judges))
+    check_endpoint_keys(&spec.endpoints, spec.all_models().into_iter().map(|(_, model)| model))
 }
 
 /// Refuses endpoints whose keys are not there, of those that `used` names.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use regatta_backends::{AccountState, CellProgress, SweepRow};
 use regatta_benchmarks::Step;
 use regatta_catalog::Sweep;
-use regatta_proto::{AccountId, ModelRef, Money, Role, Transcript};
+use regatta_proto::{AccountId, ModelRef, Money, Transcript};
 
 use crate::estimate::at_most;
 use crate::{Coordinator, CoordinatorError};
@@ -34,6 +34,8 @@ impl Coordinator {
             let account = AccountId { sweep: sweep.id.clone(), model: None };
             self.permits.open_account(&account, cap, spent(&mut progress.iter()) + judged.known).await?;
         }
+        // The ledger knows what sessions cost, not who in them: what other roles have cost is held against the model under test here, so
+        // that no cap is ever exceeded.
         for (model, cap) in caps {
             let own = sweep.cells().iter().zip(&progress).filter(|(cell, _)| cell.model == *model);
             let account = AccountId { sweep: sweep.id.clone(), model: Some(model.clone()) };
@@ -65,9 +67,11 @@ pub(crate) fn affordable_sessions(
 pub(crate) fn worst_session(sweep: &Sweep) -> Money {
     let mut worst = Money::ZERO;
     for cell in sweep.cells() {
-        let (Some(suite), Some(model)) = (sweep.suite(cell), sweep.lock.model(&cell.model)) else { continue };
+        let Some(suite) = sweep.suite(cell) else { continue };
         for item in sweep.selected(cell) {
-            if let Step::Ask(Role::Agent, request) = suite.next(*item, &cell.setting, &Transcript::default()) {
+            if let Step::Ask(role, request) = suite.next(*item, &cell.setting, &Transcript::default())
+                && let Some(model) = sweep.lock.player(cell, role)
+            {
                 worst = worst.max(at_most(&request, model).unwrap_or_default());
             }
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use regatta_catalog::Sweep;
 use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, Limits, ModelLimits, SweepId};
 
-/// The routes of every endpoint that `sweeps` use, for models and for judges. `addresses` are those of simulated endpoints, which
+/// The routes of every endpoint that `sweeps` use: for models under test, for judges, and, although no jobs come on their queues, for
+/// the models of other roles. `addresses` are those of simulated endpoints, which
 /// have none in the lock because they get a new port at every start.
 pub(crate) fn routes<'a>(
     sweeps: impl IntoIterator<Item = &'a Sweep>,
@@ -14,18 +15,18 @@ pub(crate) fn routes<'a>(
 ) -> Control {
     let mut routes = BTreeMap::new();
     for sweep in sweeps {
-        let judges = sweep.lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
-        for model in sweep.lock.models.iter().map(|model| &model.id).chain(judges) {
-            let Some(spec) = sweep.lock.endpoints.get(&model.endpoint) else { continue };
+        for name in sweep.lock.used_endpoints() {
+            let Some(spec) = sweep.lock.endpoints.get(name) else { continue };
             let mut endpoint: EndpointSpec = spec.clone();
-            if let Some(address) = addresses.get(&model.endpoint) {
+            if let Some(address) = addresses.get(name) {
                 endpoint.base_url = Some(address.clone());
             }
-            let queue = spec.queue(&model.endpoint, &sweep.id);
+            let queue = spec.queue(name, &sweep.id);
             routes.entry(queue.clone()).or_insert(EndpointRoute {
-                name: model.endpoint.clone(),
+                name: name.clone(),
                 sweep: sweep.id.clone(),
                 queue,
+                needs: sweep.lock.needed_beside(name),
                 pool: spec.pool(),
                 share: sweep.lock.share,
                 endpoint,
@@ -80,6 +81,7 @@ mod tests {
             name: "openai".parse().unwrap(),
             sweep: sweep.parse().unwrap(),
             queue: format!("{sweep}.openai"),
+            needs: Vec::new(),
             pool: pool.to_owned(),
             share: Share::default(),
             endpoint: EndpointSpec { limits, ..EndpointSpec::of_kind(EndpointKind::Openai) },

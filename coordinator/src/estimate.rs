@@ -1,10 +1,12 @@
 //! What a sweep will take, before anything is spent.
 
+use std::collections::BTreeMap;
+
 use regatta_benchmarks::{Persona, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    Call, Cell, ChatRequest, Circumstances, Event, Finish, ItemIndex, Lane, ModelSpec, Money, Reply, Served,
-    SessionSeed, Transcript, Usage,
+    Call, Cell, ChatRequest, Circumstances, Event, Finish, ItemIndex, Lane, ModelRef, ModelSpec, Money, Reply, Role,
+    Served, SessionSeed, Setting, Transcript, Usage,
 };
 use serde::Serialize;
 
@@ -30,6 +32,9 @@ pub struct CellEstimate {
     pub output_tokens: u64,
     /// What these cost; `None` when the price is unknown.
     pub cost: Option<Money>,
+    /// Of `cost`, what models cost that play other roles than the agent's; `None` where there are none, or the price is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others_cost: Option<Money>,
     /// What the same calls cost at most: a token a byte, and every answer as long as it may be.
     pub at_most: Option<Money>,
 }
@@ -49,16 +54,19 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
         input_tokens: 0,
         output_tokens: 0,
         cost: None,
+        others_cost: None,
         at_most: None,
     };
-    let (Some(suite), Some(model)) = (sweep.suite(cell), sweep.lock.model(&cell.model)) else { return sum };
-    let lane = sweep.lock.endpoints.get(&cell.model.endpoint).map_or(Lane::Live, |endpoint| endpoint.lane);
-    let circumstances = Circumstances { variant: (lane == Lane::Batch).then_some(regatta_proto::BATCH), at: None };
-    let price = model.price.as_ref();
-    sum.cost = price.map(|_| Money::ZERO);
-    sum.at_most = price.map(|_| Money::ZERO);
+    let Some(suite) = sweep.suite(cell) else { return sum };
+    let players =
+        suite.roles(&cell.setting).into_iter().filter_map(|role| Some((role, sweep.lock.player(cell, role)?)));
+    let players: BTreeMap<Role, &ModelSpec> = players.collect();
+    let is_priced = players.values().all(|model| model.price.is_some());
+    sum.cost = is_priced.then_some(Money::ZERO);
+    sum.at_most = is_priced.then_some(Money::ZERO);
+    sum.others_cost = (is_priced && players.len() > 1).then_some(Money::ZERO);
     for item in items {
-        for_each_call(suite.as_ref(), cell, *item, |request, answer| {
+        play(suite.as_ref(), &cell.setting, *item, Persona::Oracle, &cell.model, |role, request, answer| {
             let usage = Usage {
                 input: request.prompt_bytes().div_ceil(BYTES_A_TOKEN),
                 output: (answer.len() as u64).div_ceil(BYTES_A_TOKEN),
@@ -67,8 +75,18 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
             sum.calls += 1;
             sum.input_tokens += usage.input;
             sum.output_tokens += usage.output;
-            sum.cost = price.zip(sum.cost).map(|(price, so_far)| so_far + price.cost(&usage, &circumstances));
-            sum.at_most = sum.at_most.zip(at_most(request, model)).map(|(so_far, one)| so_far + one);
+            let Some(model) = players.get(&role) else { return };
+            let lane = sweep.lock.endpoints.get(&model.id.endpoint).map_or(Lane::Live, |endpoint| endpoint.lane);
+            let circumstances =
+                Circumstances { variant: (lane == Lane::Batch).then_some(regatta_proto::BATCH), at: None };
+            let cost = model.price.as_ref().map(|price| price.cost(&usage, &circumstances));
+            let plus =
+                |so_far: Option<Money>, more: Option<Money>| so_far.zip(more).map(|(so_far, more)| so_far + more);
+            sum.cost = plus(sum.cost, cost);
+            if role != Role::Agent {
+                sum.others_cost = plus(sum.others_cost, cost);
+            }
+            sum.at_most = plus(sum.at_most, at_most(request, model));
         });
     }
     sum
@@ -80,17 +98,25 @@ pub(crate) fn at_most(request: &ChatRequest, model: &ModelSpec) -> Option<Money>
     Some(model.price.as_ref()?.at_most(request.prompt_bytes(), u64::from(limit)))
 }
 
-/// Plays the session of `item` with the gold answers, and calls `with` for each request and its answer.
-fn for_each_call(suite: &dyn Suite, cell: &Cell, item: ItemIndex, mut with: impl FnMut(&ChatRequest, &str)) {
+/// Plays the session of `item` with simulated models, and calls `with` for each request and its answer. Returns what has happened, which
+/// is not the whole session if that has very many calls; all of it is said by `model`.
+pub(crate) fn play(
+    suite: &dyn Suite,
+    setting: &Setting,
+    item: ItemIndex,
+    persona: Persona,
+    model: &ModelRef,
+    mut with: impl FnMut(Role, &ChatRequest, &str),
+) -> Transcript {
     let mut transcript = Transcript::default();
     for _ in 0..CALLS_MAX {
-        let Step::Ask(role, request) = suite.next(item, &cell.setting, &transcript) else { return };
-        let answer = suite.simulate(item, &cell.setting, role, Persona::Oracle, SessionSeed(0), &request);
-        with(&request, &answer);
+        let Step::Ask(role, request) = suite.next(item, setting, &transcript) else { break };
+        let answer = suite.simulate(item, setting, role, persona, SessionSeed(0), &request);
+        with(role, &request, &answer);
         transcript.events.push(Event::Call(Box::new(Call {
             role,
             attempt: 1,
-            model: cell.model.clone(),
+            model: model.clone(),
             request,
             reply: Reply::of_text(Some(&answer), Finish::Stop),
             tries: Vec::new(),
@@ -106,4 +132,5 @@ fn for_each_call(suite: &dyn Suite, cell: &Cell, item: ItemIndex, mut with: impl
             from_cache: false,
         })));
     }
+    transcript
 }

@@ -1,13 +1,14 @@
-//! From a spec to a lock: data sets, settings, evaluators, judges and prices resolved, everything that cannot be refused early.
+//! From a spec to a lock: data sets, settings, evaluators, roles, judges and prices resolved, everything that cannot be refused early.
+
+mod cast;
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Benchmark, Persona, Scoring, Suite, Verdicts};
+use regatta_benchmarks::Benchmark;
 use regatta_catalog::{Catalog, CatalogError};
 use regatta_proto::{
-    BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, ModelRef,
-    ModelSpec, Price, PriceSource, Question, SessionSeed, SpecError, SweepLock, SweepSpec, Transcript, Verdict,
-    check_spec,
+    BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge,
+    ModelRef, ModelSpec, Price, PriceSource, SpecError, SweepLock, SweepSpec, check_spec,
 };
 
 /// Says what a model at an endpoint costs, and where that is known from.
@@ -41,6 +42,17 @@ fn field<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, P
     Err(PlanError::Field { field: field.into(), problem: problem.into() })
 }
 
+fn unpriced<T>(place: String, key: &str, model: &ModelRef) -> Result<T, PlanError> {
+    let for_it = if key == "price" { " for it" } else { "" };
+    field(
+        place,
+        format!(
+            "the price of {model} is unknown, so budget_usd cannot be kept; write `{key}: {{input_per_mtok: …, \
+             output_per_mtok: …}}`{for_it}, or leave out budget_usd"
+        ),
+    )
+}
+
 /// Resolves `spec`. `datasets` are the digests of the stored data sets, `recorded` those of the stored verdict files.
 ///
 /// # Errors
@@ -55,22 +67,43 @@ pub async fn plan(
     check_spec(&spec)?;
     let openai = EndpointSpec::of_kind(EndpointKind::Openai);
     let endpoint = |model: &ModelRef| spec.endpoints.get(&model.endpoint).unwrap_or(&openai);
+    let Some(any_model) = spec.models.first().map(|model| &model.id) else { return field("models", "is empty") };
     let mut benchmarks = BTreeMap::new();
     for (name, wanted) in &spec.benchmarks {
-        let mut locked = plan_benchmark(name, wanted, datasets, catalog).await?;
-        locked.judge_price = wanted
-            .judge_price
-            .clone()
-            .or_else(|| prices(endpoint(locked.judge.as_ref()?), &ModelSpec::from(locked.judge.clone()?)).0);
-        if let (true, Some(judge), None) = (spec.budget_usd.is_some(), &locked.judge, &locked.judge_price) {
-            return field(
-                format!("benchmarks.{name}.judge_price"),
-                format!(
-                    "the price of {judge} is unknown, so budget_usd cannot be kept; write `judge_price: {{input_per_mtok: …, \
-                     output_per_mtok: …}}`, or leave out budget_usd"
-                ),
-            );
+        let place = format!("benchmarks.{name}");
+        let mut locked = plan_benchmark(name, wanted, any_model, datasets, catalog).await?;
+        let must_know = spec.budget_usd.is_some();
+        let price = |model: &ModelSpec| prices(endpoint(&model.id), model).0;
+        for (role, model) in locked.roles.iter_mut() {
+            model.price = price(model);
+            if must_know && model.price.is_none() {
+                return unpriced(format!("{place}.roles.{role}"), "price", &model.id);
+            }
         }
+        match &mut locked.judge {
+            Some(Judge::Panel(panel)) => {
+                for (position, member) in panel.panel.iter_mut().enumerate() {
+                    member.price = price(member);
+                    if must_know && member.price.is_none() {
+                        return unpriced(format!("{place}.judge.panel[{position}]"), "price", &member.id);
+                    }
+                }
+            }
+            Some(judge) => {
+                let mut model = judge.members().remove(0);
+                locked.judge_price = wanted.judge_price.clone().or_else(|| price(&model));
+                if must_know && locked.judge_price.is_none() {
+                    return unpriced(format!("{place}.judge_price"), "judge_price", &model.id);
+                }
+                // Said once.
+                model.price = None;
+                if let Judge::Model(with_parameters) = judge {
+                    **with_parameters = model;
+                }
+            }
+            None => {}
+        }
+        cast::check_lanes(name, &locked, &*load(catalog, name, &locked.dataset).await?, &spec)?;
         benchmarks.insert(name.clone(), locked);
     }
     let mut models = spec.models.clone();
@@ -78,14 +111,7 @@ pub async fn plan(
     for (position, model) in models.iter_mut().enumerate() {
         let (price, source) = prices(endpoint(&model.id), model);
         if price.is_none() && (spec.budget_usd.is_some() || model.budget_usd.is_some()) {
-            return field(
-                format!("models[{position}]"),
-                format!(
-                    "the price of {} is unknown, so budget_usd cannot be kept; write `price: {{input_per_mtok: …, \
-                     output_per_mtok: …}}` for it, or leave out budget_usd",
-                    model.id
-                ),
-            );
+            return unpriced(format!("models[{position}]"), "price", &model.id);
         }
         model.price = price;
         price_sources.push(source);
@@ -112,9 +138,18 @@ pub async fn plan(
     })
 }
 
+async fn load(
+    catalog: &Catalog,
+    name: &BenchmarkName,
+    dataset: &Digest,
+) -> Result<std::sync::Arc<dyn regatta_benchmarks::Suite>, PlanError> {
+    catalog.suite(name, dataset).await.map_err(|source| PlanError::Data { benchmark: name.clone(), source })
+}
+
 async fn plan_benchmark(
     name: &BenchmarkName,
     wanted: &BenchmarkSpec,
+    model: &ModelRef,
     datasets: &BTreeMap<BenchmarkName, Digest>,
     catalog: &Catalog,
 ) -> Result<BenchmarkLock, PlanError> {
@@ -126,8 +161,7 @@ async fn plan_benchmark(
     let Some(dataset) = datasets.get(name) else {
         return field(format!("{place}.data"), format!("is missing; write it, or give --data {name}=DIR"));
     };
-    let suite =
-        catalog.suite(name, dataset).await.map_err(|source| PlanError::Data { benchmark: name.clone(), source })?;
+    let suite = load(catalog, name, dataset).await?;
     let settings = if wanted.settings.is_empty() {
         benchmark.settings().into_iter().take(1).collect()
     } else {
@@ -147,19 +181,15 @@ async fn plan_benchmark(
             return field(format!("{place}.settings[{position}]"), format!("{setting} is listed twice"));
         }
     }
-    if wanted.judge.is_none() && asks_questions(&*suite, benchmark, &evaluators) {
-        return field(
-            format!("{place}.judge"),
-            "is missing: the evaluators ask for verdicts; name who answers as endpoint/model, for instance an endpoint of kind \
-             encoder, openai (embeddings) or recorded",
-        );
-    }
+    cast::check_roles(&place, &*suite, &settings, &wanted.roles)?;
+    cast::check_judge(&place, &*suite, wanted, model, &settings, &evaluators)?;
     Ok(BenchmarkLock {
         dataset: *dataset,
         settings,
         tasks: wanted.tasks.clone(),
         limit: wanted.limit,
         evaluators,
+        roles: wanted.roles.clone(),
         judge: wanted.judge.clone(),
         judge_price: None,
         items,
@@ -181,24 +211,4 @@ fn evaluators(place: &str, benchmark: &dyn Benchmark, wanted: &[Evaluator]) -> R
         }
     }
     Ok(wanted.to_vec())
-}
-
-struct NoVerdicts;
-
-impl Verdicts for NoVerdicts {
-    fn answer(&self, _: &Question) -> Option<Verdict> {
-        None
-    }
-}
-
-/// Whether scoring a perfect answer to the first item needs a verdict.
-fn asks_questions(suite: &dyn Suite, benchmark: &dyn Benchmark, evaluators: &[Evaluator]) -> bool {
-    let first = regatta_proto::ItemIndex(0);
-    let Some(setting) = benchmark.settings().into_iter().next() else { return false };
-    let regatta_benchmarks::Step::Ask(role, request) = suite.next(first, &setting, &Transcript::default()) else {
-        return false;
-    };
-    let answer = suite.simulate(first, &setting, role, Persona::Oracle, SessionSeed(0), &request);
-    let transcript = Transcript::of_recorded(Some(&answer));
-    matches!(suite.score(first, evaluators, &transcript, &NoVerdicts), Scoring::Needs(_))
 }

@@ -1,5 +1,7 @@
 //! Answers to an evaluator's questions.
 
+use std::collections::HashMap;
+
 use regatta_proto::{AskedQuestion, CostSum, Digest, ErrorClass, Usage, Verdict};
 
 /// Everything that came of a list of questions. Each question is either in `verdicts` or in `unanswered`.
@@ -43,6 +45,35 @@ impl Trouble {
 }
 
 impl Answers {
+    /// The parts of one list of questions, in its order.
+    pub(crate) fn merged(questions: &[AskedQuestion], parts: [Self; 2]) -> Self {
+        let mut merged = Self::default();
+        let (mut verdicts, mut troubles, mut served) = (HashMap::new(), HashMap::new(), Vec::new());
+        for part in parts {
+            merged.usage += part.usage;
+            merged.cost += part.cost;
+            verdicts.extend(part.verdicts);
+            troubles.extend(
+                part.unanswered
+                    .into_iter()
+                    .map(|one| (one.asked.digest, Trouble { class: one.class, reason: one.reason })),
+            );
+            if !served.contains(&part.served) {
+                served.push(part.served);
+            }
+        }
+        merged.served = served.join(", ");
+        for asked in questions {
+            // Equal questions have equal answers.
+            match (verdicts.get(&asked.digest), troubles.get(&asked.digest)) {
+                (Some(verdict), _) => merged.enter(asked, Ok(verdict.clone())),
+                (None, Some(trouble)) => merged.enter(asked, Err(trouble.clone())),
+                (None, None) => {}
+            }
+        }
+        merged
+    }
+
     /// Enters the answer to one question.
     pub(crate) fn enter(&mut self, asked: &AskedQuestion, answer: Result<Verdict, Trouble>) {
         match answer {

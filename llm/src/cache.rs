@@ -91,10 +91,28 @@ impl AnswerCache {
         role: Role,
         request: &ChatRequest,
         session: Option<&SessionTag<'_>>,
+        repeat: u32,
     ) -> Digest {
         let session = session.map(|tag| (tag.benchmark, tag.setting, tag.item, tag.trial));
         let rest = serde_json::to_vec(&(model, role, request, session)).unwrap_or_default();
-        Digest::of_parts([b"answer/1".as_slice(), &self.provider, &rest])
+        let parts = [b"answer/1".as_slice(), &self.provider, &rest];
+        match repeat {
+            0 => Digest::of_parts(parts),
+            repeat => Digest::of_parts(parts.into_iter().chain([repeat.to_le_bytes().as_slice()])),
+        }
+    }
+
+    /// The key of the `number`-th reply to a judgement, counted from 0: a reply that could not be taken is not given again.
+    pub(crate) fn judgement_key(
+        &self,
+        model: &str,
+        request: &ChatRequest,
+        asked: &AskedQuestion,
+        number: u32,
+    ) -> Digest {
+        let rest = serde_json::to_vec(&(model, request)).unwrap_or_default();
+        let (question, number) = (asked.digest.bytes().as_slice(), number.to_le_bytes());
+        Digest::of_parts([b"judgement/1".as_slice(), &self.provider, &rest, question, &number])
     }
 
     /// The key of a judge's verdict.

@@ -21,6 +21,8 @@ pub struct ChatCall<'a> {
     pub payer: Payer<'a>,
     /// The session, for endpoints that are told, and as the source of the jitter between tries.
     pub session: Option<SessionTag<'a>>,
+    /// How often the session has asked the same before: each time is a sample of its own, also for the cache.
+    pub repeat: u32,
     /// Once it fires, no further try begins and every wait ends. A request in flight is awaited: it is paid already.
     pub interrupt: &'a CancellationToken,
 }
@@ -51,8 +53,28 @@ pub struct SessionTag<'a> {
     pub item: &'a ItemId,
     /// Repetition.
     pub trial: Trial,
-    /// Seed of the session.
+    /// On whose part the model speaks.
+    pub role: Role,
+    /// Seed of what it says there.
     pub seed: SessionSeed,
+}
+
+/// What an endpoint may be told of where a call comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Told<'a> {
+    /// From a session.
+    Session(SessionTag<'a>),
+    /// From an evaluator that wants a judgement.
+    Judgement(SessionSeed),
+}
+
+impl Told<'_> {
+    pub(crate) const fn seed(&self) -> SessionSeed {
+        match self {
+            Self::Session(tag) => tag.seed,
+            Self::Judgement(seed) => *seed,
+        }
+    }
 }
 
 /// A chat call without an answer.

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use regatta_proto::{
-    CacheMode, Call, EndpointName, EndpointSpec, ErrorClass, FailedCall, Lane, ModelRef, Money, Try, Usage,
+    CacheMode, Call, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Lane, ModelRef, Money, Try, Usage,
 };
 
+use crate::acceptance::Expressions;
 use crate::cache::{AnswerCache, Found, KeptAnswer};
-use crate::call::{CallError, ChatCall};
+use crate::call::{CallError, ChatCall, Told};
 use crate::client::Client;
 use crate::errors::Failure;
 use crate::open::{OpenContext, OpenError};
@@ -23,6 +24,7 @@ pub(crate) struct Caller {
     pub(crate) tries: Tries,
     pub(crate) vectors: VectorCache,
     pub(crate) cache: AnswerCache,
+    pub(crate) expressions: Expressions,
 }
 
 impl Caller {
@@ -33,25 +35,40 @@ impl Caller {
             tries: Tries::open(name, spec, context),
             vectors: VectorCache::new(),
             cache: AnswerCache::new(context.answers.clone(), spec),
+            expressions: Expressions::new(),
         })
     }
 
     /// One chat call: from the cache where it may be and is, else with all its tries.
     pub(crate) async fn chat(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
+        let told = call.session.map(Told::Session);
+        if call.payer.cache == CacheMode::Off {
+            return self.ask(call, told).await;
+        }
+        let key = self.cache.chat_key(call.model, call.role, call.request, call.session.as_ref(), call.repeat);
+        self.ask_or_replay(call, told, &key).await
+    }
+
+    /// The same for a call whose answer is kept as `key`.
+    pub(crate) async fn ask_or_replay(
+        &self,
+        call: ChatCall<'_>,
+        told: Option<Told<'_>>,
+        key: &Digest,
+    ) -> Result<Call, CallError> {
         let mode = call.payer.cache;
         if mode == CacheMode::Off {
-            return self.ask(call).await;
+            return self.ask(call, told).await;
         }
-        let key = self.cache.chat_key(call.model, call.role, call.request, call.session.as_ref());
-        match self.cache.find_answer(mode, &key).await {
+        match self.cache.find_answer(mode, key).await {
             Found::Kept(kept) => Ok(self.replayed(&call, kept)),
             Found::Missing(reason) => {
                 let missing = Failure::unanswered(ErrorClass::CacheMiss, reason);
                 Err(CallError::Failed(self.failed(&call, vec![missing.into_try(Duration::ZERO)])))
             }
             Found::Ask => {
-                let answered = self.ask(call).await?;
-                self.cache.keep(mode, &key, &KeptAnswer::of(&answered)).await;
+                let answered = self.ask(call, told).await?;
+                self.cache.keep(mode, key, &KeptAnswer::of(&answered)).await;
                 Ok(answered)
             }
         }
@@ -83,11 +100,11 @@ impl Caller {
         FailedCall { role: call.role, attempt: call.attempt, model: self.model(call.model), tries }
     }
 
-    async fn ask(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
+    async fn ask(&self, call: ChatCall<'_>, told: Option<Told<'_>>) -> Result<Call, CallError> {
         let failed = |tries| self.failed(&call, tries);
         let prepared = &self
             .client
-            .prepare(call.model, call.request, call.session.as_ref())
+            .prepare(call.model, call.request, told.as_ref())
             .map_err(|failure| CallError::Failed(failed(vec![failure.into_try(Duration::ZERO)])))?;
         let errand = Errand {
             model: call.model,
@@ -96,7 +113,7 @@ impl Caller {
             prompt_bytes: call.request.prompt_bytes(),
             max_output: call.request.sampling.max_tokens.map(u64::from),
             suspect: Some(Suspect::new(call.model, call.request)),
-            seed: call.session.map(|tag| tag.seed.0),
+            seed: told.map(|told| told.seed().0),
             interrupt: call.interrupt,
         };
         let done = match self.tries.run(errand, || self.client.once(prepared)).await {

@@ -2,8 +2,8 @@
 
 use regatta_proto::{ChatRequest, EndpointKind, EndpointName, EndpointSpec, ErrorClass};
 
-use crate::SessionTag;
 use crate::bedrock::{self, BedrockClient};
+use crate::call::Told;
 use crate::errors::Failure;
 use crate::http::{self, HttpClient};
 use crate::open::{OpenContext, OpenError};
@@ -44,10 +44,10 @@ impl Client {
         &self,
         model: &str,
         request: &ChatRequest,
-        session: Option<&SessionTag<'_>>,
+        told: Option<&Told<'_>>,
     ) -> Result<Prepared, Failure> {
         match self {
-            Self::Http(client) => client.prepare(model, request, session).map(Prepared::Http),
+            Self::Http(client) => client.prepare(model, request, told).map(Prepared::Http),
             Self::Bedrock(client) => client.prepare(model, request).map(Prepared::Bedrock),
         }
     }

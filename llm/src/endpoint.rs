@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use regatta_proto::{
-    AskedQuestion, Call, EndpointKind, EndpointName, EndpointSpec, ErrorClass, FailedCall, Lane, ModelRef, Try,
+    AskedQuestion, Call, EndpointKind, EndpointName, EndpointSpec, ErrorClass, FailedCall, Lane, ModelRef, ModelSpec,
+    Try,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -80,20 +81,20 @@ impl Endpoint {
         self.0.batches.as_ref()
     }
 
-    /// Answers an evaluator's questions: similarities by `/embeddings`, by the encoder, or from the recorded verdicts. Only the first of
-    /// these costs money and needs permits.
+    /// Answers an evaluator's questions: similarities by `/embeddings` or by the encoder, judgements by a chat of one message with the
+    /// parameters of `judge`, and both from recorded verdicts. Only what is sent costs money and needs permits.
     ///
     /// # Errors
     /// Only when interrupted; a question without an answer is part of the [`Answers`].
     pub async fn answer(
         &self,
-        model: &str,
+        judge: &ModelSpec,
         questions: &[AskedQuestion],
         payer: Payer<'_>,
         interrupt: &CancellationToken,
     ) -> Result<Answers, Interrupted> {
         match &self.0.service {
-            Service::Models(caller) => caller.answer_or_replay(model, questions, payer, interrupt).await,
+            Service::Models(caller) => caller.answer_all(judge, questions, payer, interrupt).await,
             Service::Encoder(encoding) => encoding.answer(questions, interrupt).await,
             Service::Recorded(verdicts) => Ok(verdicts.answer(questions)),
         }

@@ -1,9 +1,11 @@
 //! Endpoints: wire formats, retries, permits, prices, provenance.
 //!
 //! [`Endpoint`] is the one door to models: [`Endpoint::chat`] for a conversation, [`Endpoint::answer`] for an evaluator's questions.
+//! Similarities are computed from vectors (`judge`), judgements are asked for in words (`judgement`).
 //! What an error means is said once, in `errors`; when to try again, in `retry`; what may run at once, in `permits`; what may be spent,
 //! in `money`. A new wire format is a folder in `wire`; a new kind of judge is a variant of `Service` in `endpoint`.
 
+mod acceptance;
 mod answer;
 mod batch;
 mod bedrock;
@@ -18,6 +20,7 @@ mod endpoint;
 mod errors;
 mod http;
 mod judge;
+mod judgement;
 mod kept_verdicts;
 mod metrics;
 mod money;

@@ -1,13 +1,18 @@
-//! Verdicts recorded in a file: similarities of text pairs, or vectors of texts, one JSON object a line.
+//! Verdicts recorded in a file: similarities of text pairs, vectors of texts, or judgements in words, one JSON object a line.
+
+mod judgements;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use regatta_proto::{AskedQuestion, Digest, ErrorClass, Question, Verdict};
 use serde::Deserialize;
 
+use crate::acceptance::Expressions;
 use crate::answer::{Answers, Trouble};
 use crate::embedding::{Embedding, ONE, to_micro};
+use judgements::Judgements;
 
 /// What was recorded. Similarities are symmetric; a text is like itself without being recorded.
 #[derive(Debug, Clone)]
@@ -15,6 +20,8 @@ pub struct RecordedVerdicts {
     texts: HashMap<String, u32>,
     similarities: HashMap<(u32, u32), Recorded>,
     vectors: HashMap<u32, (Embedding<f64>, usize)>,
+    judgements: Judgements,
+    expressions: Arc<Expressions>,
     served: String,
 }
 
@@ -47,21 +54,32 @@ struct Line<'a> {
     #[serde(borrow)]
     gold_texts: Option<Vec<Cow<'a, str>>>,
     sim: Option<Vec<Vec<f64>>>,
+    kind: Option<String>,
+    item: Option<String>,
+    api: Option<String>,
+    parameter: Option<String>,
+    input_a: Option<String>,
+    input_b: Option<String>,
+    responses: Option<Vec<String>>,
 }
 
 impl RecordedVerdicts {
     /// Reads the lines of `bytes`, each either `{"item", "pred_texts", "gold_texts", "sim"}`, where `sim[a][b]` is the similarity of
-    /// `pred_texts[a]` and `gold_texts[b]`, or `{"text", "embedding"}`. Other fields and empty lines are skipped.
+    /// `pred_texts[a]` and `gold_texts[b]`, or `{"text", "embedding"}`, or a judgement: `{"kind", "responses"}` with the replies in the
+    /// order of the judge's tries, and what it is about, either as `item` or as `api`, `parameter`, `input_a` and `input_b`. Other fields
+    /// and empty lines are skipped.
     ///
     /// # Errors
-    /// Names `file` and the first line that has neither form, a similarity outside −1..=1, or another value for a pair or text that an
-    /// earlier line has already.
+    /// Names `file` and the first line that has none of these forms, a similarity outside −1..=1, or another value for a pair, a text or a
+    /// judgement that an earlier line has already.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, RecordedError> {
         let name = file.rsplit('/').next().unwrap_or(file);
         let mut verdicts = Self {
             texts: HashMap::new(),
             similarities: HashMap::new(),
             vectors: HashMap::new(),
+            judgements: Judgements::default(),
+            expressions: Arc::new(Expressions::new()),
             served: format!("verdicts recorded in {name} ({})", Digest::of(bytes).short()),
         };
         for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -82,12 +100,13 @@ impl RecordedVerdicts {
     /// The verdict on `question`.
     ///
     /// # Errors
-    /// A sentence that names the first pair of texts that is not recorded.
+    /// A sentence that names the first pair of texts, or the judgement, that is not recorded.
     pub fn verdict(&self, question: &Question) -> Result<Verdict, String> {
         let (left, right) = match question {
             Question::Similarity { left, right } => (left, right),
-            Question::Judgement { kind, about, .. } => {
-                return Err(format!("no judgement {kind} of {about:?} is recorded"));
+            Question::Judgement { kind, about, accept, replies_max, .. } => {
+                let accept = self.expressions.acceptance(accept)?;
+                return self.judgements.verdict(kind, about, &accept, *replies_max);
             }
         };
         let row = |a: &String| right.iter().map(|b| self.similarity(a, b)).collect::<Result<Vec<_>, _>>();
@@ -124,7 +143,24 @@ impl RecordedVerdicts {
             Line { pred_texts: Some(rows), gold_texts: Some(columns), sim: Some(sim), .. } => {
                 self.enter_matrix(rows, columns, &sim, number)
             }
-            _ => Err("a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`".to_owned()),
+            Line { kind: Some(kind), responses: Some(replies), item, api, parameter, input_a, input_b, .. } => {
+                let about = match (item, api, parameter, input_a, input_b) {
+                    (Some(item), ..) => vec![item],
+                    (None, Some(api), Some(parameter), Some(a), Some(b)) => vec![api, parameter, a, b],
+                    _ => {
+                        return Err(
+                            "a judgement is about an `item`, or an `api`, a `parameter`, `input_a` and `input_b`"
+                                .to_owned(),
+                        );
+                    }
+                };
+                self.judgements.enter(kind, about, replies, number)
+            }
+            _ => Err(
+                "a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`, or `kind` and \
+                      `responses`"
+                    .to_owned(),
+            ),
         }
     }
 

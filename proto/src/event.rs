@@ -14,6 +14,9 @@ pub struct EndpointRoute {
     pub sweep: SweepId,
     /// Queue of its jobs at this endpoint.
     pub queue: String,
+    /// Endpoints of the same sweep that its sessions need besides, where models play other roles than the agent's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<EndpointName>,
     /// Pool of permits, [`EndpointSpec::pool`]; shared by all sweeps at the same provider.
     pub pool: String,
     /// The sweep's part of that pool.

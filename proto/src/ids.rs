@@ -141,6 +141,13 @@ text_id!(
     AttemptId, "attempt id", "letters, digits, '.', '_' and '-'", slug
 );
 
+impl EndpointName {
+    /// The endpoint that panels of judges are named by; it has no queue, their members have.
+    pub(crate) fn of_panels() -> Self {
+        Self(Arc::from("panel"))
+    }
+}
+
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident, $inner:ty) => {
         $(#[$doc])*

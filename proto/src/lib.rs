@@ -3,6 +3,7 @@
 //! Everything that crosses a process boundary is defined here and nowhere else. No I/O, no clock of its own. JSON Schemas and
 //! sample messages of each version live in `proto/schemas` and `proto/samples`, so that a worker can be written in any language.
 
+mod cast;
 mod chat;
 mod clock;
 mod dataset;
@@ -28,6 +29,7 @@ mod transcript;
 mod usage;
 pub mod wire;
 
+pub use cast::{Judge, Panel, PanelRule, RoleModels};
 pub use chat::{
     ChatMessage, ChatRequest, ChatRole, Finish, OutputSchema, Reasoning, Reply, Sampling, Thinking, TokenLogprob, Tool,
     ToolCall, ToolChoice,

@@ -1,13 +1,13 @@
 //! The lock: a spec with everything resolved that a result depends on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, Price,
-    PriceSource, SessionSeed, Setting, Share, SweepId, Trial,
+    BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, Judge, ModelRef, ModelSpec,
+    Price, PriceSource, Role, RoleModels, SessionSeed, Setting, Share, SweepId, Trial,
 };
 
 /// One benchmark as it will be run.
@@ -25,10 +25,13 @@ pub struct BenchmarkLock {
     pub limit: Option<u32>,
     /// Scoring rules.
     pub evaluators: Vec<Evaluator>,
-    /// Who answers questions.
+    /// Models of the roles beside the agent's, with the price that will be charged.
+    #[serde(default, skip_serializing_if = "RoleModels::is_empty")]
+    pub roles: RoleModels,
+    /// Who answers questions; members of a panel with the price that will be charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judge: Option<ModelRef>,
-    /// What the judge costs, as far as it is known.
+    pub judge: Option<Judge>,
+    /// What a single judge costs, as far as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_price: Option<Price>,
     /// Selected items of each setting, a count for people and a check for workers.
@@ -114,10 +117,45 @@ impl SweepLock {
         self.models.iter().find(|model| model.id == *id)
     }
 
-    /// What asking `judge` costs; `None` when unknown.
+    /// The model that plays `role` in sessions of `cell`. Judges play in none.
     #[must_use]
-    pub fn judge_price(&self, judge: &ModelRef) -> Option<&Price> {
-        self.benchmarks.values().find(|benchmark| benchmark.judge.as_ref() == Some(judge))?.judge_price.as_ref()
+    pub fn player(&self, cell: &Cell, role: Role) -> Option<&ModelSpec> {
+        match role {
+            Role::Agent => self.model(&cell.model),
+            role => self.benchmarks.get(&cell.benchmark)?.roles.get(role),
+        }
+    }
+
+    /// A model that answers questions, with its parameters and its price.
+    #[must_use]
+    pub fn judge(&self, judge: &ModelRef) -> Option<ModelSpec> {
+        self.benchmarks.values().find_map(|benchmark| {
+            let mut member = benchmark.judge.as_ref()?.member(judge)?;
+            member.price = member.price.or_else(|| benchmark.judge_price.clone());
+            Some(member)
+        })
+    }
+
+    /// Endpoints that models under test, models of other roles or judges are served by.
+    #[must_use]
+    pub fn used_endpoints(&self) -> BTreeSet<&EndpointName> {
+        let mut used: BTreeSet<&EndpointName> = self.models.iter().map(|model| &model.id.endpoint).collect();
+        for benchmark in self.benchmarks.values() {
+            used.extend(benchmark.roles.iter().map(|(_, model)| &model.id.endpoint));
+            used.extend(benchmark.judge.iter().flat_map(Judge::ids).map(|judge| &judge.endpoint));
+        }
+        used
+    }
+
+    /// Endpoints that sessions at `endpoint` need beside it, by name.
+    #[must_use]
+    pub fn needed_beside(&self, endpoint: &EndpointName) -> Vec<EndpointName> {
+        if !self.models.iter().any(|model| model.id.endpoint == *endpoint) {
+            return Vec::new();
+        }
+        let players = self.benchmarks.values().flat_map(|benchmark| benchmark.roles.iter());
+        let needed: BTreeSet<EndpointName> = players.map(|(_, model)| model.id.endpoint.clone()).collect();
+        needed.into_iter().filter(|name| name != endpoint).collect()
     }
 
     /// Seed of the session of `item` in `cell`.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Digest;
+use crate::{Digest, PanelRule};
 
 /// A versioned scoring rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -122,5 +122,12 @@ pub enum Verdict {
     Replies {
         /// At least one, at most as many as the question allows.
         replies: Vec<String>,
+    },
+    /// What each member of a panel said.
+    Panel {
+        /// How they become one.
+        rule: PanelRule,
+        /// Replies as in `replies`, one list a member and repetition: members in the order of the spec, each with all its repetitions.
+        members: Vec<Vec<String>>,
     },
 }

@@ -5,7 +5,7 @@ use rand_chacha::rand_core::SeedableRng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkName, Digest, ItemId, ModelRef, Setting, Trial};
+use crate::{BenchmarkName, Digest, ItemId, ModelRef, Role, Setting, Trial};
 
 /// The seed of one session, stable across machines, attempts and versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,25 @@ impl SessionSeed {
             &trial.0.to_le_bytes(),
             item.as_str().as_bytes(),
         ]);
+        Self::of_digest(&digest)
+    }
+
+    /// The seed of what `role` says in the session when it is asked the same for the `repeat`-th time, counted from 0. The agent's first
+    /// one is the session's own.
+    #[must_use]
+    pub fn of_part(self, role: Role, repeat: u32) -> Self {
+        if role == Role::Agent && repeat == 0 {
+            return self;
+        }
+        let part = role.as_str().as_bytes();
+        let digest =
+            Digest::of_parts([b"regatta/part-seed/1".as_slice(), &self.0.to_le_bytes(), part, &repeat.to_le_bytes()]);
+        Self::of_digest(&digest)
+    }
+
+    /// The seed that a digest makes.
+    #[must_use]
+    pub fn of_digest(digest: &Digest) -> Self {
         let mut first = [0; 8];
         first.copy_from_slice(&digest.bytes()[..8]);
         // 63 bits: every provider takes a signed 64-bit seed.
@@ -63,6 +82,15 @@ mod tests {
     #[test]
     fn the_seed_of_a_session_never_changes_between_versions() {
         insta::assert_snapshot!(seed(0, "os_92").0);
+    }
+
+    #[test]
+    fn every_part_and_every_repetition_has_a_seed_of_its_own() {
+        let whole = seed(0, "os_92");
+        let parts = [Role::Agent, Role::User, Role::Environment, Role::Judge];
+        let seeds: std::collections::HashSet<_> =
+            parts.iter().flat_map(|role| (0..3).map(|repeat| whole.of_part(*role, repeat))).collect();
+        assert_eq!((seeds.len(), whole.of_part(Role::Agent, 0)), (12, whole));
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkName, EndpointName, EndpointSpec, Evaluator, ModelRef, ModelSpec, Price, Setting, SweepId};
+use crate::{
+    BenchmarkName, EndpointName, EndpointSpec, Evaluator, Judge, ModelSpec, Price, RoleModels, Setting, SweepId,
+};
 
 /// What a person writes to have a sweep run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,10 +125,13 @@ pub struct BenchmarkSpec {
     /// Scoring rules; all of the benchmark's when empty.
     #[serde(default)]
     pub evaluators: Vec<Evaluator>,
-    /// Who answers the evaluators' questions, as `endpoint/model`.
+    /// Models of the roles beside the agent's, where sessions have such.
+    #[serde(default, skip_serializing_if = "RoleModels::is_empty")]
+    pub roles: RoleModels,
+    /// Who answers the evaluators' questions: `endpoint/model`, a mapping with parameters, or a panel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judge: Option<ModelRef>,
-    /// Price of the judge, when the price table does not know it or knows it wrongly.
+    pub judge: Option<Judge>,
+    /// Price of a single judge, when the price table does not know it or knows it wrongly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_price: Option<Price>,
 }

@@ -1,8 +1,10 @@
 //! Reading a spec: `${VAR}` substitution, YAML, and the checks that need no data.
 
+mod cast;
+
 use std::collections::BTreeSet;
 
-use crate::{EndpointKind, EndpointSpec, Lane, ModelRef, SweepSpec};
+use crate::{EndpointKind, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, SweepSpec};
 
 /// Largest spec accepted, in bytes.
 const SPEC_BYTES_MAX: usize = 1 << 20;
@@ -117,7 +119,7 @@ const IMPLIED: &[(&str, EndpointKind, Option<Access>)] = &[
 
 /// `openai/…`, `anthropic/…` and their like work without an `endpoints` entry, as people expect.
 fn add_implied_endpoints(spec: &mut SweepSpec) {
-    let used: BTreeSet<String> = all_models(spec).map(|model| model.endpoint.to_string()).collect();
+    let used: BTreeSet<String> = spec.all_models().iter().map(|(_, model)| model.endpoint.to_string()).collect();
     for (name, kind, elsewhere) in IMPLIED {
         if let (true, Ok(name)) = (used.contains(*name), name.parse()) {
             spec.endpoints.entry(name).or_insert_with(|| {
@@ -131,9 +133,29 @@ fn add_implied_endpoints(spec: &mut SweepSpec) {
     }
 }
 
-fn all_models(spec: &SweepSpec) -> impl Iterator<Item = &ModelRef> {
-    let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
-    spec.models.iter().map(|model| &model.id).chain(judges)
+impl SweepSpec {
+    /// Every model that it names: under test, in other roles, and as judges, with the field that names it.
+    #[must_use]
+    pub fn all_models(&self) -> Vec<(String, &ModelRef)> {
+        let tested = self.models.iter().enumerate().map(|(position, model)| (format!("models[{position}]"), &model.id));
+        let mut all: Vec<(String, &ModelRef)> = tested.collect();
+        for (name, benchmark) in &self.benchmarks {
+            let roles = benchmark.roles.iter();
+            all.extend(roles.map(|(role, model)| (format!("benchmarks.{name}.roles.{role}"), &model.id)));
+            match &benchmark.judge {
+                Some(Judge::Panel(panel)) => {
+                    all.extend(
+                        panel.panel.iter().enumerate().map(|(position, member)| {
+                            (format!("benchmarks.{name}.judge.panel[{position}]"), &member.id)
+                        }),
+                    )
+                }
+                Some(judge) => all.extend(judge.ids().into_iter().map(|id| (format!("benchmarks.{name}.judge"), id))),
+                None => {}
+            }
+        }
+        all
+    }
 }
 
 /// Whether `spec` makes sense by itself, its data not looked at. [`parse_spec`] does this too; specs that come as JSON need it.
@@ -160,20 +182,21 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
         return field("share.weight".into(), format!("must be 1 to {WEIGHT_MAX}, is {}", spec.share.weight));
     }
     let known = || spec.endpoints.keys().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let mut seen = BTreeSet::new();
-    for (position, model) in spec.models.iter().enumerate() {
-        let place = format!("models[{position}]");
-        if !spec.endpoints.contains_key(&model.id.endpoint) {
+    for (place, model) in spec.all_models() {
+        if !spec.endpoints.contains_key(&model.endpoint) {
             return field(
                 place,
                 format!(
-                    "{} names the endpoint {:?}, which `endpoints` does not list; listed: {}",
-                    model.id,
-                    model.id.endpoint.as_str(),
+                    "{model} names the endpoint {:?}, which `endpoints` does not list; listed: {}",
+                    model.endpoint.as_str(),
                     known()
                 ),
             );
         }
+    }
+    let mut seen = BTreeSet::new();
+    for (position, model) in spec.models.iter().enumerate() {
+        let place = format!("models[{position}]");
         if !seen.insert(&model.id) {
             return field(place, format!("{} is listed twice; use `trials` to repeat a model", model.id));
         }
@@ -183,36 +206,16 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
                 format!("{} is served by an endpoint that only answers evaluators' questions", model.id),
             );
         }
-        if let Some(price) = &model.price
-            && !price.is_sane()
-        {
-            return field(format!("{place}.price"), "must be non-negative dollars per million tokens".into());
-        }
         if let Some(budget) = model.budget_usd
             && crate::Money::from_dollars(budget).is_none_or(|money| money == crate::Money::ZERO)
         {
             return field(format!("{place}.budget_usd"), format!("must be a positive number of dollars, is {budget}"));
         }
-        if model.temperature.is_some_and(|t| !(0.0..=10.0).contains(&t)) {
-            return field(format!("{place}.temperature"), "must be between 0 and 10".into());
-        }
-        if model.top_p.is_some_and(|p| !(0.0..=1.0).contains(&p)) {
-            return field(format!("{place}.top_p"), "must be between 0 and 1".into());
-        }
+        check_parameters(&place, model)?;
     }
     for (name, benchmark) in &spec.benchmarks {
-        if let Some(judge) = &benchmark.judge
-            && !spec.endpoints.contains_key(&judge.endpoint)
-        {
-            return field(
-                format!("benchmarks.{name}.judge"),
-                format!(
-                    "{judge} names the endpoint {:?}, which `endpoints` does not list; listed: {}",
-                    judge.endpoint.as_str(),
-                    known()
-                ),
-            );
-        }
+        cast::check_roles(&format!("benchmarks.{name}.roles"), &benchmark.roles, &spec.endpoints)?;
+        cast::check_judge(&format!("benchmarks.{name}"), benchmark, &spec.endpoints)?;
         if benchmark.judge_price.as_ref().is_some_and(|price| !price.is_sane()) {
             return field(
                 format!("benchmarks.{name}.judge_price"),
@@ -226,8 +229,25 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
             );
         }
     }
+    cast::check_agreement(spec)?;
     for (name, endpoint) in &spec.endpoints {
         check_endpoint(&format!("endpoints.{name}"), endpoint)?;
+    }
+    Ok(())
+}
+
+/// Price and sampling of one model.
+fn check_parameters(place: &str, model: &ModelSpec) -> Result<(), SpecError> {
+    let field =
+        |name: &str, problem: &str| Err(SpecError::Field { field: format!("{place}.{name}"), problem: problem.into() });
+    if model.price.as_ref().is_some_and(|price| !price.is_sane()) {
+        return field("price", "must be non-negative dollars per million tokens");
+    }
+    if model.temperature.is_some_and(|t| !(0.0..=10.0).contains(&t)) {
+        return field("temperature", "must be between 0 and 10");
+    }
+    if model.top_p.is_some_and(|p| !(0.0..=1.0).contains(&p)) {
+        return field("top_p", "must be between 0 and 1");
     }
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! The append-only record of a session.
 
+use std::fmt;
+use std::str::FromStr;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{ChatRequest, CostSum, Finish, Lane, ModelRef, Money, Reply, Usage};
 
 /// Who was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The model under test.
@@ -18,6 +21,38 @@ pub enum Role {
     Environment,
     /// A model or encoder that answers an evaluator's questions.
     Judge,
+}
+
+impl Role {
+    /// The word used everywhere.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::User => "user",
+            Self::Environment => "environment",
+            Self::Judge => "judge",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Role {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "agent" => Ok(Self::Agent),
+            "user" => Ok(Self::User),
+            "environment" => Ok(Self::Environment),
+            "judge" => Ok(Self::Judge),
+            _ => Err(format!("unknown role {text:?}; known: agent, user, environment, judge")),
+        }
+    }
 }
 
 /// What kind of trouble a try ran into. Which of them are retried is said once, in the error table of the `llm` crate.

@@ -133,6 +133,17 @@ fn attempt() -> Attempt {
     }
 }
 
+fn judgement() -> AskedQuestion {
+    let question = Question::Judgement {
+        kind: "completion".into(),
+        about: vec!["session-7".into()],
+        prompt: "Was everything done?".into(),
+        accept: vec!["(?i)yes|no".into()],
+        replies_max: 10,
+    };
+    AskedQuestion { digest: question.digest(), question }
+}
+
 fn question() -> AskedQuestion {
     let question = Question::Similarity { left: vec!["boil water".into()], right: vec!["heat water".into()] };
     AskedQuestion { digest: question.digest(), question }
@@ -147,7 +158,15 @@ fn jobs_of_every_build_are_read() {
         judge: "minilm/all-MiniLM-L6-v2".parse().unwrap(),
         questions: vec![question()],
     };
-    samples_are_read("job", &[("session", Job::Session(Box::new(session))), ("judge", Job::Judge(judge))]);
+    let in_words = JudgeJob { judge: "openai/gpt-4o".parse().unwrap(), questions: vec![judgement()], ..judge.clone() };
+    samples_are_read(
+        "job",
+        &[
+            ("session", Job::Session(Box::new(session))),
+            ("judge", Job::Judge(judge)),
+            ("judge_in_words", Job::Judge(in_words)),
+        ],
+    );
 }
 
 #[test]
@@ -188,6 +207,12 @@ fn reports_of_every_build_are_read() {
         usage: Usage::default(),
         cost: CostSum { known: Money(5), unknown_calls: 1 },
     };
+    let in_words = JudgeOutcome {
+        judge: "openai/gpt-4o".parse().unwrap(),
+        verdicts: vec![(judgement().digest, Verdict::Replies { replies: vec!["Hm.".into(), "Yes.".into()] })],
+        unanswered: Vec::new(),
+        ..judged.clone()
+    };
     samples_are_read(
         "report",
         &[
@@ -197,6 +222,7 @@ fn reports_of_every_build_are_read() {
             ("handed_over", handed_over(Money::ZERO)),
             ("handed_over_in_doubt", handed_over(Money(70_000))),
             ("judge", Report::Judge(judged)),
+            ("judge_in_words", Report::Judge(in_words)),
             ("progress", Report::Progress(Progress { worker: "w1".parse().unwrap(), open: vec![open] })),
             ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock") }),
         ],
@@ -210,13 +236,16 @@ fn control_messages_of_every_build_are_read() {
             name: "openai".parse().unwrap(),
             sweep: key().sweep,
             queue: "nightly-0a1b2c3d.openai".into(),
+            needs: Vec::new(),
             pool: "0a1b2c3d".into(),
             share: Share { weight: 3, priority: 0 },
             endpoint: EndpointSpec::of_kind(EndpointKind::Openai),
         }],
         cancelled: vec![key().sweep],
     };
-    samples_are_read("control", &[("routes", control)]);
+    let mut conversing = control.clone();
+    conversing.routes[0].needs = vec!["user".parse().unwrap(), "tools".parse().unwrap()];
+    samples_are_read("control", &[("routes", control), ("routes_with_needs", conversing)]);
 }
 
 #[test]

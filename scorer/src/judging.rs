@@ -1,30 +1,61 @@
 //! Questions to judges, and what their answers settle.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 
-use regatta_backends::{Settlement, SettlementResult};
+use regatta_backends::{AwaitingSession, Settlement, SettlementResult};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::Sweep;
-use regatta_proto::{AskedQuestion, Cause, Digest, Job, JudgeJob, JudgeOutcome, ModelRef, Transcript, wire};
+use regatta_proto::{
+    AskedQuestion, Cause, Digest, Job, Judge, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
+};
 
-use crate::recording::settlement;
 use crate::scorer::{Scorer, ScorerError};
-use crate::verdicts::Known;
+use crate::verdicts::{Known, Open, Put, Subject, enter, score_all};
 
-/// Questions of one judge job: enough to spread its cost, few enough that a lost job repeats little.
-const QUESTIONS_PER_JOB: usize = 32;
+/// Similarities of one judge job: enough to spread its cost, few enough that a lost job repeats little.
+const SIMILARITIES_PER_JOB: usize = 32;
+/// Judgements of one judge job: each is a conversation of several seconds, and up to as many as its limit of replies.
+const JUDGEMENTS_PER_JOB: usize = 4;
+/// Verdicts that one session may wait for; a benchmark that wants more goes round in circles.
+const QUESTIONS_MAX: usize = 100_000;
 
-/// Sends those of `questions` that nobody has sent before, then settles sessions whose answers came in the meantime.
-pub(crate) async fn ask(
+/// Sends those of `open` that nobody has sent before, then settles sessions whose answers came in the meantime; and so on with what these
+/// need further.
+pub(crate) async fn ask(scorer: &Scorer, sweep: &Sweep, mut open: Open) -> Result<(), ScorerError> {
+    while !open.is_empty() {
+        let mut further = Open::new();
+        for (judge, questions) in open {
+            let mut digests: Vec<Digest> = questions.keys().copied().collect();
+            digests.sort_unstable();
+            publish(scorer, sweep, &judge, &digests, questions).await?;
+            // Another scorer may have saved an answer after we looked and searched for waiting sessions before ours were there.
+            let known = scorer.ledger.verdicts(&judge, &digests).await?;
+            if !known.is_empty() {
+                let answered: Vec<Digest> = known.keys().copied().collect();
+                merge(&mut further, settle_waiting(scorer, sweep, &judge, &answered).await?);
+            }
+        }
+        open = further;
+    }
+    Ok(())
+}
+
+fn merge(open: &mut Open, more: Open) {
+    for (judge, questions) in more {
+        open.entry(judge).or_default().extend(questions);
+    }
+}
+
+/// Sends those of `questions` that nobody has sent before.
+async fn publish(
     scorer: &Scorer,
     sweep: &Sweep,
     judge: &ModelRef,
-    mut questions: HashMap<Digest, AskedQuestion>,
+    digests: &[Digest],
+    mut questions: std::collections::HashMap<Digest, AskedQuestion>,
 ) -> Result<(), ScorerError> {
-    let mut digests: Vec<Digest> = questions.keys().copied().collect();
-    digests.sort_unstable();
     // A saved verdict is never asked for again.
-    let known = scorer.ledger.verdicts(judge, &digests).await?;
+    let known = scorer.ledger.verdicts(judge, digests).await?;
     let open: Vec<Digest> = digests.iter().filter(|digest| !known.contains_key(*digest)).copied().collect();
     let claimed = scorer.ledger.claim_questions(&sweep.id, judge, &open).await?;
     let fresh: Vec<AskedQuestion> = claimed.iter().filter_map(|digest| questions.remove(digest)).collect();
@@ -33,8 +64,12 @@ pub(crate) async fn ask(
         .endpoints
         .get(&judge.endpoint)
         .ok_or_else(|| ScorerError::UnknownJudge { sweep: sweep.id.clone(), judge: judge.clone() })?;
-    let jobs: Vec<Job> = fresh
-        .chunks(QUESTIONS_PER_JOB)
+    let count = fresh.len() as u64;
+    let (judgements, similarities): (Vec<_>, Vec<_>) =
+        fresh.into_iter().partition(|asked| matches!(asked.question, Question::Judgement { .. }));
+    let jobs: Vec<Job> = similarities
+        .chunks(SIMILARITIES_PER_JOB)
+        .chain(judgements.chunks(JUDGEMENTS_PER_JOB))
         .map(|chunk| {
             Job::Judge(JudgeJob {
                 sweep: sweep.id.clone(),
@@ -44,21 +79,16 @@ pub(crate) async fn ask(
             })
         })
         .collect();
-    if !jobs.is_empty() {
-        if let Err(error) = scorer.queue.publish_jobs(&endpoint.queue(&judge.endpoint, &sweep.id), jobs).await {
-            // Claimed and not asked, they would be waited for in vain when the batch is repeated.
-            scorer.ledger.release_questions(&sweep.id, judge, &claimed).await?;
-            return Err(error.into());
-        }
-        scorer.metrics.questions.inc_by(fresh.len() as u64);
-    }
-    // Another scorer may have saved an answer after we looked and searched for waiting sessions before ours were there.
-    let known = scorer.ledger.verdicts(judge, &digests).await?;
-    if known.is_empty() {
+    if jobs.is_empty() {
         return Ok(());
     }
-    let answered: Vec<Digest> = known.keys().copied().collect();
-    settle_waiting(scorer, sweep, judge, &answered).await
+    if let Err(error) = scorer.queue.publish_jobs(&endpoint.queue(&judge.endpoint, &sweep.id), jobs).await {
+        // Claimed and not asked, they would be waited for in vain when the batch is repeated.
+        scorer.ledger.release_questions(&sweep.id, judge, &claimed).await?;
+        return Err(error.into());
+    }
+    scorer.metrics.questions.inc_by(count);
+    Ok(())
 }
 
 impl Scorer {
@@ -74,68 +104,119 @@ impl Scorer {
         self.ledger.save_judged(vec![outcome]).await?;
         self.count_usage(&usage, &cost);
         if !answered.is_empty() {
-            settle_waiting(self, sweep, &judge, &answered).await?;
+            let open = settle_waiting(self, sweep, &judge, &answered).await?;
+            ask(self, sweep, open).await?;
         }
         if !unanswered.is_empty() {
-            let waiting = self.ledger.awaiting(&sweep.id, &judge, &unanswered).await?;
-            let settlements = waiting
-                .into_iter()
-                .map(|session| Settlement {
-                    key: session.key,
-                    result: SettlementResult::NotMeasured(Cause::JudgeUnavailable),
-                })
-                .collect();
-            self.ledger.settle(settlements).await?;
+            for waited_for in judges_with(sweep, &judge) {
+                let waiting = self.ledger.awaiting(&sweep.id, &waited_for, &unanswered).await?;
+                let settlements = waiting
+                    .into_iter()
+                    .map(|session| Settlement {
+                        key: session.key,
+                        result: SettlementResult::NotMeasured(Cause::JudgeUnavailable),
+                    })
+                    .collect();
+                self.ledger.settle(settlements).await?;
+            }
         }
         Ok(())
     }
 
     /// Asks again what the reopened sessions of `sweep` still wait for.
     pub(crate) async fn rejudge(&self, sweep: &Sweep) -> Result<(), ScorerError> {
-        let mut open: HashMap<ModelRef, HashMap<Digest, AskedQuestion>> = HashMap::new();
-        let nothing = Known::default();
-        for session in self.ledger.awaiting_all(&sweep.id).await? {
-            let transcript: Transcript = wire::decode(&session.transcript)?;
-            let Some(cell) = sweep.cell(session.key.cell) else { continue };
-            let (Some(suite), Some(benchmark)) = (sweep.suite(cell), sweep.benchmark(cell)) else { continue };
-            let Some(judge) = benchmark.judge.clone() else { continue };
-            if let Scoring::Needs(needed) = suite.score(session.key.item, &benchmark.evaluators, &transcript, &nothing)
-            {
-                let questions = open.entry(judge).or_default();
-                for question in needed {
-                    let digest = question.digest();
-                    questions.insert(digest, AskedQuestion { digest, question });
-                }
-            }
-        }
-        for (judge, questions) in open {
-            ask(self, sweep, &judge, questions).await?;
-        }
-        Ok(())
+        let waiting = self.ledger.awaiting_all(&sweep.id).await?;
+        let open = settle(self, sweep, waiting, Known::default(), true).await?;
+        ask(self, sweep, open).await
     }
 }
 
+/// The names under which sessions wait for verdicts of `member`: its own, and those of panels that it sits on.
+fn judges_with(sweep: &Sweep, member: &ModelRef) -> BTreeSet<ModelRef> {
+    let judges = sweep.lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
+    judges.filter(|judge| judge.ids().contains(&member)).map(Judge::name).collect()
+}
+
+/// Settles sessions that wait for `answered`, verdicts of `member`. Returns what must be asked for those that need more than they had
+/// waited for.
 async fn settle_waiting(
     scorer: &Scorer,
     sweep: &Sweep,
-    judge: &ModelRef,
+    member: &ModelRef,
     answered: &[Digest],
-) -> Result<(), ScorerError> {
-    let waiting = scorer.ledger.awaiting(&sweep.id, judge, answered).await?;
-    let mut digests: Vec<Digest> = waiting.iter().flat_map(|session| session.questions.iter().copied()).collect();
-    digests.sort_unstable();
-    digests.dedup();
-    let mut known = Known::default();
-    known.extend(scorer.ledger.verdicts(judge, &digests).await?);
-    let mut settlements = Vec::with_capacity(waiting.len());
+) -> Result<Open, ScorerError> {
+    let mut open = Open::new();
+    for judge in judges_with(sweep, member) {
+        let waiting = scorer.ledger.awaiting(&sweep.id, &judge, answered).await?;
+        let mut known = Known::default();
+        // Scoring would ask for them one round after the other.
+        let questions = waiting.iter().flat_map(|session| &session.questions);
+        let puts = questions.map(|digest| Put { to: member.clone(), digest: *digest });
+        known.look_up(&scorer.ledger, puts).await?;
+        let mut waiting = waiting;
+        if judge == *member {
+            // Scoring is not free, and one that lacks a verdict would only say so.
+            let held = |digest: &Digest| known.holds(&Put { to: member.clone(), digest: *digest });
+            waiting.retain(|session| session.questions.iter().all(held));
+        }
+        merge(&mut open, settle(scorer, sweep, waiting, known, false).await?);
+    }
+    Ok(open)
+}
+
+/// Settles those of `waiting` that can be scored. Returns what must be asked for the others: what they need and have not waited for yet,
+/// or, to ask `again`, all that they need.
+async fn settle(
+    scorer: &Scorer,
+    sweep: &Sweep,
+    waiting: Vec<AwaitingSession>,
+    mut known: Known,
+    again: bool,
+) -> Result<Open, ScorerError> {
+    let mut sessions: Vec<(AwaitingSession, Transcript)> = Vec::with_capacity(waiting.len());
     for session in waiting {
-        if session.questions.iter().all(|digest| known.holds(digest)) {
-            settlements.push(settlement(sweep, &session.key, &session.transcript, &known)?.unwrap_or_else(|| {
-                tracing::error!(session = %session.key, %judge, "the judge's verdicts do not fit the questions");
-                Settlement { key: session.key, result: SettlementResult::NotMeasured(Cause::Internal) }
-            }));
+        let transcript = wire::decode(&session.transcript)?;
+        sessions.push((session, transcript));
+    }
+    let mut subjects = Vec::with_capacity(sessions.len());
+    for (session, transcript) in &sessions {
+        let cell = sweep.cell(session.key.cell).ok_or_else(|| ScorerError::UnknownSession(session.key.clone()))?;
+        subjects.push(Subject { cell, item: session.key.item, transcript });
+    }
+    let scorings = score_all(&scorer.ledger, sweep, &subjects, &mut known).await?;
+    let mut open = Open::new();
+    let mut settlements = Vec::new();
+    for (((session, _), subject), scoring) in sessions.iter().zip(&subjects).zip(scorings) {
+        let key = session.key.clone();
+        let judge = sweep.benchmark(subject.cell).and_then(|benchmark| benchmark.judge.as_ref());
+        let (needed, judge) = match (scoring, judge) {
+            (Some(Scoring::Scored(scores)), _) => {
+                let result = SettlementResult::Scored(serde_json::to_value(scores)?);
+                settlements.push(Settlement { key, result });
+                continue;
+            }
+            (Some(Scoring::Needs(needed)), Some(judge)) => (needed, judge),
+            _ => return Err(ScorerError::UnknownSession(key)),
+        };
+        let mut needs = Open::new();
+        let puts = enter(&mut needs, judge, &needed, &known);
+        let further: Vec<Digest> =
+            puts.iter().map(|put| put.digest).filter(|digest| !session.questions.contains(digest)).collect();
+        if puts.is_empty() || session.questions.len() + further.len() > QUESTIONS_MAX {
+            tracing::error!(session = %key, judge = %judge, "the judge's verdicts do not fit the questions");
+            settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::Internal) });
+            continue;
+        }
+        if !further.is_empty() {
+            let mut questions: BTreeSet<Digest> = session.questions.iter().copied().collect();
+            questions.extend(further);
+            let result = SettlementResult::Waits(questions.into_iter().collect());
+            settlements.push(Settlement { key, result });
+            merge(&mut open, needs);
+        } else if again {
+            merge(&mut open, needs);
         }
     }
     scorer.ledger.settle(settlements).await?;
-    Ok(())
+    Ok(open)
 }

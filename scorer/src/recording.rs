@@ -1,22 +1,22 @@
 //! Session outcomes: transcripts to Blobs, scores or questions to the ledger, judge jobs to the queue.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, Settlement, TranscriptRef};
-use regatta_benchmarks::{Scores, Scoring};
+use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, TranscriptRef};
+use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
-use regatta_proto::{AskedQuestion, Cause, Cell, Digest, ModelRef, Outcome, SessionOutcome, Transcript, wire};
+use regatta_proto::{Cause, Digest, Outcome, SessionOutcome, Transcript, wire};
 
 use crate::judging::ask;
 use crate::scorer::{Scorer, ScorerError};
-use crate::verdicts::Known;
+use crate::verdicts::{Known, Open, Subject, enter, score_all};
 
 /// What one outcome became.
 struct Prepared {
     record: SessionRecord,
-    /// The judge and the questions that are still open.
-    questions: Vec<AskedQuestion>,
+    /// What must be asked before it can be scored.
+    open: Open,
 }
 
 impl Scorer {
@@ -24,45 +24,41 @@ impl Scorer {
     pub(crate) async fn record(&self, sweep: &Sweep, outcomes: &[SessionOutcome]) -> Result<(), ScorerError> {
         let all: Vec<&SessionOutcome> = outcomes.iter().collect();
         let segments = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
-        let known = self.known_verdicts(sweep, outcomes).await?;
+        let scorings = self.score_measured(sweep, outcomes).await?;
         let mut prepared = Vec::with_capacity(outcomes.len());
-        for (outcome, transcript) in outcomes.iter().zip(segments) {
-            prepared.push(prepare(sweep, outcome, transcript, &known)?);
+        for ((outcome, transcript), scoring) in outcomes.iter().zip(segments).zip(scorings) {
+            prepared.push(prepare(sweep, outcome, transcript, scoring)?);
         }
         let records: Vec<SessionRecord> = prepared.iter().map(|one| one.record.clone()).collect();
         let recorded = self.ledger.record(records).await?;
-        let mut open: BTreeMap<ModelRef, HashMap<Digest, AskedQuestion>> = BTreeMap::new();
+        let mut open = Open::new();
         for (one, recorded) in prepared.into_iter().zip(recorded) {
             self.count(&one.record, recorded);
             // A repeat may be the second life of a batch whose questions were never sent: ask again, answers are idempotent.
-            if let (RecordState::Awaiting { judge, .. }, Recorded::First | Recorded::Repeat) =
-                (&one.record.state, recorded)
-            {
-                let questions = open.entry(judge.clone()).or_default();
-                questions.extend(one.questions.into_iter().map(|question| (question.digest, question)));
+            if matches!(recorded, Recorded::First | Recorded::Repeat) {
+                for (judge, questions) in one.open {
+                    open.entry(judge).or_default().extend(questions);
+                }
             }
         }
-        for (judge, questions) in open {
-            ask(self, sweep, &judge, questions).await?;
-        }
-        Ok(())
+        ask(self, sweep, open).await
     }
 
-    /// The verdicts that the ledger already has for the questions of `outcomes`.
-    async fn known_verdicts(&self, sweep: &Sweep, outcomes: &[SessionOutcome]) -> Result<Known, ScorerError> {
-        let nothing = Known::default();
-        let mut wanted: BTreeMap<ModelRef, Vec<Digest>> = BTreeMap::new();
-        for outcome in outcomes.iter().filter(|outcome| outcome.outcome == Outcome::Measured) {
-            let Some((cell, judge)) = cell_and_judge(sweep, outcome) else { continue };
-            if let Some(Scoring::Needs(questions)) = score(sweep, cell, outcome, &nothing) {
-                wanted.entry(judge).or_default().extend(questions.iter().map(regatta_proto::Question::digest));
-            }
-        }
-        let mut known = Known::default();
-        for (judge, digests) in wanted {
-            known.extend(self.ledger.verdicts(&judge, &digests).await?);
-        }
-        Ok(known)
+    /// Scores those of `outcomes` that were measured, with the verdicts that the ledger already has.
+    async fn score_measured(
+        &self,
+        sweep: &Sweep,
+        outcomes: &[SessionOutcome],
+    ) -> Result<Vec<Option<Scoring>>, ScorerError> {
+        let subject = |outcome| {
+            let SessionOutcome { key, outcome, transcript, .. }: &SessionOutcome = outcome;
+            let cell = sweep.cell(key.cell).filter(|_| *outcome == Outcome::Measured)?;
+            Some(Subject { cell, item: key.item, transcript })
+        };
+        let subjects: Vec<Option<Subject<'_>>> = outcomes.iter().map(subject).collect();
+        let measured: Vec<Subject<'_>> = subjects.iter().flatten().copied().collect();
+        let mut scorings = score_all(&self.ledger, sweep, &measured, &mut Known::default()).await?.into_iter();
+        Ok(subjects.iter().map(|subject| subject.and_then(|_| scorings.next().flatten())).collect())
     }
 
     fn count(&self, record: &SessionRecord, recorded: Recorded) {
@@ -82,26 +78,16 @@ impl Scorer {
     }
 }
 
-fn cell_and_judge<'a>(sweep: &'a Sweep, outcome: &SessionOutcome) -> Option<(&'a Cell, ModelRef)> {
-    let cell = sweep.cell(outcome.key.cell)?;
-    Some((cell, sweep.benchmark(cell)?.judge.clone()?))
-}
-
-fn score(sweep: &Sweep, cell: &Cell, outcome: &SessionOutcome, known: &Known) -> Option<Scoring> {
-    let evaluators = &sweep.benchmark(cell)?.evaluators;
-    Some(sweep.suite(cell)?.score(outcome.key.item, evaluators, &outcome.transcript, known))
-}
-
 fn prepare(
     sweep: &Sweep,
     outcome: &SessionOutcome,
     transcript: TranscriptRef,
-    known: &Known,
+    scoring: Option<Scoring>,
 ) -> Result<Prepared, ScorerError> {
     let unknown = || ScorerError::UnknownSession(outcome.key.clone());
     let cell = sweep.cell(outcome.key.cell).ok_or_else(unknown)?;
     let item = sweep.item(cell, outcome.key.item).ok_or_else(unknown)?;
-    let mut questions = Vec::new();
+    let mut open = Open::new();
     let mut result = outcome.outcome.clone();
     let state = match &outcome.outcome {
         Outcome::NotMeasured { .. } => RecordState::Settled { scores: serde_json::Value::Null },
@@ -110,17 +96,16 @@ fn prepare(
             let suite = sweep.suite(cell).ok_or_else(unknown)?;
             RecordState::Settled { scores: serde_json::to_value(suite.score_failure(outcome.key.item, evaluators))? }
         }
-        Outcome::Measured => match score(sweep, cell, outcome, known).ok_or_else(unknown)? {
+        Outcome::Measured => match scoring.ok_or_else(unknown)? {
             Scoring::Scored(scores) => RecordState::Settled { scores: serde_json::to_value(scores)? },
-            Scoring::Needs(needed) => match sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.clone()) {
+            Scoring::Needs(needed) => match sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref()) {
                 Some(judge) => {
-                    questions = needed
-                        .into_iter()
-                        .map(|question| AskedQuestion { digest: question.digest(), question })
-                        .collect();
+                    // All of them, also those that are known already: what was saved in between settles the session then.
+                    let puts = enter(&mut open, judge, &needed, &Known::default());
+                    let questions: BTreeSet<Digest> = puts.iter().map(|put| put.digest).collect();
                     RecordState::Awaiting {
-                        judge,
-                        questions: questions.iter().map(|question| question.digest).collect(),
+                        judge: judge.name(),
+                        questions: questions.into_iter().collect(),
                         transcript: keep(&outcome.transcript)?,
                     }
                 }
@@ -154,7 +139,7 @@ fn prepare(
         transcript,
         state,
     };
-    Ok(Prepared { record, questions })
+    Ok(Prepared { record, open })
 }
 
 /// One line that says what answered.
@@ -170,27 +155,4 @@ fn served_as(served: &regatta_proto::Served) -> Option<String> {
 /// The transcript as it is kept until the verdicts are there: scoring looks at replies, so the requests can be left out.
 fn keep(transcript: &Transcript) -> Result<Bytes, ScorerError> {
     Ok(wire::encode(&transcript.without_requests())?)
-}
-
-/// What a session that had been waiting has become.
-pub(crate) fn settlement(
-    sweep: &Sweep,
-    key: &regatta_proto::SessionKey,
-    kept: &[u8],
-    known: &Known,
-) -> Result<Option<Settlement>, ScorerError> {
-    let unknown = || ScorerError::UnknownSession(key.clone());
-    let transcript: Transcript = wire::decode(kept)?;
-    let cell = sweep.cell(key.cell).ok_or_else(unknown)?;
-    let evaluators = &sweep.benchmark(cell).ok_or_else(unknown)?.evaluators;
-    let suite = sweep.suite(cell).ok_or_else(unknown)?;
-    match suite.score(key.item, evaluators, &transcript, known) {
-        Scoring::Scored(scores) => Ok(Some(scored(key, &scores)?)),
-        Scoring::Needs(_) => Ok(None),
-    }
-}
-
-fn scored(key: &regatta_proto::SessionKey, scores: &Scores) -> Result<Settlement, ScorerError> {
-    let result = regatta_backends::SettlementResult::Scored(serde_json::to_value(scores)?);
-    Ok(Settlement { key: key.clone(), result })
 }

@@ -1,30 +1,268 @@
-//! Known verdicts of one judge, for scoring a batch.
+//! Known verdicts, and scoring sessions with all that are known.
+//!
+//! A judge is one model, or a panel: then every judgement goes to each member, as often as the panel repeats, and all of it together is
+//! the verdict. What goes to a member is known by a digest of its own where the member has parameters, or is asked again, so that no
+//! verdict is taken for that of another.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use regatta_benchmarks::Verdicts;
-use regatta_proto::{Digest, Question, Verdict};
+use regatta_backends::Ledger;
+use regatta_benchmarks::{Scoring, Verdicts};
+use regatta_catalog::Sweep;
+use regatta_proto::{
+    AskedQuestion, Cell, Digest, ItemIndex, Judge, ModelRef, ModelSpec, Question, Transcript, Verdict,
+};
 
-/// Verdicts by the digest of their question.
+use crate::scorer::ScorerError;
+
+/// Looks into the ledger for one batch of sessions; a benchmark asks again only for what it then knows to be needed.
+const LOOKS_MAX: usize = 16;
+
+/// One question to one model.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Put {
+    pub(crate) to: ModelRef,
+    /// What the model is asked it as.
+    pub(crate) digest: Digest,
+}
+
+/// To whom `question` is put for one verdict of `judge`, and as what. Similarities are figures of a model, not opinions: a panel's first
+/// member alone gives them.
+pub(crate) fn puts(judge: &Judge, question: &Question) -> Vec<Put> {
+    let digest = question.digest();
+    let mut members = judge.members();
+    let repeats = match question {
+        Question::Similarity { .. } => {
+            members.truncate(1);
+            1
+        }
+        Question::Judgement { .. } => judge.repeats(),
+    };
+    let put = |member: &ModelSpec, repeat| Put { to: member.id.clone(), digest: asked_as(&digest, member, repeat) };
+    members.iter().flat_map(|member| (0..repeats).map(move |repeat| put(member, repeat))).collect()
+}
+
+/// What `member` is asked a question as for the `repeat`-th time, counted from 0.
+fn asked_as(question: &Digest, member: &ModelSpec, repeat: u8) -> Digest {
+    let parameters = (member.temperature, member.top_p, member.max_tokens, member.thinking);
+    if repeat == 0 && parameters == (None, None, None, None) {
+        return *question;
+    }
+    // Serialising plain data into memory cannot fail; an empty text would only make two sets of parameters look alike.
+    let parameters = serde_json::to_vec(&parameters).unwrap_or_default();
+    Digest::of_parts([b"asked/1".as_slice(), question.bytes(), &parameters, &[repeat]])
+}
+
+/// Verdicts by who gave them and what they were asked as.
 #[derive(Debug, Default)]
-pub(crate) struct Known(HashMap<Digest, Verdict>);
+pub(crate) struct Known {
+    verdicts: HashMap<Put, Verdict>,
+    /// What the ledger was asked for.
+    looked_up: HashSet<Put>,
+}
 
 impl Known {
-    pub(crate) fn extend(&mut self, verdicts: impl IntoIterator<Item = (Digest, Verdict)>) {
-        self.0.extend(verdicts);
+    /// Reads what the ledger has of `wanted` and was not asked for before; whether there was any.
+    pub(crate) async fn look_up(
+        &mut self,
+        ledger: &Ledger,
+        wanted: impl IntoIterator<Item = Put>,
+    ) -> Result<bool, ScorerError> {
+        let mut by_judge: BTreeMap<ModelRef, Vec<Digest>> = BTreeMap::new();
+        for put in wanted {
+            if self.looked_up.insert(put.clone()) {
+                by_judge.entry(put.to).or_default().push(put.digest);
+            }
+        }
+        let mut found = false;
+        for (judge, digests) in by_judge {
+            for (digest, verdict) in ledger.verdicts(&judge, &digests).await? {
+                found = true;
+                self.verdicts.insert(Put { to: judge.clone(), digest }, verdict);
+            }
+        }
+        Ok(found)
     }
 
-    pub(crate) fn holds(&self, digest: &Digest) -> bool {
-        self.0.contains_key(digest)
+    /// Whether `put` is answered.
+    pub(crate) fn holds(&self, put: &Put) -> bool {
+        self.verdicts.contains_key(put)
+    }
+
+    /// The verdicts of `judge`.
+    pub(crate) const fn of<'k>(&'k self, judge: Option<&'k Judge>) -> KnownOf<'k> {
+        KnownOf { known: self, judge }
     }
 }
 
-impl Verdicts for Known {
+/// The known verdicts of one judge.
+pub(crate) struct KnownOf<'k> {
+    known: &'k Known,
+    judge: Option<&'k Judge>,
+}
+
+impl Verdicts for KnownOf<'_> {
     fn answer(&self, question: &Question) -> Option<Verdict> {
         // Hashing the texts is not free, and most scoring begins with nothing known.
-        if self.0.is_empty() {
+        if self.known.verdicts.is_empty() {
             return None;
         }
-        self.0.get(&question.digest()).cloned()
+        let judge = self.judge?;
+        let mut verdicts = puts(judge, question).into_iter().map(|put| self.known.verdicts.get(&put));
+        match (judge.rule(), question) {
+            (Some(rule), Question::Judgement { .. }) => {
+                let replies = verdicts.map(|verdict| match verdict? {
+                    Verdict::Replies { replies } => Some(replies.clone()),
+                    _ => None,
+                });
+                Some(Verdict::Panel { rule, members: replies.collect::<Option<_>>()? })
+            }
+            _ => verdicts.next()?.cloned(),
+        }
+    }
+}
+
+/// One session to be scored.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) item: ItemIndex,
+    pub(crate) transcript: &'a Transcript,
+}
+
+impl Subject<'_> {
+    fn score(&self, sweep: &Sweep, known: &Known) -> Option<Scoring> {
+        let benchmark = sweep.benchmark(self.cell)?;
+        let verdicts = known.of(benchmark.judge.as_ref());
+        Some(sweep.suite(self.cell)?.score(self.item, &benchmark.evaluators, self.transcript, &verdicts))
+    }
+}
+
+/// Scores `subjects` with `known` and every further verdict that the ledger has; `None` for a cell that the sweep does not have.
+pub(crate) async fn score_all(
+    ledger: &Ledger,
+    sweep: &Sweep,
+    subjects: &[Subject<'_>],
+    known: &mut Known,
+) -> Result<Vec<Option<Scoring>>, ScorerError> {
+    let mut scorings: Vec<Option<Scoring>> = subjects.iter().map(|subject| subject.score(sweep, known)).collect();
+    for _ in 0..LOOKS_MAX {
+        let mut wanted = Vec::new();
+        for (subject, scoring) in subjects.iter().zip(&scorings) {
+            let judge = sweep.benchmark(subject.cell).and_then(|benchmark| benchmark.judge.as_ref());
+            if let (Some(Scoring::Needs(questions)), Some(judge)) = (scoring, judge) {
+                wanted.extend(questions.iter().flat_map(|question| puts(judge, question)));
+            }
+        }
+        if !known.look_up(ledger, wanted).await? {
+            break;
+        }
+        for (subject, scoring) in subjects.iter().zip(&mut scorings) {
+            if matches!(scoring, Some(Scoring::Needs(_))) {
+                *scoring = subject.score(sweep, known);
+            }
+        }
+    }
+    Ok(scorings)
+}
+
+/// Questions on their way to models, by model and by what they are asked as.
+pub(crate) type Open = BTreeMap<ModelRef, HashMap<Digest, AskedQuestion>>;
+
+/// Enters what is put to whom for a verdict of `judge` on each of `questions`, without what is answered already. Returns all that was
+/// entered.
+pub(crate) fn enter(open: &mut Open, judge: &Judge, questions: &[Question], known: &Known) -> Vec<Put> {
+    let mut entered = Vec::new();
+    for question in questions {
+        for put in puts(judge, question).into_iter().filter(|put| !known.holds(put)) {
+            let asked = AskedQuestion { digest: put.digest, question: question.clone() };
+            open.entry(put.to.clone()).or_default().insert(put.digest, asked);
+            entered.push(put);
+        }
+    }
+    entered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regatta_proto::PanelRule;
+
+    fn judgement() -> Question {
+        Question::Judgement {
+            kind: "k".into(),
+            about: Vec::new(),
+            prompt: "p".into(),
+            accept: Vec::new(),
+            replies_max: 1,
+        }
+    }
+
+    fn similarity() -> Question {
+        Question::Similarity { left: vec!["a".into()], right: vec!["b".into()] }
+    }
+
+    fn judge(json: &str) -> Judge {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn knowing(judge: &Judge, question: &Question, replies: &[&str]) -> Known {
+        let said = |text: &&str| Verdict::Replies { replies: vec![(*text).to_owned()] };
+        let verdicts = puts(judge, question).into_iter().zip(replies.iter().map(said)).collect();
+        Known { verdicts, looked_up: HashSet::new() }
+    }
+
+    #[test]
+    fn a_plain_judge_is_asked_every_question_as_what_it_is() {
+        for question in [judgement(), similarity()] {
+            let put = Put { to: "a/b".parse().unwrap(), digest: question.digest() };
+            assert_eq!(puts(&judge(r#""a/b""#), &question), [put]);
+        }
+    }
+
+    #[test]
+    fn a_judge_with_other_parameters_is_asked_anew() {
+        let cold = puts(&judge(r#"{"id": "a/b", "temperature": 0}"#), &judgement());
+        let warm = puts(&judge(r#"{"id": "a/b", "temperature": 1}"#), &judgement());
+        assert_eq!(HashSet::from([judgement().digest(), cold[0].digest, warm[0].digest]).len(), 3);
+    }
+
+    #[test]
+    fn each_member_of_a_panel_is_asked_as_often_as_it_says_and_all_of_it_is_the_verdict() {
+        let panel = judge(r#"{"panel": ["a/b", "c/d"], "rule": "mean", "repeats": 2}"#);
+        let question = judgement();
+        let asked: HashSet<Put> = puts(&panel, &question).into_iter().collect();
+        assert_eq!(asked.len(), 4);
+        let known = knowing(&panel, &question, &["1", "2", "3", "4"]);
+        let members = ["1", "2", "3", "4"].map(|text| vec![text.to_owned()]).to_vec();
+        assert_eq!(known.of(Some(&panel)).answer(&question), Some(Verdict::Panel { rule: PanelRule::Mean, members }));
+        let partly = knowing(&panel, &question, &["1", "2", "3"]);
+        assert_eq!(partly.of(Some(&panel)).answer(&question), None);
+    }
+
+    #[test]
+    fn similarities_come_from_the_first_member_of_a_panel_alone() {
+        let panel = judge(r#"{"panel": ["a/b", "c/d"], "rule": "majority", "repeats": 3}"#);
+        let asked = puts(&panel, &similarity());
+        assert_eq!(asked, [Put { to: "a/b".parse().unwrap(), digest: similarity().digest() }]);
+    }
+
+    #[test]
+    fn the_verdict_of_one_judge_is_none_of_another() {
+        let (one, other) = (judge(r#""a/b""#), judge(r#""c/d""#));
+        let known = knowing(&one, &judgement(), &["yes"]);
+        assert!(known.of(Some(&one)).answer(&judgement()).is_some());
+        assert_eq!(known.of(Some(&other)).answer(&judgement()), None);
+        assert_eq!(known.of(None).answer(&judgement()), None);
+    }
+
+    #[test]
+    fn what_is_answered_is_not_entered_again() {
+        let panel = judge(r#"{"panel": ["a/b", "c/d"], "rule": "majority"}"#);
+        let known = knowing(&panel, &judgement(), &["yes"]);
+        let mut open = Open::new();
+        let entered = enter(&mut open, &panel, &[judgement()], &known);
+        assert_eq!((entered.len(), entered[0].to.to_string()), (1, "c/d".to_owned()));
+        assert_eq!(open.len(), 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use hyper::HeaderMap;
 use regatta_benchmarks::Persona;
-use regatta_proto::{Digest, Role, Usage};
+use regatta_proto::{Digest, Role, SessionSeed, Usage};
 
 use crate::api_error::ApiError;
 use crate::draft::{Content, Draft};
@@ -16,6 +16,8 @@ use crate::tokens::{count_tokens, cut};
 /// Where the text of an answer comes from.
 enum Author<'a> {
     Suite(Session, Persona),
+    /// What a simulated judge has said already.
+    Judge(String),
     Script(Option<Session>, &'a str),
 }
 
@@ -34,9 +36,11 @@ impl Endpoint {
         let (mut text, session) = match author {
             Author::Suite(session, persona) => {
                 let suite = &self.suites[session.suite].suite;
-                let text = suite.simulate(session.item, &session.setting, Role::Agent, persona, session.seed, &request);
+                let text =
+                    suite.simulate(session.item, &session.setting, session.role, persona, session.seed, &request);
                 (text, Some(session))
             }
+            Author::Judge(reply) => (reply, None),
             Author::Script(session, reply) => (reply.to_owned(), session),
         };
         let (kept, finish) = cut(&text, request.sampling.max_tokens);
@@ -54,7 +58,21 @@ impl Endpoint {
     fn author(&self, headers: &HeaderMap, call: &ChatCall<'_>, digest: &Digest) -> Result<Author<'_>, ApiError> {
         let model = ChatModel::named(&call.model)?;
         let identity = Identity::read(headers, &call.metadata)?;
+        if let ChatModel::Simulated(persona) = model {
+            // A client that does not say where it is asks the same again when it wants another reply.
+            let seed = || SessionSeed::of_digest(digest).of_part(Role::Judge, self.judged.count(*digest));
+            if let Some(reply) = identity.judge(&self.suites, &call.request, persona, seed)? {
+                return Ok(Author::Judge(reply));
+            }
+        }
         let session = identity.find(&self.suites, &call.request, digest);
+        if identity.role == Some(Role::Judge) && matches!(model, ChatModel::Simulated(_)) {
+            return Err(ApiError::bad_request(
+                Some("messages"),
+                "no served benchmark takes this for a prompt of its judges; a judge is asked with the benchmark's own prompt as the \
+                 only message",
+            ));
+        }
         match model {
             ChatModel::Simulated(persona) => session?.map(|session| Author::Suite(session, persona)).ok_or_else(|| {
                 ApiError::bad_request(

@@ -6,13 +6,14 @@
 //! | `x-regatta-setting` | `regatta_setting` | setting of the session |
 //! | `x-regatta-item` | `regatta_item` | id of the item, percent-encoded in the header only |
 //! | `x-regatta-trial` | `regatta_trial` | number of the trial |
-//! | `x-regatta-seed` | `regatta_seed` | seed of the session |
+//! | `x-regatta-role` | `regatta_role` | `agent` (the default), `user`, `environment` or `judge` |
+//! | `x-regatta-seed` | `regatta_seed` | seed of the answer |
 //!
 //! OpenAI's formats have the keys in `metadata` itself, Anthropic's as a JSON object written as text into `metadata.user_id`, the only
 //! field that it has there. A header goes before its key.
 
 use hyper::HeaderMap;
-use regatta_proto::{Digest, Setting};
+use regatta_proto::{Digest, Role, Setting};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 
@@ -23,6 +24,7 @@ pub(crate) const SETTING: &str = "x-regatta-setting";
 pub(crate) const ITEM: &str = "x-regatta-item";
 const TRIAL: &str = "x-regatta-trial";
 const SEED: &str = "x-regatta-seed";
+const ROLE: &str = "x-regatta-role";
 /// What a session's headers are called.
 const HEADERS: [&str; 5] = [BENCHMARK, SETTING, ITEM, TRIAL, SEED];
 /// The field of a body that may take their place.
@@ -35,6 +37,7 @@ pub(crate) struct Identity {
     pub(crate) setting: Option<Setting>,
     pub(crate) item: Option<String>,
     pub(crate) trial: u16,
+    pub(crate) role: Option<Role>,
     pub(crate) seed: Option<u64>,
 }
 
@@ -46,6 +49,7 @@ pub(crate) struct Metadata {
     regatta_setting: Option<Field>,
     regatta_item: Option<Field>,
     regatta_trial: Option<Field>,
+    regatta_role: Option<Field>,
     regatta_seed: Option<Field>,
 }
 
@@ -72,6 +76,7 @@ impl Identity {
             setting: parsed(headers, SETTING, metadata.regatta_setting.as_ref())?,
             item,
             trial: parsed(headers, TRIAL, metadata.regatta_trial.as_ref())?.unwrap_or(0),
+            role: parsed(headers, ROLE, metadata.regatta_role.as_ref())?,
             seed: parsed(headers, SEED, metadata.regatta_seed.as_ref())?,
         })
     }
@@ -80,7 +85,9 @@ impl Identity {
 /// Everything that makes two requests the same one: route, session and body.
 pub(crate) fn request_digest(route: &str, headers: &HeaderMap, body: &[u8]) -> Digest {
     let session = HEADERS.iter().map(|name| headers.get(*name).map_or(&[][..], |value| value.as_bytes()));
-    Digest::of_parts([route.as_bytes()].into_iter().chain(session).chain([body]))
+    // Said only where it is not the agent's, so that nothing else draws another fault for it.
+    let role = headers.get(ROLE).map(|value| value.as_bytes());
+    Digest::of_parts([route.as_bytes()].into_iter().chain(session).chain(role).chain([body]))
 }
 
 /// The value of a header, or else what the metadata says instead.
@@ -166,7 +173,10 @@ mod tests {
 
     #[test]
     fn headers_are_decoded() {
-        let headers = read(&[(ITEM, "caf%C3%A9%20%25"), (SETTING, "turn/single"), (TRIAL, "3"), (SEED, "99")]).unwrap();
+        let pairs =
+            [(ITEM, "caf%C3%A9%20%25"), (SETTING, "turn/single"), (TRIAL, "3"), (ROLE, "environment"), (SEED, "99")];
+        let headers = read(&pairs).unwrap();
+        assert_eq!(headers.role, Some(Role::Environment));
         assert_eq!(headers.item.as_deref(), Some("café %"));
         assert_eq!(headers.setting, Some("turn/single".parse().unwrap()));
         assert_eq!((headers.trial, headers.seed), (3, Some(99)));
@@ -174,7 +184,8 @@ mod tests {
 
     #[test]
     fn a_header_that_cannot_be_read_is_named() {
-        for (name, value) in [(ITEM, "%4"), (ITEM, "%zz"), (ITEM, "%FF"), (TRIAL, "-1"), (SEED, "x"), (SETTING, "a b")]
+        for (name, value) in
+            [(ITEM, "%4"), (ITEM, "%zz"), (ITEM, "%FF"), (TRIAL, "-1"), (ROLE, "boss"), (SEED, "x"), (SETTING, "a b")]
         {
             let error = read(&[(name, value)]).unwrap_err();
             assert_eq!(error.param, Some(name), "{value}");

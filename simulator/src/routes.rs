@@ -49,6 +49,8 @@ pub(crate) struct Endpoint {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
     pub(crate) seen: Seen,
+    /// Judgements that nobody named.
+    pub(crate) judged: Seen,
     pub(crate) tally: Tally,
     pub(crate) batches: Batches,
 }
@@ -69,6 +71,7 @@ impl Endpoint {
             created: clock.now().as_second(),
             clock,
             seen: Seen::new(),
+            judged: Seen::new(),
             tally: Tally::default(),
             batches,
         }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use regatta_benchmarks::Suite;
-use regatta_proto::{BenchmarkName, ChatRequest, Digest, ItemIndex, SessionSeed, Setting};
+use regatta_benchmarks::{Persona, Suite};
+use regatta_proto::{BenchmarkName, ChatMessage, ChatRequest, ChatRole, Digest, ItemIndex, Role, SessionSeed, Setting};
 
 use crate::api_error::ApiError;
 use crate::identity::{BENCHMARK, ITEM, Identity, SETTING};
@@ -32,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) suite: usize,
     pub(crate) item: ItemIndex,
     pub(crate) setting: Setting,
+    /// Who speaks.
+    pub(crate) role: Role,
     pub(crate) seed: SessionSeed,
 }
 
@@ -55,8 +57,14 @@ impl Identity {
             let message = format!("{benchmark} has no default setting; name one in `{SETTING}`");
             return Err(ApiError::bad_request(Some(SETTING), message));
         };
-        let seed = self.seed.map_or_else(|| seed_of(digest), SessionSeed);
-        Ok(Some(Session { suite: position, item, setting: setting.clone(), seed }))
+        let seed = self.seed.map_or_else(|| SessionSeed::of_digest(digest), SessionSeed);
+        Ok(Some(Session {
+            suite: position,
+            item,
+            setting: setting.clone(),
+            role: self.role.unwrap_or(Role::Agent),
+            seed,
+        }))
     }
 
     fn look_up(&self, suites: &[ServedSuite], item: &str) -> Result<(usize, ItemIndex), ApiError> {
@@ -85,6 +93,27 @@ impl Identity {
         Ok(candidates.find_map(|(position, served)| served.suite.recognise(request).map(|item| (position, item))))
     }
 
+    /// What the judge `persona` replies to `request`, where some benchmark (the one that it names, if it does) takes that for a prompt of
+    /// its judges: one message, and no item that it is the session of.
+    pub(crate) fn judge(
+        &self,
+        suites: &[ServedSuite],
+        request: &ChatRequest,
+        persona: Persona,
+        seed: impl FnOnce() -> SessionSeed,
+    ) -> Result<Option<String>, ApiError> {
+        let may_be = self.role.is_none_or(|role| role == Role::Judge) && self.item.is_none();
+        let [ChatMessage { role: ChatRole::User, content, .. }] = request.messages.as_slice() else { return Ok(None) };
+        if !may_be {
+            return Ok(None);
+        }
+        let only = self.position(suites)?;
+        let mut candidates =
+            suites.iter().enumerate().filter(|(position, _)| only.is_none_or(|only| only == *position));
+        let seed = self.seed.map_or_else(seed, SessionSeed);
+        Ok(candidates.find_map(|(_, served)| served.suite.simulate_judge(content, persona, seed)))
+    }
+
     /// Position of the suite that it names.
     fn position(&self, suites: &[ServedSuite]) -> Result<Option<usize>, ApiError> {
         let Some(name) = &self.benchmark else {
@@ -98,13 +127,6 @@ impl Identity {
             )),
         }
     }
-}
-
-fn seed_of(digest: &Digest) -> SessionSeed {
-    let mut first = [0; 8];
-    first.copy_from_slice(&digest.bytes()[..8]);
-    // 63 bits, as every session seed.
-    SessionSeed(u64::from_le_bytes(first) >> 1)
 }
 
 fn names(suites: &[ServedSuite]) -> String {

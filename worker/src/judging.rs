@@ -2,10 +2,11 @@
 
 use regatta_catalog::Sweep;
 use regatta_llm::Endpoint;
-use regatta_proto::{AttemptId, CostSum, JudgeJob, JudgeOutcome, Usage};
+use regatta_proto::{AttemptId, CostSum, JudgeJob, JudgeOutcome, ModelSpec, Usage};
 use tokio_util::sync::CancellationToken;
 
-use crate::session::{accounts, payer};
+use crate::cast::accounts;
+use crate::session::payer;
 
 /// Asks the judge. `None` when interrupted: the questions go to another worker.
 pub(crate) async fn answer(
@@ -15,11 +16,12 @@ pub(crate) async fn answer(
     attempt: AttemptId,
     interrupt: &CancellationToken,
 ) -> Option<JudgeOutcome> {
-    let price = sweep.lock.judge_price(&job.judge);
+    // One that the lock does not name is asked as it is, at an unknown price.
+    let judge = sweep.lock.judge(&job.judge).unwrap_or_else(|| ModelSpec::from(job.judge.clone()));
     // Interrupted answers are thrown away with their cost: questions are cheap, and saved verdicts are never asked again.
     let accounts = accounts(sweep, None);
-    let payer = payer(sweep, &accounts, price);
-    let answers = endpoint.answer(&job.judge.model, &job.questions, payer, interrupt).await.ok()?;
+    let payer = payer(sweep, &accounts, judge.price.as_ref());
+    let answers = endpoint.answer(&judge, &job.questions, payer, interrupt).await.ok()?;
     Some(JudgeOutcome {
         sweep: job.sweep,
         lock: job.lock,

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod batch;
+mod cast;
 mod config;
 mod judging;
 mod metrics;

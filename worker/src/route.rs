@@ -1,19 +1,23 @@
 //! One endpoint's queue: takes what can be started now, runs it, leaves the results in the outbox.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_backends::queue::DELIVERY_LIMIT;
 use regatta_backends::{Consumer, Delivery, Queue, QueueError};
 use regatta_catalog::Sweep;
-use regatta_llm::{Endpoint, SessionTag};
-use regatta_proto::{Cause, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome, Transcript};
+use regatta_llm::Endpoint;
+use regatta_proto::{
+    Cause, EndpointName, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome, Transcript,
+};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::batch::{self, BatchLane};
+use crate::cast::Cast;
 use crate::judging::{answer, unanswered};
 use crate::outbox::{Held, Outbox, Parcel};
-use crate::session::{Ended, Session, accounts};
+use crate::session::{Ended, Session};
 use crate::worker::{Shared, Unreadable};
 
 /// Jobs taken per concurrent call: those that wait for a retry hold a delivery but no permit, and must not starve the others.
@@ -26,16 +30,15 @@ pub(crate) const REDELIVERIES_MAX: u32 = DELIVERY_LIMIT * 3 / 4;
 /// A queue that is being consumed.
 pub(crate) struct Route {
     pub(crate) spec: EndpointRoute,
-    /// Shared with the routes of other sweeps at the same endpoint.
-    pub(crate) endpoint: Endpoint,
     stop: CancellationToken,
 }
 
 impl Route {
-    /// Begins to consume. Sessions are tracked by `sessions`.
+    /// Begins to consume, jobs at `endpoint` whose other roles are played at those of `beside`. Sessions are tracked by `sessions`.
     pub(crate) async fn start(
         spec: EndpointRoute,
         endpoint: Endpoint,
+        beside: BTreeMap<EndpointName, Endpoint>,
         queue: &Queue,
         shared: Arc<Shared>,
         outbox: Outbox,
@@ -47,9 +50,9 @@ impl Route {
         let consumer = queue.consume_jobs(&spec.queue, prefetch).await?;
         let stop = CancellationToken::new();
         let batches = BatchLane::start(&spec, &endpoint, queue, &shared, &outbox, &stop, &sessions);
-        let line = Arc::new(Line { queue: spec.queue.clone(), endpoint: endpoint.clone(), shared, outbox, batches });
+        let line = Arc::new(Line { queue: spec.queue.clone(), endpoint, beside, shared, outbox, batches });
         sessions.spawn(consume(consumer, line, stop.clone(), sessions.clone()));
-        Ok(Self { spec, endpoint, stop })
+        Ok(Self { spec, stop })
     }
 }
 
@@ -63,6 +66,8 @@ impl Drop for Route {
 struct Line {
     queue: String,
     endpoint: Endpoint,
+    /// Endpoints of the same sweep that models of other roles are asked at.
+    beside: BTreeMap<EndpointName, Endpoint>,
     shared: Arc<Shared>,
     outbox: Outbox,
     /// Where sessions and batches go, at endpoints of the batch lane.
@@ -179,21 +184,15 @@ impl Line {
             return internal();
         };
         let interrupt = self.shared.interrupt.child_token();
+        let cast = Cast::of(sweep, cell, &self.endpoint, &self.beside);
         let session = Session {
             sweep,
             cell,
             suite: suite.as_ref(),
-            item: key.item,
-            endpoint: &self.endpoint,
-            tag: SessionTag {
-                benchmark: &cell.benchmark,
-                setting: &cell.setting,
-                item: &item.id,
-                trial: cell.trial,
-                seed: sweep.seed(cell, item),
-            },
+            index: key.item,
+            item,
+            cast: &cast,
             attempt: open,
-            accounts: accounts(sweep, Some(&cell.model)),
             interrupt: &interrupt,
         };
         let driving = session.drive(transcript);

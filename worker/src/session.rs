@@ -1,14 +1,16 @@
 //! Drives one session: asks the benchmark what comes next, does it, until it is over.
 
-use regatta_benchmarks::{Step, Suite};
+use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
-use regatta_llm::{CallError, ChatCall, Endpoint, Payer, SessionTag};
+use regatta_llm::{CallError, ChatCall, Payer, SessionTag};
 use regatta_proto::{
-    AccountId, Cell, ChatRequest, Event, ItemIndex, ModelRef, ModelSpec, Money, Outcome, Price, Transcript,
+    AccountId, Cause, Cell, ChatRequest, ErrorClass, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Role,
+    Transcript,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::attempts::OpenGuard;
+use crate::cast::Cast;
 
 /// How driving a session ended here.
 pub(crate) enum Ended {
@@ -23,12 +25,10 @@ pub(crate) struct Session<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) cell: &'a Cell,
     pub(crate) suite: &'a dyn Suite,
-    pub(crate) item: ItemIndex,
-    pub(crate) endpoint: &'a Endpoint,
-    pub(crate) tag: SessionTag<'a>,
+    pub(crate) index: ItemIndex,
+    pub(crate) item: &'a Item,
+    pub(crate) cast: &'a Cast,
     pub(crate) attempt: &'a OpenGuard<'a>,
-    /// Accounts that its calls are paid from.
-    pub(crate) accounts: Vec<AccountId>,
     /// Fires when no further call may begin.
     pub(crate) interrupt: &'a CancellationToken,
 }
@@ -37,29 +37,42 @@ impl Session<'_> {
     /// Appends to `transcript` until the session is over or interrupted. A call in flight is awaited, never thrown away: it is paid.
     pub(crate) async fn drive(&self, transcript: &mut Transcript) -> Ended {
         loop {
-            let (role, mut request) = match self.suite.next(self.item, &self.cell.setting, transcript) {
+            let (role, mut request) = match self.suite.next(self.index, &self.cell.setting, transcript) {
                 Step::Done => return Ended::Over(Outcome::Measured),
                 Step::Ask(role, request) => (role, request),
             };
             if self.interrupt.is_cancelled() {
                 return Ended::Interrupted;
             }
-            let model = self.sweep.lock.model(&self.cell.model);
-            if let Some(model) = model {
-                override_sampling(&mut request, model);
+            let Some(player) = self.cast.player(role) else {
+                // The plan and the broadcasts see to it that everybody is there.
+                tracing::error!(%role, cell = %self.cell.index, "a session needs a role that nobody plays here");
+                return Ended::Over(Outcome::NotMeasured { cause: Cause::Internal });
+            };
+            if let Some(parameters) = &player.parameters {
+                override_sampling(&mut request, parameters);
             }
-            let price = model.and_then(|model| model.price.as_ref());
+            let price = player.parameters.as_ref().and_then(|parameters| parameters.price.as_ref());
             self.report_in_flight(transcript, &request, price);
+            let repeat = asked_before(transcript, role, &request);
             let call = ChatCall {
-                model: &self.cell.model.model,
+                model: &player.model,
                 role,
                 attempt: self.attempt.number(),
                 request: &request,
-                payer: payer(self.sweep, &self.accounts, price),
-                session: Some(self.tag),
+                payer: payer(self.sweep, &player.accounts, price),
+                session: Some(SessionTag {
+                    benchmark: &self.cell.benchmark,
+                    setting: &self.cell.setting,
+                    item: &self.item.id,
+                    trial: self.cell.trial,
+                    role,
+                    seed: self.sweep.seed(self.cell, self.item).of_part(role, repeat),
+                }),
+                repeat,
                 interrupt: self.interrupt,
             };
-            match self.endpoint.chat(call).await {
+            match player.endpoint.chat(call).await {
                 Ok(call) => transcript.events.push(Event::Call(Box::new(call))),
                 Err(CallError::Interrupted(failed)) => {
                     if !failed.tries.is_empty() {
@@ -70,8 +83,8 @@ impl Session<'_> {
                 Err(CallError::Failed(failed)) => {
                     let class = failed.tries.last().map(|last| last.class);
                     transcript.events.push(Event::Failed(failed));
-                    let internal = Outcome::NotMeasured { cause: regatta_proto::Cause::Internal };
-                    return Ended::Over(class.map_or(internal, Outcome::of_failure));
+                    let internal = Outcome::NotMeasured { cause: Cause::Internal };
+                    return Ended::Over(class.map_or(internal, |class| outcome_of(role, class)));
                 }
             }
         }
@@ -84,17 +97,24 @@ impl Session<'_> {
     }
 }
 
+/// How often the session has asked `role` exactly this before. Each time is a sample of its own, with its own seed and its own place in
+/// the cache; otherwise an answer that a benchmark does not take would be given again and again.
+fn asked_before(transcript: &Transcript, role: Role, request: &ChatRequest) -> u32 {
+    transcript.calls().filter(|call| call.role == role && call.request == *request).count() as u32
+}
+
+/// What becomes of a session whose call to `role` was given up. Only the agent is under test: what its partners cannot do is never its
+/// failure.
+fn outcome_of(role: Role, class: ErrorClass) -> Outcome {
+    match Outcome::of_failure(class) {
+        Outcome::ModelFailure { .. } if role != Role::Agent => Outcome::NotMeasured { cause: Cause::RequestRefused },
+        outcome => outcome,
+    }
+}
+
 /// On whose behalf models are called for `sweep`.
 pub(crate) fn payer<'a>(sweep: &'a Sweep, accounts: &'a [AccountId], price: Option<&'a Price>) -> Payer<'a> {
     Payer { sweep: &sweep.id, share: sweep.lock.share, accounts, price, cache: sweep.lock.cache }
-}
-
-/// The accounts that calls of `sweep` are paid from: its own, and that of the model under test, as far as they have budgets.
-pub(crate) fn accounts(sweep: &Sweep, model: Option<&ModelRef>) -> Vec<AccountId> {
-    let of_sweep = sweep.lock.budget_usd.map(|_| AccountId { sweep: sweep.id.clone(), model: None });
-    let budgeted = model.filter(|model| sweep.lock.model(model).is_some_and(|spec| spec.budget_usd.is_some()));
-    let of_model = budgeted.map(|model| AccountId { sweep: sweep.id.clone(), model: Some(model.clone()) });
-    of_sweep.into_iter().chain(of_model).collect()
 }
 
 pub(crate) fn override_sampling(request: &mut ChatRequest, model: &ModelSpec) {

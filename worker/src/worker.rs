@@ -9,7 +9,7 @@ use std::time::Duration;
 use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_llm::{CallMetrics, Endpoint, OpenContext, Purses};
-use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointRoute, Report, SweepId, WorkerId};
+use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Report, SweepId, WorkerId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -134,7 +134,7 @@ impl Worker {
             cancelled: RwLock::default(),
         });
         let sessions = TaskTracker::new();
-        let mut routes = BTreeMap::new();
+        let mut routes = Routes::default();
         let mut progress = tokio::time::interval(self.config.progress_every);
         progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -166,43 +166,56 @@ impl Worker {
     async fn follow(
         &self,
         control: Control,
-        routes: &mut BTreeMap<String, Route>,
+        routes: &mut Routes,
         shared: &Arc<Shared>,
         outbox: &Outbox,
         sessions: &TaskTracker,
     ) {
         *shared.cancelled.write().unwrap_or_else(PoisonError::into_inner) = control.cancelled.into_iter().collect();
-        routes.retain(|queue, running| control.routes.iter().any(|r| r.queue == *queue && *r == running.spec));
+        let is_told = |spec: &EndpointRoute| control.routes.iter().any(|told| told == spec);
+        routes.opened.retain(|_, (spec, _)| is_told(spec));
+        let opened = &routes.opened;
+        routes.running.retain(|_, running| is_told(&running.spec) && beside(opened, &running.spec).is_some());
+        // All of them before any is consumed: sessions of one need others beside it.
+        for route in &control.routes {
+            if routes.opened.contains_key(&route.queue) {
+                continue;
+            }
+            let same = routes.opened.values().find(|(other, _)| is_same_endpoint(other, route));
+            let endpoint = match same.map(|(_, endpoint)| endpoint.clone()) {
+                Some(endpoint) => endpoint,
+                None => match self.open(route, &shared.purses).await {
+                    Ok(endpoint) => endpoint,
+                    Err(error) => {
+                        let error = format!("{error:#}");
+                        tracing::error!(error, queue = route.queue, "cannot serve this endpoint");
+                        continue;
+                    }
+                },
+            };
+            routes.opened.insert(route.queue.clone(), (route.clone(), endpoint));
+        }
         for route in control.routes {
-            if routes.contains_key(&route.queue) {
+            if routes.running.contains_key(&route.queue) {
                 continue;
             }
             let queue = route.queue.clone();
-            let opened = routes.values().find(|other| is_same_endpoint(&other.spec, &route));
-            let opened = opened.map(|other| other.endpoint.clone());
-            match self.start(route, opened, shared, outbox, sessions).await {
+            let Some((_, endpoint)) = routes.opened.get(&queue) else { continue };
+            let Some(beside) = beside(&routes.opened, &route) else {
+                tracing::error!(queue, "cannot serve this endpoint: its sessions need others that are not open here");
+                continue;
+            };
+            let endpoint = endpoint.clone();
+            match Route::start(route, endpoint, beside, &self.queue, shared.clone(), outbox.clone(), sessions.clone())
+                .await
+            {
                 Ok(route) => {
                     tracing::info!(queue, "consuming");
-                    routes.insert(queue, route);
+                    routes.running.insert(queue, route);
                 }
-                Err(error) => tracing::error!(error = format!("{error:#}"), queue, "cannot serve this endpoint"),
+                Err(error) => tracing::error!(%error, queue, "cannot serve this endpoint"),
             }
         }
-    }
-
-    async fn start(
-        &self,
-        route: EndpointRoute,
-        opened: Option<Endpoint>,
-        shared: &Arc<Shared>,
-        outbox: &Outbox,
-        sessions: &TaskTracker,
-    ) -> anyhow::Result<Route> {
-        let endpoint = match opened {
-            Some(endpoint) => endpoint,
-            None => self.open(&route, &shared.purses).await?,
-        };
-        Ok(Route::start(route, endpoint, &self.queue, shared.clone(), outbox.clone(), sessions.clone()).await?)
     }
 
     async fn open(&self, route: &EndpointRoute, purses: &Arc<Purses>) -> anyhow::Result<Endpoint> {
@@ -261,6 +274,28 @@ impl Worker {
             tracing::warn!(sessions = sessions.len(), "left with calls in flight; their jobs will be delivered again");
         }
     }
+}
+
+/// What this process serves, by queue.
+#[derive(Default)]
+struct Routes {
+    /// Endpoints that are open.
+    opened: Opened,
+    /// Queues that are consumed.
+    running: BTreeMap<String, Route>,
+}
+
+/// Endpoints that are open, by queue, with what they were opened for.
+type Opened = BTreeMap<String, (EndpointRoute, Endpoint)>;
+
+/// Those of `opened` that sessions of `route` need beside its own; `None` unless all of them are open.
+fn beside(opened: &Opened, route: &EndpointRoute) -> Option<BTreeMap<EndpointName, Endpoint>> {
+    let find = |name: &EndpointName| {
+        let mut opened = opened.values();
+        let (_, endpoint) = opened.find(|(spec, _)| spec.sweep == route.sweep && spec.name == *name)?;
+        Some((name.clone(), endpoint.clone()))
+    };
+    route.needs.iter().map(find).collect()
 }
 
 /// Whether two sweeps mean one endpoint, and so share its connections, its breaker and its permits.

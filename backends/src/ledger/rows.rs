@@ -242,13 +242,15 @@ pub struct Settlement {
     pub result: SettlementResult,
 }
 
-/// The result of a session whose verdicts came, or did not.
+/// The result of a session whose verdicts came, or did not, or led to further questions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SettlementResult {
     /// They came; the outcome stays as recorded.
     Scored(Value),
     /// They did not. With [`Cause::JudgeUnavailable`] the transcript is kept, so that a resume only asks again.
     NotMeasured(Cause),
+    /// Some of them did, and it waits for all of these now.
+    Waits(Vec<Digest>),
 }
 
 /// A settled session with the attempt that counts.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures::future::join_all;
 use regatta_backends::ledger::AwaitingSession;
-use regatta_backends::{Ledger, LedgerError};
+use regatta_backends::{Ledger, LedgerError, Settlement, SettlementResult};
 use regatta_proto::{
     AskedQuestion, Cause, CellIndex, CostSum, ItemId, JudgeOutcome, Money, Outcome, Question, SweepId,
 };
@@ -193,6 +193,24 @@ pub(crate) async fn a_session_is_settled_once(world: World) {
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.recorded, cell.settled, cell.measured, cell.not_measured), (3, 3, 3, 0));
     assert_eq!(waiting_for(ledger, &sweep, &["a"]).await, []);
+}
+
+pub(crate) async fn a_session_may_wait_for_more_than_it_did_at_first(world: World) {
+    let sweep = world.sweep("s", 1, 3).await;
+    let ledger = &world.ledger;
+    let records = (0..2).map(|item| waiting(key(&sweep, 0, item), &format!("w-{item}"), &["a"])).collect();
+    ledger.record(records).await.unwrap();
+    let more = |item| {
+        let result = SettlementResult::Waits(questions(&["a", "b"]));
+        Settlement { key: key(&sweep, 0, item), result }
+    };
+    assert_eq!(ledger.settle(vec![more(0)]).await.unwrap(), 0);
+    assert_eq!(waiting_for(ledger, &sweep, &["a"]).await, [(0, 0), (0, 1)]);
+    assert_eq!(waiting_for(ledger, &sweep, &["b"]).await, [(0, 0)]);
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.recorded, cell.settled), (2, 0));
+    assert_eq!(ledger.settle(vec![scored(key(&sweep, 0, 0), 1), more(0), more(7)]).await.unwrap(), 1);
+    assert_eq!(waiting_for(ledger, &sweep, &["a", "b"]).await, [(0, 1)]);
 }
 
 pub(crate) async fn settling_keeps_the_outcome_or_says_why_not(world: World) {

@@ -82,6 +82,7 @@ conformance![
     judging::of_two_scorers_with_the_same_judge_report_one_counts,
     judging::sessions_wait_for_their_questions,
     judging::a_session_is_settled_once,
+    judging::a_session_may_wait_for_more_than_it_did_at_first,
     judging::settling_keeps_the_outcome_or_says_why_not,
     judging::the_transcript_is_kept_only_for_an_unavailable_judge,
     resume::unmeasured_sessions_run_again,

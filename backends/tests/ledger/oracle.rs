@@ -141,8 +141,13 @@ impl Oracle {
 
     pub(crate) fn settle(&mut self, settlement: &Settlement) -> u64 {
         let Some(session) = self.sessions.get_mut(&settlement.key).filter(|session| session.waits) else { return 0 };
+        if let SettlementResult::Waits(questions) = &settlement.result {
+            session.questions = Some(questions.clone());
+            return 0;
+        }
         session.waits = false;
         match &settlement.result {
+            SettlementResult::Waits(_) => {}
             SettlementResult::Scored(scores) => {
                 session.scores = scores.clone();
                 session.questions = None;

@@ -68,10 +68,14 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     output::line(&table.to_string());
     let sum = |of: fn(&CellEstimate) -> u64| cells.iter().map(of).sum::<u64>();
     let total = |of: fn(&CellEstimate) -> Option<Money>| cells.iter().filter_map(of).sum::<Money>();
-    let unpriced = sweep.lock.models.iter().filter(|model| model.price.is_none()).count();
+    let others = cells.iter().filter_map(|one| one.others_cost).sum::<Money>();
+    let has_others = cells.iter().any(|one| one.others_cost.is_some());
+    let others = if has_others { format!(" ({others} of it for users and environments)") } else { String::new() };
+    let players = sweep.lock.benchmarks.values().flat_map(|benchmark| benchmark.roles.iter().map(|(_, model)| model));
+    let unpriced = sweep.lock.models.iter().chain(players).filter(|model| model.price.is_none()).count();
     let unknown = if unpriced > 0 { format!(", and {unpriced} models of unknown price") } else { String::new() };
     output::line(&format!(
-        "{} cells, {} sessions, {} calls: about {}, at most {} in one try each{unknown}; judges not counted",
+        "{} cells, {} sessions, {} calls: about {}{others}, at most {} in one try each{unknown}; judges not counted",
         cells.len(),
         sum(|one| one.sessions),
         sum(|one| one.calls),

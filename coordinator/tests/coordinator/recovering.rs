@@ -164,7 +164,7 @@ async fn a_sweep_of_this_very_process_is_not_planned_again() {
 /// A session of `job` waits for a verdict that was asked for.
 async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &SessionJob) {
     let question = Question::Similarity { left: vec!["a".to_owned()], right: vec!["b".to_owned()] }.digest();
-    let judge = sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap();
+    let judge = sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap().name();
     let state = RecordState::Awaiting {
         judge: judge.clone(),
         questions: vec![question],
@@ -176,7 +176,7 @@ async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &SessionJob) {
 
 async fn can_be_asked_again(stage: &Stage, sweep: &Sweep) -> bool {
     let question = Question::Similarity { left: vec!["a".to_owned()], right: vec!["b".to_owned()] }.digest();
-    let judge = sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap();
+    let judge = sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap().name();
     stage.ledger.claim_questions(&sweep.id, &judge, &[question]).await.unwrap() == [question]
 }
 

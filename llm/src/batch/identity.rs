@@ -50,6 +50,7 @@ mod tests {
             setting: &"zero-shot".parse().unwrap(),
             item: &"os 92".parse().unwrap(),
             trial: Trial(2),
+            role: regatta_proto::Role::Agent,
             seed: SessionSeed(7),
         };
         identified(api, body.as_bytes(), &tag).unwrap().get().to_owned()

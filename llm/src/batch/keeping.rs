@@ -17,7 +17,7 @@ impl BatchClient {
         if call.cache == CacheMode::Off {
             return None;
         }
-        let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session));
+        let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session), 0);
         let Found::Kept(kept) = self.cache.find_answer(call.cache, &key).await else { return None };
         Some(Call {
             role: call.role,
@@ -49,7 +49,7 @@ impl BatchClient {
     }
 
     async fn keep_one(&self, call: &BatchCall<'_>, answered: &Call) {
-        let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session));
+        let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session), 0);
         self.cache.keep(call.cache, &key, &KeptAnswer::of(answered)).await;
     }
 }

@@ -49,6 +49,7 @@ impl Session {
                 setting: &self.setting,
                 item: &self.item,
                 trial: Trial(0),
+                role: Role::Agent,
                 seed: SessionSeed(7),
             },
         }

@@ -67,6 +67,7 @@ impl Session {
             setting: &self.setting,
             item: &self.item,
             trial: Trial(trial),
+            role: Role::Agent,
             seed: SessionSeed(seed),
         }
     }
@@ -75,7 +76,7 @@ impl Session {
 #[tokio::test]
 async fn what_was_kept_is_found_in_every_mode_but_off() {
     let cache = cache(MemoryStore::default());
-    let key = cache.chat_key("m", Role::Agent, &request("hi"), None);
+    let key = cache.chat_key("m", Role::Agent, &request("hi"), None, 0);
     cache.keep(CacheMode::ReadWrite, &key, &answer("there")).await;
     for mode in [CacheMode::ReadWrite, CacheMode::ReadOnly, CacheMode::Replay] {
         assert_eq!(cache.find_answer(mode, &key).await, Found::Kept(answer("there")), "{mode:?}");
@@ -86,7 +87,7 @@ async fn what_was_kept_is_found_in_every_mode_but_off() {
 #[tokio::test]
 async fn only_read_write_keeps() {
     let cache = cache(MemoryStore::default());
-    let key = cache.chat_key("m", Role::Agent, &request("hi"), None);
+    let key = cache.chat_key("m", Role::Agent, &request("hi"), None, 0);
     for mode in [CacheMode::Off, CacheMode::ReadOnly, CacheMode::Replay] {
         cache.keep(mode, &key, &answer("there")).await;
     }
@@ -96,7 +97,7 @@ async fn only_read_write_keeps() {
 #[tokio::test]
 async fn a_miss_is_asked_for_unless_replaying() {
     let cache = cache(MemoryStore::default());
-    let key = cache.chat_key("m", Role::Agent, &request("hi"), None);
+    let key = cache.chat_key("m", Role::Agent, &request("hi"), None, 0);
     assert_eq!(cache.find_answer(CacheMode::ReadOnly, &key).await, Found::Ask);
     let Found::Missing(reason) = cache.find_answer(CacheMode::Replay, &key).await else { panic!("it is not there") };
     assert!(reason.contains(&key.to_string()), "{reason}");
@@ -105,7 +106,7 @@ async fn a_miss_is_asked_for_unless_replaying() {
 #[tokio::test]
 async fn a_store_that_is_away_or_damaged_costs_a_call_but_never_an_answer() {
     let away = cache(MemoryStore { is_away: true, ..MemoryStore::default() });
-    let key = away.chat_key("m", Role::Agent, &request("hi"), None);
+    let key = away.chat_key("m", Role::Agent, &request("hi"), None, 0);
     assert_eq!(away.find_answer(CacheMode::ReadWrite, &key).await, Found::Ask);
     assert!(matches!(away.find_answer(CacheMode::Replay, &key).await, Found::Missing(_)));
     let damaged = MemoryStore::default();
@@ -126,24 +127,26 @@ fn everything_that_an_answer_depends_on_is_part_of_its_key_and_the_seed_is_not()
     let (mut warm, hi) = (request("hi"), request("hi"));
     warm.sampling.temperature = Some(0.5);
     let keys = [
-        cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1))),
-        cache.chat_key("n", Role::Agent, &hi, Some(&one.tag(0, 1))),
-        cache.chat_key("m", Role::Judge, &hi, Some(&one.tag(0, 1))),
-        cache.chat_key("m", Role::Agent, &warm, Some(&one.tag(0, 1))),
-        cache.chat_key("m", Role::Agent, &hi, Some(&two.tag(0, 1))),
-        cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(1, 1))),
-        elsewhere.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1))),
+        cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
+        cache.chat_key("n", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
+        cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 1),
+        cache.chat_key("m", Role::User, &hi, Some(&one.tag(0, 1)), 0),
+        cache.chat_key("m", Role::Judge, &hi, Some(&one.tag(0, 1)), 0),
+        cache.chat_key("m", Role::Agent, &warm, Some(&one.tag(0, 1)), 0),
+        cache.chat_key("m", Role::Agent, &hi, Some(&two.tag(0, 1)), 0),
+        cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(1, 1)), 0),
+        elsewhere.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
     ];
     let distinct: std::collections::HashSet<_> = keys.iter().collect();
     assert_eq!(distinct.len(), keys.len());
-    assert_eq!(cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 2))), keys[0]);
+    assert_eq!(cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 2)), 0), keys[0]);
 }
 
 #[test]
 fn a_simulated_endpoint_is_known_by_its_settings_and_not_by_its_port() {
     let at = |url: &str, kind| {
         let spec = EndpointSpec { base_url: Some(url.into()), ..EndpointSpec::of_kind(kind) };
-        AnswerCache::new(Arc::new(MemoryStore::default()), &spec).chat_key("m", Role::Agent, &request("hi"), None)
+        AnswerCache::new(Arc::new(MemoryStore::default()), &spec).chat_key("m", Role::Agent, &request("hi"), None, 0)
     };
     assert_eq!(at("http://[::1]:1/v1", EndpointKind::Simulated), at("http://[::1]:2/v1", EndpointKind::Simulated));
     assert_ne!(at("http://[::1]:1/v1", EndpointKind::Openai), at("http://[::1]:2/v1", EndpointKind::Openai));

@@ -12,7 +12,7 @@ use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::{Map, Value};
 
-use crate::SessionTag;
+use crate::call::Told;
 use crate::errors::Failure;
 use crate::open::{Access, OpenContext, OpenError};
 use crate::secret::Secret;
@@ -94,7 +94,7 @@ impl HttpClient {
         &self,
         model: &str,
         request: &ChatRequest,
-        session: Option<&SessionTag<'_>>,
+        told: Option<&Told<'_>>,
     ) -> Result<Prepared, Failure> {
         let outgoing = self.format.request(model, request, self.stream).map_err(|problem| self.unsayable(&problem))?;
         let outgoing = Outgoing {
@@ -102,8 +102,8 @@ impl HttpClient {
             ..outgoing
         };
         let mut prepared = self.prepared(outgoing)?;
-        if let Some(tag) = session.filter(|_| self.identify_sessions) {
-            prepared.headers.extend(session_headers(tag));
+        if let Some(told) = told.filter(|_| self.identify_sessions) {
+            prepared.headers.extend(session_headers(told));
         }
         Ok(prepared)
     }

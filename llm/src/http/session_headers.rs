@@ -2,15 +2,25 @@
 
 use std::fmt::Write as _;
 
+use regatta_proto::{Role, SessionSeed};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::SessionTag;
+use crate::call::Told;
 
-/// The five headers of `tag`.
-pub(super) fn session_headers(tag: &SessionTag<'_>) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(5);
+/// The headers of what may be `told`: five of a session, a sixth where another than the agent speaks, and two of a judgement.
+pub(super) fn session_headers(told: &Told<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(6);
+    let SessionSeed(seed) = told.seed();
+    headers.insert(HeaderName::from_static("x-regatta-seed"), HeaderValue::from(seed));
+    let role = match told {
+        Told::Session(tag) => tag.role,
+        Told::Judgement(_) => Role::Judge,
+    };
+    if role != Role::Agent {
+        headers.insert(HeaderName::from_static("x-regatta-role"), HeaderValue::from_static(role.as_str()));
+    }
+    let Told::Session(tag) = told else { return headers };
     headers.insert(HeaderName::from_static("x-regatta-trial"), HeaderValue::from(tag.trial.0));
-    headers.insert(HeaderName::from_static("x-regatta-seed"), HeaderValue::from(tag.seed.0));
     for (name, text) in [
         ("x-regatta-benchmark", tag.benchmark.as_str()),
         ("x-regatta-setting", tag.setting.as_str()),

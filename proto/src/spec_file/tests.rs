@@ -77,3 +77,64 @@ fn a_model_name_may_hold_slashes() {
     let spec = parse(&MINIMAL.replace("[sim/oracle]", "[sim/org/model]")).unwrap();
     assert_eq!(spec.models[0].id.model, "org/model");
 }
+
+const CAST: &str = "\
+name: demo
+benchmarks:
+  worfbench:
+    data: data
+    roles: { user: sim/oracle, environment: { id: tools/oracle, temperature: 0.5 } }
+    judge: { panel: [sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }], rule: majority, repeats: 3 }
+endpoints:
+  sim: { kind: simulated }
+  tools: { kind: simulated }
+models: [sim/oracle]
+";
+
+#[test]
+fn roles_and_panels_are_read_with_their_parameters() {
+    insta::assert_yaml_snapshot!(parse(CAST).unwrap().benchmarks);
+}
+
+#[test]
+fn every_model_of_a_spec_is_known_with_its_field() {
+    let spec = parse(CAST).unwrap();
+    let named: Vec<String> = spec.all_models().iter().map(|(field, model)| format!("{field} = {model}")).collect();
+    insta::assert_snapshot!(named.join("\n"));
+}
+
+#[test]
+fn providers_that_only_play_a_role_or_judge_need_no_endpoint_entry_either() {
+    let spec =
+        parse(&CAST.replace("user: sim/oracle", "user: openai/gpt-4o").replace("[sim/oracle,", "[anthropic/claude,"))
+            .unwrap();
+    let names: Vec<&str> = spec.endpoints.keys().map(crate::EndpointName::as_str).collect();
+    assert_eq!(names, ["anthropic", "openai", "sim", "tools"]);
+}
+
+#[test]
+fn wrong_roles_and_judges_are_errors_that_name_the_field() {
+    insta::assert_snapshot!(
+        [
+            ("user: sim/oracle", "user: nowhere/oracle"),
+            ("user: sim/oracle", "judge: sim/oracle"),
+            ("user: sim/oracle", "user: { id: sim/oracle, budget_usd: 1 }"),
+            ("user: sim/oracle", "user: { id: sim/oracle, family: f }"),
+            ("user: sim/oracle", "user: { id: sim/oracle, temperature: 11 }"),
+            ("tools: { kind: simulated }", "tools: { kind: simulated, lane: batch }"),
+            ("tools: { kind: simulated }", "tools: { kind: recorded, path: x }"),
+            ("[sim/oracle, { id", "[nowhere/oracle, { id"),
+            ("[sim/oracle, { id", "[tools/noisy-0.1, { id"),
+            ("[sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }]", "[sim/oracle]"),
+            ("repeats: 3", "repeats: 0"),
+            (
+                "rule: majority, repeats: 3 }",
+                "rule: mean }\n    judge_price: { input_per_mtok: 1, output_per_mtok: 1 }"
+            ),
+            (", temperature: 0.5", ", price: { input_per_mtok: -1, output_per_mtok: 1 }"),
+            ("endpoints:", "  other: { data: data, judge: { id: sim/oracle, temperature: 0 } }\nendpoints:"),
+        ]
+        .map(|(from, to)| error(&CAST.replace(from, to)))
+        .join("\n")
+    );
+}

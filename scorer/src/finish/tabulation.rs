@@ -174,7 +174,7 @@ impl<'s> Tabulation<'s> {
             setting: group.first.setting.clone(),
             model: group.first.model.clone(),
             simulated: group.simulated,
-            judge: self.sweep.benchmark(&group.first).and_then(|lock| lock.judge.clone()),
+            judge: self.sweep.benchmark(&group.first).and_then(|lock| Some(lock.judge.as_ref()?.name())),
             items: group.items,
             sessions: group.sessions,
             coverage: group.sessions.coverage(),
@@ -203,7 +203,10 @@ impl<'s> Tabulation<'s> {
             notes.push(format!("Simulated, not real models: {}.", simulated.join(", ")));
         }
         for (benchmark, lock) in &self.sweep.lock.benchmarks {
-            let Some(judge) = lock.judge.as_ref().filter(|judge| is_simulated(self.sweep, judge)) else { continue };
+            let Some(judge) = &lock.judge else { continue };
+            if !judge.ids().into_iter().any(|member| is_simulated(self.sweep, member)) {
+                continue;
+            }
             notes.push(format!(
                 "The judge of {benchmark}, {judge}, is simulated: scores are not comparable with published ones."
             ));

@@ -61,10 +61,28 @@ fn benchmark_facts(lock: &SweepLock, name: &BenchmarkName, benchmark: &Benchmark
         facts.push((format!("Limit of {name}"), format!("the first {limit} items of each task")));
     }
     if let Some(judge) = &benchmark.judge {
-        let price = benchmark.judge_price.as_ref().map_or_else(|| "price unknown".to_owned(), price);
-        facts.push((format!("Judge of {name}"), format!("{judge}, {}, {price}", endpoint(lock, judge))));
+        if judge.rule().is_some() {
+            facts.push((format!("Panel of {name}"), judge.to_string()));
+        }
+        for member in judge.ids().into_iter().filter_map(|id| lock.judge(id)) {
+            facts.push((format!("Judge of {name}"), supporting(lock, &member)));
+        }
+    }
+    for (role, model) in benchmark.roles.iter() {
+        facts.push((format!("Plays the {role} of {name}"), supporting(lock, model)));
     }
     facts
+}
+
+/// A model that is not under test: what it is, where, with which parameters and price.
+fn supporting(lock: &SweepLock, model: &ModelSpec) -> String {
+    let price = model.price.as_ref().map_or_else(|| "price unknown".to_owned(), price);
+    let mut facts = vec![model.id.to_string(), endpoint(lock, &model.id)];
+    facts.extend(model.temperature.map(|value| format!("temperature {value}")));
+    facts.extend(model.top_p.map(|value| format!("top_p {value}")));
+    facts.extend(model.max_tokens.map(|value| format!("max_tokens {value}")));
+    facts.push(price);
+    facts.join(", ")
 }
 
 fn model_row(lock: &SweepLock, at: usize, model: &ModelSpec) -> Vec<Field> {

@@ -47,6 +47,7 @@ impl Asked<'_> {
                 setting: &self.cell.setting,
                 item: &self.item.id,
                 trial: self.cell.trial,
+                role: self.role,
                 seed: self.seed,
             },
         }

@@ -17,7 +17,7 @@ use super::collecting::{Results, attempt_id, failed_before};
 use super::{BatchLane, named, trouble};
 use crate::outbox::{Held, Parcel};
 use crate::route::REDELIVERIES_MAX;
-use crate::session::accounts;
+use crate::cast::accounts;
 use crate::worker::Unreadable;
 
 /// A batch that has no end by then has none: both providers give themselves a day.

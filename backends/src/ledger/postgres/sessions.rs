@@ -164,12 +164,6 @@ async fn wait(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Resul
              SELECT * FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bytea[], $6::bytea[])",
         )
         .await?;
-    let index = tx
-        .prepare_cached(
-            "INSERT INTO awaiting_questions (sweep, question, cell, item)
-             SELECT * FROM UNNEST($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[]) ON CONFLICT DO NOTHING",
-        )
-        .await?;
     let found = tx
         .execute(
             &insert,
@@ -184,13 +178,24 @@ async fn wait(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Resul
         )
         .await?;
     all_changed("keep what sessions wait for", places.len(), found)?;
+    index(tx, &asked).await
+}
+
+/// Makes waiting sessions be found by what they wait for.
+pub(super) async fn index(tx: &Transaction<'_>, asked: &[(Place, &Digest)]) -> Result<(), Fault> {
+    let index = tx
+        .prepare_cached(
+            "INSERT INTO awaiting_questions (sweep, question, cell, item)
+             SELECT * FROM UNNEST($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[]) ON CONFLICT DO NOTHING",
+        )
+        .await?;
     tx.execute(
         &index,
         &[
-            &column(&asked, |(place, _)| place.sweep),
-            &column(&asked, |(_, question)| question.bytes().as_slice()),
-            &column(&asked, |(place, _)| place.cell),
-            &column(&asked, |(place, _)| place.item),
+            &column(asked, |(place, _)| place.sweep),
+            &column(asked, |(_, question)| question.bytes().as_slice()),
+            &column(asked, |(place, _)| place.cell),
+            &column(asked, |(place, _)| place.item),
         ],
     )
     .await?;

@@ -3,14 +3,15 @@
 use std::collections::HashSet;
 
 use deadpool_postgres::Transaction;
-use regatta_proto::{Cause, Outcome};
+use regatta_proto::{Cause, Digest, Outcome};
 use serde_json::Value;
 use tokio_postgres::Row;
 
 use super::cells::{self, Deltas};
 use super::pool::{Fault, both};
+use super::sessions::index;
 use super::{all_changed, column};
-use crate::ledger::columns::{DIGEST_LENGTH, Place, outcome, stored_json, unreadable};
+use crate::ledger::columns::{DIGEST_LENGTH, Place, outcome, stored_digests, stored_json, unreadable};
 use crate::ledger::counters::keeps_transcript;
 use crate::ledger::{Settlement, SettlementResult};
 
@@ -30,6 +31,7 @@ pub(super) async fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> 
     let mut deltas = Deltas::new();
     let mut settled: Vec<Settled> = Vec::new();
     let mut answered: Vec<(Place, Vec<u8>)> = Vec::new();
+    let mut waits: Vec<(Place, &[Digest])> = Vec::new();
     let mut seen = HashSet::new();
     for row in waiting(tx, &wanted).await? {
         let at: i64 = row.try_get(0)?;
@@ -39,6 +41,10 @@ pub(super) async fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> 
             continue;
         }
         let (outcome, scores) = match result {
+            SettlementResult::Waits(questions) => {
+                waits.push((*place, questions.as_slice()));
+                continue;
+            }
             SettlementResult::Scored(Value::Null) => (outcome(row.try_get(1)?, row.try_get(2)?)?, None),
             SettlementResult::Scored(scores) => {
                 (outcome(row.try_get(1)?, row.try_get(2)?)?, Some(stored_json(scores, "scores")?))
@@ -54,6 +60,7 @@ pub(super) async fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> 
     let (sessions, waiting, counters) =
         tokio::join!(update(tx, &settled), forget(tx, &answered), cells::add(tx, &deltas));
     both(both(sessions, waiting), counters)?;
+    wait_for(tx, &waits).await?;
     Ok(settled.len() as u64)
 }
 
@@ -106,6 +113,35 @@ async fn update(tx: &Transaction<'_>, settled: &[Settled]) -> Result<(), Fault> 
         )
         .await?;
     all_changed("settle sessions", settled.len(), found)
+}
+
+/// Replaces what sessions wait for by more.
+async fn wait_for(tx: &Transaction<'_>, waits: &[(Place, &[Digest])]) -> Result<(), Fault> {
+    if waits.is_empty() {
+        return Ok(());
+    }
+    let update = tx
+        .prepare_cached(
+            "UPDATE awaiting w SET questions = u.questions
+             FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[]) AS u (sweep, cell, item, questions)
+             WHERE w.sweep = u.sweep AND w.cell = u.cell AND w.item = u.item",
+        )
+        .await?;
+    let found = tx
+        .execute(
+            &update,
+            &[
+                &column(waits, |(place, _)| place.sweep),
+                &column(waits, |(place, _)| place.cell),
+                &column(waits, |(place, _)| place.item),
+                &column(waits, |(_, questions)| stored_digests(questions)),
+            ],
+        )
+        .await?;
+    all_changed("let sessions wait for more", waits.len(), found)?;
+    let questions: Vec<(Place, &Digest)> =
+        waits.iter().flat_map(|(place, questions)| questions.iter().map(|question| (*place, question))).collect();
+    index(tx, &questions).await
 }
 
 /// Removes what settled sessions waited for.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::attempts::{self, Deltas, spent};
 use super::calls;
 use super::planning::number;
+use super::settling::index;
 use super::thread::Fault;
 use crate::ledger::calls::NewCalls;
 use crate::ledger::columns::{Place, json, large, outcome, parsed, small, stored_digests, stored_json};
@@ -106,12 +107,7 @@ fn insert(tx: &Transaction<'_>, place: Place, record: &SessionRecord) -> Result<
             stored_digests(questions),
             &transcript[..],
         ])?;
-        let mut add = tx.prepare_cached(
-            "INSERT OR IGNORE INTO awaiting_questions (sweep, question, cell, item) VALUES (?1, ?2, ?3, ?4)",
-        )?;
-        for question in questions {
-            add.execute(params![place.sweep, question.bytes(), place.cell, place.item])?;
-        }
+        index(tx, place, questions)?;
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! Sessions whose verdicts came, or did not.
 
-use regatta_proto::{Cause, Outcome};
+use regatta_proto::{Cause, Digest, Outcome};
 use rusqlite::{Transaction, params};
 use serde_json::Value;
 
 use super::attempts::Deltas;
 use super::thread::Fault;
-use crate::ledger::columns::{DIGEST_LENGTH, Place, outcome, stored_json};
+use crate::ledger::columns::{DIGEST_LENGTH, Place, outcome, stored_digests, stored_json};
 use crate::ledger::counters::keeps_transcript;
 use crate::ledger::{Settlement, SettlementResult};
 
@@ -18,6 +18,10 @@ pub(super) fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> Result
         let delta = deltas.of(place.sweep, place.cell);
         let Some(waiting) = waiting(tx, place)? else { continue };
         let (outcome, scores) = match &settlement.result {
+            SettlementResult::Waits(questions) => {
+                wait_for(tx, place, questions)?;
+                continue;
+            }
             SettlementResult::Scored(Value::Null) => (waiting.outcome, None),
             SettlementResult::Scored(scores) => (waiting.outcome, Some(stored_json(scores, "scores")?)),
             SettlementResult::NotMeasured(cause) => (Outcome::NotMeasured { cause: *cause }, None),
@@ -62,6 +66,24 @@ fn waiting(tx: &Transaction<'_>, place: Place) -> Result<Option<Waiting>, Fault>
     let kind = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
     let cause = row.get_ref(1)?.as_str_or_null().map_err(rusqlite::Error::from)?;
     Ok(Some(Waiting { outcome: outcome(kind, cause)?, questions: row.get::<_, Option<_>>(2)?.unwrap_or_default() }))
+}
+
+/// Replaces what a session waits for by more.
+fn wait_for(tx: &Transaction<'_>, place: Place, questions: &[Digest]) -> Result<(), Fault> {
+    tx.prepare_cached("UPDATE awaiting SET questions = ?4 WHERE sweep = ?1 AND cell = ?2 AND item = ?3")?
+        .execute(params![place.sweep, place.cell, place.item, stored_digests(questions)])?;
+    index(tx, place, questions)
+}
+
+/// Makes a waiting session be found by what it waits for.
+pub(super) fn index(tx: &Transaction<'_>, place: Place, questions: &[Digest]) -> Result<(), Fault> {
+    let mut add = tx.prepare_cached(
+        "INSERT OR IGNORE INTO awaiting_questions (sweep, question, cell, item) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    for question in questions {
+        add.execute(params![place.sweep, question.bytes(), place.cell, place.item])?;
+    }
+    Ok(())
 }
 
 /// Removes what a settled session waited for.

@@ -103,6 +103,7 @@ async fn sessions_are_named_only_where_asked_for() {
         setting: &setting,
         item: &item,
         trial: Trial(3),
+        role: Role::Agent,
         seed: SessionSeed(u64::MAX >> 1),
     };
     let server = Server::scripted(vec![Step::ok(HELLO)]).await;
@@ -113,6 +114,9 @@ async fn sessions_are_named_only_where_asked_for() {
         let bench = open(&spec);
         bench.endpoint.chat(ChatCall { session: Some(tag), ..bench.call(&request) }).await.unwrap();
     }
+    let bench = open(&EndpointSpec { identify_sessions: true, ..spec(&server) });
+    let user = SessionTag { role: Role::User, ..tag };
+    bench.endpoint.chat(ChatCall { session: Some(user), role: Role::User, ..bench.call(&request) }).await.unwrap();
     let named: Vec<Vec<String>> = server
         .seen()
         .iter()
@@ -125,6 +129,8 @@ async fn sessions_are_named_only_where_asked_for() {
         .collect();
     assert!(named[0].is_empty());
     assert_eq!(named[1], named[2]);
+    let also: Vec<&String> = named[3].iter().filter(|line| !named[1].contains(line)).collect();
+    assert_eq!(also, ["x-regatta-role: user"], "the agent goes without saying");
     insta::assert_snapshot!(named[1].join("\n"), @r#"
     x-regatta-benchmark: worfbench
     x-regatta-item: n%c3%a4h%201%25

@@ -16,10 +16,14 @@ fn asked(left: &[&str], right: &[&str]) -> AskedQuestion {
     AskedQuestion { digest: question.digest(), question }
 }
 
+fn judge(model: &str) -> ModelSpec {
+    ModelSpec::from(format!("main/{model}").parse::<ModelRef>().unwrap())
+}
+
 fn micro(answers: &Answers) -> Vec<Vec<Vec<i32>>> {
     let micro = |(_, verdict): &(_, Verdict)| match verdict {
         Verdict::Similarity { micro } => micro.clone(),
-        Verdict::Replies { .. } => panic!("replies to a question for similarities"),
+        other => panic!("not similarities: {other:?}"),
     };
     answers.verdicts.iter().map(micro).collect()
 }
@@ -49,7 +53,11 @@ async fn counting_server() -> Server {
 
 async fn answer(bench: &Bench, questions: &[AskedQuestion]) -> Answers {
     let price = Price::per_mtok(1.0, 0.0);
-    bench.endpoint.answer("embedder", questions, payer(&bench.sweep, Some(&price)), &bench.interrupt).await.unwrap()
+    bench
+        .endpoint
+        .answer(&judge("embedder"), questions, payer(&bench.sweep, Some(&price)), &bench.interrupt)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
@@ -143,7 +151,10 @@ async fn answering_ends_when_cancelled() {
     let answering = tokio::spawn({
         let bench = Arc::clone(&bench);
         async move {
-            bench.endpoint.answer("m", &[asked(&["a"], &["b"])], payer(&bench.sweep, None), &bench.interrupt).await
+            bench
+                .endpoint
+                .answer(&judge("m"), &[asked(&["a"], &["b"])], payer(&bench.sweep, None), &bench.interrupt)
+                .await
         }
     });
     server.waiting.clone().wait_for(|waiting| waiting.now == 1).await.unwrap();
@@ -161,7 +172,7 @@ async fn recorded_verdicts_come_from_the_file_or_from_the_caller() {
         let endpoint = try_open(&spec, base_dir, given, &Registry::new()).unwrap();
         let questions = [asked(&["b"], &["a", "b"]), asked(&["a"], &["c"])];
         let answers =
-            endpoint.answer("any", &questions, payer(&sweep(), None), &CancellationToken::new()).await.unwrap();
+            endpoint.answer(&judge("any"), &questions, payer(&sweep(), None), &CancellationToken::new()).await.unwrap();
         assert_eq!(micro(&answers), [[[500_000, 1_000_000]]]);
         assert_eq!(answers.unanswered[0].reason, r#"no similarity of "a" and "c" is recorded"#);
         assert!(answers.served.starts_with("verdicts recorded in judge.jsonl ("), "{}", answers.served);
@@ -208,8 +219,9 @@ async fn calls_can_move_between_threads() {
     // Whether this compiles is the test.
     fn movable<T: Send>(_: T) {}
     let bench = open(&spec(&counting_server().await));
+    let judge = judge("m");
     movable(bench.endpoint.chat(bench.call(&request())));
-    movable(bench.endpoint.answer("m", &[], payer(&bench.sweep, None), &bench.interrupt));
+    movable(bench.endpoint.answer(&judge, &[], payer(&bench.sweep, None), &bench.interrupt));
 }
 
 #[tokio::test]
@@ -221,7 +233,7 @@ async fn an_encoder_answers_in_this_process_as_it_would_by_hand() {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let questions = [asked(&texts[..3], &texts), asked(&["open the door", texts[0]], &["close the door"])];
     let interrupt = CancellationToken::new();
-    let answers = endpoint.answer("minilm", &questions, payer(&sweep(), None), &interrupt).await.unwrap();
+    let answers = endpoint.answer(&judge("minilm"), &questions, payer(&sweep(), None), &interrupt).await.unwrap();
 
     let encoder = regatta_encoder::SentenceEncoder::open(&dir).unwrap();
     let vectors: HashMap<&str, Vec<f32>> = texts
@@ -246,5 +258,5 @@ async fn an_encoder_answers_in_this_process_as_it_would_by_hand() {
 
     interrupt.cancel();
     let new = [asked(&["never seen"], &["before"])];
-    assert!(endpoint.answer("minilm", &new, payer(&sweep(), None), &interrupt).await.is_err());
+    assert!(endpoint.answer(&judge("minilm"), &new, payer(&sweep(), None), &interrupt).await.is_err());
 }

@@ -4,6 +4,7 @@ mod chat;
 mod error_table;
 mod fault_matrix;
 mod judge;
+mod judgement;
 
 use std::path::Path;
 
@@ -91,6 +92,7 @@ impl Bench {
             request,
             payer: payer(&self.sweep, None),
             session: None,
+            repeat: 0,
             interrupt: &self.interrupt,
         }
     }

@@ -54,7 +54,8 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         tasks: vec!["wikihow".to_owned(), "os".to_owned()],
         limit: Some(2),
         evaluators: vec![Evaluator::Official],
-        judge: Some("sim/lexical".parse().unwrap()),
+        roles: regatta_proto::RoleModels::default(),
+        judge: Some(regatta_proto::Judge::Plain("sim/lexical".parse().unwrap())),
         judge_price: None,
         items: [("two-shot".parse().unwrap(), 4)].into(),
     };

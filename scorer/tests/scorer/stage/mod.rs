@@ -319,7 +319,8 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         tasks: vec!["lumos".to_owned()],
         limit: Some(ITEMS as u32),
         evaluators: vec![Evaluator::Official, Evaluator::Paper],
-        judge: Some(judge()),
+        roles: regatta_proto::RoleModels::default(),
+        judge: Some(regatta_proto::Judge::Plain(judge())),
         judge_price: None,
         items: BTreeMap::from([(setting, ITEMS as u32)]),
     };

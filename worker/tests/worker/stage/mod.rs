@@ -308,7 +308,8 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         tasks: Vec::new(),
         limit: None,
         evaluators: vec![Evaluator::Official],
-        judge: Some(judge),
+        roles: regatta_proto::RoleModels::default(),
+        judge: Some(regatta_proto::Judge::Plain(judge)),
         judge_price: None,
         items: BTreeMap::from([(setting, items)]),
     };
@@ -344,6 +345,7 @@ fn route(sweep: &Sweep, endpoint: EndpointSpec) -> EndpointRoute {
         sweep: sweep.id.clone(),
         pool: endpoint.pool(),
         share: sweep.lock.share,
+        needs: sweep.lock.needed_beside(&name),
         name,
         endpoint,
     }

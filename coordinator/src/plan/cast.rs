@@ -1,0 +1,133 @@
+//! Whether a benchmark's sessions have everybody they need: roles, judges, live endpoints.
+
+use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts};
+use regatta_proto::{
+    BenchmarkLock, BenchmarkName, BenchmarkSpec, Evaluator, ItemIndex, Judge, Lane, ModelRef, Question, Role,
+    RoleModels, Setting, SweepSpec, Verdict,
+};
+
+use super::{PlanError, field};
+use crate::estimate::play;
+
+/// Items of each setting that are played to see whether a judge is needed.
+const ITEMS_TRIED: usize = 16;
+/// How they are played: gold leaves nothing to judge in some benchmarks, noise nothing in others.
+const PERSONAS: [Persona; 2] = [Persona::Oracle, Persona::Noisy(0.5)];
+
+/// Every role that sessions need has a model, and no other has.
+pub(super) fn check_roles(
+    place: &str,
+    suite: &dyn Suite,
+    settings: &[Setting],
+    roles: &RoleModels,
+) -> Result<(), PlanError> {
+    for setting in settings {
+        let needed = suite.roles(setting).into_iter().filter(|role| !matches!(role, Role::Agent | Role::Judge));
+        for role in needed.filter(|role| roles.get(*role).is_none()) {
+            return field(
+                format!("{place}.roles.{role}"),
+                format!("is missing: {setting} needs a model that plays the {role}; write it as endpoint/model"),
+            );
+        }
+    }
+    for (role, model) in roles.iter() {
+        if !settings.iter().any(|setting| suite.roles(setting).contains(&role)) {
+            let names: Vec<&str> = settings.iter().map(Setting::as_str).collect();
+            return field(
+                format!("{place}.roles.{role}"),
+                format!(
+                    "{model} has nothing to play: no session of {} has that role; leave it out",
+                    names.join(", "),
+                    model = model.id
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Sessions with several roles are conversations, which no batch API can hold.
+pub(super) fn check_lanes(
+    benchmark: &BenchmarkName,
+    locked: &BenchmarkLock,
+    suite: &dyn Suite,
+    spec: &SweepSpec,
+) -> Result<(), PlanError> {
+    let is_conversation = |setting: &&Setting| suite.roles(setting).iter().any(|role| *role != Role::Agent);
+    let Some(setting) = locked.settings.iter().find(is_conversation) else { return Ok(()) };
+    for (position, model) in spec.models.iter().enumerate() {
+        let lane = spec.endpoints.get(&model.id.endpoint).map(|endpoint| endpoint.lane);
+        if lane == Some(Lane::Batch) {
+            return field(
+                format!("models[{position}]"),
+                format!(
+                    "{} is served by the batch lane, which answers single calls, but sessions of {benchmark} {setting} are \
+                     conversations of several models; name a live endpoint, or run that setting in a sweep of its own",
+                    model.id
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+struct NoVerdicts;
+
+impl Verdicts for NoVerdicts {
+    fn answer(&self, _: &Question) -> Option<Verdict> {
+        None
+    }
+}
+
+/// There is a judge where the evaluators ask for one, and it can answer what they ask.
+pub(super) fn check_judge(
+    place: &str,
+    suite: &dyn Suite,
+    wanted: &BenchmarkSpec,
+    model: &ModelRef,
+    settings: &[Setting],
+    evaluators: &[Evaluator],
+) -> Result<(), PlanError> {
+    let Some(question) = first_question(suite, wanted, model, settings, evaluators) else { return Ok(()) };
+    match (&question, &wanted.judge) {
+        (Question::Similarity { .. }, None) => field(
+            format!("{place}.judge"),
+            "is missing: the evaluators ask for verdicts; name who answers as endpoint/model, for instance an endpoint of kind \
+             encoder, openai (embeddings) or recorded",
+        ),
+        (Question::Judgement { .. }, None) => field(
+            format!("{place}.judge"),
+            "is missing: the evaluators ask for verdicts in words; name the chat model that gives them as endpoint/model, or an \
+             endpoint of kind recorded",
+        ),
+        (Question::Similarity { .. }, Some(Judge::Panel(_))) => field(
+            format!("{place}.judge"),
+            "is a panel, but the evaluators ask for similarities, which one model computes; name one as endpoint/model",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A question that the evaluators ask about one of the first items.
+fn first_question(
+    suite: &dyn Suite,
+    wanted: &BenchmarkSpec,
+    model: &ModelRef,
+    settings: &[Setting],
+    evaluators: &[Evaluator],
+) -> Option<Question> {
+    let ask = |item: ItemIndex, setting: &Setting, persona| {
+        let transcript = play(suite, setting, item, persona, model, |_, _, _| {});
+        match suite.score(item, evaluators, &transcript, &NoVerdicts) {
+            Scoring::Needs(questions) => questions.into_iter().next(),
+            Scoring::Scored(_) => None,
+        }
+    };
+    settings.iter().find_map(|setting| {
+        let items = suite.select(setting, &wanted.tasks, wanted.limit).ok()?;
+        items
+            .into_iter()
+            .take(ITEMS_TRIED)
+            .find_map(|item| PERSONAS.into_iter().find_map(|persona| ask(item, setting, persona)))
+    })
+}

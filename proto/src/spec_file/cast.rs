@@ -1,0 +1,121 @@
+//! Checks of who plays what: the roles beside the agent's, and the judges.
+
+use std::collections::BTreeMap;
+
+use super::{SpecError, check_parameters};
+use crate::{
+    BenchmarkSpec, EndpointKind, EndpointName, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, RoleModels, SweepSpec,
+};
+
+/// Most members of a panel.
+const MEMBERS_MAX: usize = 32;
+/// Most repetitions of a question to one member.
+const REPEATS_MAX: u8 = 100;
+
+type Endpoints = BTreeMap<EndpointName, EndpointSpec>;
+
+fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError::Field { field, problem: problem.into() })
+}
+
+/// The models of roles can chat at once, and have the fields that make sense for them.
+pub(super) fn check_roles(place: &str, roles: &RoleModels, endpoints: &Endpoints) -> Result<(), SpecError> {
+    for (role, model) in roles.iter() {
+        let place = format!("{place}.{role}");
+        let Some(endpoint) = endpoints.get(&model.id.endpoint) else { continue };
+        if !endpoint.kind.chats() {
+            return field(
+                place,
+                format!("{} is served by an endpoint that only answers evaluators' questions", model.id),
+            );
+        }
+        if endpoint.lane == Lane::Batch {
+            return field(
+                place,
+                format!(
+                    "{} is served by the batch lane, which cannot take part in conversations; name a live endpoint",
+                    model.id
+                ),
+            );
+        }
+        check_supporting(&place, model)?;
+    }
+    Ok(())
+}
+
+/// What only makes sense for models under test.
+fn check_supporting(place: &str, model: &ModelSpec) -> Result<(), SpecError> {
+    if model.budget_usd.is_some() {
+        return field(
+            format!("{place}.budget_usd"),
+            "only belongs to models under test; the sweep's budget covers this one",
+        );
+    }
+    if model.family.is_some() {
+        return field(format!("{place}.family"), "only belongs to models under test");
+    }
+    check_parameters(place, model)
+}
+
+/// A judge is one model with one price, or a panel that is one.
+pub(super) fn check_judge(place: &str, benchmark: &BenchmarkSpec, endpoints: &Endpoints) -> Result<(), SpecError> {
+    let judge_place = format!("{place}.judge");
+    match &benchmark.judge {
+        None | Some(Judge::Plain(_)) => Ok(()),
+        Some(Judge::Model(model)) => {
+            if model.price.is_some() && benchmark.judge_price.is_some() {
+                return field(format!("{place}.judge_price"), "is given twice; the judge itself has a price");
+            }
+            check_supporting(&judge_place, model)
+        }
+        Some(Judge::Panel(panel)) => {
+            if benchmark.judge_price.is_some() {
+                return field(format!("{place}.judge_price"), "does not go with a panel; give each member its `price`");
+            }
+            if !(2..=MEMBERS_MAX).contains(&panel.panel.len()) {
+                return field(format!("{judge_place}.panel"), format!("must have 2 to {MEMBERS_MAX} members"));
+            }
+            if !(1..=REPEATS_MAX).contains(&panel.repeats) {
+                return field(
+                    format!("{judge_place}.repeats"),
+                    format!("must be 1 to {REPEATS_MAX}, is {}", panel.repeats),
+                );
+            }
+            for (position, member) in panel.panel.iter().enumerate() {
+                let place = format!("{judge_place}.panel[{position}]");
+                if panel.panel[..position].iter().any(|earlier| earlier.id == member.id) {
+                    return field(place, format!("{} is listed twice; use `repeats` to ask it again", member.id));
+                }
+                let kind = endpoints.get(&member.id.endpoint).map(|endpoint| endpoint.kind);
+                if kind == Some(EndpointKind::Encoder) {
+                    return field(place, format!("{} is an encoder, which says nothing in words", member.id));
+                }
+                check_supporting(&place, member)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Verdicts are kept by judge, so a judge is the same one wherever it is named.
+pub(super) fn check_agreement(spec: &SweepSpec) -> Result<(), SpecError> {
+    let mut judges: BTreeMap<ModelRef, (ModelSpec, &str)> = BTreeMap::new();
+    for (name, benchmark) in &spec.benchmarks {
+        for mut member in benchmark.judge.iter().flat_map(Judge::members) {
+            member.price = member.price.or_else(|| benchmark.judge_price.clone());
+            match judges.get(&member.id) {
+                Some((earlier, elsewhere)) if *earlier != member => {
+                    return field(
+                        format!("benchmarks.{name}.judge"),
+                        format!(
+                            "gives {} other parameters than benchmarks.{elsewhere}.judge does; give it the same",
+                            member.id
+                        ),
+                    );
+                }
+                _ => drop(judges.insert(member.id.clone(), (member, name.as_str()))),
+            }
+        }
+    }
+    Ok(())
+}
