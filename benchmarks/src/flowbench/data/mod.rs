@@ -26,14 +26,14 @@ use std::collections::HashMap;
 use regatta_proto::{ItemId, ItemIndex};
 
 pub(crate) use self::conversation::{GoldTurn, Invocation, Line, Message, Session, Speaker, UserProfile};
-pub(crate) use self::entry::{Content, Entry, Function, Group, Origin, Script, SessionRecord, TurnRecord, Variant};
+pub(crate) use self::entry::{Content, Entry, Function, Origin, Script};
 pub(crate) use self::files::wants;
 pub(crate) use self::load::load;
 pub(crate) use self::one_line::one_line;
 pub(crate) use self::read_scenarios::Registry;
-pub(crate) use self::scenario::{Parameter, Scenario, Tool};
+pub(crate) use self::scenario::{Scenario, Tool};
 pub(crate) use self::setting::{Format, Level, Mode, Scope};
-pub(crate) use self::tool_text::{NAME_LABEL, TIME_LABEL, time_in};
+pub(crate) use self::tool_text::{NAME_LABEL, TIME_LABEL};
 
 /// The loaded data set.
 #[derive(Debug)]

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use regatta_proto::FileSet;
 use serde_json::{Value, json};
 
+use super::scenario::Parameter;
+use super::tool_text::time_in;
 use super::*;
+use crate::flowbench::flowchart::{Finding, Visit, path_check};
 
 /// The files below a folder that belong to the data set, those that `skip` names left out.
 fn folder(root: &Path, skip: &[&str]) -> FileSet {
@@ -105,26 +108,33 @@ fn the_official_form_of_the_set_says_the_same_as_the_canonical_one() {
 fn every_gold_way_stays_on_its_flowcharts() {
     let Some(root) = shared() else { return };
     let data = read(&folder(&root, &[".zip"]));
-    for entry in &data.entries {
-        let (Some(session), Level::Session) = (entry.session(), entry.level()) else { continue };
-        let charts: Vec<_> = entry.group.scenarios.iter().map(|scenario| &*scenario.chart).collect();
-        let visits: Vec<_> = session
-            .agent_turns()
-            .map(|(_, gold)| crate::flowbench::flowchart::Visit {
-                last: gold.text("last_node"),
-                intent: gold.text("intent"),
-                current: gold.text("current_node"),
-            })
-            .collect();
-        assert_eq!(crate::flowbench::flowchart::path_check(&charts, &visits), [], "{}", entry.id);
+    for entry in of_level(&data, Level::Session) {
+        assert_eq!(departures_of_gold(entry), [], "{}", entry.id);
     }
+}
+
+fn of_level(data: &Data, level: Level) -> impl Iterator<Item = &Entry> {
+    data.entries.iter().filter(move |entry| entry.level() == level)
+}
+
+fn departures_of_gold(entry: &Entry) -> Vec<Finding> {
+    let charts: Vec<_> = entry.group.scenarios.iter().map(|scenario| &*scenario.chart).collect();
+    let turns = entry.session().into_iter().flat_map(Session::agent_turns);
+    let visits: Vec<Visit<'_>> = turns
+        .map(|(_, gold)| Visit {
+            last: gold.text("last_node"),
+            intent: gold.text("intent"),
+            current: gold.text("current_node"),
+        })
+        .collect();
+    path_check(&charts, &visits)
 }
 
 #[test]
 fn every_format_of_every_item_can_be_rendered_and_names_its_tools() {
     let Some(root) = shared() else { return };
     let data = read(&folder(&root, &[".zip"]));
-    for entry in data.entries.iter().filter(|entry| entry.level() == Level::Session) {
+    for entry in of_level(&data, Level::Session) {
         for format in Format::ALL {
             let system = entry.system(format).unwrap_or_default();
             for tool in entry.tools() {
@@ -150,6 +160,44 @@ fn a_real_sample_gets_the_knowledge_of_its_role() {
     assert_eq!(entry.datetime().as_deref(), Some("2030-03-29 06:03:01 Friday"));
     assert_eq!(entry.history(Format::Text).len(), 7);
     assert!(!data.is_synthetic());
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
+}
+
+#[test]
+fn the_miniature_loads_by_the_same_code_and_its_golds_follow_its_workflows() {
+    let data = read(&folder(&examples().join("data/flowbench"), &[]));
+    let count = |level, scope| of(&data, Origin::Main, level, scope).len();
+    assert_eq!((count(Level::Turn, Scope::Single), count(Level::Turn, Scope::Cross)), (55, 35));
+    assert_eq!((count(Level::Session, Scope::Single), count(Level::Session, Scope::Cross)), (8, 4));
+    assert!(data.entries.iter().all(|entry| entry.synthetic));
+    assert_eq!(of_level(&data, Level::Session).filter(|entry| data.lengths.admit(entry)).count(), 9);
+    for entry in of_level(&data, Level::Session) {
+        assert_eq!(departures_of_gold(entry), [], "{}", entry.id);
+        let Some(session) = entry.session() else { unreachable!() };
+        for call in &session.invocations {
+            let tool = entry.tools().into_iter().find(|tool| tool.name == call.action);
+            let Some(tool) = tool else { unreachable!("{}: {}", entry.id, call.action) };
+            assert!(call.input.keys().all(|name| tool.inputs.contains_key(name)), "{}: {}", entry.id, call.action);
+            let needed = tool.inputs.keys().filter(|name| tool.parameter(name).is_some_and(Parameter::required));
+            assert!(needed.into_iter().all(|name| call.input.contains_key(name)), "{}: {}", entry.id, call.action);
+        }
+    }
+    let nodes: usize = data.registry.scenarios().iter().map(|scenario| scenario.chart.nodes().count()).sum();
+    assert_eq!((data.registry.scenarios().len(), nodes), (4, 30));
+}
+
+#[test]
+fn the_example_names_settings_and_data_that_there_are() {
+    let text = std::fs::read_to_string(examples().join("flowbench.yaml")).unwrap_or_default();
+    let spec = regatta_proto::parse_spec(&text, &|_| None).unwrap_or_else(|error| unreachable!("{error}"));
+    let Some((name, benchmark)) = spec.benchmarks.first_key_value() else { unreachable!("one benchmark") };
+    assert_eq!(name.as_str(), "flowbench");
+    assert!(!benchmark.settings.is_empty());
+    assert!(benchmark.settings.iter().all(|setting| Mode::of(setting).is_some()));
+    assert!(benchmark.data.as_ref().is_some_and(|data| examples().join(data).is_dir()));
 }
 
 /// A small data set with one scenario and one session; `change` may spoil it.

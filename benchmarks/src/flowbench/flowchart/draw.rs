@@ -1,9 +1,11 @@
 //! Draws a flowchart as SVG, with the way of a conversation laid over it.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use petgraph::Direction;
 use petgraph::graph::{EdgeReference, NodeIndex};
 use petgraph::visit::EdgeRef;
 
@@ -50,10 +52,10 @@ impl Drawing<'_> {
         for edge in self.chart.graph.edge_references() {
             self.edge(out, edge)?;
         }
+        self.departure(out)?;
         for index in self.chart.graph.node_indices() {
             self.node(out, index)?;
         }
-        self.departure(out)?;
         out.push_str("</svg>\n");
         Ok(())
     }
@@ -101,14 +103,9 @@ impl Drawing<'_> {
 
     fn edge(&self, out: &mut String, edge: EdgeReference<'_, Option<Arc<str>>>) -> fmt::Result {
         let (Some(from), Some(to)) = (self.place(edge.source()), self.place(edge.target())) else { return Ok(()) };
-        // Edges of one node leave it side by side, and arrive so.
-        let mut leaving: Vec<_> = self.chart.graph.edges(edge.source()).map(|other| other.id()).collect();
-        leaving.sort_unstable();
-        let x1 = port(from, leaving.iter().position(|id| *id == edge.id()).unwrap_or(0), leaving.len());
-        let incoming = self.chart.graph.edges_directed(edge.target(), petgraph::Direction::Incoming);
-        let mut arriving: Vec<_> = incoming.map(|other| other.id()).collect();
-        arriving.sort_unstable();
-        let x2 = port(to, arriving.iter().position(|id| *id == edge.id()).unwrap_or(0), arriving.len());
+        // Edges that lead down leave a node side by side, and arrive so.
+        let x1 = self.port(edge, from, self.chart.graph.edges(edge.source()));
+        let x2 = self.port(edge, to, self.chart.graph.edges_directed(edge.target(), Direction::Incoming));
         let (y1, y2) = (from.y + from.height, to.y);
         let walked = [edge.source(), edge.target()]
             .iter()
@@ -136,6 +133,21 @@ impl Drawing<'_> {
         Ok(())
     }
 
+    /// Where an edge that leads down meets the node at `place`, whose edges of that side are `siblings`.
+    fn port<'c>(
+        &'c self,
+        edge: EdgeReference<'_, Option<Arc<str>>>,
+        place: &Place,
+        siblings: impl Iterator<Item = EdgeReference<'c, Option<Arc<str>>>>,
+    ) -> usize {
+        let row = |index| self.place(index).map_or(0, |place| place.row);
+        let down = siblings.filter(|other| row(other.target()) > row(other.source()));
+        let mut ids: Vec<_> = down.map(|other| other.id()).collect();
+        ids.sort_unstable();
+        let rank = ids.iter().position(|id| *id == edge.id()).unwrap_or(0);
+        place.x + NODE_WIDTH * (rank + 1) / (ids.len() + 1)
+    }
+
     /// The step that nobody drew, as a dashed line; and in words when it ends at a node that is not there.
     fn departure(&self, out: &mut String) -> fmt::Result {
         let Some(finding) = &self.overlay.departure else { return Ok(()) };
@@ -144,17 +156,17 @@ impl Drawing<'_> {
             return writeln!(out, "<text class=\"left\" x=\"{MARGIN}\" y=\"24\">{}</text>", escaped(&words));
         };
         for from in finding.from.iter().filter_map(|id| self.place(*self.chart.by_id.get(id)?)) {
-            let (x1, y1) = (from.x + NODE_WIDTH / 2, from.y + from.height / 2);
-            let (x2, y2) = (to.x + NODE_WIDTH / 2, to.y + to.height / 2);
+            // From border to border where one is below the other, else from middle to middle behind the nodes.
+            let ends = match from.row.cmp(&to.row) {
+                Ordering::Less => (from.y + from.height, to.y),
+                Ordering::Equal => (from.y + from.height / 2, to.y + to.height / 2),
+                Ordering::Greater => (from.y, to.y + to.height),
+            };
+            let (x1, y1, x2, y2) = (from.x + NODE_WIDTH / 2, ends.0, to.x + NODE_WIDTH / 2, ends.1);
             writeln!(out, "<path class=\"departure\" d=\"M{x1} {y1}L{x2} {y2}\"/>")?;
         }
         Ok(())
     }
-}
-
-/// Where the edge of this rank among `count` meets its node.
-const fn port(place: &Place, rank: usize, count: usize) -> usize {
-    place.x + NODE_WIDTH * (rank + 1) / (count + 1)
 }
 
 /// As text of XML. Characters that XML cannot hold are replaced.

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use super::draw::{Overlay, draw};
+use super::graph::Shape;
+use super::path::Departure;
 use super::*;
 
 const SHOP: &str = "：
