@@ -17,6 +17,9 @@ pub struct Metric {
     pub unit: Unit,
     /// What it is where there are sessions but nothing to divide by; `None`: then it has no value.
     pub if_empty: Option<f64>,
+    /// A value that says that nothing can be said: a trial with a session that has it above zero has no ratio. So crashes of an evaluator
+    /// are told from wrong answers.
+    pub void_if: Option<String>,
     /// Whether leaderboards show it.
     pub headline: bool,
 }
@@ -26,12 +29,6 @@ pub struct Metric {
 pub enum Measure {
     /// Mean over items of each item's mean over those of its sessions that have the value.
     Mean {
-        /// The value.
-        value: String,
-    },
-    /// In each trial, the sum of the value over the number of sessions that have it; then the mean over trials. It differs from
-    /// `Mean` where the sessions of one item have it in one trial and lack it in another, as kinds of failures do.
-    Share {
         /// The value.
         value: String,
     },
@@ -123,19 +120,8 @@ impl Metric {
             better: Better::Higher,
             unit: Unit::Plain,
             if_empty: None,
+            void_if: None,
             headline: true,
-        }
-    }
-}
-
-impl Measure {
-    /// Names of all values it needs.
-    #[must_use]
-    pub fn values(&self) -> Vec<&str> {
-        match self {
-            Self::Mean { value } | Self::Share { value } => vec![value],
-            Self::Ratio { numerator, denominator, .. } => vec![numerator, denominator],
-            Self::F1 { right, predicted, gold } => vec![right, predicted, gold],
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_backends::CallSums;
+use regatta_benchmarks::{Better, Unit};
 use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkName, CellIndex, CostSum, ErrorClass, Evaluator, ModelRef, Money, Setting};
 use serde::{Deserialize, Serialize};
@@ -39,8 +40,8 @@ pub struct Provider {
     pub cost: CostSum,
     /// `cost` over the sessions that have a score; absent when some of it is unknown.
     pub cost_per_session: Option<Money>,
-    /// `cost` over the sum of the scores under the first metric: a score of one half is half a success. Absent without any, and when
-    /// some of the cost is unknown.
+    /// `cost` over the sum of the scores under the first metric: a score of one half is half a success. Absent without any, when
+    /// the metric is no share in 0..=1, and when some of the cost is unknown.
     pub cost_per_success: Option<Money>,
     /// Answered calls, those from the cache left out.
     pub calls: u64,
@@ -63,6 +64,9 @@ pub struct Quality {
     pub evaluator: Evaluator,
     /// Its name.
     pub metric: String,
+    /// How people read it.
+    #[serde(default, skip_serializing_if = "Unit::is_plain")]
+    pub unit: Unit,
     /// Its value.
     pub estimate: Estimate,
     /// Over the items that both have a score of; absent for the first endpoint.
@@ -139,14 +143,23 @@ fn provider(
         .headline
         .iter()
         .map(|at| {
-            let (evaluator, metric) = group.keys[*at].clone();
-            let difference = first.and_then(|first| difference(&scores_at(group, *at), &scores_at(first, *at)));
-            Quality { evaluator, metric, estimate: group.estimates[*at], difference }
+            let (evaluator, metric) = &group.keys[*at];
+            let difference = first.and_then(|first| {
+                let (ours, theirs) = (group.samples.get(*at)?, first.samples.get(*at)?);
+                difference(metric, ours, theirs, &group.clusters)
+            });
+            Quality {
+                evaluator: *evaluator,
+                metric: metric.name.clone(),
+                unit: metric.unit,
+                estimate: group.estimates[*at],
+                difference,
+            }
         })
         .collect();
     let cost = row.spending.cost;
     let scored = row.sessions.scored();
-    let successes = quality.first().and_then(|quality| quality.estimate.value).unwrap_or(0.0) * scored as f64;
+    let successes = success_rate(group).unwrap_or(0.0) * scored as f64;
     let each = |count: f64| {
         let nanos = cost.known.0 as f64 / count;
         (cost.unknown_calls == 0 && count > 0.0 && nanos < 9.2e18).then_some(Money(nanos.round() as u64))
@@ -168,8 +181,12 @@ fn provider(
     }
 }
 
-fn scores_at(group: &GroupResult, at: usize) -> Vec<crate::statistics::ItemScores> {
-    group.item_scores.iter().map(|of_item| of_item[at]).collect()
+/// The first metric that leaderboards show, if it is a share of success.
+fn success_rate(group: &GroupResult) -> Option<f64> {
+    let at = *group.headline.first()?;
+    let metric = &group.keys[at].1;
+    let is_share = metric.better == Better::Higher && metric.unit.scale() == Some((0.0, 1.0));
+    group.estimates[at].value.filter(|_| is_share)
 }
 
 fn percentiles(quantile: impl Fn(f64) -> Option<f64>) -> Option<Percentiles> {

@@ -1,16 +1,20 @@
 //! The leaderboard as plain text, at most 110 columns wide for models with ordinary names.
 
+use std::ops::Range;
+
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
-use crate::report::numbers::{compact, duration, grouped, percent, shown, waste};
-use crate::summary::{LeaderboardRow, Summary};
+use crate::report::numbers::{compact, duration, grouped, heading, measured, percent, score_with, shown, waste};
+use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
 /// Widest table, in columns.
 const WIDTH: u16 = 110;
 
-/// The leaderboard of `summary` for terminals: a table a benchmark and setting under its default evaluator, then what it took.
+/// The leaderboard of `summary` for terminals: a table a benchmark and setting under its default evaluator, the tables of the benchmarks'
+/// papers, then what it took.
 #[must_use]
 pub fn render_leaderboard(summary: &Summary) -> String {
     let mut text = String::new();
@@ -20,15 +24,81 @@ pub fn render_leaderboard(summary: &Summary) -> String {
             text.push('\n');
         }
     }
+    for table in summary.tables.iter().filter(|table| is_shown(summary, table)) {
+        text.push_str(&paper_table(table));
+        text.push('\n');
+    }
     text.push_str(&totals(summary));
     text
+}
+
+/// Terminals have room for the default evaluator's tables; what papers draw is in the report.
+fn is_shown(summary: &Summary, table: &BenchmarkTable) -> bool {
+    let of_benchmark = summary.rows.iter().find(|row| row.benchmark == table.benchmark);
+    let evaluator = of_benchmark.and_then(|row| row.metrics.first()).map(|metric| metric.evaluator);
+    evaluator == Some(table.evaluator) && !table.table.is_figure && !table.table.rows.is_empty()
+}
+
+/// Columns of a paper's table that fit beside each other.
+const COLUMNS: usize = 6;
+
+/// Values with their deviations over trials; intervals are in the report. Wide tables are shown in parts of about as many columns.
+fn paper_table(of: &BenchmarkTable) -> String {
+    let paper = &of.table;
+    let mut text = format!("{} · {} · {} · mean ± deviation over trials\n", of.benchmark, paper.title, of.evaluator);
+    let count = paper.columns.len();
+    let each = count.div_ceil(count.div_ceil(COLUMNS).max(1)).max(1);
+    for from in (0..count).step_by(each) {
+        text += &part_of_table(paper, from..count.min(from + each));
+    }
+    paper.notes.iter().for_each(|note| text += &format!("{note}\n"));
+    text
+}
+
+fn part_of_table(paper: &PaperTable, columns: Range<usize>) -> String {
+    let of = &paper.columns[columns.clone()];
+    let mut table = empty_table();
+    let mut header = paper.keys.clone();
+    header.extend(of.iter().map(|column| heading(&column.label, column.unit)));
+    let width = header.len();
+    table.set_header(header);
+    for row in &paper.rows {
+        let entries = row.entries.iter().skip(columns.start).zip(of);
+        let mut line = row.keys.clone();
+        if let Some(model) = line.first_mut().filter(|_| row.simulated) {
+            model.push_str(" *");
+        }
+        line.extend(entries.clone().map(|(entry, column)| {
+            let ours = Measured { low: None, high: None, ..entry.ours };
+            measured(&ours, column.unit, column.decimals)
+        }));
+        table.add_row(line);
+        if row.entries.iter().any(|entry| entry.published.is_some()) {
+            let mut line = vec!["  published".to_owned()];
+            line.extend(row.keys.iter().skip(1).cloned());
+            line.extend(entries.map(|(entry, column)| score_with(entry.published, column.unit, column.decimals)));
+            table.add_row(line);
+        }
+    }
+    align_right(&mut table, paper.keys.len()..width);
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn align_right(table: &mut Table, columns: Range<usize>) {
+    for column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
 }
 
 fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> String {
     let evaluator = first.metrics.first().map(|metric| metric.evaluator);
     let shown_metrics = |row: &LeaderboardRow| -> Vec<(String, String)> {
         let of_default = row.headline().filter(|metric| Some(metric.evaluator) == evaluator);
-        of_default.map(|metric| (metric.metric.clone(), shown(&metric.estimate))).collect()
+        let column =
+            |metric: &SummaryMetric| (heading(&metric.metric, metric.unit), shown(&metric.estimate, metric.unit));
+        of_default.map(column).collect()
     };
     let mut table = empty_table();
     let mut header = vec!["model".to_owned()];
@@ -44,15 +114,12 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
         line.push(in_short(&row.spending.cost));
         table.add_row(line);
     }
-    for column in 1..columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    align_right(&mut table, 1..columns);
+    let value = if first.headline().any(|metric| metric.of_sums) { "value" } else { "mean over items" };
     let evaluator = evaluator.map_or("", Evaluator::as_str);
     let trials = if summary.trials == 1 { String::new() } else { format!(" × {} trials", summary.trials) };
     let title = format!(
-        "{} · {} · {evaluator} · {} items{trials} · mean over items [95 % interval]",
+        "{} · {} · {evaluator} · {} items{trials} · {value} [95 % interval]",
         first.benchmark, first.setting, first.items
     );
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use regatta_backends::ReportedCost;
+use regatta_benchmarks::{Better, PaperTable, Unit};
 use regatta_proto::{BenchmarkName, CostSum, Evaluator, ModelRef, Money, Setting, SweepId, SweepState, Usage};
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,9 @@ pub struct Summary {
     /// Endpoints that serve the same model, side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<Comparison>,
+    /// The tables of the benchmarks' papers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<BenchmarkTable>,
     /// What a reader must know next to the numbers, as that models were simulated.
     pub notes: Vec<String>,
 }
@@ -180,9 +184,30 @@ pub struct SummaryMetric {
     pub evaluator: Evaluator,
     /// Its name.
     pub metric: String,
+    /// How people read it.
+    #[serde(default, skip_serializing_if = "Unit::is_plain")]
+    pub unit: Unit,
+    /// Which way is better.
+    #[serde(default)]
+    pub better: Better,
+    /// Whether it is a ratio of sums over sessions, and no mean over items.
+    #[serde(default)]
+    pub of_sums: bool,
     /// Whether leaderboards show it.
     pub headline: bool,
     /// Its value with what is known about its uncertainty.
     #[serde(flatten)]
     pub estimate: Estimate,
+}
+
+/// A table of a benchmark's paper, filled by one evaluator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkTable {
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Scoring rule.
+    pub evaluator: Evaluator,
+    /// The table.
+    #[serde(flatten)]
+    pub table: PaperTable,
 }

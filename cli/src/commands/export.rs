@@ -32,10 +32,24 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
         std::fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
         output::line(&path.display().to_string());
     }
+    tables(&client, &args).await?;
     if args.transcripts {
         transcripts(&client, &args).await?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The tables of the benchmarks' papers; which there are depends on the sweep.
+async fn tables(client: &Client, args: &ExportArgs) -> anyhow::Result<()> {
+    let names = client.files(&args.sweep).await?;
+    let is_table = |name: &&String| name.starts_with("table-") && name.ends_with(".csv") && !name.contains(['/', '\\']);
+    for name in names.iter().filter(is_table) {
+        let content = client.file(&args.sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
+        let path = args.output.join(name);
+        std::fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
+        output::line(&path.display().to_string());
+    }
+    Ok(())
 }
 
 /// Every message of every session, as compressed segments. Fetched one after the other: they can be large.

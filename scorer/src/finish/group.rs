@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use regatta_backends::SessionRow;
-use regatta_benchmarks::{Score, Scores, Suite, Table};
+use regatta_benchmarks::{Metric, Score, Scores, Suite, Table};
 use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkLock, Cell, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome};
 
 use super::FinishError;
-use super::columns::{Columns, headline, paper_columns};
+use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
 use crate::comparison::is_compared;
-use crate::statistics::{Estimate, ItemScores, estimate};
+use crate::statistics::{Estimate, Sample, Samples, estimate, missing, sample};
 use crate::summary::SessionCounts;
 
-/// Which number: a scoring rule and a metric's name.
-pub(crate) type MetricKey = (Evaluator, String);
+/// Which number: a scoring rule and a metric.
+pub(crate) type MetricKey = (Evaluator, Metric);
 
 /// Collects the cells of one benchmark, setting and model.
 pub(crate) struct Group<'s> {
@@ -24,16 +24,18 @@ pub(crate) struct Group<'s> {
     suite: &'s dyn Suite,
     lock: &'s BenchmarkLock,
     keys: Vec<MetricKey>,
-    /// Selected item by metric, as in `keys`.
-    scores: Vec<Vec<ItemScores>>,
-    cells: Vec<CellResult>,
+    /// By metric as in `keys`, then by trial, then by position of the selected item.
+    samples: Vec<Vec<Vec<Sample>>>,
+    /// Cluster of each position.
+    clusters: Vec<u32>,
+    cells: Vec<TrialResult>,
     sessions: SessionCounts,
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
     served: BTreeMap<String, u64>,
 }
 
 /// One cell's numbers.
-pub(crate) struct CellResult {
+pub(crate) struct TrialResult {
     pub(crate) cell: Cell,
     pub(crate) sessions: SessionCounts,
     /// As in [`GroupResult::keys`].
@@ -42,9 +44,9 @@ pub(crate) struct CellResult {
     pub(crate) tables: Vec<(Evaluator, Table)>,
 }
 
-/// One task's numbers.
-pub(crate) struct TaskResult {
-    pub(crate) task: String,
+/// The numbers of a task, or of another part of the data set.
+pub(crate) struct PartResult {
+    pub(crate) name: String,
     pub(crate) items: u32,
     /// As in [`GroupResult::keys`].
     pub(crate) estimates: Vec<Estimate>,
@@ -63,38 +65,39 @@ pub(crate) struct GroupResult {
     /// Over all trials; as in `keys`.
     pub(crate) estimates: Vec<Estimate>,
     pub(crate) sessions: SessionCounts,
-    pub(crate) cells: Vec<CellResult>,
+    pub(crate) cells: Vec<TrialResult>,
     /// In the order of the data set.
-    pub(crate) tasks: Vec<TaskResult>,
-    /// Columns of the paper's table, averaged over trials.
-    pub(crate) paper: Vec<(Evaluator, Columns)>,
+    pub(crate) tasks: Vec<PartResult>,
+    /// Other parts, in the order of the data set.
+    pub(crate) parts: Vec<PartResult>,
     /// Sessions by outcome and cause.
     pub(crate) outcomes: BTreeMap<(&'static str, &'static str), u64>,
     /// Sessions by what answered.
     pub(crate) served: BTreeMap<String, u64>,
-    /// Selected item by metric, as in `keys`; only of models that are compared with others item by item.
-    pub(crate) item_scores: Vec<Vec<ItemScores>>,
+    /// By metric as in `keys`, then by trial and position; only of models that are compared with others item by item.
+    pub(crate) samples: Vec<Vec<Vec<Sample>>>,
+    /// Cluster of each position.
+    pub(crate) clusters: Vec<u32>,
 }
 
 impl<'s> Group<'s> {
     /// An empty group whose first cell is `first`. `None` for a cell of another sweep.
     pub(crate) fn new(sweep: &'s Sweep, first: &'s Cell) -> Option<Self> {
         let (suite, lock) = (&**sweep.suite(first)?, sweep.benchmark(first)?);
-        // Every score has the same names, and this one is there even when nothing was measured.
-        let names = suite.score_failure(*sweep.selected(first).first()?, &lock.evaluators);
-        let mut keys = Vec::new();
-        for evaluator in &lock.evaluators {
-            let names = names.get(evaluator).into_iter().flat_map(|score| score.values.keys());
-            keys.extend(names.map(|name| (*evaluator, name.clone())));
-        }
-        let scores = vec![vec![ItemScores::default(); keys.len()]; sweep.selected(first).len()];
+        let metrics = |evaluator: &Evaluator| suite.metrics(&first.setting, *evaluator);
+        let keys: Vec<MetricKey> = lock
+            .evaluators
+            .iter()
+            .flat_map(|evaluator| metrics(evaluator).into_iter().map(|metric| (*evaluator, metric)))
+            .collect();
         Some(Self {
             sweep,
             first,
             suite,
             lock,
+            samples: vec![Vec::new(); keys.len()],
             keys,
-            scores,
+            clusters: clusters(sweep.selected(first).iter().map(|index| sweep.item(first, *index))),
             cells: Vec::new(),
             sessions: SessionCounts::default(),
             outcomes: BTreeMap::new(),
@@ -107,31 +110,45 @@ impl<'s> Group<'s> {
         let by_item: HashMap<ItemIndex, &SessionRow> = rows.iter().map(|row| (row.item, row)).collect();
         let selected = self.sweep.selected(cell);
         let mut counts = SessionCounts { total: selected.len() as u64, ..SessionCounts::default() };
-        let mut of_cell = vec![vec![ItemScores::default(); selected.len()]; self.keys.len()];
+        let mut of_cell: Vec<Vec<Sample>> = vec![Vec::with_capacity(selected.len()); self.keys.len()];
         let mut known: Vec<(ItemIndex, Scores)> = Vec::with_capacity(rows.len());
-        for (position, index) in selected.iter().enumerate() {
-            let Some(item) = self.sweep.item(cell, *index) else { continue };
+        for index in selected {
             let row = by_item.get(index).copied();
             let scores = row.map(|row| self.scores_of(cell, row)).transpose()?.flatten();
             self.count(row, &mut counts);
-            for (at, (evaluator, name)) in self.keys.iter().enumerate() {
-                let value = scores.as_ref().map(|scores| value(scores, *evaluator, name));
-                self.scores[position][at].add(value);
-                of_cell[at][position].add(value);
+            self.push_samples(*index, scores.as_ref(), &mut of_cell);
+            if let Some(item) = self.sweep.item(cell, *index) {
+                push_session(results, cell, item, row, scores.as_ref())?;
             }
-            push_session(results, cell, item, row, scores.as_ref())?;
             known.extend(scores.map(|scores| (*index, scores)));
         }
+        of_cell.iter_mut().for_each(|trial| void_all(trial));
+        let positions: Vec<usize> = (0..selected.len()).collect();
+        let estimates = self.keys.iter().zip(&of_cell).map(|((_, metric), trial)| {
+            let trials = std::slice::from_ref(trial);
+            estimate(metric, &Samples { trials, positions: &positions, clusters: &self.clusters })
+        });
+        let estimates = estimates.collect();
         let tables =
             self.lock.evaluators.iter().map(|evaluator| (*evaluator, self.table(*evaluator, &known))).collect();
         self.sessions.add(&counts);
-        self.cells.push(CellResult {
-            cell: cell.clone(),
-            sessions: counts,
-            estimates: of_cell.iter().map(|items| estimate(items)).collect(),
-            tables,
-        });
+        self.cells.push(TrialResult { cell: cell.clone(), sessions: counts, estimates, tables });
+        self.samples.iter_mut().zip(of_cell).for_each(|(trials, trial)| trials.push(trial));
         Ok(())
+    }
+
+    /// What the session of `item` adds to every metric.
+    fn push_samples(&self, item: ItemIndex, scores: Option<&Scores>, of_cell: &mut [Vec<Sample>]) {
+        let failure = scores.is_none().then(|| self.suite.score_failure(item, &self.lock.evaluators));
+        for ((evaluator, metric), trial) in self.keys.iter().zip(of_cell) {
+            let score = scores.or(failure.as_ref()).and_then(|scores| scores.get(evaluator));
+            let values = score.map(|score| &score.values);
+            trial.push(match (values, failure.is_some()) {
+                (values, true) => missing(metric, values),
+                (Some(values), false) => sample(metric, values),
+                (None, false) => Sample::Nothing,
+            });
+        }
     }
 
     /// The scores of a session that has some. Parsed, so that the order in which a database keeps fields does not matter.
@@ -181,57 +198,61 @@ impl<'s> Group<'s> {
 
     /// What all cells are together.
     pub(crate) fn finish(self) -> GroupResult {
-        let estimate_at = |at: usize, positions: &[usize]| {
-            let items: Vec<ItemScores> = positions.iter().map(|position| self.scores[*position][at]).collect();
-            estimate(&items)
+        let over = |positions: &[usize]| -> Vec<Estimate> {
+            let of = |((_, metric), trials): (&MetricKey, &Vec<Vec<Sample>>)| {
+                estimate(metric, &Samples { trials, positions, clusters: &self.clusters })
+            };
+            self.keys.iter().zip(&self.samples).map(of).collect()
         };
-        let over = |positions: &[usize]| (0..self.keys.len()).map(|at| estimate_at(at, positions)).collect();
-        let all: Vec<usize> = (0..self.scores.len()).collect();
-        let tasks = self
-            .tasks()
-            .into_iter()
-            .map(|(task, positions)| TaskResult { task, items: positions.len() as u32, estimates: over(&positions) })
-            .collect();
-        let paper = paper_columns(&self.cells);
+        let of_parts = |parts: Vec<(String, Vec<usize>)>| -> Vec<PartResult> {
+            let of = |(name, positions): (String, Vec<usize>)| PartResult {
+                name,
+                items: positions.len() as u32,
+                estimates: over(&positions),
+            };
+            parts.into_iter().map(of).collect()
+        };
+        let selected = self.sweep.selected(self.first);
+        let items = selected.iter().map(|index| self.sweep.item(self.first, *index));
+        let estimates = over(&(0..selected.len()).collect::<Vec<usize>>());
+        let tasks = of_parts(tasks(items));
+        let parts = of_parts(parts(self.suite, selected));
         let is_compared = is_compared(self.sweep, &self.first.model);
         GroupResult {
             first: self.first.clone(),
             simulated: is_simulated(self.sweep, &self.first.model)
                 || self.served.keys().any(|served| served.ends_with("(simulated)")),
-            items: self.scores.len() as u32,
-            headline: headline(&self.keys, &paper),
-            estimates: over(&all),
+            items: selected.len() as u32,
+            headline: headline(&self.keys),
+            estimates,
             sessions: self.sessions,
             tasks,
-            paper,
+            parts,
             keys: self.keys,
             cells: self.cells,
             outcomes: self.outcomes,
             served: self.served,
-            item_scores: if is_compared { self.scores } else { Vec::new() },
+            samples: if is_compared { self.samples } else { Vec::new() },
+            clusters: self.clusters,
         }
     }
+}
 
-    /// Tasks in the order of the data set, with the positions of their items.
-    fn tasks(&self) -> Vec<(String, Vec<usize>)> {
-        let mut tasks: Vec<(String, Vec<usize>)> = Vec::new();
-        for (position, index) in self.sweep.selected(self.first).iter().enumerate() {
-            let Some(item) = self.sweep.item(self.first, *index) else { continue };
-            match tasks.iter_mut().find(|(task, _)| **task == *item.task) {
-                Some((_, positions)) => positions.push(position),
-                None => tasks.push((item.task.to_string(), vec![position])),
-            }
-        }
-        tasks
+/// What voids a trial voids every part of it: a crash of an evaluator leaves no number at all.
+fn void_all(trial: &mut [Sample]) {
+    if trial.contains(&Sample::Void) {
+        let scored = trial.iter_mut().filter(|sample| !matches!(sample, Sample::Missing { .. }));
+        scored.for_each(|sample| *sample = Sample::Void);
     }
+}
+
+/// Metrics that leaderboards show, by position: those that say so, or all when none does.
+fn headline(keys: &[MetricKey]) -> BTreeSet<usize> {
+    let chosen: BTreeSet<usize> = (0..keys.len()).filter(|at| keys[*at].1.headline).collect();
+    if chosen.is_empty() { (0..keys.len()).collect() } else { chosen }
 }
 
 /// Whether the spec says that `model` is simulated.
 pub(crate) fn is_simulated(sweep: &Sweep, model: &ModelRef) -> bool {
     sweep.lock.endpoints.get(&model.endpoint).is_some_and(|endpoint| endpoint.kind == EndpointKind::Simulated)
-}
-
-/// A value that a score lacks counts as wrong, as in the benchmarks' own tables.
-fn value(scores: &Scores, evaluator: Evaluator, name: &str) -> f64 {
-    scores.get(&evaluator).and_then(|score| score.values.get(name)).copied().unwrap_or_default()
 }

@@ -9,6 +9,7 @@ use super::FinishError;
 use super::group::GroupResult;
 use super::lines::document;
 use crate::statistics::Estimate;
+use crate::summary::BenchmarkTable;
 
 /// A number and what it is of. `trial` is missing over all trials, `task` over all tasks.
 #[derive(Serialize)]
@@ -18,6 +19,9 @@ struct Row<'a> {
     model: &'a ModelRef,
     trial: Option<u16>,
     task: Option<&'a str>,
+    /// Another part of the data set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<&'a str>,
     evaluator: Evaluator,
     metric: &'a str,
     #[serde(flatten)]
@@ -40,10 +44,12 @@ struct Document<'a> {
     metrics: Vec<Row<'a>>,
     /// The benchmark's own aggregates, by cell.
     aggregates: Vec<TableRow<'a>>,
+    /// The papers' tables.
+    tables: &'a [BenchmarkTable],
 }
 
 const VERSION: u32 = 1;
-const CSV_HEADER: [&str; 16] = [
+const CSV_HEADER: [&str; 19] = [
     "benchmark",
     "setting",
     "model",
@@ -60,12 +66,15 @@ const CSV_HEADER: [&str; 16] = [
     "coverage",
     "bound_low",
     "bound_high",
+    "sd",
+    "clusters",
+    "part",
 ];
 
 fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
     let mut rows = Vec::new();
     for group in groups {
-        let mut add = |trial: Option<u16>, task: Option<&'g str>, estimates: &[Estimate]| {
+        let mut add = |trial: Option<u16>, task: Option<&'g str>, part: Option<&'g str>, estimates: &[Estimate]| {
             for ((evaluator, metric), estimate) in group.keys.iter().zip(estimates) {
                 rows.push(Row {
                     benchmark: &group.first.benchmark,
@@ -73,25 +82,29 @@ fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
                     model: &group.first.model,
                     trial,
                     task,
+                    part,
                     evaluator: *evaluator,
-                    metric,
+                    metric: &metric.name,
                     estimate: *estimate,
                 });
             }
         };
-        add(None, None, &group.estimates);
+        add(None, None, None, &group.estimates);
         for task in &group.tasks {
-            add(None, Some(&task.task), &task.estimates);
+            add(None, Some(&task.name), None, &task.estimates);
+        }
+        for part in &group.parts {
+            add(None, None, Some(&part.name), &part.estimates);
         }
         for cell in &group.cells {
-            add(Some(cell.cell.trial.0), None, &cell.estimates);
+            add(Some(cell.cell.trial.0), None, None, &cell.estimates);
         }
     }
     rows
 }
 
 /// `metrics.json`.
-pub(crate) fn json(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
+pub(crate) fn json(groups: &[GroupResult], tables: &[BenchmarkTable]) -> Result<Vec<u8>, FinishError> {
     let mut aggregates = Vec::new();
     for group in groups {
         for cell in &group.cells {
@@ -107,7 +120,7 @@ pub(crate) fn json(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             }
         }
     }
-    document("metrics.json", &Document { v: VERSION, metrics: rows(groups), aggregates })
+    document("metrics.json", &Document { v: VERSION, metrics: rows(groups), aggregates, tables })
 }
 
 /// `metrics.csv`.
@@ -115,7 +128,8 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(CSV_HEADER)?;
     for row in rows(groups) {
-        let Estimate { value, low, high, n, scored, total, coverage, bound_low, bound_high } = row.estimate;
+        let Estimate { value, low, high, n, scored, total, coverage, bound_low, bound_high, sd, clusters } =
+            row.estimate;
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         writer.write_record([
             row.benchmark.to_string(),
@@ -134,6 +148,9 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             coverage.to_string(),
             number(bound_low),
             number(bound_high),
+            number(sd),
+            clusters.to_string(),
+            row.part.unwrap_or_default().to_owned(),
         ])?;
     }
     writer.into_inner().map_err(|error| FinishError::Csv(error.into_error().into()))
@@ -148,7 +165,7 @@ pub(crate) fn ledger_rows(groups: &[GroupResult]) -> Vec<MetricRow> {
                 rows.push(MetricRow {
                     cell: cell.cell.index,
                     evaluator: *evaluator,
-                    metric: metric.clone(),
+                    metric: metric.name.clone(),
                     value: estimate.value,
                     low: estimate.low,
                     high: estimate.high,

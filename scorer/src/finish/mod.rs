@@ -1,12 +1,13 @@
 //! The end of a sweep: tables, statistics, documents, and its final state.
 
-mod columns;
 mod error;
 mod group;
 mod lines;
 mod metrics;
+mod partition;
 mod results;
 mod spending;
+mod tables;
 mod tabulation;
 
 use bytes::Bytes;

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use regatta_backends::{AttemptRow, CallSums, MetricRow, ReportedCost, SessionRow};
+use regatta_benchmarks::{Better, Measure};
 use regatta_catalog::Sweep;
 use regatta_proto::{Cause, Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
 
 use super::group::{Group, GroupResult, is_simulated};
-use super::{FinishError, lines, metrics, spending};
+use super::{FinishError, lines, metrics, spending, tables};
 use crate::comparison::comparisons;
 use crate::report::Report;
-use crate::summary::{Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
+use crate::summary::{BenchmarkTable, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
 
 /// Collects a sweep's sessions in the order of its cells.
 pub(crate) struct Tabulation<'s> {
@@ -46,7 +47,7 @@ pub(crate) struct Circumstances {
 /// Everything a sweep leaves behind.
 pub(crate) struct Documents {
     /// By name.
-    pub(crate) files: Vec<(&'static str, Vec<u8>)>,
+    pub(crate) files: Vec<(String, Vec<u8>)>,
     pub(crate) metrics: Vec<MetricRow>,
 }
 
@@ -102,23 +103,29 @@ impl<'s> Tabulation<'s> {
             let counting = self.counting.get(&(attempt.key.cell, attempt.key.item))?;
             (counting.number == attempt.number).then_some(&*counting.served)
         })?;
-        let summary = self.summary(circumstances);
+        let tables = tables::tables(self.sweep, &self.groups);
+        let metrics = metrics::json(&self.groups, &tables)?;
+        let csv_of = |table| Ok((tables::file_name(table), tables::csv(table)?));
+        let of_tables = tables.iter().map(csv_of).collect::<Result<Vec<_>, FinishError>>()?;
+        let summary = self.summary(circumstances, tables);
         let report = Report::new(&summary, &self.groups, self.sweep);
-        let files = vec![
+        let named = [
             ("sweep.lock.yaml", serde_yaml_ng::to_string(&self.sweep.lock)?.into_bytes()),
-            ("metrics.json", metrics::json(&self.groups)?),
+            ("metrics.json", metrics),
             ("metrics.csv", metrics::csv(&self.groups)?),
             ("attempts.jsonl", attempts),
             ("report.md", report.markdown().into_bytes()),
             ("report.html", report.html().into_bytes()),
             ("results.jsonl", self.results),
-            // Last: whoever sees it sees all the others.
-            ("summary.json", lines::document("summary.json", &summary)?),
         ];
+        let mut files = of_tables;
+        files.extend(named.map(|(name, content)| (name.to_owned(), content)));
+        // Last: whoever sees it sees all the others.
+        files.push(("summary.json".to_owned(), lines::document("summary.json", &summary)?));
         Ok(Documents { files, metrics: metrics::ledger_rows(&self.groups) })
     }
 
-    fn summary(&self, circumstances: &Circumstances) -> Summary {
+    fn summary(&self, circumstances: &Circumstances, tables: Vec<BenchmarkTable>) -> Summary {
         let lock = &self.sweep.lock;
         let mut by_cell: BTreeMap<CellIndex, Spending> = BTreeMap::new();
         for attempt in &circumstances.attempts {
@@ -146,6 +153,7 @@ impl<'s> Tabulation<'s> {
             notes: self.notes(&rows, &sessions),
             comparisons: comparisons(self.sweep, &self.groups, &rows, &circumstances.calls),
             rows,
+            tables,
         }
     }
 
@@ -156,8 +164,12 @@ impl<'s> Tabulation<'s> {
                 |group: &GroupResult| group.first.benchmark == row.benchmark && group.first.setting == row.setting;
             self.groups.iter().position(same)
         };
-        let value =
-            |row: &LeaderboardRow| row.headline().next().and_then(|metric| metric.estimate.value).unwrap_or(-1.0);
+        // Without a value, last.
+        let goodness = |metric: &SummaryMetric| match metric.better {
+            Better::Higher => metric.estimate.value,
+            Better::Lower => metric.estimate.value.map(|value| -value),
+        };
+        let value = |row: &LeaderboardRow| row.headline().next().and_then(goodness).unwrap_or(f64::NEG_INFINITY);
         // Stable: equal models stay in the order of the lock.
         rows.sort_by(|one, other| place(one).cmp(&place(other)).then(value(other).total_cmp(&value(one))));
         rows
@@ -181,7 +193,10 @@ impl<'s> Tabulation<'s> {
             metrics: metrics
                 .map(|(at, ((evaluator, metric), estimate))| SummaryMetric {
                     evaluator: *evaluator,
-                    metric: metric.clone(),
+                    metric: metric.name.clone(),
+                    unit: metric.unit,
+                    better: metric.better,
+                    of_sums: !matches!(metric.measure, Measure::Mean { .. }),
                     headline: group.headline.contains(&at),
                     estimate: *estimate,
                 })

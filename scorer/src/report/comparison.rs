@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use regatta_proto::{ErrorClass, Evaluator};
 
 use super::content::{Block, Field, Plot, Point, Section, Sheet};
-use super::numbers::{NOTHING, grouped, percent};
+use super::numbers::{NOTHING, grouped, heading, percent, signed};
 use super::sections::{columns, named};
 use crate::comparison::{Comparison, Percentiles, Provider};
-use crate::statistics::Difference;
 use crate::summary::Summary;
 
 /// Quality, money, time and trouble of every provider; `None` when no model has more than one.
@@ -48,7 +47,7 @@ fn quality(comparison: &Comparison, evaluator: Evaluator) -> Block {
     let mut header = columns(&["provider"]);
     if let Some(first) = comparison.providers.first() {
         for quality in first.quality.iter().filter(|quality| quality.evaluator == evaluator) {
-            header.push(quality.metric.clone());
+            header.push(heading(&quality.metric, quality.unit));
             header.push("difference".to_owned());
         }
     }
@@ -56,8 +55,11 @@ fn quality(comparison: &Comparison, evaluator: Evaluator) -> Block {
     let rows = comparison.providers.iter().map(|provider| {
         let mut row = vec![name(provider)];
         for quality in provider.quality.iter().filter(|quality| quality.evaluator == evaluator) {
-            row.push(Field::Estimate(quality.estimate));
-            row.push(Field::Number(quality.difference.as_ref().map_or_else(|| NOTHING.to_owned(), signed)));
+            row.push(Field::Estimate(quality.estimate, quality.unit));
+            let difference = quality.difference.as_ref();
+            let difference =
+                difference.map_or_else(|| NOTHING.to_owned(), |difference| signed(difference, quality.unit));
+            row.push(Field::Number(difference));
         }
         row.push(Field::Number(percent(provider.sessions.coverage())));
         row
@@ -67,14 +69,6 @@ fn quality(comparison: &Comparison, evaluator: Evaluator) -> Block {
         header,
         rows: rows.collect(),
     })
-}
-
-/// `+0.012 [-0.003, +0.027]`.
-fn signed(difference: &Difference) -> String {
-    match (difference.low, difference.high) {
-        (Some(low), Some(high)) => format!("{:+.3} [{low:+.3}, {high:+.3}]", difference.value),
-        _ => format!("{:+.3}", difference.value),
-    }
 }
 
 fn money_and_time(comparison: &Comparison) -> Block {

@@ -1,5 +1,7 @@
 //! What a report consists of, before it is Markdown or HTML.
 
+use regatta_benchmarks::{Measured, Unit};
+
 use crate::statistics::Estimate;
 
 /// A part of a report with a title.
@@ -18,6 +20,19 @@ pub(crate) enum Block {
     Facts(Vec<(String, String)>),
     /// A picture; only where there can be one, so it never tells what no table does.
     Plot(Plot),
+    /// Another picture, that tells no more than a table either.
+    Bars(Bars),
+}
+
+/// Horizontal bars in groups, on one axis that begins at zero.
+pub(crate) struct Bars {
+    pub(crate) caption: String,
+    /// What each bar of a group is of.
+    pub(crate) series: Vec<String>,
+    pub(crate) unit: Unit,
+    pub(crate) decimals: u8,
+    /// Names, and values as in `series`.
+    pub(crate) groups: Vec<(String, Vec<Measured>)>,
 }
 
 /// Points on two axes that begin at zero.
@@ -53,7 +68,9 @@ pub(crate) enum Field {
     /// A number; to the right.
     Number(String),
     /// A value with its interval, drawn where that is possible.
-    Estimate(Estimate),
+    Estimate(Estimate, Unit),
+    /// A value of a paper's table, with the digits it has behind the point.
+    Measured(Measured, Unit, u8),
 }
 
 impl Field {
@@ -67,6 +84,6 @@ impl Field {
 
     /// Whether it stands to the right.
     pub(crate) const fn is_number(&self) -> bool {
-        matches!(self, Self::Number(_) | Self::Estimate(_))
+        matches!(self, Self::Number(_) | Self::Estimate(..) | Self::Measured(..))
     }
 }

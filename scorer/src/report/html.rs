@@ -1,7 +1,10 @@
 //! The report as one HTML file that needs nothing else: no script, no font, no picture from elsewhere.
 
+use regatta_benchmarks::Unit;
+
+use super::bars;
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::shown;
+use super::numbers::{measured, shown};
 use super::plot::svg;
 use crate::statistics::Estimate;
 
@@ -46,6 +49,11 @@ fn push_block(out: &mut String, block: &Block) {
             *out += "</dl>\n";
         }
         Block::Table(sheet) => push_table(out, sheet),
+        Block::Bars(of) if of.groups.is_empty() => {}
+        Block::Bars(of) => {
+            *out +=
+                &format!("<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>\n", escaped(&of.caption), bars::svg(of));
+        }
         Block::Plot(plot) if plot.points.is_empty() => {}
         Block::Plot(plot) => {
             *out +=
@@ -77,8 +85,8 @@ fn push_table(out: &mut String, sheet: &Sheet) {
 const fn class(field: &Field) -> &'static str {
     match field {
         Field::Name(_) | Field::Simulated(_) => "",
-        Field::Number(_) => " class=\"number\"",
-        Field::Estimate(_) => " class=\"number estimate\"",
+        Field::Number(_) | Field::Measured(..) => " class=\"number\"",
+        Field::Estimate(..) => " class=\"number estimate\"",
     }
 }
 
@@ -86,25 +94,25 @@ fn content(field: &Field) -> String {
     match field {
         Field::Name(text) | Field::Number(text) => escaped(text),
         Field::Simulated(text) => format!("{} <span class=\"tag\">simulated</span>", escaped(text)),
-        Field::Estimate(estimate) => format!("{}{}", bar(estimate), text(estimate)),
+        Field::Estimate(estimate, unit) => format!("{}{}", bar(estimate, *unit), text(&shown(estimate, *unit))),
+        Field::Measured(value, unit, decimals) => text(&measured(value, *unit, *decimals)),
     }
 }
 
 /// The value large, its interval small.
-fn text(estimate: &Estimate) -> String {
-    let text = shown(estimate);
+fn text(text: &str) -> String {
     match text.split_once(' ') {
         Some((value, interval)) => format!("<b>{value}</b> <span class=\"interval\">{interval}</span>"),
         None => format!("<b>{text}</b>"),
     }
 }
 
-/// The value as a point and its interval as a bar on a scale from 0 to 1; empty without a value.
-fn bar(estimate: &Estimate) -> String {
-    let Some(value) = estimate.value else { return String::new() };
+/// The value as a point and its interval as a bar on the unit's scale; empty without a value or a scale.
+fn bar(estimate: &Estimate, unit: Unit) -> String {
+    let (Some(value), Some((first, last))) = (estimate.value, unit.scale()) else { return String::new() };
     let (width, height) = BAR;
     let middle = height / 2.0;
-    let x = |score: f64| MARGIN + score.clamp(0.0, 1.0) * (width - 2.0 * MARGIN);
+    let x = |score: f64| MARGIN + ((score - first) / (last - first)).clamp(0.0, 1.0) * (width - 2.0 * MARGIN);
     let range = match (estimate.low, estimate.high) {
         (Some(low), Some(high)) => format!(
             "<rect class=\"range\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"6\" rx=\"3\"/>",
@@ -118,9 +126,9 @@ fn bar(estimate: &Estimate) -> String {
         "<svg class=\"bar\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
          aria-label=\"{}\"><line class=\"scale\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle}\" y2=\"{middle}\"/>{range}\
          <circle class=\"point\" cx=\"{:.1}\" cy=\"{middle}\" r=\"3.5\"/></svg>",
-        shown(estimate),
-        x(0.0),
-        x(1.0),
+        shown(estimate, unit),
+        x(first),
+        x(last),
         x(value),
     )
 }

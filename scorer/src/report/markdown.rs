@@ -1,14 +1,15 @@
 //! The report as Markdown.
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::shown;
+use super::numbers::{measured, shown};
 
 /// `title`, its `lead` line and `sections` as a document.
 pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
     let mut out = format!("# {}\n\n{}\n", escaped(title), escaped(lead));
     for section in sections {
         out += &format!("\n## {}\n", escaped(&section.title));
-        for block in &section.blocks {
+        // Pictures are left out; the tables beside them hold the same numbers.
+        for block in section.blocks.iter().filter(|block| !matches!(block, Block::Plot(_) | Block::Bars(_))) {
             out.push('\n');
             push_block(&mut out, block);
         }
@@ -18,8 +19,7 @@ pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
 
 fn push_block(out: &mut String, block: &Block) {
     match block {
-        // The tables beside it hold the same numbers.
-        Block::Plot(_) => {}
+        Block::Plot(_) | Block::Bars(_) => {}
         Block::Text(text) => *out += &format!("{}\n", escaped(text)),
         Block::Notice(lines) => lines.iter().for_each(|line| *out += &format!("> **Note:** {}\n>\n", escaped(line))),
         Block::Facts(facts) => {
@@ -49,7 +49,8 @@ fn field(field: &Field) -> String {
     match field {
         Field::Name(text) | Field::Number(text) => escaped(text),
         Field::Simulated(text) => format!("{} *(simulated)*", escaped(text)),
-        Field::Estimate(estimate) => shown(estimate),
+        Field::Estimate(estimate, unit) => shown(estimate, *unit),
+        Field::Measured(value, unit, decimals) => measured(value, *unit, *decimals),
     }
 }
 

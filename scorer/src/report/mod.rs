@@ -1,5 +1,6 @@
 //! The report: what people read. `sections` says what is in it; `markdown` and `html` say how it looks.
 
+mod bars;
 mod comparison;
 mod content;
 mod costs;
@@ -9,6 +10,7 @@ pub(crate) mod numbers;
 mod plot;
 mod provenance;
 mod sections;
+mod tables;
 
 use regatta_catalog::Sweep;
 
@@ -27,7 +29,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(summary: &Summary, groups: &[GroupResult], sweep: &Sweep) -> Self {
         let mut all = vec![sections::result(summary, groups), sections::coverage(summary, groups)];
-        all.extend(sections::paper(groups));
+        all.extend(tables::section(&summary.tables));
         all.extend(comparison::section(summary));
         all.push(sections::tasks(groups));
         all.push(costs::section(summary));

@@ -1,27 +1,75 @@
 //! Numbers as people read them.
 
-use crate::statistics::Estimate;
+use regatta_benchmarks::{Measured, Unit};
+
+use crate::statistics::{Difference, Estimate};
 use crate::summary::Spending;
 
 /// What stands where there is no value.
 pub(crate) const NOTHING: &str = "–";
 
-/// A score in 0..=1 with three decimals.
-pub(crate) fn score(value: Option<f64>) -> String {
-    value.map_or_else(|| NOTHING.to_owned(), |value| format!("{value:.3}"))
+/// A value as people read it, without its unit.
+pub(crate) fn score(value: Option<f64>, unit: Unit) -> String {
+    score_with(value, unit, decimals(unit))
 }
 
-/// A score in 0..=1 as in papers: times 100, two decimals.
-pub(crate) fn hundredth(value: Option<f64>) -> String {
-    value.map_or_else(|| NOTHING.to_owned(), |value| format!("{:.2}", value * 100.0))
+/// The same with so many `decimals`.
+pub(crate) fn score_with(value: Option<f64>, unit: Unit, decimals: u8) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), |value| read(value, unit, decimals))
 }
 
 /// A value with its interval, if it has one.
-pub(crate) fn shown(estimate: &Estimate) -> String {
-    match (estimate.low, estimate.high) {
-        (Some(low), Some(high)) => format!("{} [{low:.3}, {high:.3}]", score(estimate.value)),
-        _ => score(estimate.value),
+pub(crate) fn shown(estimate: &Estimate, unit: Unit) -> String {
+    measured(&Measured { sd: None, ..Measured::from(estimate) }, unit, decimals(unit))
+}
+
+/// A value with its interval and its deviation over trials, as far as there are any.
+pub(crate) fn measured(measured: &Measured, unit: Unit, decimals: u8) -> String {
+    let Some(value) = measured.value else { return NOTHING.to_owned() };
+    let read = |value: f64| read(value, unit, decimals);
+    let mut text = read(value);
+    if let (Some(low), Some(high)) = (measured.low, measured.high) {
+        text += &format!(" [{}, {}]", read(low), read(high));
     }
+    if let Some(sd) = measured.sd {
+        text += &format!(" ± {}", read(sd));
+    }
+    text
+}
+
+/// A difference with its sign and interval, as `+0.012 [-0.003, +0.027]`.
+pub(crate) fn signed(difference: &Difference, unit: Unit) -> String {
+    let decimals = usize::from(decimals(unit));
+    let read = |value: f64| format!("{:+.decimals$}", value * unit.factor());
+    match (difference.low, difference.high) {
+        (Some(low), Some(high)) => format!("{} [{}, {}]", read(difference.value), read(low), read(high)),
+        _ => read(difference.value),
+    }
+}
+
+/// A metric's or column's name with its unit, where the number does not tell it.
+pub(crate) fn heading(name: &str, unit: Unit) -> String {
+    match unit {
+        Unit::Plain | Unit::Turns => name.to_owned(),
+        Unit::Percent => format!("{name}, %"),
+        Unit::OutOfTen => format!("{name}, 0–10"),
+        Unit::Money => format!("{name}, $"),
+    }
+}
+
+/// How many digits stand behind the point where a table does not say it itself.
+const fn decimals(unit: Unit) -> u8 {
+    match unit {
+        Unit::Plain => 3,
+        Unit::Percent | Unit::Turns => 1,
+        Unit::OutOfTen => 2,
+        Unit::Money => 4,
+    }
+}
+
+fn read(value: f64, unit: Unit, decimals: u8) -> String {
+    // Adding zero takes the sign from a negative zero, which means nothing to a reader.
+    format!("{:.*}", usize::from(decimals), value * unit.factor() + 0.0)
 }
 
 /// A share in 0..=1; only everything is 100 %, and only nothing is 0 %.
@@ -126,8 +174,18 @@ mod tests {
 
     #[test]
     fn a_missing_value_is_a_dash_and_never_zero() {
-        assert_eq!(shown(&Estimate::default()), "–");
-        assert_eq!(hundredth(None), "–");
+        assert_eq!(shown(&Estimate::default(), Unit::Plain), "–");
+        assert_eq!(measured(&Measured::default(), Unit::Percent, 2), "–");
+    }
+
+    #[test]
+    fn a_share_is_read_in_percent_and_a_zero_has_no_sign() {
+        let of = Measured { value: Some(0.8344), low: Some(0.5), high: Some(1.0), sd: Some(0.0123) };
+        assert_eq!(measured(&of, Unit::Percent, 1), "83.4 [50.0, 100.0] ± 1.2");
+        assert_eq!(score(Some(-0.0), Unit::Percent), "0.0");
+        let difference = Difference { value: -0.0125, low: Some(-0.03), high: Some(0.005), n: 3 };
+        assert_eq!(signed(&difference, Unit::Percent), "-1.2 [-3.0, +0.5]");
+        assert_eq!(signed(&difference, Unit::Plain), "-0.013 [-0.030, +0.005]");
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use regatta_benchmarks::Better;
 use regatta_proto::{Evaluator, ModelRef};
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{grouped, hundredth, percent, score};
+use super::numbers::{grouped, heading, percent, score};
 use crate::finish::GroupResult;
 use crate::summary::{LeaderboardRow, Summary};
 
@@ -38,12 +39,12 @@ pub(crate) fn named(model: &ModelRef, simulated: bool) -> Field {
 
 fn leaderboard(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator) -> Option<Sheet> {
     let first = rows.first()?;
-    let names: Vec<&str> = headline(first, evaluator).map(|(name, _)| name).collect();
+    let names: Vec<String> = headline(first, evaluator).map(|(name, _)| name).collect();
     if names.is_empty() {
         return None;
     }
     let mut header = vec!["model".to_owned()];
-    header.extend(names.into_iter().map(str::to_owned));
+    header.extend(names);
     header.extend(["coverage", "tokens in / out", "cost"].map(str::to_owned));
     let lines = rows.iter().map(|row| {
         let mut line = vec![named(&row.model, row.simulated)];
@@ -65,9 +66,9 @@ fn leaderboard(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator)
     })
 }
 
-fn headline(row: &LeaderboardRow, evaluator: Evaluator) -> impl Iterator<Item = (&str, Field)> {
+fn headline(row: &LeaderboardRow, evaluator: Evaluator) -> impl Iterator<Item = (String, Field)> {
     let of = row.headline().filter(move |metric| metric.evaluator == evaluator);
-    of.map(|metric| (metric.metric.as_str(), Field::Estimate(metric.estimate)))
+    of.map(|metric| (heading(&metric.metric, metric.unit), Field::Estimate(metric.estimate, metric.unit)))
 }
 
 /// What was measured, and what the numbers would be if the rest had been all wrong or all right.
@@ -90,13 +91,17 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
         }
         for at in &group.headline {
             let ((evaluator, metric), estimate) = (&group.keys[*at], &group.estimates[*at]);
+            let (wrong, right) = match metric.better {
+                Better::Higher => (estimate.bound_low, estimate.bound_high),
+                Better::Lower => (estimate.bound_high, estimate.bound_low),
+            };
             bounds.push(vec![
                 model(group),
                 Field::name(&group.first.setting),
-                Field::name(format!("{metric} ({evaluator})")),
-                Field::Number(score(estimate.value)),
-                Field::Number(score(estimate.bound_low)),
-                Field::Number(score(estimate.bound_high)),
+                Field::name(format!("{} ({evaluator})", heading(&metric.name, metric.unit))),
+                Field::Number(score(estimate.value, metric.unit)),
+                Field::Number(score(wrong, metric.unit)),
+                Field::Number(score(right, metric.unit)),
                 Field::Number(percent(estimate.coverage)),
             ]);
         }
@@ -119,41 +124,6 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
     Section { title: "Coverage and bounds".to_owned(), blocks }
 }
 
-/// The benchmark's main table, one for each benchmark, setting and evaluator that has one.
-pub(crate) fn paper(groups: &[GroupResult]) -> Option<Section> {
-    let mut blocks = Vec::new();
-    for of in groups.chunk_by(same_setting) {
-        let Some(first) = of.first() else { continue };
-        for (at, (evaluator, labels)) in first.paper.iter().enumerate() {
-            if labels.is_empty() {
-                continue;
-            }
-            let mut header = vec!["model".to_owned()];
-            header.extend(labels.iter().map(|(label, _)| label.clone()));
-            header.push("coverage".to_owned());
-            let rows = of.iter().map(|group| {
-                let mut row = vec![model(group)];
-                let values = group.paper.get(at).into_iter().flat_map(|(_, columns)| columns);
-                row.extend(values.map(|(_, value)| Field::Number(hundredth(*value))));
-                row.push(Field::Number(percent(group.sessions.coverage())));
-                row
-            });
-            blocks.push(Block::Table(Sheet {
-                caption: format!("{} · {} · evaluator {evaluator}", first.first.benchmark, first.first.setting),
-                header,
-                rows: rows.collect(),
-            }));
-        }
-    }
-    if blocks.is_empty() {
-        return None;
-    }
-    let explanation = "The columns of the benchmark's published table, times 100, averaged over trials. They are means of means over \
-                       groups, for which no interval is given; groups without items have a dash, and sessions without a score are left out.";
-    blocks.insert(0, Block::Text(explanation.to_owned()));
-    Some(Section { title: "The paper's table".to_owned(), blocks })
-}
-
 fn same_setting(one: &GroupResult, other: &GroupResult) -> bool {
     one.first.benchmark == other.first.benchmark && one.first.setting == other.first.setting
 }
@@ -167,14 +137,14 @@ pub(crate) fn tasks(groups: &[GroupResult]) -> Section {
             let shown: Vec<usize> =
                 first.headline.iter().copied().filter(|at| first.keys[*at].0 == evaluator).collect();
             let mut header = columns(&["task", "items", "model"]);
-            header.extend(shown.iter().map(|at| first.keys[*at].1.clone()));
+            header.extend(shown.iter().map(|at| heading(&first.keys[*at].1.name, first.keys[*at].1.unit)));
             header.push("coverage".to_owned());
             let mut rows = Vec::new();
             for (position, task) in first.tasks.iter().enumerate() {
                 for group in of {
                     let Some(of_task) = group.tasks.get(position) else { continue };
-                    let mut row = vec![Field::name(&task.task), Field::number(task.items), model(group)];
-                    row.extend(shown.iter().map(|at| Field::Estimate(of_task.estimates[*at])));
+                    let mut row = vec![Field::name(&task.name), Field::number(task.items), model(group)];
+                    row.extend(shown.iter().map(|at| Field::Estimate(of_task.estimates[*at], first.keys[*at].1.unit)));
                     let coverage = of_task.estimates.first().map_or(0.0, |estimate| estimate.coverage);
                     row.push(Field::Number(percent(coverage)));
                     rows.push(row);
@@ -195,17 +165,23 @@ pub(crate) fn reading() -> Section {
     let facts = [
         (
             "Value",
-            "mean over items of each item's mean over its trials; a session that the model made impossible counts as wrong",
+            "mean over items of each item's mean over its trials; of ratios of sums over sessions, as precision, recall and F1 of calls, the \
+             mean over trials; a session that the model made impossible counts as wrong",
         ),
         (
             "Interval",
-            "95 %, Student's t over items; trials of one item are one cluster, so that repeating does not narrow it falsely; none for a single item",
+            "95 %, Student's t over items; trials of one item are one cluster, and so are turns of one conversation, so that repeating does \
+             not narrow it falsely; of ratios by linearisation; none for a single cluster",
         ),
         (
             "Coverage",
             "sessions with a score among all; trouble of endpoints, judges or Regatta never counts as wrong, and is never hidden",
         ),
-        ("Bounds", "the value if every session without a score had scored 0, or 1"),
+        (
+            "Bounds",
+            "the value if every session without a score had been all wrong, or all right; of an F1, all wrong is to predict nothing; none where \
+             what is missing could move the value without limit, as the precision of sessions whose predictions nobody knows",
+        ),
         (
             "Paid for nothing",
             "attempts that were repeated or lost; an attempt that another worker carried on is not among them",

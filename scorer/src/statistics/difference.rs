@@ -1,16 +1,20 @@
-//! The difference of two means over the same items.
+//! The difference of two models over the same items.
 
+use regatta_benchmarks::{Measure, Metric};
 use serde::{Deserialize, Serialize};
 
-use super::estimate::ItemScores;
-use super::student::quantile_97_5;
+use super::clusters::{Clusters, Spread};
+use super::estimate::{item_mean, mean};
+use super::ratio::influences;
+use super::sample::{Sample, Samples};
 
 /// A paired difference: how much higher one's scores are than the other's, item by item.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Mean over items of the difference of their means over trials.
+    /// Of a mean: the mean over items of the difference of their means over trials. Of a ratio of sums: the mean over trials of the
+    /// difference of the ratios, over the sessions that both have a score of.
     pub value: f64,
-    /// Lower end of the 95 % interval; absent for a single item.
+    /// Lower end of the 95 % interval; absent for a single cluster of items.
     pub low: Option<f64>,
     /// Upper end of the 95 % interval.
     pub high: Option<f64>,
@@ -18,63 +22,160 @@ pub struct Difference {
     pub n: u32,
 }
 
-/// How much higher the scores of `ours` are than those of `theirs`, which are of the same items in the same order. `None` without an item
-/// that both have a score of. The interval is Student's t over items: pairing takes out what makes items hard for both.
-pub(crate) fn difference(ours: &[ItemScores], theirs: &[ItemScores]) -> Option<Difference> {
-    let mean = |item: &ItemScores| (item.scored > 0).then(|| item.sum / f64::from(item.scored));
-    let differences: Vec<f64> =
-        ours.iter().zip(theirs).filter_map(|(ours, theirs)| Some(mean(ours)? - mean(theirs)?)).collect();
-    let first = *differences.first()?;
-    let n = differences.len() as f64;
-    // Equal differences have exactly their own mean, so that their interval has no width.
-    let is_constant = differences.iter().all(|one| *one == first);
-    let value = if is_constant { first } else { differences.iter().sum::<f64>() / n };
-    let half = (differences.len() > 1).then(|| {
-        let squares: f64 = differences.iter().map(|one| (one - value).powi(2)).sum();
-        quantile_97_5(differences.len() as u32 - 1) * (squares / (n - 1.0) / n).sqrt()
-    });
+/// How much higher `metric` is for `ours` than for `theirs`, whose samples (by trial, then by position) are of the same items in the same
+/// order, in `clusters`. `None` without an item that both have a score of. The interval is Student's t over clusters: pairing takes out
+/// what makes items hard for both.
+pub(crate) fn difference(
+    metric: &Metric,
+    ours: &[Vec<Sample>],
+    theirs: &[Vec<Sample>],
+    clusters: &[u32],
+) -> Option<Difference> {
+    let positions: Vec<usize> = (0..clusters.len()).collect();
+    let (value, n, spread) = if matches!(metric.measure, Measure::Mean { .. }) {
+        let of = |trials| Samples { trials, positions: &positions, clusters };
+        of_means(&of(ours), &of(theirs))?
+    } else {
+        let (ours, theirs) = (restricted(ours, theirs), restricted(theirs, ours));
+        of_ratios(
+            metric,
+            &Samples { trials: &ours, positions: &positions, clusters },
+            &Samples { trials: &theirs, positions: &positions, clusters },
+        )?
+    };
+    let most = metric.range.1 - metric.range.0;
     Some(Difference {
         value,
-        low: half.map(|half| (value - half).max(-1.0)),
-        high: half.map(|half| (value + half).min(1.0)),
-        n: differences.len() as u32,
+        low: spread.half.map(|half| (value - half).max(-most)),
+        high: spread.half.map(|half| (value + half).min(most)),
+        n,
     })
+}
+
+fn of_means(ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<(f64, u32, Spread)> {
+    let of = |position: &usize| Some((*position, item_mean(ours, *position)? - item_mean(theirs, *position)?));
+    let differences: Vec<(usize, f64)> = ours.positions.iter().filter_map(of).collect();
+    let value = mean(&differences.iter().map(|(_, difference)| *difference).collect::<Vec<f64>>())?;
+    let mut clusters = Clusters::default();
+    for (position, difference) in &differences {
+        clusters.add(ours.clusters[*position], difference - value);
+    }
+    Some((value, differences.len() as u32, clusters.of_mean()))
+}
+
+/// `trials` without the sessions that `others` have no score of.
+fn restricted(trials: &[Vec<Sample>], others: &[Vec<Sample>]) -> Vec<Vec<Sample>> {
+    let is_missing = |sample: &Sample| matches!(sample, Sample::Missing { .. });
+    let both = |(sample, other): (&Sample, &Sample)| {
+        if is_missing(other) { Sample::Missing { weight: 0.0 } } else { *sample }
+    };
+    trials.iter().zip(others).map(|(trial, other)| trial.iter().zip(other).map(both).collect()).collect()
+}
+
+fn of_ratios(metric: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<(f64, u32, Spread)> {
+    // Only trials in which both have a ratio can be compared.
+    let trials: Vec<usize> = (0..ours.trials.len()).filter(|trial| has_both(metric, ours, theirs, *trial)).collect();
+    let of = |samples: &Samples<'_>| {
+        let trials: Vec<Vec<Sample>> = trials.iter().map(|trial| samples.trials[*trial].clone()).collect();
+        influences(metric, &Samples { trials: &trials, ..*samples })
+    };
+    let (ours_found, theirs_found) = (of(ours), of(theirs));
+    let by_trial: Vec<f64> =
+        ours_found.trials.iter().zip(&theirs_found.trials).map(|(one, other)| one - other).collect();
+    let value = mean(&by_trial)?;
+    let mut clusters = Clusters::default();
+    let mut n = 0;
+    for (at, position) in ours.positions.iter().enumerate() {
+        let (one, other) = (ours_found.by_item[at], theirs_found.by_item[at]);
+        if one.is_some() || other.is_some() {
+            clusters.add(ours.clusters[*position], one.unwrap_or(0.0) - other.unwrap_or(0.0));
+            n += 1;
+        }
+    }
+    Some((value, n, clusters.of_influences()))
+}
+
+fn has_both(metric: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>, trial: usize) -> bool {
+    let has = |samples: &Samples<'_>| {
+        let one = samples.trials.get(trial).map(std::slice::from_ref);
+        one.is_some_and(|trials| !influences(metric, &Samples { trials, ..*samples }).trials.is_empty())
+    };
+    has(ours) && has(theirs)
 }
 
 #[cfg(test)]
 mod tests {
+    use regatta_benchmarks::Metric;
+
     use super::*;
 
-    fn items(scores: &[Option<f64>]) -> Vec<ItemScores> {
-        scores
-            .iter()
-            .map(|score| {
-                let mut item = ItemScores::default();
-                item.add(*score);
-                item
-            })
-            .collect()
+    fn items(scores: &[Option<f64>]) -> Vec<Vec<Sample>> {
+        let of = |score: &Option<f64>| match score {
+            Some(top) => Sample::Scored { top: *top, bottom: 1.0 },
+            None => Sample::Missing { weight: 1.0 },
+        };
+        vec![scores.iter().map(of).collect()]
+    }
+
+    fn paired(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<Difference> {
+        let clusters: Vec<u32> = (0..ours.len() as u32).collect();
+        difference(&Metric::mean("x"), &items(ours), &items(theirs), &clusters)
+    }
+
+    fn ratio() -> Metric {
+        let measure = Measure::Ratio { numerator: "right".into(), denominator: "gold".into(), of_item: true };
+        Metric { measure, ..Metric::mean("recall") }
+    }
+
+    fn scored(top: f64, bottom: f64) -> Sample {
+        Sample::Scored { top, bottom }
     }
 
     #[test]
     fn what_is_hard_for_both_does_not_widen_the_interval() {
-        let ours = items(&[Some(0.1), Some(0.5), Some(1.0)]);
-        let theirs = items(&[Some(0.0), Some(0.4), Some(0.9)]);
-        let found = difference(&ours, &theirs).unwrap();
+        let found = paired(&[Some(0.1), Some(0.5), Some(1.0)], &[Some(0.0), Some(0.4), Some(0.9)]).unwrap();
         assert!((found.value - 0.1).abs() < 1e-9 && found.high.unwrap() - found.low.unwrap() < 1e-6, "{found:?}");
     }
 
     #[test]
     fn only_items_that_both_have_count() {
-        let found = difference(&items(&[Some(1.0), None, Some(0.5)]), &items(&[Some(0.5), Some(1.0), None])).unwrap();
+        let found = paired(&[Some(1.0), None, Some(0.5)], &[Some(0.5), Some(1.0), None]).unwrap();
         assert_eq!(found, Difference { value: 0.5, low: None, high: None, n: 1 });
-        assert_eq!(difference(&items(&[None]), &items(&[Some(1.0)])), None);
+        assert_eq!(paired(&[None], &[Some(1.0)]), None);
     }
 
     #[test]
     fn three_differences_have_the_interval_of_the_textbook() {
-        let found = difference(&items(&[Some(0.4), Some(0.5), Some(0.6)]), &items(&[Some(0.0); 3])).unwrap();
+        let found = paired(&[Some(0.4), Some(0.5), Some(0.6)], &[Some(0.0); 3]).unwrap();
         // Standard error 0.1 / √3, quantile 4.3027.
         assert!((found.low.unwrap() - 0.251_586_2).abs() < 1e-6 && (found.high.unwrap() - 0.748_413_8).abs() < 1e-6);
+    }
+
+    #[test]
+    fn ratios_of_equal_denominators_differ_as_their_means_do() {
+        let (ours, theirs) =
+            ([Some(0.9), Some(0.2), Some(0.6), Some(0.4)], [Some(0.5), Some(0.3), Some(0.1), Some(0.4)]);
+        let of_means = paired(&ours, &theirs).unwrap();
+        let of_ratios = difference(&ratio(), &items(&ours), &items(&theirs), &[0, 1, 2, 3]).unwrap();
+        assert!((of_means.value - of_ratios.value).abs() < 1e-12 && of_means.n == of_ratios.n);
+        assert!((of_means.low.unwrap() - of_ratios.low.unwrap()).abs() < 1e-12);
+        assert!((of_means.high.unwrap() - of_ratios.high.unwrap()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn sessions_that_only_one_has_do_not_move_the_difference_of_ratios() {
+        let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0), scored(3.0, 4.0)]];
+        let theirs = vec![vec![scored(1.0, 2.0), Sample::Missing { weight: 8.0 }, scored(1.0, 4.0)]];
+        let found = difference(&ratio(), &ours, &theirs, &[0, 1, 2]).unwrap();
+        assert!((found.value - (4.0 / 6.0 - 2.0 / 6.0)).abs() < 1e-12 && found.n == 2, "{found:?}");
+        let other = difference(&ratio(), &theirs, &ours, &[0, 1, 2]).unwrap();
+        assert!((found.value + other.value).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_model_does_not_differ_from_itself() {
+        let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0)], vec![scored(2.0, 2.0), scored(3.0, 8.0)]];
+        let found = difference(&ratio(), &ours, &ours, &[0, 1]).unwrap();
+        assert_eq!(found, Difference { value: 0.0, low: Some(0.0), high: Some(0.0), n: 2 });
     }
 }

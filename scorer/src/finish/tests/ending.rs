@@ -98,7 +98,7 @@ impl Settled {
 }
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "attempts.jsonl",
     "metrics.csv",
     "metrics.json",
@@ -107,6 +107,7 @@ const FILES: [&str; 8] = [
     "results.jsonl",
     "summary.json",
     "sweep.lock.yaml",
+    "table-worfbench-main-two-shot-official.csv",
 ];
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_backends::{AttemptRow, AttemptState, SessionRow, TranscriptRef};
@@ -12,6 +13,7 @@ use regatta_proto::{
     Outcome, Price, PriceSource, SessionKey, SweepLock, SweepState, Usage,
 };
 
+use super::dialogues::Dialogues;
 use crate::finish::tabulation::{Circumstances, Documents, Tabulation};
 use crate::summary::Summary;
 
@@ -81,20 +83,50 @@ pub(crate) fn sweep(lock: SweepLock) -> Sweep {
     Sweep::new(lock, BTreeMap::from([(name, suite)])).unwrap()
 }
 
+/// `lock` with the made-up benchmark as well.
+pub(crate) fn with_dialogues(mut lock: SweepLock) -> SweepLock {
+    let setting: regatta_proto::Setting = "turn/text".parse().unwrap();
+    let dialogues = BenchmarkLock {
+        settings: vec![setting.clone()],
+        tasks: Vec::new(),
+        limit: None,
+        evaluators: vec![Evaluator::OfficialFixed],
+        items: [(setting, Dialogues::ITEMS as u32)].into(),
+        ..lock.benchmarks.values().next().unwrap().clone()
+    };
+    lock.benchmarks.insert("dialogues".parse().unwrap(), dialogues);
+    lock
+}
+
+/// A sweep of both benchmarks.
+pub(crate) fn sweep_of_both(lock: SweepLock) -> Sweep {
+    let name: regatta_proto::BenchmarkName = "worfbench".parse().unwrap();
+    let suite = regatta_benchmarks::find(&name).unwrap().load(&miniature()).unwrap();
+    let dialogues: Arc<dyn regatta_benchmarks::Suite> = Arc::new(Dialogues::new());
+    let suites = BTreeMap::from([(name, suite), ("dialogues".parse().unwrap(), dialogues)]);
+    Sweep::new(with_dialogues(lock), suites).unwrap()
+}
+
 /// Scores that differ between items, trials and models: hundredths.
 pub(crate) fn scores(sweep: &Sweep, cell: &Cell, item: ItemIndex) -> Scores {
     let failed = sweep.suite(cell).unwrap().score_failure(item, &sweep.benchmark(cell).unwrap().evaluators);
     let seed = item.0 * 37 + cell.index.0 * 29;
     let values = |score: Score| Score {
-        values: score
-            .values
-            .keys()
-            .zip(0..)
-            .map(|(n, at)| (n.clone(), f64::from((seed + at * 13) % 101) / 100.0))
-            .collect(),
+        values: score.values.keys().zip(0..).map(|(name, at)| (name.clone(), value(name, seed, at))).collect(),
         ..score
     };
     failed.into_iter().map(|(evaluator, score)| (evaluator, values(score))).collect()
+}
+
+/// Counts of two gold calls, or a share in hundredths.
+fn value(name: &str, seed: u32, at: u32) -> f64 {
+    match name {
+        "gold" => 2.0,
+        "predicted" => f64::from(seed % 3 + seed % 2),
+        "right" => f64::from(seed % 3),
+        "turns" => f64::from(5 + seed % 7),
+        _ => f64::from((seed + at * 13) % 101) / 100.0,
+    }
 }
 
 pub(crate) fn session(sweep: &Sweep, cell: &Cell, item: ItemIndex, outcome: Outcome) -> SessionRow {

@@ -1,3 +1,5 @@
+mod both;
+mod dialogues;
 mod documents;
 mod ending;
 mod harness;

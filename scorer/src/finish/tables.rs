@@ -1,0 +1,85 @@
+//! The tables of the benchmarks' papers, across settings and models.
+
+use std::collections::BTreeMap;
+
+use regatta_benchmarks::{CellResult, Measured, PaperEntry};
+use regatta_catalog::Sweep;
+use regatta_proto::{Evaluator, ModelSpec};
+
+use super::FinishError;
+use super::group::{GroupResult, MetricKey};
+use crate::statistics::Estimate;
+use crate::summary::BenchmarkTable;
+
+/// All tables of a sweep: by benchmark, then by evaluator, in the benchmark's order.
+pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult]) -> Vec<BenchmarkTable> {
+    let mut all = Vec::new();
+    for of in groups.chunk_by(|one, other| one.first.benchmark == other.first.benchmark) {
+        let Some(first) = of.first().map(|group| &group.first) else { continue };
+        let (Some(suite), Some(lock)) = (sweep.suite(first), sweep.benchmark(first)) else { continue };
+        for evaluator in &lock.evaluators {
+            let cells: Vec<CellResult<'_>> = of.iter().map(|group| cell(sweep, group, *evaluator)).collect();
+            all.extend(suite.paper_tables(*evaluator, &cells).into_iter().map(|table| BenchmarkTable {
+                benchmark: first.benchmark.clone(),
+                evaluator: *evaluator,
+                table,
+            }));
+        }
+    }
+    all
+}
+
+fn cell<'g>(sweep: &'g Sweep, group: &'g GroupResult, evaluator: Evaluator) -> CellResult<'g> {
+    let measured = |estimates: &[Estimate]| -> BTreeMap<&'g str, Measured> {
+        let of_evaluator = group.keys.iter().zip(estimates).filter(|((of, _), _)| *of == evaluator);
+        let named =
+            |((_, metric), estimate): (&'g MetricKey, &Estimate)| (metric.name.as_str(), Measured::from(estimate));
+        of_evaluator.map(named).collect()
+    };
+    let tables = group.cells.iter().flat_map(|trial| &trial.tables).filter(|(of, _)| *of == evaluator);
+    let model = &group.first.model;
+    CellResult {
+        setting: &group.first.setting,
+        model,
+        family: sweep.lock.model(model).map_or(model.model.as_str(), ModelSpec::family),
+        simulated: group.simulated,
+        scored: group.sessions.scored(),
+        sessions: group.sessions.total,
+        metrics: measured(&group.estimates),
+        parts: group.parts.iter().map(|part| (part.name.as_str(), measured(&part.estimates))).collect(),
+        tables: tables.map(|(_, table)| table).collect(),
+    }
+}
+
+/// The file of a table, as `table-worfbench-main-two-shot-official.csv`.
+pub(crate) fn file_name(table: &BenchmarkTable) -> String {
+    let BenchmarkTable { benchmark, evaluator, table } = table;
+    let name = format!("table-{benchmark}-{}-{evaluator}", table.name);
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    format!("{}.csv", name.chars().map(plain).collect::<String>())
+}
+
+/// A table as CSV: a line a row; of every column our value with its interval and deviation, and the published value. Shares are in 0..=1.
+pub(crate) fn csv(table: &BenchmarkTable) -> Result<Vec<u8>, FinishError> {
+    let table = &table.table;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut header = table.keys.clone();
+    header.extend(["simulated", "coverage"].map(str::to_owned));
+    for column in &table.columns {
+        header.push(column.label.clone());
+        header.extend(["low", "high", "sd", "published"].map(|what| format!("{} {what}", column.label)));
+    }
+    writer.write_record(&header)?;
+    for row in &table.rows {
+        let mut line = row.keys.clone();
+        line.extend([row.simulated.to_string(), row.coverage.to_string()]);
+        for PaperEntry { ours, published } in &row.entries {
+            let numbers = [ours.value, ours.low, ours.high, ours.sd, *published];
+            line.extend(numbers.map(|number| number.map_or_else(String::new, |number| number.to_string())));
+        }
+        // Whatever a benchmark does, a file has as many fields in every line.
+        line.resize(header.len(), String::new());
+        writer.write_record(&line)?;
+    }
+    writer.into_inner().map_err(|error| FinishError::Csv(error.into_error().into()))
+}

@@ -1,0 +1,76 @@
+//! A sweep of two benchmarks, each with tables of its own.
+
+use insta::assert_snapshot;
+
+use super::harness::{all_measured, documents, lock, some_trouble, summary, sweep_of_both, text};
+use crate::finish::tabulation::Documents;
+use crate::render_leaderboard;
+
+const MODELS: [&str; 2] = ["sim/first", "sim/second"];
+
+fn after_trouble() -> Documents {
+    documents(&sweep_of_both(lock(&MODELS)), &some_trouble)
+}
+
+#[test]
+fn the_tables_of_both_papers_stand_in_one_report() {
+    let report = text(&after_trouble(), "report.md");
+    let from = report.find("## Result").unwrap();
+    let to = report.find("## Cost").unwrap();
+    assert_snapshot!(&report[from..to]);
+}
+
+#[test]
+fn the_leaderboard_shows_tables_and_leaves_pictures_to_the_report() {
+    let shown = render_leaderboard(&summary(&after_trouble()));
+    assert!(!shown.contains("Figure 4"));
+    assert_snapshot!(shown);
+}
+
+#[test]
+fn every_table_is_a_file() {
+    let documents = after_trouble();
+    let mut names: Vec<&str> = documents.files.iter().map(|(name, _)| name.as_str()).collect();
+    names.retain(|name| name.starts_with("table-"));
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "table-dialogues-figure-4-official-fixed.csv",
+            "table-dialogues-table-3-official-fixed.csv",
+            "table-worfbench-main-two-shot-official.csv",
+        ]
+    );
+    assert_snapshot!(text(&documents, "table-dialogues-table-3-official-fixed.csv"));
+}
+
+#[test]
+fn tables_and_parts_are_in_the_metrics_of_the_sweep() {
+    let metrics: serde_json::Value = serde_json::from_str(&text(&after_trouble(), "metrics.json")).unwrap();
+    let tables = metrics["tables"].as_array().unwrap();
+    assert_eq!(tables.len(), 3);
+    assert_eq!(tables[0]["rows"][0]["entries"][0]["published"], 0.834);
+    let of_part = metrics["metrics"].as_array().unwrap().iter().filter(|row| row["part"] == "first conversation");
+    // Four metrics of two models.
+    assert_eq!(of_part.count(), 8);
+}
+
+#[test]
+fn fewer_turns_are_better_and_unlimited_guesses_have_no_bounds() {
+    let found = summary(&after_trouble());
+    let second = found.rows.iter().find(|row| row.benchmark.as_str() == "dialogues" && row.coverage < 1.0).unwrap();
+    let of = |name: &str| second.metrics.iter().find(|metric| metric.metric == name).unwrap().estimate;
+    assert_eq!((of("precision").bound_low, of("precision").bound_high), (None, None));
+    let recall = of("recall");
+    assert!(recall.bound_low.unwrap() < recall.value.unwrap() && recall.value.unwrap() < recall.bound_high.unwrap());
+    // Six turns in three conversations.
+    assert_eq!((recall.n, recall.clusters, recall.total), (6, 3, 12));
+    assert_eq!(second.metrics.iter().filter(|metric| metric.of_sums).count(), 3);
+}
+
+#[test]
+fn a_picture_is_drawn_where_there_can_be_one() {
+    let html = text(&documents(&sweep_of_both(lock(&MODELS)), &all_measured), "report.html");
+    assert_eq!(html.matches("class=\"plot bars\"").count(), 1);
+    assert!(html.contains("published"));
+}

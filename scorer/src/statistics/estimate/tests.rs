@@ -1,0 +1,349 @@
+//! What estimates must be, whatever the scores.
+
+use proptest::prelude::*;
+use regatta_benchmarks::{Measure, Metric};
+
+use super::*;
+use crate::statistics::student::quantile_97_5;
+
+/// An item's scores by trial.
+type Scores = Vec<Option<f64>>;
+
+/// Counts of a session: right, predicted, gold.
+type Counts = (u32, u32, u32);
+
+/// Samples by trial from samples by item.
+fn by_trial<S: Copy>(items: &[Vec<S>], sample: impl Fn(S) -> Sample) -> Vec<Vec<Sample>> {
+    let trials = items.iter().map(Vec::len).max().unwrap_or(0);
+    (0..trials).map(|trial| items.iter().map(|item| sample(item[trial])).collect()).collect()
+}
+
+fn estimated(metric: &Metric, trials: &[Vec<Sample>], clusters: &[u32]) -> Estimate {
+    let positions: Vec<usize> = (0..clusters.len()).collect();
+    estimate(metric, &Samples { trials, positions: &positions, clusters })
+}
+
+fn singles(items: usize) -> Vec<u32> {
+    (0..items as u32).collect()
+}
+
+fn of_score(score: Option<f64>) -> Sample {
+    score.map_or(Sample::Missing { weight: 1.0 }, |top| Sample::Scored { top, bottom: 1.0 })
+}
+
+/// The mean of items that are independent.
+fn of_scores(items: &[Scores]) -> Estimate {
+    estimated(&Metric::mean("x"), &by_trial(items, of_score), &singles(items.len()))
+}
+
+fn recall() -> Metric {
+    let measure = Measure::Ratio { numerator: "right".into(), denominator: "gold".into(), of_item: true };
+    Metric { measure, ..Metric::mean("recall") }
+}
+
+fn precision() -> Metric {
+    let measure = Measure::Ratio { numerator: "right".into(), denominator: "predicted".into(), of_item: false };
+    Metric { measure, ..Metric::mean("precision") }
+}
+
+fn f1() -> Metric {
+    let measure = Measure::F1 { right: "right".into(), predicted: "predicted".into(), gold: "gold".into() };
+    Metric { measure, ..Metric::mean("f1") }
+}
+
+fn values((right, predicted, gold): Counts) -> std::collections::BTreeMap<String, f64> {
+    [("right", right), ("predicted", predicted), ("gold", gold)]
+        .map(|(name, count)| (name.to_owned(), f64::from(count)))
+        .into()
+}
+
+/// A metric of sessions with these counts; `None` has no score, and its item this much gold.
+fn of_counts(metric: &Metric, items: &[Vec<Result<Counts, u32>>]) -> Estimate {
+    let of = |counts: Result<Counts, u32>| match counts {
+        Ok(counts) => crate::statistics::sample(metric, &values(counts)),
+        Err(gold) => crate::statistics::missing(metric, Some(&values((0, 0, gold)))),
+    };
+    estimated(metric, &by_trial(items, of), &singles(items.len()))
+}
+
+fn close(left: Option<f64>, right: Option<f64>) -> bool {
+    match (left, right) {
+        (Some(left), Some(right)) => (left - right).abs() < 1e-9,
+        (left, right) => left == right,
+    }
+}
+
+fn alike(one: &Estimate, other: &Estimate) -> bool {
+    close(one.value, other.value)
+        && close(one.low, other.low)
+        && close(one.high, other.high)
+        && close(one.bound_low, other.bound_low)
+        && close(one.bound_high, other.bound_high)
+        && close(one.sd, other.sd)
+        && (one.n, one.scored, one.total, one.clusters) == (other.n, other.scored, other.total, other.clusters)
+}
+
+#[test]
+fn three_items_have_the_interval_of_the_textbook() {
+    let found = of_scores(&[0.4, 0.5, 0.6].map(|score| vec![Some(score)]));
+    // Standard error 0.1 / √3, quantile 4.3027.
+    assert!(close(found.value, Some(0.5)));
+    assert!((found.low.unwrap() - 0.251_586_2).abs() < 1e-6, "{found:?}");
+    assert!((found.high.unwrap() - 0.748_413_8).abs() < 1e-6, "{found:?}");
+}
+
+#[test]
+fn repeating_every_trial_does_not_narrow_the_interval() {
+    let times = |n| [0.25, 0.75, 1.0].map(|score| vec![Some(score); n]);
+    let (once, thrice) = (of_scores(&times(1)), of_scores(&times(3)));
+    assert_eq!((once.value, once.low, once.high), (thrice.value, thrice.low, thrice.high));
+    assert_eq!((once.n, thrice.n, thrice.scored), (3, 3, 9));
+    assert_eq!((once.sd, thrice.sd), (None, Some(0.0)));
+}
+
+#[test]
+fn repeating_every_trial_of_a_ratio_does_not_narrow_its_interval() {
+    let times = |n| [(1, 2, 3), (2, 2, 2), (0, 1, 4)].map(|counts| vec![Ok(counts); n]);
+    let (once, thrice) = (of_counts(&f1(), &times(1)), of_counts(&f1(), &times(3)));
+    assert!(close(once.value, thrice.value) && close(once.low, thrice.low) && close(once.high, thrice.high));
+}
+
+#[test]
+fn turns_of_one_conversation_are_one_cluster() {
+    let turns = [0.0, 0.0, 1.0, 1.0, 0.5, 0.5].map(|score| vec![of_score(Some(score))]);
+    let trials = by_trial(&turns, |sample| sample);
+    let found = estimated(&Metric::mean("x"), &trials, &[0, 0, 1, 1, 2, 2]);
+    let conversations = of_scores(&[0.0, 1.0, 0.5].map(|score| vec![Some(score)]));
+    assert_eq!((found.n, found.clusters), (6, 3));
+    assert!(close(found.low, conversations.low) && close(found.high, conversations.high), "{found:?}");
+    let alone = estimated(&Metric::mean("x"), &trials, &[0; 6]);
+    assert_eq!((alone.value, alone.low, alone.clusters), (Some(0.5), None, 1));
+}
+
+#[test]
+fn one_item_gives_a_value_without_an_interval() {
+    let found = of_scores(&[vec![Some(0.2), Some(0.4)]]);
+    assert!(close(found.value, Some(0.3)));
+    assert_eq!((found.low, found.high), (None, None));
+}
+
+#[test]
+fn equal_items_have_an_interval_without_width() {
+    let found = of_scores(&vec![vec![Some(0.1)]; 7]);
+    assert_eq!((found.value, found.low, found.high), (Some(0.1), Some(0.1), Some(0.1)));
+}
+
+#[test]
+fn nothing_measured_is_no_value_and_never_zero() {
+    for found in [of_scores(&[vec![None], vec![None]]), of_counts(&f1(), &[vec![Err(1)], vec![Err(2)]])] {
+        assert_eq!((found.value, found.low, found.bound_low, found.coverage), (None, None, None, 0.0));
+        assert_eq!((found.n, found.scored, found.total), (0, 0, 2));
+    }
+}
+
+#[test]
+fn bounds_are_the_mean_if_all_that_is_missing_were_wrong_or_right() {
+    let found = of_scores(&[vec![Some(1.0), None], vec![None, None], vec![Some(0.5), Some(0.0)]]);
+    assert!(close(found.value, Some(0.625)));
+    assert!(close(found.bound_low, Some((0.5 + 0.0 + 0.25) / 3.0)));
+    assert!(close(found.bound_high, Some((1.0 + 1.0 + 0.25) / 3.0)));
+    assert_eq!(found.coverage, 0.5);
+}
+
+#[test]
+fn the_bounds_of_a_recall_count_the_gold_of_what_is_missing() {
+    let found = of_counts(&recall(), &[vec![Ok((3, 9, 4))], vec![Err(6)]]);
+    assert!(close(found.value, Some(0.75)));
+    assert!(close(found.bound_low, Some(0.3)) && close(found.bound_high, Some(0.9)), "{found:?}");
+}
+
+#[test]
+fn a_precision_has_no_bounds_where_nobody_knows_what_would_have_been_predicted() {
+    let found = of_counts(&precision(), &[vec![Ok((3, 4, 4))], vec![Err(6)]]);
+    assert!(close(found.value, Some(0.75)));
+    assert_eq!((found.bound_low, found.bound_high), (None, None));
+}
+
+#[test]
+fn the_bounds_of_an_f1_are_nothing_predicted_and_all_right() {
+    let found = of_counts(&f1(), &[vec![Ok((3, 4, 4))], vec![Err(2)]]);
+    assert!(close(found.bound_low, Some(6.0 / 10.0)) && close(found.bound_high, Some(10.0 / 12.0)), "{found:?}");
+}
+
+#[test]
+fn what_a_range_without_an_end_could_become_has_no_bound() {
+    let turns = Metric { range: (0.0, f64::INFINITY), ..Metric::mean("turns") };
+    let found = estimated(&turns, &[vec![of_score(Some(12.0)), of_score(None)]], &[0, 1]);
+    assert_eq!((found.value, found.bound_low, found.bound_high), (Some(12.0), Some(6.0), None));
+}
+
+#[test]
+fn sessions_without_the_value_do_not_count() {
+    let of = |score: Option<f64>| score.map_or(Sample::Nothing, |top| Sample::Scored { top, bottom: 1.0 });
+    let trials = by_trial(&[vec![Some(8.0)], vec![None], vec![Some(6.0)]], of);
+    let grade = Metric { range: (0.0, 10.0), ..Metric::mean("grade") };
+    let found = estimated(&grade, &trials, &[0, 1, 2]);
+    assert_eq!((found.value, found.n, found.scored, found.total), (Some(7.0), 2, 3, 3));
+}
+
+#[test]
+fn nothing_to_divide_by_is_what_the_metric_says_it_is() {
+    let nothing = [vec![Ok((0, 0, 0))], vec![Ok((0, 0, 0))]];
+    assert_eq!(of_counts(&precision(), &nothing).value, None);
+    let official = Metric { if_empty: Some(-0.0), ..precision() };
+    let found = of_counts(&official, &nothing).value.unwrap();
+    assert!(found == 0.0 && found.is_sign_negative());
+    assert_eq!(of_counts(&Metric { if_empty: Some(0.0), ..f1() }, &nothing).value, Some(0.0));
+}
+
+#[test]
+fn the_value_of_a_ratio_is_the_mean_over_trials_and_not_over_all_sessions() {
+    let found = of_counts(&precision(), &[vec![Ok((1, 1, 1)), Ok((1, 4, 4))], vec![Ok((0, 1, 1)), Ok((0, 0, 1))]]);
+    assert!(close(found.value, Some((0.5 + 0.25) / 2.0)));
+    assert!(close(found.sd, Some(0.25 / 2.0_f64.sqrt())), "{found:?}");
+}
+
+#[test]
+fn a_trial_in_which_the_evaluator_crashed_has_no_ratio() {
+    let crashed = Sample::Void;
+    let scored = |top| Sample::Scored { top, bottom: 4.0 };
+    let trials = [vec![scored(1.0), scored(2.0)], vec![scored(4.0), crashed]];
+    let found = estimated(&Metric { if_empty: Some(-0.0), ..recall() }, &trials, &[0, 1]);
+    assert_eq!((found.value, found.scored, found.sd), (Some(3.0 / 8.0), 4, None));
+    let found = estimated(&Metric { if_empty: Some(-0.0), ..recall() }, &[vec![crashed; 2]], &[0, 1]);
+    assert_eq!((found.value, found.bound_low), (None, None));
+}
+
+#[test]
+fn the_interval_of_a_ratio_is_that_of_the_survey_textbooks() {
+    // r = 6/10; residuals 1−0.6·2, 2−0.6·3, 3−0.6·5 = −0.2, 0.2, 0; variance 3/2 · 0.08 / 100.
+    let found = of_counts(&recall(), &[vec![Ok((1, 0, 2))], vec![Ok((2, 0, 3))], vec![Ok((3, 0, 5))]]);
+    let half = quantile_97_5(2) * (1.5_f64 * 0.08 / 100.0).sqrt();
+    assert!(close(found.value, Some(0.6)) && close(found.low, Some(0.6 - half)), "{found:?}");
+}
+
+/// The variance of the mean by leaving out one item after another (the jackknife), which equals the clustered one for means.
+fn jackknife_error(items: &[Vec<f64>]) -> f64 {
+    let mean_without = |left_out: Option<usize>| {
+        let kept: Vec<f64> = items
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != left_out)
+            .map(|(_, trials)| trials.iter().sum::<f64>() / trials.len() as f64)
+            .collect();
+        kept.iter().sum::<f64>() / kept.len() as f64
+    };
+    let n = items.len() as f64;
+    let all = mean_without(None);
+    let squares: f64 = (0..items.len()).map(|at| (mean_without(Some(at)) - all).powi(2)).sum();
+    (squares * (n - 1.0) / n).sqrt()
+}
+
+fn some_items() -> impl Strategy<Value = Vec<Scores>> {
+    (1_usize..4).prop_flat_map(|trials| {
+        prop::collection::vec(prop::collection::vec(prop::option::weighted(0.8, 0.0..=1.0), trials), 1..30)
+    })
+}
+
+/// Items with their gold, which belongs to the item, and sessions that get at most that and at most what they predict right.
+fn some_counts() -> impl Strategy<Value = Vec<Vec<Result<Counts, u32>>>> {
+    let session = |gold: u32| {
+        prop_oneof![
+            4 => (0..=gold, 0_u32..4).prop_map(move |(right, more)| Ok((right, right + more, gold))),
+            1 => Just(Err(gold)),
+        ]
+    };
+    (1_usize..4).prop_flat_map(move |trials| {
+        prop::collection::vec((0_u32..5).prop_flat_map(move |gold| prop::collection::vec(session(gold), trials)), 1..25)
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_items_and_trials_does_not_matter(items in some_items()) {
+        let backward: Vec<Scores> =
+            items.iter().rev().map(|scores| scores.iter().rev().copied().collect()).collect();
+        prop_assert!(alike(&of_scores(&items), &of_scores(&backward)));
+    }
+
+    #[test]
+    fn the_order_of_items_and_trials_does_not_matter_for_ratios(items in some_counts()) {
+        let backward: Vec<Vec<Result<Counts, u32>>> =
+            items.iter().rev().map(|counts| counts.iter().rev().copied().collect()).collect();
+        for metric in [recall(), precision(), f1()] {
+            prop_assert!(alike(&of_counts(&metric, &items), &of_counts(&metric, &backward)));
+        }
+    }
+
+    #[test]
+    fn interval_and_bounds_contain_the_value_and_stay_within_0_and_1(items in some_items()) {
+        let found = of_scores(&items);
+        if let Some(value) = found.value {
+            let (low, high) = (found.bound_low.unwrap(), found.bound_high.unwrap());
+            prop_assert!(low <= value && value <= high && low >= 0.0 && high <= 1.0 + 1e-12, "{found:?}");
+            prop_assert_eq!(found.low.is_some(), found.n > 1);
+            if let (Some(low), Some(high)) = (found.low, found.high) {
+                prop_assert!(low <= value && value <= high && low >= 0.0 && high <= 1.0 + 1e-12, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn intervals_and_bounds_of_ratios_contain_the_value_and_stay_within_0_and_1(items in some_counts()) {
+        for metric in [recall(), precision(), f1()] {
+            let found = of_counts(&metric, &items);
+            let Some(value) = found.value else { continue };
+            for (low, high) in [(found.low, found.high), (found.bound_low, found.bound_high)] {
+                let (low, high) = (low.unwrap_or(0.0), high.unwrap_or(1.0));
+                prop_assert!(low <= value && value <= high && low >= 0.0 && high <= 1.0 + 1e-12, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_f1_of_one_trial_lies_between_precision_and_recall(items in some_counts()) {
+        let items: Vec<_> = items.into_iter().map(|mut sessions| { sessions.truncate(1); sessions }).collect();
+        let of = |metric: Metric| of_counts(&Metric { if_empty: Some(0.0), ..metric }, &items).value;
+        let (Some(precision), Some(recall), Some(f1)) = (of(precision()), of(recall()), of(f1())) else { return Ok(()) };
+        prop_assert!(f1 >= precision.min(recall) - 1e-12 && f1 <= precision.max(recall) + 1e-12);
+    }
+
+    #[test]
+    fn a_ratio_of_equal_denominators_is_estimated_as_their_mean_is(
+        items in (1_usize..4).prop_flat_map(|trials| {
+            prop::collection::vec(prop::collection::vec((0.0..=1.0).prop_map(Some), trials), 1..30)
+        })
+    ) {
+        let ratio = estimated(&recall(), &by_trial(&items, of_score), &singles(items.len()));
+        prop_assert!(alike(&of_scores(&items), &ratio), "{ratio:?}");
+    }
+
+    #[test]
+    fn whatever_is_missing_would_have_kept_a_recall_and_an_f1_below_their_upper_bound(
+        items in some_counts(), right in 0.0..=1.0, more in 0_u32..4
+    ) {
+        let filled: Vec<Vec<Result<Counts, u32>>> = items.iter().map(|item| item.iter().map(|session| {
+            session.or_else(|gold| {
+                let right = (f64::from(gold) * right) as u32;
+                Ok((right, right + more, gold))
+            })
+        }).collect()).collect();
+        for metric in [recall(), f1()] {
+            // Where a whole trial is missing, that trial has no value before and one after.
+            let (before, after) = (of_counts(&metric, &items), of_counts(&metric, &filled));
+            let (Some(high), Some(after)) = (before.bound_high, after.value) else { continue };
+            prop_assert!(after <= high + 1e-9, "{before:?} {after}");
+        }
+    }
+
+    #[test]
+    fn the_interval_is_that_of_leaving_out_one_item_after_another(
+        items in prop::collection::vec(prop::collection::vec(0.0..=1.0, 2), 2..12)
+    ) {
+        let scores: Vec<Scores> = items.iter().map(|trials| trials.iter().copied().map(Some).collect()).collect();
+        let found = of_scores(&scores);
+        let half = quantile_97_5(found.n - 1) * jackknife_error(&items);
+        prop_assert!(close(found.low, Some((found.value.unwrap() - half).max(0.0))));
+        prop_assert!(close(found.high, Some((found.value.unwrap() + half).min(1.0))));
+    }
+}
