@@ -10,7 +10,7 @@ use crate::place::Place;
 use crate::{DataError, RecordedVerdicts, Suite, find, names_of_all, score_predictions};
 
 const CASE_FILE: &str = "case.json";
-const PREDICTIONS_FILE: &str = "predictions.jsonl";
+pub(crate) const PREDICTIONS_FILE: &str = "predictions.jsonl";
 const VERDICTS_FILE: &str = "judge.jsonl";
 
 /// What `case.json` says.
@@ -33,7 +33,12 @@ impl Case {
         let content = required(files, CASE_FILE, "a case is a folder with this file")?;
         let case: Self = serde_json::from_slice(content).map_err(|error| case_place(files).json(&error))?;
         for input in &case.inputs {
-            required(files, input, "case.json lists it under inputs")?;
+            let is_folder = files
+                .iter()
+                .any(|(path, _)| path.strip_prefix(input.as_str()).is_some_and(|rest| rest.starts_with('/')));
+            if !is_folder {
+                required(files, input, "case.json lists it under inputs")?;
+            }
         }
         Ok(case)
     }
@@ -66,10 +71,7 @@ pub(crate) fn score_predictions_case(
 ) -> Result<BTreeMap<String, Value>, DataError> {
     let predictions = required(files, PREDICTIONS_FILE, "a case of kind predictions has it")?;
     let predictions = suite.read_predictions(PREDICTIONS_FILE, predictions)?;
-    let verdicts = match files.get(VERDICTS_FILE) {
-        Some(content) => RecordedVerdicts::read(VERDICTS_FILE, content)?,
-        None => RecordedVerdicts::default(),
-    };
+    let verdicts = verdicts(files)?;
     let mut scored = BTreeMap::new();
     for evaluator in case.evaluators() {
         let result = score_predictions(suite, evaluator, &predictions, &verdicts)
@@ -82,6 +84,18 @@ pub(crate) fn score_predictions_case(
         scored.insert(evaluator, value);
     }
     Ok(case.outputs.iter().filter_map(|(file, e)| Some((file.clone(), scored.get(e)?.clone()))).collect())
+}
+
+/// What was predicted, a line an item.
+pub(crate) fn predictions(files: &FileSet) -> Result<&[u8], DataError> {
+    required(files, PREDICTIONS_FILE, "a case of this kind has it")
+}
+
+/// What judges said, as far as the case records it.
+pub(crate) fn verdicts(files: &FileSet) -> Result<RecordedVerdicts, DataError> {
+    files
+        .get(VERDICTS_FILE)
+        .map_or_else(|| Ok(RecordedVerdicts::default()), |content| RecordedVerdicts::read(VERDICTS_FILE, content))
 }
 
 /// `case.json`, for errors.

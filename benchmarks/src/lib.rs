@@ -15,6 +15,7 @@ mod suite;
 mod worfbench;
 
 pub use case::score_case;
+pub use flowbench::{JudgedSession, RatingScale, cohen_kappa, fleiss_kappa, judge_alignment, krippendorff_alpha};
 pub use metric::{Better, Measure, Metric, Unit};
 pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable};
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
@@ -28,7 +29,7 @@ use regatta_proto::BenchmarkName;
 /// Every benchmark.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Benchmark] {
-    &[&worfbench::WorfBench]
+    &[&flowbench::FlowBench, &worfbench::WorfBench]
 }
 
 /// The benchmark of this name.

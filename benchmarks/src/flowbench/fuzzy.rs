@@ -8,6 +8,9 @@ use super::python::{lower, strip};
 /// Kind of the judgement.
 pub(crate) const KIND: &str = "fuzzy";
 
+/// What ends every question.
+const ASK: &str = "\n\nDo both inputs mean the same? Answer with one word, yes or no.";
+
 /// What precedes the current time in every system prompt.
 const TIME_LABEL: &str = "Please note that the current time is:";
 
@@ -69,8 +72,7 @@ impl<'a> Tool<'a> {
              {time}\n\n\
              Parameter: {parameter}\n\
              Input A: {gold}\n\
-             Input B: {predicted}\n\n\
-             Do both inputs mean the same? Answer with one word, yes or no."
+             Input B: {predicted}{ASK}"
         );
         Question::Judgement {
             kind: KIND.to_owned(),
@@ -80,6 +82,13 @@ impl<'a> Tool<'a> {
             replies_max: REPLIES_MAX,
         }
     }
+}
+
+/// The two inputs of a question's prompt, the gold's first; nothing when it is no such prompt.
+pub(crate) fn inputs_in(prompt: &str) -> Option<(&str, &str)> {
+    let (inputs, _) = prompt.rsplit_once(ASK)?;
+    let (_, inputs) = inputs.split_once("\nInput A: ")?;
+    inputs.split_once("\nInput B: ")
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ use crate::DataError;
 use crate::flowbench::session::{actions_string, dialogue, intents, nodes};
 use crate::place::{Place, kind_of};
 
+/// What the released code appends to the system message of a turn. It is here because vectors name it; what models are told
+/// is in our own words ([`crate::flowbench::prompts::thought_first`]).
+const OFFICIAL_SUFFIX: &str = "\nPlease ensure to output the 'Thought' segment first before any other segments.";
+
 /// Replies of one model in order, null for a try without reply. The last one is given for ever.
 struct Script<'s> {
     replies: Vec<Option<&'s str>>,
@@ -52,7 +56,11 @@ pub(crate) fn turn_inference_item(place: &Place<'_>, line: &Value) -> Result<Val
         TurnStep::Predicted(text) => Some(text),
         TurnStep::Ask | TurnStep::Lost => None,
     };
-    Ok(json!({ "error": turn.step().official_error(), "predict": predicted, "llm_calls": script.asked }))
+    let mut item = json!({ "error": turn.step().official_error(), "predict": predicted, "llm_calls": script.asked });
+    if predicted.is_some() {
+        item["system_suffix_added"] = json!(OFFICIAL_SUFFIX);
+    }
+    Ok(item)
 }
 
 /// The entry of one line of `sim-loop`: `script` tells what user, assistant and function reply. `tools` are those that exist.

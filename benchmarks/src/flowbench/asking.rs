@@ -1,0 +1,108 @@
+//! Whom the session of an item asks next, and what.
+
+use std::sync::Arc;
+
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
+
+use super::data::{Entry, Format, Function, Level, Line, Mode, Scope, Script, Speaker};
+use super::prompts::{environment_system, environment_text, thought_first, user_system, user_text};
+use super::protocol::{self, Conversation, EnvironmentInput, Exchange, Limits, Next, Plan, TurnInference, TurnStep};
+use crate::Step;
+
+/// The agent's parameters (SPEC 4.3). Simulators and judges run with their provider's defaults.
+const AGENT: Sampling = Sampling { temperature: Some(0.0), top_p: None, max_tokens: None, seed: None };
+const SIMULATOR: Sampling = Sampling { temperature: None, top_p: None, max_tokens: None, seed: None };
+
+/// What comes next in the session of `entry`.
+pub(crate) fn next(entry: &Entry, mode: Mode, transcript: &Transcript) -> Step {
+    match mode.level {
+        Level::Turn => next_of_turn(entry, mode.format, transcript),
+        Level::Session => next_of_session(entry, mode, transcript),
+    }
+}
+
+fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step {
+    let turn = inference(transcript);
+    match (turn.step(), entry.system(format)) {
+        (TurnStep::Ask, Some(system)) => {
+            let system = ChatMessage::new(ChatRole::System, thought_first(&system));
+            let history = entry.history(format);
+            let messages = std::iter::once(system).chain(history.iter().map(of_history)).collect();
+            Step::Ask(Role::Agent, ChatRequest::new(messages, AGENT))
+        }
+        _ => Step::Done,
+    }
+}
+
+/// The state of a turn after what its transcript holds.
+pub(crate) fn inference(transcript: &Transcript) -> TurnInference {
+    TurnInference::replay(transcript.replies(Role::Agent).map(|reply| reply.text.as_deref()))
+}
+
+/// What the conversation of a session depends on besides the replies.
+pub(crate) fn plan(entry: &Entry, script: &Script) -> Plan {
+    let agent_turns_max = match entry.group.scope {
+        Scope::Single => Limits::SINGLE_TURNS_MAX,
+        Scope::Cross => Limits::CROSS_TURNS_MAX,
+    };
+    let tools = script.functions.iter().map(|function| function.name.to_string()).collect();
+    Plan { limits: Limits::Paper { agent_turns_max }, tools }
+}
+
+fn next_of_session(entry: &Entry, mode: Mode, transcript: &Transcript) -> Step {
+    let Some(script) = entry.script() else { return Step::Done };
+    let plan = plan(entry, &script);
+    let Ok(conversation) = Conversation::replay(&plan, Exchange::of_transcript(transcript)) else { return Step::Done };
+    match conversation.next() {
+        Next::Agent(messages) => match entry.system(mode.format) {
+            Some(system) => Step::Ask(Role::Agent, agent_request(system, messages)),
+            None => Step::Done,
+        },
+        Next::User(input) => {
+            let system = user_system(&script.first_turn_hint, &script.datetime);
+            let text = user_text(&script.every_turn_hint, &input.history);
+            Step::Ask(Role::User, simulator_request(system, text))
+        }
+        Next::Environment(input) => match environment_request(&script, &input) {
+            Some(request) => Step::Ask(Role::Environment, request),
+            None => Step::Done,
+        },
+        Next::Over(_) => Step::Done,
+    }
+}
+
+fn agent_request(system: Arc<str>, messages: &[protocol::Message]) -> ChatRequest {
+    let said = messages.iter().map(|message| match &message.speaker {
+        protocol::Speaker::User => ChatMessage::new(ChatRole::User, message.text()),
+        protocol::Speaker::Assistant => ChatMessage::new(ChatRole::Assistant, message.text()),
+        protocol::Speaker::Function(name) => tool_result(name, message.text()),
+    });
+    let messages = std::iter::once(ChatMessage::new(ChatRole::System, system)).chain(said).collect();
+    ChatRequest::new(messages, AGENT)
+}
+
+fn environment_request(script: &Script, input: &EnvironmentInput<'_>) -> Option<ChatRequest> {
+    let called = |function: &&Function| *function.name == *input.call.name;
+    let function = script.functions.iter().find(called)?;
+    let text = environment_text(function, &script.datetime, &input.history, input.call.arguments.as_deref());
+    Some(simulator_request(environment_system(&script.function_prompt), text))
+}
+
+fn simulator_request(system: String, text: String) -> ChatRequest {
+    let messages = vec![ChatMessage::new(ChatRole::System, system), ChatMessage::new(ChatRole::User, text)];
+    ChatRequest::new(messages, SIMULATOR)
+}
+
+fn of_history(line: &Line) -> ChatMessage {
+    match line.speaker {
+        Speaker::User => ChatMessage::new(ChatRole::User, line.content.clone()),
+        Speaker::Assistant => ChatMessage::new(ChatRole::Assistant, line.content.clone()),
+        Speaker::Function => tool_result(line.name.as_deref().unwrap_or_default(), &line.content),
+    }
+}
+
+/// A tool's result as the agent sees it. The agent writes its calls as text, and no provider takes the result of a tool for which it saw
+/// no call of its own; so it comes as a message of the user that says what it is.
+fn tool_result(name: &str, result: &str) -> ChatMessage {
+    ChatMessage::new(ChatRole::User, format!("Result of {name}:\n{result}"))
+}

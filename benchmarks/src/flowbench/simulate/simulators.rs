@@ -1,0 +1,51 @@
+//! The simulated user, who says what the gold user says, and the simulated tools, which return what the gold's tools returned.
+
+use regatta_proto::SessionSeed;
+use serde_json::{Map, Value};
+
+use super::Mistakes;
+use crate::Persona;
+use crate::flowbench::data::{Content, Entry, Message};
+use crate::flowbench::prompts::section;
+
+/// What ends a conversation.
+const DONE: &str = "[DONE]";
+
+/// What the user says next: as many lines of theirs as the prompt shows have been said.
+pub(super) fn user(entry: &Entry, persona: Persona, seed: SessionSeed, prompt: &str) -> String {
+    let dialogue = section(prompt, "dialogue").unwrap_or_default();
+    let said = dialogue.lines().filter(|line| line.starts_with("User: ")).count();
+    let mut mistakes = Mistakes::of(persona, seed, &format!("flowbench/user/{said}"));
+    let line = match &entry.content {
+        Content::Session(session) => {
+            let mut lines = session.messages.iter().filter_map(|message| match message {
+                Message::User(text) => Some(text.to_string()),
+                Message::Agent(_) | Message::Function(..) => None,
+            });
+            lines.nth(said)
+        }
+        _ if said == 0 => Some("Hello! I need your help, as you know.".to_owned()),
+        _ => None,
+    };
+    match line {
+        Some(line) if mistakes.happens(0.3) => format!("Hm, let me think. {line}"),
+        Some(line) => line,
+        None => DONE.to_owned(),
+    }
+}
+
+/// The result of the call in the prompt: that of the gold's first call of this tool with these arguments, or else of this tool.
+pub(super) fn environment(entry: &Entry, persona: Persona, seed: SessionSeed, prompt: &str) -> String {
+    let arguments = section(prompt, "arguments").unwrap_or_default();
+    let mut mistakes = Mistakes::of(persona, seed, &format!("flowbench/environment/{arguments}"));
+    let tool = prompt.lines().find_map(|line| line.strip_prefix("Tool: ")).unwrap_or_default();
+    if mistakes.happens(0.2) {
+        return r#"{"error": "the service is not available at the moment"}"#.to_owned();
+    }
+    let given: Option<Map<String, Value>> = serde_json::from_str(arguments).ok();
+    let calls = entry.session().map(|session| session.invocations.as_slice()).unwrap_or_default();
+    let of_tool = || calls.iter().filter(|call| &*call.action == tool);
+    let same = of_tool().find(|call| Some(&call.input) == given.as_ref()).or_else(|| of_tool().next());
+    let result = same.map(|call| &*call.result).filter(|result| serde_json::from_str::<Value>(result).is_ok());
+    result.unwrap_or(r#"{"result": "done"}"#).to_owned()
+}

@@ -1,0 +1,189 @@
+//! The whole benchmark with simulated models in every role.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use regatta_benchmarks::{Persona, Score, Scores, Scoring, Step, Suite, Verdicts};
+use regatta_proto::{
+    Call, Evaluator, Event, Finish, ItemIndex, Lane, Question, Reply, Role, Served, SessionSeed, Setting, Transcript,
+    Usage, Verdict,
+};
+
+use crate::harness::{flowbench, miniature, setting, shared, shared_files};
+
+const ALL: [Evaluator; 3] = [Evaluator::Official, Evaluator::OfficialFixed, Evaluator::Paper];
+
+/// A judge that the suite itself plays.
+struct SimulatedJudge<'s>(&'s dyn Suite);
+
+impl Verdicts for SimulatedJudge<'_> {
+    fn answer(&self, question: &Question) -> Option<Verdict> {
+        let Question::Judgement { prompt, .. } = question else { return None };
+        let reply = self.0.simulate_judge(prompt, Persona::Oracle, SessionSeed(1));
+        Some(Verdict::Replies { replies: vec![reply.expect("every prompt of the benchmark is recognised")] })
+    }
+}
+
+fn answered(role: Role, request: regatta_proto::ChatRequest, text: &str) -> Event {
+    Event::Call(Box::new(Call {
+        role,
+        attempt: 1,
+        model: "sim/any".parse().unwrap(),
+        request,
+        reply: Reply::of_text(Some(text), Finish::Stop),
+        tries: Vec::new(),
+        usage: Usage::default(),
+        raw_usage: None,
+        cost: None,
+        reported_cost: None,
+        served: Served::default(),
+        latency_us: 1,
+        first_token_us: None,
+        at: None,
+        lane: Lane::Live,
+        from_cache: false,
+    }))
+}
+
+/// A session driven to its end, the agent being played by `agent` and everybody else by the oracle.
+fn drive(suite: &dyn Suite, item: ItemIndex, setting: &Setting, agent: Persona, seed: u64) -> Transcript {
+    let mut transcript = Transcript::default();
+    while let Step::Ask(role, request) = suite.next(item, setting, &transcript) {
+        let persona = if role == Role::Agent { agent } else { Persona::Oracle };
+        let text = suite.simulate(item, setting, role, persona, SessionSeed(seed), &request);
+        transcript.events.push(answered(role, request, &text));
+        assert!(transcript.events.len() < 1000, "a session ends");
+    }
+    transcript
+}
+
+fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
+    match suite.score(item, &ALL, transcript, &SimulatedJudge(suite)) {
+        Scoring::Scored(scores) => scores,
+        Scoring::Needs(questions) => panic!("{questions:?}"),
+    }
+}
+
+/// Sums of the flat values of all items of a setting, by evaluator.
+fn sums(suite: &dyn Suite, name: &str, agent: Persona) -> BTreeMap<(Evaluator, String), f64> {
+    let setting = setting(name);
+    let mut sums = BTreeMap::new();
+    for item in suite.select(&setting, &[], None).unwrap() {
+        let transcript = drive(suite, item, &setting, agent, 7);
+        for (evaluator, Score { values, .. }) in score(suite, item, &transcript) {
+            for (value, number) in values {
+                *sums.entry((evaluator, value)).or_default() += number;
+            }
+        }
+    }
+    sums
+}
+
+fn sum(sums: &BTreeMap<(Evaluator, String), f64>, evaluator: Evaluator, value: &str) -> f64 {
+    sums.get(&(evaluator, value.to_owned())).copied().unwrap_or_default()
+}
+
+#[test]
+fn the_oracle_makes_every_gold_call_of_every_turn() {
+    let suite = miniature();
+    for format in ["none", "text", "code", "flowchart"] {
+        let sums = sums(&*suite, &format!("turn/single/{format}"), Persona::Oracle);
+        for evaluator in ALL {
+            let of = |value| sum(&sums, evaluator, value);
+            assert!(of("all_function") > 0.0);
+            assert_eq!((of("right_function"), of("all_function_pred")), (of("all_function"), of("all_function")));
+            assert_eq!((of("right_params"), of("all_params_pred")), (of("all_params"), of("all_params")));
+        }
+    }
+}
+
+#[test]
+fn the_oracles_conversations_reach_every_goal() {
+    let suite = miniature();
+    for scope in ["single", "cross"] {
+        for format in ["none", "text", "code", "flowchart", "none_wo_tool", "ensemble"] {
+            let name = format!("session/{scope}/{format}");
+            let sessions = suite.select(&setting(&name), &[], None).unwrap().len() as f64;
+            let sums = sums(&*suite, &name, Persona::Oracle);
+            for evaluator in [Evaluator::OfficialFixed, Evaluator::Paper] {
+                let of = |value| sum(&sums, evaluator, value);
+                assert_eq!(of("right_calls"), of("gold_calls"), "{name} {evaluator}");
+                assert_eq!((of("success"), of("progress")), (sessions, sessions), "{name} {evaluator}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_noise_scores_worse() {
+    let suite = miniature();
+    for (name, right) in [("turn/single/flowchart", "right_function"), ("session/single/text", "right_calls")] {
+        let of = |p| sum(&sums(&*suite, name, Persona::Noisy(p)), Evaluator::OfficialFixed, right);
+        let (little, much) = (of(0.1), of(0.9));
+        assert!(little > much, "{name}: {little} {much}");
+    }
+}
+
+#[test]
+fn every_prefix_of_a_transcript_goes_on_in_the_same_way() {
+    let suite = miniature();
+    let setting = setting("session/cross/flowchart");
+    let item = suite.select(&setting, &[], None).unwrap()[0];
+    let whole = drive(&*suite, item, &setting, Persona::Noisy(0.4), 3);
+    for length in 0..whole.events.len() {
+        let prefix = Transcript { events: whole.events[..length].to_vec() };
+        let Event::Call(next) = &whole.events[length] else { panic!("only calls") };
+        assert_eq!(suite.next(item, &setting, &prefix), Step::Ask(next.role, next.request.clone()));
+    }
+}
+
+#[test]
+fn who_takes_part_depends_on_the_level() {
+    let suite = miniature();
+    assert_eq!(suite.roles(&setting("turn/single/text")), [Role::Agent]);
+    assert_eq!(suite.roles(&setting("session/single/text")), [Role::Agent, Role::User, Role::Environment]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn any_noise_ends_and_is_scored(noise in 0.0_f64..=1.0, seed: u64, at: prop::sample::Index) {
+        let suite = miniature();
+        for name in ["turn/cross/flowchart", "session/single/none"] {
+            let setting = setting(name);
+            let items = suite.select(&setting, &[], None).unwrap();
+            let item = *at.get(&items);
+            let transcript = drive(&*suite, item, &setting, Persona::Noisy(noise), seed);
+            prop_assert_eq!(&transcript, &drive(&*suite, item, &setting, Persona::Noisy(noise), seed));
+            let failure = suite.score_failure(item, &ALL);
+            for (evaluator, score) in score(&*suite, item, &transcript) {
+                for (value, number) in &score.values {
+                    prop_assert!(number.is_finite());
+                    prop_assert!(failure[&evaluator].values.contains_key(value), "{} {}", evaluator, value);
+                }
+            }
+        }
+    }
+}
+
+/// What SPEC 3.4 and 10 say of the gold, through the whole interface.
+#[test]
+fn the_oracle_scores_what_the_gold_scores_on_all_synthetic_turns() {
+    let Some(shared) = shared() else { return };
+    let suite = flowbench().load(&shared_files(&shared)).unwrap();
+    let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
+    for name in ["turn/single/flowchart", "turn/cross/flowchart"] {
+        let sums = sums(&*suite, name, Persona::Oracle);
+        for value in ["all_function", "right_function", "all_params", "right_params", "node_right"] {
+            *totals.entry(value).or_default() += sum(&sums, Evaluator::Paper, value);
+        }
+    }
+    let expected = [
+        ("all_function", 1203.0),
+        ("all_params", 2655.0),
+        ("node_right", 5313.0),
+        ("right_function", 1203.0),
+        ("right_params", 2655.0),
+    ];
+    assert_eq!(totals.into_iter().collect::<Vec<_>>(), expected);
+}
