@@ -64,9 +64,12 @@ fn a_bad_line_is_named_with_its_file() {
         .map(error)
         .join("\n"),
         @r"
-    failed to read verdicts of dir/judge.jsonl, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`
+    failed to read verdicts of dir/judge.jsonl, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`, or `kind` and `responses`
     failed to read verdicts of dir/judge.jsonl, line 2: not a verdict: invalid type: integer `1`, expected a string (column 2)
-    failed to read verdicts of dir/judge.jsonl, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`
+    failed to read verdicts of dir/judge.jsonl, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`, or `kind` and `responses`
+    failed to read verdicts of dir/judge.jsonl, line 1: a judgement is about an `item`, or an `api`, a `parameter`, `input_a` and `input_b`
+    failed to read verdicts of dir/judge.jsonl, line 1: `responses` must hold at least one reply
+    failed to read verdicts of dir/judge.jsonl, line 2: line 1 holds other replies to the same question
     failed to read verdicts of dir/judge.jsonl, line 1: `embedding` has no direction: it is empty, zero or not finite
     failed to read verdicts of dir/judge.jsonl, line 2: line 1 holds another vector of this text
     failed to read verdicts of dir/judge.jsonl, line 1: `sim` must have 1 rows of 1 numbers

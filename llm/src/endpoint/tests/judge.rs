@@ -196,7 +196,7 @@ fn files_that_cannot_be_used_are_named_with_their_endpoint() {
         .join("\n"),
         @r"
     failed to read /nowhere/judge of endpoint main: No such file or directory (os error 2)
-    failed to open endpoint main: failed to read verdicts of /nowhere/judge, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`
+    failed to open endpoint main: failed to read verdicts of /nowhere/judge, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`, or `kind` and `responses`
     failed to open endpoint main: failed to read /nowhere/judge/config.json: No such file or directory (os error 2); point to a sentence-transformers directory (config.json, tokenizer.json, model.safetensors)
     endpoint main has no path: name the directory of the encoder, or the file of the verdicts
     "

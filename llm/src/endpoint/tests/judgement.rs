@@ -78,7 +78,8 @@ async fn a_judgement_is_one_message_with_no_parameters_but_the_judges_own() {
 
 #[tokio::test]
 async fn a_judge_is_asked_again_until_a_reply_can_be_taken_and_every_reply_is_paid() {
-    let bench = open(&spec(&talking(&["Hm.", "Well.", "no, not at all", "yes"]).await));
+    let server = talking(&["Hm.", "Well.", "no, not at all", "yes"]).await;
+    let bench = open(&spec(&server));
     let answers = answer_by(&bench, &judge(), &[judgement("Was all done?", 10)]).await;
     assert_eq!(replies(&answers), [["Hm.", "Well.", "no, not at all"]]);
     assert_eq!(answers.cost.known, Money(36_000));
@@ -86,7 +87,8 @@ async fn a_judge_is_asked_again_until_a_reply_can_be_taken_and_every_reply_is_pa
 
 #[tokio::test]
 async fn at_the_limit_the_last_reply_is_taken_as_it_is() {
-    let bench = open(&spec(&talking(&["Hm."]).await));
+    let server = talking(&["Hm."]).await;
+    let bench = open(&spec(&server));
     let answers = answer_by(&bench, &judge(), &[judgement("a?", 3), judgement("b?", 1), judgement("c?", 0)]).await;
     assert_eq!(replies(&answers), [vec!["Hm.", "Hm.", "Hm."], vec!["Hm."], vec!["Hm."]]);
 }
@@ -173,7 +175,8 @@ async fn a_judge_that_nobody_can_pay_is_not_asked() {
 
 #[tokio::test]
 async fn an_interrupted_judge_is_not_asked_again() {
-    let bench = open(&spec(&talking(&["yes"]).await));
+    let server = talking(&["yes"]).await;
+    let bench = open(&spec(&server));
     bench.interrupt.cancel();
     let answers =
         bench.endpoint.answer(&judge(), &[judgement("a?", 10)], payer(&bench.sweep, None), &bench.interrupt).await;
