@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 /// Cohen's kappa of two raters over the same items (Cohen 1960). Items that one of them did not rate are left out.
-pub(crate) fn cohen_kappa<C: Ord>(ratings: &[(Option<C>, Option<C>)]) -> Option<f64> {
+pub fn cohen_kappa<C: Ord>(ratings: &[(Option<C>, Option<C>)]) -> Option<f64> {
     let mut counts: BTreeMap<&C, [usize; 2]> = BTreeMap::new();
     let (mut pairs, mut same) = (0_usize, 0_usize);
     for (first, second) in ratings.iter().filter_map(|(first, second)| Some((first.as_ref()?, second.as_ref()?))) {
@@ -22,7 +22,7 @@ pub(crate) fn cohen_kappa<C: Ord>(ratings: &[(Option<C>, Option<C>)]) -> Option<
 
 /// Fleiss' kappa of many raters (Fleiss 1971). `table[item][category]` says how many raters put the item there; every item has
 /// the same number of raters, at least two, else `None`.
-pub(crate) fn fleiss_kappa(table: &[Vec<u32>]) -> Option<f64> {
+pub fn fleiss_kappa(table: &[Vec<u32>]) -> Option<f64> {
     let raters: u32 = table.first()?.iter().sum();
     let regular = |row: &Vec<u32>| row.len() == table[0].len() && row.iter().sum::<u32>() == raters;
     if raters < 2 || !table.iter().all(regular) {
@@ -46,7 +46,7 @@ fn beyond_chance(observed: f64, expected: f64, defined: bool) -> Option<f64> {
 
 /// How far apart two values are in Krippendorff's alpha.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub enum RatingScale {
     /// Categories: equal or not.
     Nominal,
     /// Numbers: the square of their difference.
@@ -55,30 +55,30 @@ pub(crate) enum Level {
 
 /// Krippendorff's alpha of any number of raters (Krippendorff 2011). `units[unit][rater]`; missing values are allowed, and units
 /// with fewer than two values say nothing. Values are finite.
-pub(crate) fn krippendorff_alpha(units: &[Vec<Option<f64>>], level: Level) -> Option<f64> {
+pub fn krippendorff_alpha(units: &[Vec<Option<f64>>], scale: RatingScale) -> Option<f64> {
     let units: Vec<Vec<f64>> = units.iter().map(|unit| unit.iter().copied().flatten().collect()).collect();
     let units: Vec<Vec<f64>> = units.into_iter().filter(|unit: &Vec<f64>| unit.len() > 1).collect();
     let all: Vec<f64> = units.iter().flatten().copied().collect();
     if all.iter().all(|value| *value == all[0]) {
         return None;
     }
-    let within: f64 = units.iter().map(|unit| disagreement(unit, level) / (unit.len() as f64 - 1.0)).sum();
+    let within: f64 = units.iter().map(|unit| disagreement(unit, scale) / (unit.len() as f64 - 1.0)).sum();
     let n = all.len() as f64;
     let observed = within / n;
-    let expected = disagreement(&all, level) / (n * (n - 1.0));
+    let expected = disagreement(&all, scale) / (n * (n - 1.0));
     Some(1.0 - observed / expected)
 }
 
 /// The sum of the distances of all ordered pairs, in the time that sorting takes.
-fn disagreement(values: &[f64], level: Level) -> f64 {
+fn disagreement(values: &[f64], scale: RatingScale) -> f64 {
     let n = values.len() as f64;
-    match level {
-        Level::Nominal => {
+    match scale {
+        RatingScale::Nominal => {
             let mut sorted = values.to_vec();
             sorted.sort_by(f64::total_cmp);
             n * n - sorted.chunk_by(|a, b| a == b).map(|run| (run.len() as f64).powi(2)).sum::<f64>()
         }
-        Level::Interval => {
+        RatingScale::Interval => {
             // Around their mean, so that large values lose no digits.
             let mean = values.iter().sum::<f64>() / n;
             2.0 * n * values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
@@ -158,7 +158,7 @@ mod tests {
     /// Alpha = (39 · 32 − 344) / (40 · 39 − 344) = 904 / 1216 = 0.743.
     #[test]
     fn alpha_of_categories() {
-        close(krippendorff_alpha(&observers(), Level::Nominal), 904.0 / 1216.0);
+        close(krippendorff_alpha(&observers(), RatingScale::Nominal), 904.0 / 1216.0);
     }
 
     /// Unit 2 (2 2 3 2): three unequal ordered pairs each way, 6 · 1 / 3 = 2; unit 4 has none; unit 6 (1 2 3 4): ordered squares
@@ -167,15 +167,15 @@ mod tests {
     /// 4480 / 1560 = 2.8718. Alpha = 1 − 0.4333 / 2.8718 = 0.849.
     #[test]
     fn alpha_of_numbers() {
-        close(krippendorff_alpha(&observers(), Level::Interval), 0.849);
+        close(krippendorff_alpha(&observers(), RatingScale::Interval), 0.849);
     }
 
     #[test]
     fn alpha_is_undefined_without_pairs_or_with_one_value() {
-        for level in [Level::Nominal, Level::Interval] {
-            assert_eq!(krippendorff_alpha(&[], level), None);
-            assert_eq!(krippendorff_alpha(&[vec![Some(1.0), None], vec![Some(2.0)]], level), None);
-            assert_eq!(krippendorff_alpha(&[vec![Some(0.1), Some(0.1)], vec![Some(0.1), Some(0.1)]], level), None);
+        for scale in [RatingScale::Nominal, RatingScale::Interval] {
+            assert_eq!(krippendorff_alpha(&[], scale), None);
+            assert_eq!(krippendorff_alpha(&[vec![Some(1.0), None], vec![Some(2.0)]], scale), None);
+            assert_eq!(krippendorff_alpha(&[vec![Some(0.1), Some(0.1)], vec![Some(0.1), Some(0.1)]], scale), None);
         }
     }
 
@@ -186,8 +186,8 @@ mod tests {
             let pairs: Vec<_> = values.iter().map(|value| (Some(*value), Some(*value))).collect();
             let units: Vec<_> = values.iter().map(|value| vec![Some(f64::from(*value)); 3]).collect();
             prop_assert!((cohen_kappa(&pairs).unwrap() - 1.0).abs() < 1e-9);
-            for level in [Level::Nominal, Level::Interval] {
-                prop_assert!((krippendorff_alpha(&units, level).unwrap() - 1.0).abs() < 1e-9);
+            for scale in [RatingScale::Nominal, RatingScale::Interval] {
+                prop_assert!((krippendorff_alpha(&units, scale).unwrap() - 1.0).abs() < 1e-9);
             }
         }
 
@@ -198,10 +198,10 @@ mod tests {
             let number = |units: &[Vec<Option<u8>>]| -> Vec<Vec<Option<f64>>> {
                 units.iter().map(|unit| unit.iter().map(|value| value.map(f64::from)).collect()).collect()
             };
-            let before = krippendorff_alpha(&number(&units), Level::Interval);
+            let before = krippendorff_alpha(&number(&units), RatingScale::Interval);
             units.reverse();
             units.iter_mut().for_each(|unit| unit.reverse());
-            let after = krippendorff_alpha(&number(&units), Level::Interval);
+            let after = krippendorff_alpha(&number(&units), RatingScale::Interval);
             prop_assert_eq!(before.is_some(), after.is_some());
             prop_assert!(before.zip(after).is_none_or(|(a, b)| (a - b).abs() < 1e-9));
         }

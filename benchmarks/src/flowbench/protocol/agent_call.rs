@@ -2,7 +2,7 @@
 
 use super::reading::{Output, read};
 
-/// How often one request is sent before the call has failed.
+/// How often the released code sends one request before the call has failed.
 pub(super) const TRIES_MAX: u8 = 20;
 
 /// How many calls the agent gets for one message.
@@ -13,10 +13,10 @@ pub(super) const CALLS_MAX: u8 = 10;
 pub(super) struct Tries(u8);
 
 impl Tries {
-    /// Counts a failed try; `true` when it was the last one.
-    pub(super) fn fail(&mut self) -> bool {
+    /// Counts a failed try; `true` when it was the last of `tries_max`.
+    pub(super) fn fail(&mut self, tries_max: u8) -> bool {
         self.0 = self.0.saturating_add(1);
-        self.0 >= TRIES_MAX
+        self.0 >= tries_max
     }
 }
 
@@ -33,10 +33,10 @@ pub(super) enum Attempt {
 
 impl Attempt {
     /// Takes the reply to a try of the agent's call; `None` is a try without reply. A call without a name counts as such.
-    pub(super) fn of(reply: Option<&str>, tries: &mut Tries) -> Self {
+    pub(super) fn of(reply: Option<&str>, tries: &mut Tries, tries_max: u8) -> Self {
         match reply.map(read) {
             Some(Ok(output)) => Self::Output(output),
-            _ if tries.fail() => Self::Failed,
+            _ if tries.fail(tries_max) => Self::Failed,
             _ => Self::Again,
         }
     }

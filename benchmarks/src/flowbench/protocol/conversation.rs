@@ -130,11 +130,6 @@ impl<'p> Conversation<'p> {
         &self.messages
     }
 
-    /// How many messages the agent wrote.
-    pub(crate) const fn agent_turns(&self) -> u32 {
-        self.agent_turns
-    }
-
     /// How it ended, when it has.
     pub(crate) const fn ending(&self) -> Option<&Ending> {
         match &self.awaited {
@@ -173,7 +168,7 @@ impl<'p> Conversation<'p> {
 
     fn take_user(&mut self, reply: Option<&str>, mut tries: Tries, beginnings: u8) {
         let Some(reply) = reply else {
-            return match tries.fail() {
+            return match tries.fail(self.plan.limits.tries_max()) {
                 true => self.fail(Failure::NoUserReply),
                 false => self.awaited = Awaited::User { tries, beginnings },
             };
@@ -195,7 +190,7 @@ impl<'p> Conversation<'p> {
 
     fn take_agent(&mut self, reply: Option<&str>, mut tries: Tries, calls: u8) {
         let calls = calls + 1;
-        match Attempt::of(reply, &mut tries) {
+        match Attempt::of(reply, &mut tries, self.plan.limits.tries_max()) {
             Attempt::Again => self.awaited = Awaited::Agent { tries, calls: calls - 1 },
             Attempt::Output(output) if output.content.contains("Thought:") => self.take_output(output),
             Attempt::Output(output) if calls >= CALLS_MAX => {
@@ -230,7 +225,7 @@ impl<'p> Conversation<'p> {
 
     fn take_result(&mut self, reply: Option<&str>, mut tries: Tries, results: u8) {
         let Some(reply) = reply else {
-            return match tries.fail() {
+            return match tries.fail(self.plan.limits.tries_max()) {
                 true => self.fail(Failure::NoToolReply),
                 false => self.awaited = Awaited::Environment { tries, results },
             };

@@ -1,5 +1,7 @@
 //! When a conversation is stopped that the user does not end.
 
+use super::agent_call::TRIES_MAX;
+
 /// Two policies; results must say which was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limits {
@@ -25,4 +27,14 @@ impl Limits {
     pub(crate) const SINGLE_TURNS_MAX: u32 = 15;
     /// Agent turns of the paper in the cross-scenario setting.
     pub(crate) const CROSS_TURNS_MAX: u32 = 20;
+
+    /// How often one request is sent before the call has failed, as an answer without text or a call without name. Transport has
+    /// tries of its own, elsewhere. The paper does not say; three are a chance to recover that costs no fortune, where ten calls
+    /// of twenty tries each would be paid for every message of a model that writes malformed calls.
+    pub(super) const fn tries_max(self) -> u8 {
+        match self {
+            Self::Code => TRIES_MAX,
+            Self::Paper { .. } => 3,
+        }
+    }
 }

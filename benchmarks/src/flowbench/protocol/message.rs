@@ -1,7 +1,5 @@
 //! Messages of a conversation.
 
-use crate::flowbench::data::{self, Line};
-
 /// Who speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Speaker {
@@ -68,15 +66,5 @@ impl Message {
     /// The text, empty when there is none.
     pub(crate) fn text(&self) -> &str {
         self.content.as_deref().unwrap_or_default()
-    }
-
-    /// The message as a line of a history, which is how prompts and requests are made of it.
-    pub(crate) fn line(&self) -> Line {
-        let (speaker, name) = match &self.speaker {
-            Speaker::User => (data::Speaker::User, None),
-            Speaker::Assistant => (data::Speaker::Assistant, None),
-            Speaker::Function(name) => (data::Speaker::Function, Some(name.as_str().into())),
-        };
-        Line { speaker, name, content: self.text().into() }
     }
 }

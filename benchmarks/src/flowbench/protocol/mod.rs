@@ -20,7 +20,7 @@ mod golden;
 mod tests;
 
 pub(crate) use case::{conversation_item, error_counts, turn_inference_item};
-pub(crate) use conversation::{Conversation, Exchange, Next, Plan, Unexpected};
+pub(crate) use conversation::{Conversation, Exchange, Next, Plan};
 pub(crate) use ending::{Ending, Failure, Limit};
 pub(crate) use inputs::{EnvironmentInput, HistoryLine, Side, UserInput};
 pub(crate) use limits::Limits;

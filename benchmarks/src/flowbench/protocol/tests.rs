@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use regatta_proto::Role;
 
 use super::agent_call::{CALLS_MAX, TRIES_MAX};
+use super::conversation::Unexpected;
 use super::*;
 
 const CALL: &str = "Thought: t\nAction: lookUp\nAction Input: {\"a\": 1}";
@@ -41,6 +42,10 @@ fn asked(conversation: &Conversation<'_>) -> Option<Role> {
         Next::Environment(_) => Some(Role::Environment),
         Next::Over(_) => None,
     }
+}
+
+fn agent_turns(conversation: &Conversation<'_>) -> usize {
+    conversation.messages().iter().filter(|message| message.is_assistant()).count()
 }
 
 /// Answers every request with what `answer` says, to the end.
@@ -124,6 +129,19 @@ fn whoever_never_answers_ends_the_session() {
 }
 
 #[test]
+fn a_model_that_writes_malformed_calls_is_given_up_sooner_by_the_paper() {
+    let exchanges = |limits| {
+        let plan = plan(limits);
+        let (conversation, exchanges) =
+            run(&plan, |role| Some(if role == Role::User { "hello" } else { "Action: `x`\nAction Input: {}" }));
+        assert_eq!(conversation.ending(), Some(&Ending::Failed(Failure::NoAgentOutput)));
+        exchanges
+    };
+    assert_eq!(exchanges(Limits::Code), 1 + 10 * 20);
+    assert_eq!(exchanges(Limits::Paper { agent_turns_max: 15 }), 1 + 10 * 3);
+}
+
+#[test]
 fn the_tenth_output_without_thought_is_taken_as_one() {
     let plan = plan(Limits::Code);
     let mut exchanges = vec![user("hello")];
@@ -144,7 +162,7 @@ fn a_tenth_call_that_fails_ends_the_session_whatever_was_said_before() {
 fn the_code_stops_before_a_user_turn_only() {
     let plan = plan(Limits::Code);
     let (talk, _) = run(&plan, |role| Some(if role == Role::User { "more" } else { REPLY }));
-    assert_eq!((talk.messages().len(), talk.agent_turns()), (42, 21));
+    assert_eq!((talk.messages().len(), agent_turns(&talk)), (42, 21));
     assert_eq!(talk.ending(), Some(&Ending::Stopped(Limit::Messages)));
     let (calls, _) = run(&plan, |role| Some(if role == Role::Agent { CALL } else { "1" }));
     assert_eq!(calls.ending(), Some(&Ending::Failed(Failure::NeverReplied)));
@@ -173,7 +191,7 @@ fn the_paper_stops_at_the_agents_last_turn_and_executes_no_call_of_it() {
     let plan = plan(Limits::Paper { agent_turns_max: Limits::SINGLE_TURNS_MAX });
     let (conversation, _) = run(&plan, |role| Some(if role == Role::Agent { CALL } else { "1" }));
     assert_eq!(conversation.ending(), Some(&Ending::Stopped(Limit::AgentTurns)));
-    assert_eq!((conversation.agent_turns(), conversation.messages().len()), (15, 30));
+    assert_eq!((agent_turns(&conversation), conversation.messages().len()), (15, 30));
     assert!(conversation.messages().last().unwrap().call.is_some());
 }
 
@@ -223,7 +241,7 @@ fn a_megabyte_of_anything_is_read_at_once() {
     for part in ["Action: ", "Action Input: {", "Thought:", "Response:", "{", "}", "\n", "// {\"a\": 1} é"] {
         let text = format!("{CALL}{}", part.repeat(1_000_000 / part.len()));
         let conversation = after(&plan, &[user(&text), agent(&text)]);
-        assert_eq!(conversation.agent_turns(), 1, "{part}");
+        assert_eq!(agent_turns(&conversation), 1, "{part}");
     }
 }
 

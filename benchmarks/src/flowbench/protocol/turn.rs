@@ -1,6 +1,6 @@
 //! Inference of one turn: up to ten calls of the agent until a thought is among what it says (SPEC 5.2).
 
-use super::agent_call::{Attempt, CALLS_MAX, Tries};
+use super::agent_call::{Attempt, CALLS_MAX, TRIES_MAX, Tries};
 
 /// What the inference of a turn does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl TurnInference {
         if self.over {
             return;
         }
-        match Attempt::of(reply, &mut self.tries) {
+        match Attempt::of(reply, &mut self.tries, TRIES_MAX) {
             Attempt::Again => return,
             Attempt::Output(output) => self.latest = Some(output.content),
             // What the call before said is looked at again, and refused again.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use regatta_proto::{Question, Verdict};
 use regex::Regex;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::*;
 use crate::flowbench::protocol::read_messages;

@@ -18,18 +18,15 @@ mod golden;
 #[cfg(test)]
 mod tests;
 
-use regatta_proto::{Evaluator, Question, Verdict};
+use regatta_proto::Evaluator;
 use serde_json::{Value, json};
-
-pub(crate) use aggregate::{aggregate, by_group};
-pub(crate) use dialogue::{dialogue, intents, nodes};
-pub(crate) use entries::actions_string;
-pub(crate) use structured::{StructuredFailure, structured_failure};
 
 use self::aggregate::value;
 use self::comparison::Counts;
 use self::completion::Completion;
 use self::matching_official::Names;
+use self::matching_paper::Call;
+use self::structured::{StructuredFailure, structured_failure};
 use super::data::Scope;
 use super::flowchart::Flowchart;
 use super::judge::Judge;
@@ -37,6 +34,9 @@ use super::protocol::{Failure, Limits, Message};
 use super::statistics::FAILURE_TYPES;
 use super::turn::ToolSchema;
 use crate::{Score, Scores, Scoring, Verdicts};
+pub(crate) use aggregate::{aggregate, by_group};
+pub(crate) use dialogue::{dialogue, intents, nodes};
+pub(crate) use entries::actions_string;
 
 /// A conversation that is over, and what it is scored against.
 #[derive(Clone, Copy)]
@@ -80,28 +80,6 @@ pub(crate) fn score(session: &Session<'_>, evaluators: &[Evaluator], verdicts: &
     if missing.is_empty() { Scoring::Scored(scores) } else { Scoring::Needs(missing) }
 }
 
-/// The scores of a session that the agent made impossible before there was anything to look at: everything wrong, in the last
-/// category.
-pub(crate) fn score_failure(session: &Session<'_>, evaluators: &[Evaluator]) -> Scores {
-    let failed = Session { messages: &[], failure: Some(&Failure::NoAgentOutput), ..*session };
-    let mut judge = Judge::new(&Nobody);
-    let mut scores = failed.scores(evaluators, &mut judge);
-    for score in scores.values_mut() {
-        // The released code takes no call for the right one where the gold has none.
-        score.values.insert(value::RIGHT.to_owned(), 0.0);
-    }
-    scores
-}
-
-/// Answers nothing.
-struct Nobody;
-
-impl Verdicts for Nobody {
-    fn answer(&self, _: &Question) -> Option<Verdict> {
-        None
-    }
-}
-
 impl Session<'_> {
     fn scores(&self, evaluators: &[Evaluator], judge: &mut Judge<'_>) -> Scores {
         let text = dialogue(self.messages);
@@ -132,7 +110,11 @@ impl Session<'_> {
     fn official(&self, text: &str, names: Names, judge: &mut Judge<'_>) -> Score {
         let completion = self.completion(text, f64::INFINITY, judge).unwrap_or(Completion::NONE);
         let predicted = actions_string(text);
-        let counts = matching_official::count(self.gold_actions, &predicted, names, self.system_prompt, judge);
+        let mut counts = matching_official::count(self.gold_actions, &predicted, names, self.system_prompt, judge);
+        if self.failure.is_some() && self.gold_actions.is_empty() {
+            // Having made no call is no merit of a session that broke off.
+            counts.right = 0;
+        }
         let mut detail = json!({
             "success_gpt": if completion.success { "1" } else { "0" },
             "progress_gpt": completion.progress,
@@ -182,17 +164,16 @@ impl Session<'_> {
         }
         if let Some(category) = category {
             score.detail["failure_type"] = json!(category);
-            let names = |calls: &[matching_paper::Call<'_>]| calls.iter().map(|call| call.name.to_owned()).collect();
-            if let Some(seen) = self.structured(names(&gold), names(&made)) {
-                score.detail["failure_structured"] = json!(seen.category());
+            if let Some(seen) = self.structured(&gold, &made) {
+                score.detail["failure_structured"] = seen.detail();
             }
         }
         score
     }
 
-    fn structured(&self, gold: Vec<String>, made: Vec<String>) -> Option<StructuredFailure> {
-        let gold: Vec<&str> = gold.iter().map(String::as_str).collect();
-        let made: Vec<&str> = made.iter().map(String::as_str).collect();
+    fn structured(&self, gold: &[Call<'_>], made: &[Call<'_>]) -> Option<StructuredFailure> {
+        let gold: Vec<&str> = gold.iter().map(|call| call.name).collect();
+        let made: Vec<&str> = made.iter().map(|call| call.name).collect();
         structured_failure(&gold, &made, self.charts, self.messages)
     }
 
@@ -207,7 +188,8 @@ impl Session<'_> {
             (value::AGENT_TURNS, self.agent_turns() as f64),
         ];
         if let Some(failure) = self.failure {
-            detail["broke_off"] = json!(failure.as_str());
+            let by = if failure.is_agents() { "agent" } else { "simulator" };
+            detail["broke_off"] = json!({ "reason": failure.as_str(), "by": by });
         }
         Score { values: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(), detail }
     }

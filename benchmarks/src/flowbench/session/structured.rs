@@ -3,12 +3,14 @@
 //! This is a companion to the judge's category, not one of the paper's numbers. What it cannot see is left to the judge: wrong
 //! parameters (4) and everything else (5).
 
+use serde_json::{Value, json};
+
 use crate::flowbench::flowchart::{Finding, Flowchart, Visit, path_check};
 use crate::flowbench::protocol::Message;
 
 /// What is seen to be wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum StructuredFailure {
+pub(super) enum StructuredFailure {
     /// Category 1: the tool was called less often than the gold calls it, or never.
     CallMissing(String),
     /// Category 2: all calls were made, but this one not after those that the gold has before it.
@@ -19,18 +21,30 @@ pub(crate) enum StructuredFailure {
 
 impl StructuredFailure {
     /// The paper's category, 1 to 3.
-    pub(crate) const fn category(&self) -> u8 {
+    const fn category(&self) -> u8 {
         match self {
             Self::CallMissing(_) => 1,
             Self::CallTooEarly(_) => 2,
             Self::LeftFlowchart(finding) => finding.departure.category(),
         }
     }
+
+    /// What the detail of a session says about it. Turns of the agent are counted from 1.
+    pub(super) fn detail(&self) -> Value {
+        match self {
+            Self::CallMissing(tool) => json!({ "category": self.category(), "call_missing": tool }),
+            Self::CallTooEarly(tool) => json!({ "category": self.category(), "call_too_early": tool }),
+            Self::LeftFlowchart(Finding { visit, from, to, .. }) => {
+                let from: Vec<&str> = from.iter().map(|node| &**node).collect();
+                json!({ "category": self.category(), "agent_turn": visit + 1, "from": from, "to": **to })
+            }
+        }
+    }
 }
 
 /// What went wrong first: calls before ways, because a call is a fact and a node is what the agent says of itself. `None` when
 /// nothing is seen to be wrong.
-pub(crate) fn structured_failure(
+pub(super) fn structured_failure(
     gold_calls: &[&str],
     made_calls: &[&str],
     charts: &[&Flowchart],

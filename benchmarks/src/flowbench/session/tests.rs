@@ -1,6 +1,7 @@
 //! Rules of session scores, and what holds for every conversation.
 
 use proptest::prelude::*;
+use regatta_proto::{Question, Verdict};
 
 use super::*;
 use crate::flowbench::turn::ParameterSchema;
@@ -178,7 +179,7 @@ fn everything_that_is_missing_is_asked_at_once_and_the_reason_once_it_is_known_t
         question("fuzzy", &["rent", "place", "Trier", "Bonn"]),
         question("fuzzy", &["rent", "place", "Trier", "Köln"]),
     ];
-    assert_eq!(needs(&session, &[Evaluator::Official], Judged(&[])), [completion.clone()]);
+    assert_eq!(needs(&session, &[Evaluator::Official], Judged(&[])), std::slice::from_ref(&completion));
     let all: Vec<_> = [completion].into_iter().chain(places.clone()).collect();
     assert_eq!(needs(&session, &ALL, Judged(&[])), all);
     assert_eq!(needs(&session, &ALL, Judged(&[SUCCESS])), places);
@@ -225,20 +226,21 @@ fn a_session_that_broke_off_has_failed_without_asking_whether() {
     let Scoring::Scored(scores) = score(&session, &ALL, &Judged(&[SUCCESS, TYPE])) else { panic!() };
     for score in scores.values() {
         assert_eq!((score.values[value::SUCCESS], score.values[value::PROGRESS]), (0.0, 0.0));
-        assert_eq!(score.detail["broke_off"], "unknown_tool");
+        assert_eq!(score.detail["broke_off"], json!({"reason": "unknown_tool", "by": "agent"}));
     }
 }
 
 #[test]
-fn a_session_that_never_was_is_wrong_throughout_and_lacks_no_value() {
+fn a_session_that_broke_off_at_once_is_wrong_throughout_and_lacks_no_value() {
     let (tools, gold) = (tools(), gold(r#"{"place": 1}"#));
     let made = [call("rent", r#"{"place": 1}"#)];
     let Scoring::Scored(full) = score(&session(&gold, &made, &tools), &ALL, &Judged(&[SUCCESS])) else { panic!() };
     for gold in ["", &gold] {
-        for (evaluator, failed) in score_failure(&session(gold, &made, &tools), &ALL) {
-            assert!(failed.values.keys().eq(full[&evaluator].values.keys()));
-            assert!([value::SUCCESS, value::PROGRESS, value::RIGHT].iter().all(|name| failed.values[*name] == 0.0));
-            assert!(evaluator != Evaluator::Paper || failed.values[&value::failure(5)] == 1.0);
+        let broken = Session { failure: Some(&Failure::NoAgentOutput), ..session(gold, &[], &tools) };
+        let Scoring::Scored(scores) = score(&broken, &ALL, &Judged(&[TYPE])) else { panic!() };
+        for (evaluator, score) in scores {
+            assert!(score.values.keys().eq(full[&evaluator].values.keys()));
+            assert!([value::SUCCESS, value::PROGRESS, value::RIGHT].iter().all(|name| score.values[*name] == 0.0));
         }
     }
 }
@@ -260,7 +262,8 @@ fn what_can_be_seen_without_a_judge_stands_beside_the_judges_category() {
         panic!()
     };
     let detail = &scores[&Evaluator::Paper].detail;
-    assert_eq!((&detail["failure_type"], &detail["failure_structured"]), (&json!(4), &json!(1)));
+    assert_eq!(detail["failure_type"], 4);
+    assert_eq!(detail["failure_structured"], json!({"category": 1, "call_missing": "rent"}));
 }
 
 #[test]
