@@ -128,3 +128,19 @@ fn missing_from(item: String, missing: MissingVerdict) -> PredictionsError {
 fn name(suite: &dyn Suite, item: ItemIndex) -> Option<&ItemId> {
     suite.items().get(usize::try_from(item.0).ok()?).map(|item| &item.id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_judgement_is_named_by_kind_and_what_it_is_about() {
+        let about = vec!["book".to_owned(), "city".to_owned()];
+        let missing = MissingVerdict::Judgement { kind: "fuzzy".to_owned(), about };
+        assert_eq!(
+            missing_from("s1_agent_turn-1".to_owned(), missing).to_string(),
+            "failed to score item s1_agent_turn-1: no judgement \"fuzzy\" is recorded about [\"book\", \"city\"]; \
+             add it with the judge's responses to the verdicts file"
+        );
+    }
+}

@@ -220,7 +220,7 @@ fn only_gold_replies_are_given_points() {
     };
     let [Question::Judgement { kind, about, prompt, .. }] = &needs[..] else { panic!("{needs:?}") };
     assert_eq!((kind.as_str(), &about[..]), ("response_score", &["s1_agent_turn-1".to_owned()][..]));
-    insta::assert_snapshot!(prompt);
+    assert!(["First greet.", "Hello.", "Hi!"].iter().all(|told| prompt.contains(told)), "{prompt}");
 }
 
 const SYSTEM: &str = "API: alpha\\n\\nPlease note that the current time is:now";
