@@ -101,22 +101,26 @@ impl Samples {
     }
 
     fn between_people(&self) -> Measured {
-        let people: Vec<&[Option<f64>]> = self.people.values().map(Vec::as_slice).collect();
+        let people: Vec<&Ratings> = self.people.values().map(Vec::as_slice).collect();
         let pairs = (0..people.len()).flat_map(|one| (one + 1..people.len()).map(move |other| (one, other)));
-        correlation(pairs.map(|(one, other)| (people[one], people[other])).collect())
+        correlation(&pairs.map(|(one, other)| (people[one], people[other])).collect::<Vec<_>>())
     }
 
     fn with_judge(&self) -> Measured {
-        correlation(self.people.values().map(|ratings| (ratings.as_slice(), self.judge.as_slice())).collect())
+        let pairs = self.people.values().map(|ratings| (ratings.as_slice(), self.judge.as_slice()));
+        correlation(&pairs.collect::<Vec<_>>())
     }
 }
 
+/// One rater's, by sample.
+type Ratings = [Option<f64>];
+
 /// The mean of Pearson's correlation over `pairs` of raters; with Fisher's interval when there is one pair.
-fn correlation(pairs: Vec<(&[Option<f64>], &[Option<f64>])>) -> Measured {
+fn correlation(pairs: &[(&Ratings, &Ratings)]) -> Measured {
     let mut found = Measured::over_trials(pairs.iter().map(|(one, other)| pearson(one, other)));
     // The pairs are no trials.
     found.sd = None;
-    if let ([(one, other)], Some(r)) = (pairs.as_slice(), found.value) {
+    if let ([(one, other)], Some(r)) = (pairs, found.value) {
         let n = one.iter().zip(*other).filter(|(one, other)| one.is_some() && other.is_some()).count();
         // Quantile of the normal distribution at 97.5 %; z = artanh r has the variance 1 / (n − 3).
         let half = 1.959_963_984_540_054 / (n.saturating_sub(3) as f64).sqrt();

@@ -126,7 +126,8 @@ pub(crate) fn published(place: Place<'_>, metric: &str) -> Option<f64> {
             .or_else(|| find(&EXTREMES, &EXTREMES_METRICS, place, metric))
             .or_else(|| find(&FAILURES, &name::FAILURES, place, metric)),
     }?;
-    Some(if metric == name::RESPONSE_SCORE { found } else { found / 100.0 })
+    // Tenths of a percent, without what dividing a binary fraction leaves behind.
+    Some(if metric == name::RESPONSE_SCORE { found } else { (found * 10.0).round() / 1000.0 })
 }
 
 /// The published correlations: between humans, and of humans with the judge.
