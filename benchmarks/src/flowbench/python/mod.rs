@@ -6,6 +6,6 @@ mod parser;
 mod text;
 
 pub(crate) use self::equality::{equal, equal_by_kind};
-pub(crate) use self::json::{Int, Json, Kind, Object};
+pub(crate) use self::json::{Json, Object};
 pub(crate) use self::parser::{parse, parse_prefix};
 pub(crate) use self::text::{is_numeric, is_word, lower, strip};

@@ -7,8 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Score;
 
-/// A count as a flat value.
-#[expect(clippy::cast_precision_loss, reason = "nobody sends 2^53 parameters")]
+/// A count as a flat value. Nobody sends 2^53 parameters.
 pub(super) fn to_value(count: usize) -> f64 {
     count as f64
 }
@@ -172,7 +171,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// A sum of counts, written as an integer.
+/// A sum of counts, written as an integer; it is neither negative nor huge.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

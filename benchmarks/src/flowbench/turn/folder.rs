@@ -129,12 +129,12 @@ impl Table {
     fn score(&self, row: &Object, prediction: Cell<'_>, judge: &mut Judge<'_>) -> Result<Score, Crash> {
         let thoughts = self.rows.iter().any(|row| row.get("gt_thought").is_some());
         if !thoughts {
-            return Err(Crash::KeyError);
+            return Err(Crash::Key);
         }
         let output = match prediction {
             Cell::Value(Json::String(text)) => text,
-            Cell::Value(Json::List(_) | Json::Object(_)) => return Err(Crash::AttributeError),
-            Cell::Value(_) | Cell::NumericText(_) | Cell::Absent => return Err(Crash::TypeError),
+            Cell::Value(Json::List(_) | Json::Object(_)) => return Err(Crash::Attribute),
+            Cell::Value(_) | Cell::NumericText(_) | Cell::Absent => return Err(Crash::Type),
         };
         let call = gold_call(row)?;
         Ok(official::score(&record(row, call), output, judge)?.entry())
@@ -179,14 +179,14 @@ fn gold_call(row: &Object) -> Result<Option<GoldCall<'_>>, Crash> {
         Some(Json::Object(thought)) => thought,
         Some(Json::String(text)) if !text.contains("Action") => return Ok(None),
         Some(Json::List(entries)) if entries.iter().all(|entry| entry.as_str() != Some("Action")) => return Ok(None),
-        _ => return Err(Crash::TypeError),
+        _ => return Err(Crash::Type),
     };
     let Some(action) = thought.get("Action") else { return Ok(None) };
-    let action = action.as_str().ok_or(Crash::TypeError)?;
+    let action = action.as_str().ok_or(Crash::Type)?;
     if action.is_empty() {
         return Ok(None);
     }
-    let input = thought.get("Action Input").ok_or(Crash::KeyError)?.as_str().ok_or(Crash::TypeError)?;
+    let input = thought.get("Action Input").ok_or(Crash::Key)?.as_str().ok_or(Crash::Type)?;
     Ok((!input.is_empty()).then_some(GoldCall { action, input }))
 }
 

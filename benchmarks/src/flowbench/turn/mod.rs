@@ -19,7 +19,6 @@ use std::fmt;
 use regatta_proto::Evaluator;
 
 pub(crate) use self::aggregate::{aggregate, by_file};
-pub(crate) use self::response::response_score;
 use super::judge::Judge;
 use crate::{Score, Scores, Scoring, Verdicts};
 
@@ -81,23 +80,23 @@ pub(crate) struct ParameterSchema {
 /// The exception that ends a run of the official evaluator (SPEC 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Crash {
-    /// The tool that the judge should be told about is not in the prompt.
-    ValueError,
-    /// The current time is not in the prompt, or braces are not balanced.
-    AttributeError,
-    /// A prediction or thought of a type that nobody expected.
-    TypeError,
-    /// A field is not there.
-    KeyError,
+    /// `ValueError`: the tool that the judge should be told about is not in the prompt.
+    Value,
+    /// `AttributeError`: the current time is not in the prompt, or braces are not balanced.
+    Attribute,
+    /// `TypeError`: a prediction or thought has a type that nobody expected.
+    Type,
+    /// `KeyError`: a field is not there.
+    Key,
 }
 
 impl fmt::Display for Crash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::ValueError => "ValueError",
-            Self::AttributeError => "AttributeError",
-            Self::TypeError => "TypeError",
-            Self::KeyError => "KeyError",
+            Self::Value => "ValueError",
+            Self::Attribute => "AttributeError",
+            Self::Type => "TypeError",
+            Self::Key => "KeyError",
         })
     }
 }
@@ -121,7 +120,7 @@ pub(crate) fn score(
 /// One evaluator's score. It means nothing when the judge could not answer everything.
 fn score_one(record: &TurnRecord<'_>, output: Option<&str>, evaluator: Evaluator, judge: &mut Judge<'_>) -> Score {
     match evaluator {
-        Evaluator::Official => match output.ok_or(Crash::TypeError) {
+        Evaluator::Official => match output.ok_or(Crash::Type) {
             Ok(output) => official::score(record, output, judge).map_or_else(official::crashed, |score| score.entry()),
             Err(crash) => official::crashed(crash),
         },

@@ -125,7 +125,7 @@ fn score_reply(output: &str, repair: Repair) -> Result<TurnScore, Crash> {
     let action = extraction::action(output);
     let input = extraction::action_input(output);
     if input == Input::Unbalanced && repair == Repair::Nothing {
-        return Err(Crash::AttributeError);
+        return Err(Crash::Attribute);
     }
     Ok(TurnScore {
         all_function_pred: u8::from(action.is_some()),
@@ -254,8 +254,8 @@ impl Comparison<'_, '_, '_> {
             return Ok(true);
         }
         let missing = match self.tool {
-            Tool { block: None, .. } => Some(Crash::ValueError),
-            Tool { time: None, .. } => Some(Crash::AttributeError),
+            Tool { block: None, .. } => Some(Crash::Value),
+            Tool { time: None, .. } => Some(Crash::Attribute),
             Tool { .. } => None,
         };
         if let Some(crash) = missing {

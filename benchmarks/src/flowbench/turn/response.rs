@@ -25,7 +25,7 @@ pub(super) fn ask(record: &TurnRecord<'_>, output: &str, judge: &mut Judge<'_>) 
 }
 
 /// The first score of 0 to 10 in a judge's reply.
-pub(crate) fn response_score(reply: &str) -> Option<f64> {
+fn response_score(reply: &str) -> Option<f64> {
     let found = SCORE_PATTERN.as_ref()?.captures(reply)?;
     found.get(1).or_else(|| found.get(2))?.as_str().parse().ok()
 }
