@@ -56,14 +56,14 @@ fn unpack_within(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::io::Write as _;
 
     use zip::write::SimpleFileOptions;
 
     use super::*;
 
-    fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+    pub(in crate::flowbench::data) fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
         for (name, content) in files {
             writer.start_file(*name, SimpleFileOptions::default()).unwrap_or_else(|error| unreachable!("{error}"));

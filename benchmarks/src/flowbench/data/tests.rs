@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use regatta_proto::FileSet;
 use serde_json::{Value, json};
 
@@ -385,6 +386,47 @@ fn a_record_in_several_formats_is_one_item() {
     assert_eq!((history(Format::Text), history(Format::Flowchart)), ("Hello".to_owned(), "Hi".to_owned()));
     assert!(turn.system(Format::Flowchart).is_some_and(|system| system.contains("flowchart TD")));
     assert!(turn.reference_system().contains("flowchart TD"));
+}
+
+#[test]
+fn an_archive_is_read_as_its_folder_is_and_beside_canonical_sessions_not_at_all() {
+    let record = turn_record().to_string();
+    let packed = super::archive::tests::packed(&[("turn_data/single/text/a.jsonl", record.as_bytes())]);
+    let mut files = FileSet::from_origin("here");
+    files.insert("turn_data.zip", packed.clone());
+    let data = read(&files);
+    assert_eq!(data.entries.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["2024_agent_turn-1"]);
+    assert_eq!(&*data.entries[0].group.file, "single__a.jsonl");
+    let mut files = spoiled(|_, _| {});
+    files.insert("turn_data.zip", packed);
+    assert_eq!(read(&files).position("2024_agent_turn-1"), None);
+    assert_eq!(read(&files).entries.len(), 3);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_damage_to_a_file_makes_the_loader_panic(which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>(), byte: u8) {
+        let records = [
+            ("turn_data/single/text/a.jsonl", turn_record()),
+            ("session_data/single/text/a.jsonl", session_record()),
+        ];
+        // Canonical sessions hide records, so each form is damaged by itself.
+        for whole in [spoiled(|_, _| {}), official(&records)] {
+            let paths: Vec<&str> = whole.iter().map(|(path, _)| path).collect();
+            let path = paths[which.index(paths.len())];
+            let mut content = whole.get(path).map(|content| content.to_vec()).unwrap_or_default();
+            let place = cut.index(content.len());
+            let mut damaged = whole.clone();
+            content[place] = byte;
+            damaged.insert(path, content.clone());
+            let _ = load(&damaged);
+            content.truncate(place);
+            damaged.insert(path, content);
+            let said = refusal(&damaged);
+            prop_assert!(said.ends_with(" items") || said.starts_with("here: "), "{}", said);
+        }
+    }
 }
 
 #[test]

@@ -165,7 +165,11 @@ impl<'t> Scanner<'t> {
     }
 
     fn problem(&self, problem: impl Into<String>) -> FlowchartError {
-        let before = self.text.get(..self.at).unwrap_or(self.text);
+        self.problem_at(self.at, problem)
+    }
+
+    fn problem_at(&self, at: usize, problem: impl Into<String>) -> FlowchartError {
+        let before = self.text.get(..at).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         FlowchartError { line, column, problem: problem.into() }
@@ -177,8 +181,8 @@ impl<'t> Scanner<'t> {
 struct Building {
     graph: DiGraph<Node, Option<Arc<str>>>,
     by_id: BTreeMap<Arc<str>, NodeIndex>,
-    /// Nodes that were mentioned, with the place of their first mention, until they get a text.
-    bare: BTreeMap<NodeIndex, FlowchartError>,
+    /// Nodes that were mentioned, with the place of their first mention in bytes, until they get a text.
+    bare: BTreeMap<NodeIndex, usize>,
     start: Option<NodeIndex>,
 }
 
@@ -208,11 +212,11 @@ impl Building {
     }
 
     fn source(&mut self, scanner: &mut Scanner<'_>) -> Result<NodeIndex, FlowchartError> {
-        let place = scanner.problem("");
+        let place = scanner.at;
         let node = self.mention(scanner)?;
         if scanner.eat("(Start)") {
             if self.start.is_some_and(|start| start != node) {
-                return Err(FlowchartError { problem: "a second start node; there is one".to_owned(), ..place });
+                return Err(scanner.problem_at(place, "a second start node; there is one"));
             }
             self.start = Some(node);
             self.define(node, Shape::Start, "Start");
@@ -221,14 +225,13 @@ impl Building {
     }
 
     fn mention(&mut self, scanner: &mut Scanner<'_>) -> Result<NodeIndex, FlowchartError> {
-        let place = scanner.problem("");
+        let place = scanner.at;
         let id: Arc<str> = scanner.id()?.into();
         Ok(match self.by_id.entry(Arc::clone(&id)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(free) => {
-                let problem = format!("the node {id} gets no text anywhere");
                 let index = self.graph.add_node(Node { id, shape: Shape::Box, text: "".into() });
-                self.bare.insert(index, FlowchartError { problem, ..place });
+                self.bare.insert(index, place);
                 *free.insert(index)
             }
         })
@@ -243,8 +246,9 @@ impl Building {
     }
 
     fn finish(self, scanner: &Scanner<'_>, notes: Option<Arc<str>>) -> Result<Flowchart, FlowchartError> {
-        if let Some(problem) = self.bare.into_values().min_by_key(|place| (place.line, place.column)) {
-            return Err(problem);
+        if let Some((&index, &place)) = self.bare.iter().min_by_key(|(_, place)| **place) {
+            let problem = format!("the node {} gets no text anywhere", self.graph[index].id);
+            return Err(scanner.problem_at(place, problem));
         }
         let start =
             self.start.ok_or_else(|| scanner.problem("no start node: one source must be followed by `(Start)`"))?;
