@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
 
-use super::data::{Entry, Format, Function, Level, Line, Mode, Scope, Script, Speaker};
+use super::data::{Entry, Format, Function, Level, Line, Mode, Scope, Script, Speaker, Stop};
 use super::prompts::{environment_system, environment_text, thought_first, user_system, user_text};
 use super::protocol::{self, Conversation, EnvironmentInput, Exchange, Limits, Next, Plan, TurnInference, TurnStep};
 use crate::Step;
@@ -40,18 +40,19 @@ pub(crate) fn inference(transcript: &Transcript) -> TurnInference {
 }
 
 /// What the conversation of a session depends on besides the replies.
-pub(crate) fn plan(entry: &Entry, script: &Script) -> Plan {
-    let agent_turns_max = match entry.group.scope {
-        Scope::Single => Limits::SINGLE_TURNS_MAX,
-        Scope::Cross => Limits::CROSS_TURNS_MAX,
+pub(crate) fn plan(entry: &Entry, script: &Script, stop: Stop) -> Plan {
+    let limits = match (stop, entry.group.scope) {
+        (Stop::Code, _) => Limits::Code,
+        (Stop::Paper, Scope::Single) => Limits::Paper { agent_turns_max: Limits::SINGLE_TURNS_MAX },
+        (Stop::Paper, Scope::Cross) => Limits::Paper { agent_turns_max: Limits::CROSS_TURNS_MAX },
     };
     let tools = script.functions.iter().map(|function| function.name.to_string()).collect();
-    Plan { limits: Limits::Paper { agent_turns_max }, tools }
+    Plan { limits, tools }
 }
 
 fn next_of_session(entry: &Entry, mode: Mode, transcript: &Transcript) -> Step {
     let Some(script) = entry.script() else { return Step::Done };
-    let plan = plan(entry, &script);
+    let plan = plan(entry, &script, mode.stop);
     let Ok(conversation) = Conversation::replay(&plan, Exchange::of_transcript(transcript)) else { return Step::Done };
     match conversation.next() {
         Next::Agent(messages) => match entry.system(mode.format) {

@@ -3,10 +3,10 @@
 use regatta_proto::{Evaluator, Event, Reply, Transcript};
 
 use super::asking::{inference, plan};
-use super::data::{Content, Entry, Format, Tool};
+use super::data::{Content, Entry, Format, Stop, Tool};
 use super::flowchart::Flowchart;
 use super::prompts::{completion, failure_type, workflow_info};
-use super::protocol::{Conversation, Ending, Exchange, Failure, Message, TurnStep};
+use super::protocol::{Conversation, Exchange, Failure, Message, TurnStep};
 use super::session::{self, JudgePrompts};
 use super::turn::{self, GoldCall, GoldTurn, ParameterSchema, ToolSchema, TurnRecord};
 use crate::{Score, Scores, Scoring, Verdicts};
@@ -46,12 +46,17 @@ pub(crate) fn score(
         };
         return score_answer(id, entry, &Answer::Turn(Some(output)), evaluators, verdicts);
     };
-    let plan = plan(entry, &script);
-    let Ok(conversation) = Conversation::replay(&plan, Exchange::of_transcript(transcript)) else {
-        return Scoring::Scored(score_failure(entry, evaluators));
-    };
-    let failure = conversation.ending().and_then(Ending::failure);
-    score_answer(id, entry, &Answer::Session(conversation.messages(), failure), evaluators, verdicts)
+    for stop in [Stop::Paper, Stop::Code] {
+        let plan = plan(entry, &script, stop);
+        let Ok(conversation) = Conversation::replay(&plan, Exchange::of_transcript(transcript)) else { continue };
+        // A transcript is that of a whole session. Read under other limits than its own it is too long or not yet at its end, or else
+        // no limit was reached and it is the same under both.
+        if let Some(ending) = conversation.ending() {
+            let answer = Answer::Session(conversation.messages(), ending.failure());
+            return score_answer(id, entry, &answer, evaluators, verdicts);
+        }
+    }
+    Scoring::Scored(score_failure(entry, evaluators))
 }
 
 /// The scores when the agent made its session impossible: of an empty turn, or of a conversation in which nothing was said.

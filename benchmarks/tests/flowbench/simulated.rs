@@ -115,6 +115,14 @@ fn the_oracles_conversations_reach_every_goal() {
 }
 
 #[test]
+fn conversations_under_the_limits_of_the_released_code_are_scored_as_they_ended() {
+    let suite = miniature();
+    let sums = sums(&*suite, "session/single/flowchart/code-limits", Persona::Oracle);
+    let of = |value| sum(&sums, Evaluator::OfficialFixed, value);
+    assert!(of("gold_calls") > 0.0 && of("right_calls") == of("gold_calls"));
+}
+
+#[test]
 fn more_noise_scores_worse() {
     let suite = miniature();
     for (name, right) in [("turn/single/flowchart", "right_function"), ("session/single/text", "right_calls")] {

@@ -32,7 +32,7 @@ pub(crate) use self::load::load;
 pub(crate) use self::one_line::one_line;
 pub(crate) use self::read_scenarios::Registry;
 pub(crate) use self::scenario::{Scenario, Tool};
-pub(crate) use self::setting::{Format, Level, Mode, Scope};
+pub(crate) use self::setting::{Format, Level, Mode, Scope, Stop};
 pub(crate) use self::tool_text::{NAME_LABEL, TIME_LABEL};
 
 /// The loaded data set.

@@ -37,6 +37,15 @@ pub(crate) enum Format {
     Ensemble,
 }
 
+/// What stops a conversation that the user does not end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Stop {
+    /// So many turns of the agent as the paper grants (SPEC 7.6).
+    Paper,
+    /// The limits on messages and calls of the released code (SPEC 5.3).
+    Code,
+}
+
 impl Level {
     /// All, in the order of the paper.
     pub(crate) const ALL: [Self; 2] = [Self::Turn, Self::Session];
@@ -96,7 +105,7 @@ impl Format {
     }
 }
 
-/// One setting: `turn/single/flowchart`.
+/// One setting: `turn/single/flowchart`, `session/cross/text/code-limits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Mode {
     /// What is scored.
@@ -105,23 +114,31 @@ pub(crate) struct Mode {
     pub(crate) scope: Scope,
     /// In which form.
     pub(crate) format: Format,
+    /// What stops a conversation; of turns always the first.
+    pub(crate) stop: Stop,
 }
 
+/// Ends the name of a setting whose conversations the limits of the released code stop.
+const CODE_LIMITS: &str = "/code-limits";
+
 impl Mode {
-    /// Every setting, `turn/single/flowchart` first because it is the default: four formats at turn level, six at session level.
+    /// Every setting, `turn/single/flowchart` first because it is the default: four formats at turn level, six at session level, these
+    /// under either limits.
     pub(crate) fn all() -> Vec<Self> {
-        let mut modes: Vec<Self> = Level::ALL
-            .into_iter()
-            .flat_map(|level| Scope::ALL.into_iter().map(move |scope| (level, scope)))
-            .flat_map(|(level, scope)| Format::ALL.into_iter().map(move |format| Self { level, scope, format }))
-            .filter(|mode| mode.format.is_of(mode.level))
-            .collect();
+        let mut modes = Vec::new();
+        for (level, stop) in [(Level::Turn, Stop::Paper), (Level::Session, Stop::Paper), (Level::Session, Stop::Code)] {
+            for scope in Scope::ALL {
+                let formats = Format::ALL.into_iter().filter(|format| format.is_of(level));
+                modes.extend(formats.map(|format| Self { level, scope, format, stop }));
+            }
+        }
         modes.sort_by_key(|mode| *mode != Self::DEFAULT);
         modes
     }
 
     /// The paper's best: what runs when nothing is said.
-    pub(crate) const DEFAULT: Self = Self { level: Level::Turn, scope: Scope::Single, format: Format::Flowchart };
+    pub(crate) const DEFAULT: Self =
+        Self { level: Level::Turn, scope: Scope::Single, format: Format::Flowchart, stop: Stop::Paper };
 
     /// The mode that `setting` names.
     pub(crate) fn of(setting: &Setting) -> Option<Self> {
@@ -130,7 +147,11 @@ impl Mode {
 
     /// The setting's name.
     pub(crate) fn name(self) -> String {
-        format!("{}/{}/{}", self.level.name(), self.scope.name(), self.format.name())
+        let stop = match self.stop {
+            Stop::Paper => "",
+            Stop::Code => CODE_LIMITS,
+        };
+        format!("{}/{}/{}{stop}", self.level.name(), self.scope.name(), self.format.name())
     }
 }
 
@@ -141,8 +162,9 @@ mod tests {
     #[test]
     fn a_setting_names_level_scope_and_format() {
         let names: Vec<String> = Mode::all().into_iter().map(Mode::name).collect();
-        assert_eq!(names.len(), 8 + 12);
+        assert_eq!(names.len(), 8 + 12 + 12);
         assert_eq!(names[0], "turn/single/flowchart");
+        assert!(names.contains(&"session/cross/text/code-limits".to_owned()));
         for name in &names {
             let setting: Setting = name.parse().unwrap_or_else(|error| unreachable!("{name}: {error}"));
             assert_eq!(Mode::of(&setting).map(Mode::name).as_ref(), Some(name));
