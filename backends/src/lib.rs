@@ -8,7 +8,7 @@ pub mod queue;
 pub use blobs::{BlobError, Blobs, S3Config};
 pub use ledger::{
     AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created, Ledger, LedgerError,
-    MetricRow, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, Recorded, Reopened, ReportedCost,
+    MetricRow, NewCell, NewShard, NewSweep, OtherCalls, PostgresConfig, RecordState, Recorded, Reopened, ReportedCost,
     SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow, TranscriptRef,
 };
 pub use permits::{AccountState, Permits, PermitsError, PoolChange};

@@ -154,6 +154,15 @@ impl Catalog {
         self.sweep(&digest).await
     }
 
+    /// Enters a sweep that was put together elsewhere: nothing of it is read, and its benchmarks need not be among those of this build.
+    #[must_use]
+    pub fn keep(&self, sweep: Sweep) -> Arc<Sweep> {
+        let sweep = Arc::new(sweep);
+        let known = Arc::new(OnceCell::new_with(Some(Arc::clone(&sweep))));
+        self.sweeps.lock().unwrap_or_else(PoisonError::into_inner).put(sweep.digest, known);
+        sweep
+    }
+
     /// The store behind the catalog.
     #[must_use]
     pub const fn blobs(&self) -> &Blobs {

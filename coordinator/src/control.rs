@@ -93,6 +93,31 @@ mod tests {
     }
 
     #[test]
+    fn endpoints_of_roles_and_judges_are_told_of_too_and_sessions_say_what_they_need() {
+        let lock = serde_json::json!({
+            "v": 1, "regatta": "test", "name": "s", "seed": 1, "trials": 1,
+            "benchmarks": { "b": {
+                "dataset": regatta_proto::Digest::of(b""), "settings": [], "evaluators": [], "items": {},
+                "roles": { "user": { "id": "people/u" }, "environment": { "id": "sim/e" } },
+                "judge": { "panel": ["court/a", "people/b"], "rule": "majority", "repeats": 1 },
+            } },
+            "endpoints": {
+                "sim": { "kind": "simulated" }, "people": { "kind": "simulated" },
+                "court": { "kind": "simulated" }, "unused": { "kind": "simulated" },
+            },
+            "models": [{ "id": "sim/m" }], "price_sources": ["unknown"],
+        });
+        let sweep = Sweep::new(serde_json::from_value(lock).unwrap(), BTreeMap::from([("b".parse().unwrap(), talk)]));
+        let control = routes([&sweep.unwrap()], &BTreeMap::new(), []);
+        let told: Vec<(&str, Vec<&str>)> = control
+            .routes
+            .iter()
+            .map(|route| (route.name.as_str(), route.needs.iter().map(EndpointName::as_str).collect()))
+            .collect();
+        assert_eq!(told, [("court", vec![]), ("people", vec![]), ("sim", vec!["people"])]);
+    }
+
+    #[test]
     fn sweeps_at_one_provider_keep_to_the_strictest_limit_that_any_of_them_states() {
         let mut routes = [
             route("one", "a", limits(10, None)),

@@ -16,6 +16,8 @@ mod rounds;
 mod shards;
 mod status;
 mod submission;
+#[cfg(test)]
+mod talk;
 mod window;
 
 pub use api::{ApiConfig, router};

@@ -67,11 +67,10 @@ pub async fn plan(
     check_spec(&spec)?;
     let openai = EndpointSpec::of_kind(EndpointKind::Openai);
     let endpoint = |model: &ModelRef| spec.endpoints.get(&model.endpoint).unwrap_or(&openai);
-    let Some(any_model) = spec.models.first().map(|model| &model.id) else { return field("models", "is empty") };
     let mut benchmarks = BTreeMap::new();
     for (name, wanted) in &spec.benchmarks {
         let place = format!("benchmarks.{name}");
-        let mut locked = plan_benchmark(name, wanted, any_model, datasets, catalog).await?;
+        let mut locked = plan_benchmark(name, wanted, &spec, datasets, catalog).await?;
         let must_know = spec.budget_usd.is_some();
         let price = |model: &ModelSpec| prices(endpoint(&model.id), model).0;
         for (role, model) in locked.roles.iter_mut() {
@@ -149,7 +148,7 @@ async fn load(
 async fn plan_benchmark(
     name: &BenchmarkName,
     wanted: &BenchmarkSpec,
-    model: &ModelRef,
+    spec: &SweepSpec,
     datasets: &BTreeMap<BenchmarkName, Digest>,
     catalog: &Catalog,
 ) -> Result<BenchmarkLock, PlanError> {
@@ -182,7 +181,7 @@ async fn plan_benchmark(
         }
     }
     cast::check_roles(&place, &*suite, &settings, &wanted.roles)?;
-    cast::check_judge(&place, &*suite, wanted, model, &settings, &evaluators)?;
+    cast::check_judge(&place, &*suite, wanted, spec, &settings, &evaluators)?;
     Ok(BenchmarkLock {
         dataset: *dataset,
         settings,

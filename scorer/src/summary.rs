@@ -1,9 +1,11 @@
 //! What came out of a sweep, in one document that programs read and the command line prints.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
-use regatta_backends::ReportedCost;
+use regatta_backends::{OtherCalls, ReportedCost};
 use regatta_benchmarks::{Better, PaperTable, Unit};
-use regatta_proto::{BenchmarkName, CostSum, Evaluator, ModelRef, Money, Setting, SweepId, SweepState, Usage};
+use regatta_proto::{BenchmarkName, CostSum, Evaluator, ModelRef, Money, Role, Setting, SweepId, SweepState, Usage};
 use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
@@ -35,6 +37,9 @@ pub struct Summary {
     /// Costs that providers told themselves, beside ours of the same calls.
     #[serde(default)]
     pub reported: ReportedCost,
+    /// Of `spending`, what models took that played other roles than the agent's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<Role, OtherCalls>,
     /// What the judges took.
     pub judging: Judging,
     /// One row a benchmark, setting and model: benchmarks and settings as in the lock, the best model first.

@@ -131,3 +131,20 @@ fn worst_case(request: &ChatRequest, price: &Price) -> Money {
     const OUTPUT_TOKENS_MAX: u32 = 16_384;
     price.at_most(request.prompt_bytes(), u64::from(request.sampling.max_tokens.unwrap_or(OUTPUT_TOKENS_MAX)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_agents_partners_cannot_do_is_never_its_failure() {
+        for class in [ErrorClass::ContextLength, ErrorClass::ContentFilter] {
+            assert!(matches!(outcome_of(Role::Agent, class), Outcome::ModelFailure { .. }));
+            for role in [Role::User, Role::Environment] {
+                assert_eq!(outcome_of(role, class), Outcome::NotMeasured { cause: Cause::RequestRefused });
+            }
+        }
+        let quota = Outcome::NotMeasured { cause: Cause::Quota };
+        assert_eq!(outcome_of(Role::User, ErrorClass::Quota), quota);
+    }
+}

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::{Call, ErrorClass, Event, Money, Served, Transcript, Try};
+use regatta_proto::{Call, CostSum, ErrorClass, Event, Money, Role, Served, Transcript, Try};
 use serde::{Deserialize, Serialize};
 
 use super::columns::Place;
@@ -47,6 +47,36 @@ pub struct CallSums {
     pub reported: ReportedCost,
     /// Calls by what answered. At most 64 names, the first ones in the order of the alphabet; the others are counted as `(others)`.
     pub served: BTreeMap<String, u64>,
+    /// Calls of models that played other roles than the agent's. They are in nothing of the above, which is about the model under test.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<Role, OtherCalls>,
+}
+
+/// What the calls of one role were like that is not the agent's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OtherCalls {
+    /// Answered calls, those answered from the cache included.
+    pub calls: u64,
+    /// Failed tries, those before an answer included.
+    pub failed_tries: u64,
+    /// What answers cost, and failed tries as far as it was told.
+    pub cost: CostSum,
+}
+
+impl OtherCalls {
+    fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.failed_tries += other.failed_tries;
+        self.cost += other.cost;
+    }
+
+    fn add_failed(&mut self, tries: &[Try]) {
+        self.failed_tries += tries.len() as u64;
+        for failed in tries.iter().filter(|failed| failed.usage.is_some()) {
+            self.cost.add_call(failed.cost);
+        }
+    }
 }
 
 /// Costs that providers told, beside what our price says of the same calls.
@@ -90,11 +120,11 @@ impl CallSums {
             match event {
                 Event::Call(call) => {
                     let sums = sums.entry(call.attempt).or_default();
-                    sums.add_failed(&call.tries);
+                    sums.add_failed(call.role, &call.tries);
                     sums.add(call, label(&call.served));
                 }
                 Event::Failed(failed) if !failed.tries.is_empty() => {
-                    sums.entry(failed.attempt).or_default().add_failed(&failed.tries);
+                    sums.entry(failed.attempt).or_default().add_failed(failed.role, &failed.tries);
                 }
                 Event::Failed(_) | Event::Recorded(_) => {}
             }
@@ -114,19 +144,36 @@ impl CallSums {
             *self.errors.entry(*class).or_default() += count;
         }
         self.reported.merge(&other.reported);
+        for (role, calls) in &other.others {
+            self.others.entry(*role).or_default().merge(calls);
+        }
         for (name, count) in &other.served {
             *self.served.entry(name.clone()).or_default() += count;
         }
         self.bound_served();
     }
 
-    fn add_failed(&mut self, tries: &[Try]) {
+    fn add_failed(&mut self, role: Role, tries: &[Try]) {
+        if role != Role::Agent {
+            if !tries.is_empty() {
+                self.others.entry(role).or_default().add_failed(tries);
+            }
+            return;
+        }
         for failed in tries {
             *self.errors.entry(failed.class).or_default() += 1;
         }
     }
 
     fn add(&mut self, call: &Call, label: Option<String>) {
+        if call.role != Role::Agent {
+            let others = self.others.entry(call.role).or_default();
+            others.calls += 1;
+            if !call.from_cache {
+                others.cost.add_call(call.cost);
+            }
+            return;
+        }
         self.calls += 1;
         if let Some(label) = label {
             *self.served.entry(label.chars().take(LABEL_MAX).collect()).or_default() += 1;

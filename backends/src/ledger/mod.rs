@@ -23,7 +23,7 @@ use regatta_proto::{
     SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
-pub use self::calls::{CallSums, ReportedCost};
+pub use self::calls::{CallSums, OtherCalls, ReportedCost};
 pub use self::error::{LedgerError, StoreError};
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{

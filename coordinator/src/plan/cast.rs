@@ -2,8 +2,8 @@
 
 use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts};
 use regatta_proto::{
-    BenchmarkLock, BenchmarkName, BenchmarkSpec, Evaluator, ItemIndex, Judge, Lane, ModelRef, Question, Role,
-    RoleModels, Setting, SweepSpec, Verdict,
+    BenchmarkLock, BenchmarkName, BenchmarkSpec, EndpointKind, Evaluator, ItemIndex, Judge, Lane, ModelRef, Question,
+    Role, RoleModels, Setting, SweepSpec, Verdict,
 };
 
 use super::{PlanError, field};
@@ -84,11 +84,13 @@ pub(super) fn check_judge(
     place: &str,
     suite: &dyn Suite,
     wanted: &BenchmarkSpec,
-    model: &ModelRef,
+    spec: &SweepSpec,
     settings: &[Setting],
     evaluators: &[Evaluator],
 ) -> Result<(), PlanError> {
-    let Some(question) = first_question(suite, wanted, model, settings, evaluators) else { return Ok(()) };
+    let Some(model) = spec.models.first() else { return Ok(()) };
+    let Some(question) = first_question(suite, wanted, &model.id, settings, evaluators) else { return Ok(()) };
+    let kind = |judge: &ModelRef| spec.endpoints.get(&judge.endpoint).map(|endpoint| endpoint.kind);
     match (&question, &wanted.judge) {
         (Question::Similarity { .. }, None) => field(
             format!("{place}.judge"),
@@ -103,6 +105,10 @@ pub(super) fn check_judge(
         (Question::Similarity { .. }, Some(Judge::Panel(_))) => field(
             format!("{place}.judge"),
             "is a panel, but the evaluators ask for similarities, which one model computes; name one as endpoint/model",
+        ),
+        (Question::Judgement { .. }, Some(Judge::Plain(judge))) if kind(judge) == Some(EndpointKind::Encoder) => field(
+            format!("{place}.judge"),
+            format!("{judge} is an encoder, but the evaluators ask for verdicts in words; name a chat model"),
         ),
         _ => Ok(()),
     }
@@ -131,3 +137,6 @@ fn first_question(
             .find_map(|item| PERSONAS.into_iter().find_map(|persona| ask(item, setting, persona)))
     })
 }
+
+#[cfg(test)]
+mod tests;

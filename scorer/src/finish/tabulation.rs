@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use regatta_backends::{AttemptRow, CallSums, MetricRow, ReportedCost, SessionRow};
+use regatta_backends::{AttemptRow, CallSums, MetricRow, SessionRow};
 use regatta_benchmarks::{Better, Measure};
 use regatta_catalog::Sweep;
 use regatta_proto::{Cause, Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
@@ -137,6 +137,7 @@ impl<'s> Tabulation<'s> {
         let rows = self.rows(&by_cell);
         let (usage, cost) = circumstances.judging;
         let wall = circumstances.ended_at.duration_since(circumstances.created_at);
+        let all_calls = all_calls(&circumstances.calls);
         Summary {
             v: Summary::VERSION,
             sweep: self.sweep.id.clone(),
@@ -148,7 +149,8 @@ impl<'s> Tabulation<'s> {
             trials: lock.trials,
             sessions,
             spending: spent,
-            reported: reported(&circumstances.calls),
+            reported: all_calls.reported,
+            others: all_calls.others,
             judging: Judging { usage, cost },
             notes: self.notes(&rows, &sessions),
             comparisons: comparisons(self.sweep, &self.groups, &rows, &circumstances.calls),
@@ -250,9 +252,9 @@ impl<'s> Tabulation<'s> {
     }
 }
 
-/// Costs that providers told, over all cells.
-fn reported(calls: &[(CellIndex, CallSums)]) -> ReportedCost {
+/// What calls were like, over all cells.
+fn all_calls(calls: &[(CellIndex, CallSums)]) -> CallSums {
     let mut all = CallSums::default();
     calls.iter().for_each(|(_, sums)| all.merge(sums));
-    all.reported
+    all
 }

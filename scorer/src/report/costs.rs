@@ -25,6 +25,14 @@ pub(crate) fn section(summary: &Summary) -> Section {
         rows.push(total);
     }
     let judging = &summary.judging;
+    let others = summary.others.iter().map(|(role, other)| {
+        let tries = if other.failed_tries > 0 {
+            format!(", {} failed tries", grouped(other.failed_tries))
+        } else {
+            String::new()
+        };
+        (format!("Of it for the {role}"), format!("{} for {} calls{tries}", other.cost, grouped(other.calls)))
+    });
     let mut blocks = vec![
         Block::Table(Sheet {
             caption: "All attempts, whatever became of them".to_owned(),
@@ -44,19 +52,23 @@ pub(crate) fn section(summary: &Summary) -> Section {
             ]),
             rows,
         }),
-        Block::Facts(vec![
-            ("Paid for nothing".to_owned(), waste(&summary.spending)),
-            ("Spent on sessions without a score".to_owned(), summary.spending.unmeasured.to_string()),
-            (
-                "Judges".to_owned(),
-                format!(
-                    "{}; {} input and {} output tokens",
-                    judging.cost,
-                    grouped(judging.usage.input),
-                    grouped(judging.usage.output)
-                ),
-            ),
-        ]),
+        Block::Facts(
+            others
+                .chain([
+                    ("Paid for nothing".to_owned(), waste(&summary.spending)),
+                    ("Spent on sessions without a score".to_owned(), summary.spending.unmeasured.to_string()),
+                    (
+                        "Judges".to_owned(),
+                        format!(
+                            "{}; {} input and {} output tokens",
+                            judging.cost,
+                            grouped(judging.usage.input),
+                            grouped(judging.usage.output)
+                        ),
+                    ),
+                ])
+                .collect(),
+        ),
     ];
     blocks.extend(reported(&summary.reported));
     Section { title: "Cost, attempts and waste".to_owned(), blocks }

@@ -6,3 +6,4 @@ mod judging;
 mod laws;
 mod recording;
 mod stage;
+mod words;

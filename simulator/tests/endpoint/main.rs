@@ -22,6 +22,8 @@ mod refusals;
 #[cfg(test)]
 mod responses;
 #[cfg(test)]
+mod roles;
+#[cfg(test)]
 mod stream_faults;
 #[cfg(test)]
 mod streams;

@@ -56,6 +56,26 @@ fn time_and_speed_of_a_streamed_answer_are_told_apart() {
 }
 
 #[test]
+fn what_others_than_the_agent_say_is_counted_by_role_and_in_nothing_else() {
+    let failed = Try { usage: Some(Usage::default()), cost: Some(Money(3)), ..failed(ErrorClass::Server) };
+    let user = |cost| Call { role: Role::User, cost, ..call(1, 1_000_000) };
+    let calls = [
+        Call { tries: vec![failed], ..user(Some(Money(5))) },
+        user(None),
+        Call { from_cache: true, ..user(Some(Money(7))) },
+        Call { role: Role::Environment, cost: Some(Money(11)), ..call(1, 1_000_000) },
+    ];
+    let mut all = sums(calls.clone());
+    let user = OtherCalls { calls: 3, failed_tries: 1, cost: CostSum { known: Money(8), unknown_calls: 1 } };
+    let environment = OtherCalls { calls: 1, failed_tries: 0, cost: CostSum { known: Money(11), unknown_calls: 0 } };
+    let others = BTreeMap::from([(Role::User, user), (Role::Environment, environment)]);
+    assert_eq!(all, CallSums { others, ..CallSums::default() });
+    all.merge(&sums([call(1, 1_000_000)]));
+    all.merge(&sums(calls));
+    assert_eq!((all.calls, all.others[&Role::User].calls, all.others[&Role::User].cost.known), (1, 6, Money(16)));
+}
+
+#[test]
 fn an_answer_in_one_piece_has_no_first_token_and_the_speed_of_the_whole() {
     let sums = sums([call(1, 2_000_000)]);
     assert_eq!(sums.first_token.count(), 0);

@@ -6,8 +6,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use regatta_llm::PriceTable;
 use regatta_proto::{
-    Call, Circumstances, CostSum, Digest, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Money, Price,
-    PriceSource, SweepLock, Transcript, Try, Usage,
+    Call, Circumstances, CostSum, Digest, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, ModelSpec,
+    Money, Price, PriceSource, SweepLock, Transcript, Try, Usage,
 };
 use serde::Serialize;
 
@@ -109,7 +109,7 @@ impl<'a> Ledger<'a> {
         let day = call.at.map(|at| at.to_zoned(TimeZone::UTC).date());
         self.add_tries(&call.model, &call.tries, call.lane, day);
         let price = self.price(&call.model, day);
-        let priced = self.lock.model(&call.model).is_some_and(|model| model.price.is_some());
+        let priced = in_lock(self.lock, &call.model).any(|model| model.price.is_some());
         let bill = self.bill(&call.model);
         if call.from_cache {
             bill.from_cache += 1;
@@ -168,12 +168,21 @@ impl<'a> Ledger<'a> {
     }
 }
 
+/// What the lock says of a model, under test or in another role.
+fn in_lock<'l>(lock: &'l SweepLock, id: &'l ModelRef) -> impl Iterator<Item = &'l ModelSpec> {
+    let players = lock.benchmarks.values().flat_map(|benchmark| benchmark.roles.iter().map(|(_, model)| model));
+    lock.models.iter().chain(players).filter(move |model| model.id == *id)
+}
+
 fn priced_by(lock: &SweepLock, model: &ModelRef) -> String {
     let position = lock.models.iter().position(|known| known.id == *model);
     match position.and_then(|position| lock.price_sources.get(position)) {
         Some(PriceSource::Spec) => "spec".to_owned(),
         Some(PriceSource::Table { date, .. }) => format!("table of {date}"),
         Some(PriceSource::Unknown) => "nobody".to_owned(),
+        // Only models under test have their source in the lock.
+        None if in_lock(lock, model).any(|model| model.price.is_some()) => "the lock".to_owned(),
+        None if in_lock(lock, model).next().is_some() => "nobody".to_owned(),
         None => "not in the lock".to_owned(),
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Stage {
     pub(crate) ledger: Ledger,
     pub(crate) queue: Queue,
     pub(crate) sweep: Arc<Sweep>,
+    /// What all scorers know of sweeps; each reads them for itself where there is none.
+    catalog: Option<Catalog>,
 }
 
 /// Everything that the ledger says about a sweep, but not where transcripts are: that depends on the batches.
@@ -50,8 +52,22 @@ impl Stage {
         let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
         let blobs = Blobs::directory(folder.path().join("blobs")).unwrap();
         let sweep = Catalog::new(blobs.clone()).store(&lock(&blobs).await).await.unwrap();
-        let stage = Self { folder, ledger, queue: Queue::memory(), sweep };
+        let stage = Self { folder, ledger, queue: Queue::memory(), sweep, catalog: None };
         stage.queue.declare_jobs(&stage.judge_queue()).await.unwrap();
+        stage.enter(&stage.sweep).await;
+        stage
+    }
+
+    /// A stage for a sweep over a benchmark that no build lists.
+    pub(crate) async fn of(sweep: Sweep) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
+        let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap());
+        let sweep = catalog.keep(sweep);
+        let stage = Self { folder, ledger, queue: Queue::memory(), sweep, catalog: Some(catalog) };
+        for (name, endpoint) in &stage.sweep.lock.endpoints {
+            stage.queue.declare_jobs(&endpoint.queue(name, &stage.sweep.id)).await.unwrap();
+        }
         stage.enter(&stage.sweep).await;
         stage
     }
@@ -103,7 +119,7 @@ impl Stage {
             ScorerConfig { batch, linger: Duration::ZERO },
             self.ledger.clone(),
             self.queue.clone(),
-            Catalog::new(self.blobs()),
+            self.catalog.clone().unwrap_or_else(|| Catalog::new(self.blobs())),
             Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
             metrics.clone(),
         );

@@ -32,6 +32,8 @@ pub(crate) struct Stage {
     pub(crate) sweep: Arc<Sweep>,
     pub(crate) route: EndpointRoute,
     pub(crate) variables: BTreeMap<String, String>,
+    /// What all workers know of sweeps; each reads them for itself where there is none.
+    catalog: Option<Catalog>,
 }
 
 /// A worker's process.
@@ -70,7 +72,19 @@ impl Stage {
         adjust(&mut lock);
         let sweep = Catalog::new(blobs.clone()).store(&lock).await.unwrap();
         let route = route(&sweep, endpoint);
-        Self { folder, queue: Queue::memory(), permits: Permits::memory(), sweep, route, variables: BTreeMap::new() }
+        let (queue, permits) = (Queue::memory(), Permits::memory());
+        Self { folder, queue, permits, sweep, route, variables: BTreeMap::new(), catalog: None }
+    }
+
+    /// A stage for a sweep over a benchmark that no build lists; its route is that of the first model under test.
+    pub(crate) fn of(sweep: Sweep) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap());
+        let sweep = catalog.keep(sweep);
+        let endpoint = sweep.lock.endpoints[&sweep.cells()[0].model.endpoint].clone();
+        let route = route(&sweep, endpoint);
+        let (queue, permits) = (Queue::memory(), Permits::memory());
+        Self { folder, queue, permits, sweep, route, variables: BTreeMap::new(), catalog: Some(catalog) }
     }
 
     /// A stage with an endpoint.
@@ -127,7 +141,7 @@ impl Stage {
         let worker = Worker::new(
             config,
             self.queue.clone(),
-            Catalog::new(Blobs::directory(self.blob_folder()).unwrap()),
+            self.catalog.clone().unwrap_or_else(|| Catalog::new(Blobs::directory(self.blob_folder()).unwrap())),
             Environment {
                 clock: Arc::new(SystemClock),
                 variables: Arc::new(self.variables.clone()),

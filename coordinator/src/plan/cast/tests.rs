@@ -1,0 +1,78 @@
+use std::collections::BTreeMap;
+
+use regatta_proto::{Digest, ModelSpec, parse_spec};
+
+use super::*;
+use crate::talk::Talk;
+
+const SPEC: &str = "\
+name: demo
+benchmarks:
+  talk: { data: data, settings: [alone, talk], roles: { user: people/oracle }, judge: people/oracle }
+endpoints:
+  sim: { kind: simulated, lane: batch }
+  people: { kind: simulated }
+  minilm: { kind: encoder, path: somewhere }
+models: [people/noisy-0.1, sim/oracle]
+";
+
+fn spec() -> SweepSpec {
+    parse_spec(SPEC, &|_| None).unwrap()
+}
+
+fn settings(names: &[&str]) -> Vec<Setting> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+fn roles(user: bool, environment: bool) -> RoleModels {
+    let model = || ModelSpec::from("people/oracle".parse::<ModelRef>().unwrap());
+    RoleModels { user: user.then(model), environment: environment.then(model) }
+}
+
+#[test]
+fn a_missing_role_and_an_unused_one_are_errors_that_name_the_key() {
+    let check = |names: &[&str], roles| check_roles("benchmarks.talk", &Talk, &settings(names), &roles);
+    assert!(check(&["alone"], roles(false, false)).is_ok());
+    assert!(check(&["alone", "talk"], roles(true, false)).is_ok());
+    let refused = [
+        check(&["alone", "talk"], roles(false, false)),
+        check(&["alone"], roles(true, false)),
+        check(&["alone", "talk"], roles(true, true)),
+    ];
+    insta::assert_snapshot!(refused.map(|result| result.unwrap_err().to_string()).join("\n"));
+}
+
+#[test]
+fn conversations_are_refused_in_the_batch_lane() {
+    let lock = |names: &[&str]| BenchmarkLock {
+        dataset: Digest::of(b""),
+        settings: settings(names),
+        tasks: Vec::new(),
+        limit: None,
+        evaluators: Vec::new(),
+        roles: roles(true, false),
+        judge: None,
+        judge_price: None,
+        items: BTreeMap::new(),
+    };
+    let name: BenchmarkName = "talk".parse().unwrap();
+    assert!(check_lanes(&name, &lock(&["alone"]), &Talk, &spec()).is_ok());
+    let error = check_lanes(&name, &lock(&["alone", "talk"]), &Talk, &spec()).unwrap_err();
+    insta::assert_snapshot!(error.to_string());
+}
+
+#[test]
+fn a_judge_is_missed_where_some_session_is_judged_in_words() {
+    let spec = spec();
+    let mut wanted = spec.benchmarks.values().next().unwrap().clone();
+    let check = |wanted: &BenchmarkSpec, names: &[&str]| {
+        check_judge("benchmarks.talk", &Talk, wanted, &spec, &settings(names), &[Evaluator::Official])
+    };
+    assert!(check(&wanted, &["alone", "talk"]).is_ok());
+    wanted.judge = Some(Judge::Plain("minilm/any".parse().unwrap()));
+    let encoder = check(&wanted, &["alone", "talk"]).unwrap_err();
+    wanted.judge = None;
+    assert!(check(&wanted, &["alone"]).is_ok());
+    let none = check(&wanted, &["alone", "talk"]).unwrap_err();
+    insta::assert_snapshot!(format!("{encoder}\n{none}"));
+}

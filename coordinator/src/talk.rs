@@ -1,0 +1,67 @@
+//! The smallest benchmark of conversations, for tests.
+
+use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
+use regatta_proto::{
+    ChatMessage, ChatRequest, ChatRole, Evaluator, ItemIndex, Question, Role, Sampling, SessionSeed, Setting,
+    Transcript,
+};
+
+/// In `talk` a user speaks with the agent and a judge says how it went; in `alone` nobody does either.
+pub(crate) struct Talk;
+
+impl Suite for Talk {
+    fn items(&self) -> &[Item] {
+        &[]
+    }
+
+    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        Ok(vec![ItemIndex(0)])
+    }
+
+    fn roles(&self, setting: &Setting) -> Vec<Role> {
+        if setting.as_str() == "talk" { vec![Role::Agent, Role::User] } else { vec![Role::Agent] }
+    }
+
+    fn next(&self, _: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
+        let calls = transcript.calls().count();
+        match self.roles(setting).get(calls) {
+            Some(role) => {
+                Step::Ask(*role, ChatRequest::new(vec![ChatMessage::new(ChatRole::User, "go on")], Sampling::default()))
+            }
+            None => Step::Done,
+        }
+    }
+
+    fn score(&self, _: ItemIndex, _: &[Evaluator], transcript: &Transcript, _: &dyn Verdicts) -> Scoring {
+        match transcript.replies(Role::User).next().and_then(|reply| reply.text.clone()) {
+            Some(text) => Scoring::Needs(vec![Question::Judgement {
+                kind: "k".to_owned(),
+                about: Vec::new(),
+                prompt: text.to_string(),
+                accept: Vec::new(),
+                replies_max: 1,
+            }]),
+            None => Scoring::Scored(Scores::new()),
+        }
+    }
+
+    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
+        Scores::new()
+    }
+
+    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &Score)]) -> Table {
+        unreachable!("a plan has no results")
+    }
+
+    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        unreachable!("a plan has no results")
+    }
+
+    fn simulate(&self, _: ItemIndex, _: &Setting, role: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> String {
+        role.to_string()
+    }
+
+    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
+        None
+    }
+}

@@ -1,0 +1,278 @@
+//! Judgements in words: rounds of questions, and panels.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
+use regatta_catalog::Sweep;
+use regatta_proto::{
+    AskedQuestion, BenchmarkLock, Cause, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec, Evaluator,
+    ItemIndex, Job, Judge, JudgeOutcome, ModelRef, ModelSpec, Outcome, PriceSource, Question, Report, Role, RoleModels,
+    SessionOutcome, SessionSeed, Setting, SweepLock, Transcript, Usage, Verdict,
+};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, attempt, report};
+
+/// Asks whether all was done, and if somebody says no, why.
+struct Talk(Vec<Item>);
+
+fn question(kind: &str, item: ItemIndex) -> Question {
+    Question::Judgement {
+        kind: kind.to_owned(),
+        about: vec![item.0.to_string()],
+        prompt: format!("{kind} {}", item.0),
+        accept: Vec::new(),
+        replies_max: 3,
+    }
+}
+
+/// The last words of every member.
+fn words(verdict: Verdict) -> Vec<String> {
+    let last = |replies: Vec<String>| replies.into_iter().next_back().unwrap_or_default();
+    match verdict {
+        Verdict::Replies { replies } => vec![last(replies)],
+        Verdict::Panel { members, .. } => members.into_iter().map(last).collect(),
+        Verdict::Similarity { .. } => panic!("not in words"),
+    }
+}
+
+impl Suite for Talk {
+    fn items(&self) -> &[Item] {
+        &self.0
+    }
+
+    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        Ok((0..self.0.len() as u32).map(ItemIndex).collect())
+    }
+
+    fn next(&self, _: ItemIndex, _: &Setting, _: &Transcript) -> Step {
+        Step::Done
+    }
+
+    fn score(&self, item: ItemIndex, evaluators: &[Evaluator], _: &Transcript, known: &dyn Verdicts) -> Scoring {
+        let done = question("done", item);
+        let Some(said) = known.answer(&done).map(words) else { return Scoring::Needs(vec![done]) };
+        let mut detail = json!({ "done": said });
+        if said.contains(&"no".to_owned()) {
+            let why = question("why", item);
+            let Some(said) = known.answer(&why).map(words) else { return Scoring::Needs(vec![why]) };
+            detail["why"] = json!(said);
+        }
+        let score = Score { values: BTreeMap::new(), detail };
+        Scoring::Scored(evaluators.iter().map(|evaluator| (*evaluator, score.clone())).collect())
+    }
+
+    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
+        Scores::new()
+    }
+
+    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> String {
+        unreachable!("a scorer asks no model")
+    }
+
+    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
+        None
+    }
+
+    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &Score)]) -> Table {
+        unreachable!("no sweep ends here")
+    }
+
+    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        unreachable!("nobody predicts here")
+    }
+}
+
+/// A sweep of two sessions with this judge.
+fn sweep(judge: &str, seed: u64) -> Sweep {
+    let item = |id: &str| Item { id: id.parse().unwrap(), task: "talk".into(), group: None };
+    let suite: Arc<dyn Suite> = Arc::new(Talk(vec![item("tea"), item("coffee")]));
+    let setting: Setting = "talk".parse().unwrap();
+    let benchmark = BenchmarkLock {
+        dataset: Digest::of(b"talk"),
+        settings: vec![setting.clone()],
+        tasks: Vec::new(),
+        limit: None,
+        evaluators: vec![Evaluator::Official],
+        roles: RoleModels::default(),
+        judge: Some(serde_json::from_str::<Judge>(judge).unwrap()),
+        judge_price: None,
+        items: BTreeMap::from([(setting, 2)]),
+    };
+    let endpoint = EndpointSpec::of_kind(EndpointKind::Simulated);
+    let lock = SweepLock {
+        v: SweepLock::VERSION,
+        regatta: "test".to_owned(),
+        name: "s".parse().unwrap(),
+        seed,
+        trials: 1,
+        budget_usd: None,
+        share: regatta_proto::Share::default(),
+        cache: regatta_proto::CacheMode::Off,
+        benchmarks: BTreeMap::from([("talk".parse().unwrap(), benchmark)]),
+        endpoints: ["one", "two"].map(|name| (name.parse().unwrap(), endpoint.clone())).into(),
+        models: vec![ModelSpec::from("one/agent".parse::<ModelRef>().unwrap())],
+        price_sources: vec![PriceSource::Unknown],
+    };
+    Sweep::new(lock, BTreeMap::from([("talk".parse().unwrap(), suite)])).unwrap()
+}
+
+async fn stage(judge: &str) -> Stage {
+    Stage::of(sweep(judge, 1)).await
+}
+
+fn session(stage: &Stage, item: usize) -> SessionOutcome {
+    let key = stage.key(0, item);
+    SessionOutcome {
+        attempt: attempt(&key, 1),
+        key,
+        lock: stage.sweep.digest,
+        outcome: Outcome::Measured,
+        transcript: Transcript::of_recorded(Some("all done")),
+    }
+}
+
+/// What was sent to `judge` since the last look, as kinds, with what it is asked as.
+async fn asked(stage: &Stage, judge: &str) -> Vec<AskedQuestion> {
+    let judge: ModelRef = judge.parse().unwrap();
+    let queue = stage.sweep.lock.endpoints[&judge.endpoint].queue(&judge.endpoint, &stage.sweep.id);
+    let waiting = stage.queue.depth(&queue).await.unwrap();
+    let mut consumer = stage.queue.consume_jobs(&queue, waiting as u32).await.unwrap();
+    let mut asked = Vec::new();
+    for _ in 0..waiting {
+        let delivery = consumer.next().await.unwrap();
+        delivery.receipt.ack().await;
+        match delivery.message {
+            Job::Judge(job) if job.judge == judge => asked.extend(job.questions),
+            other => panic!("not for {judge}: {other:?}"),
+        }
+    }
+    asked
+}
+
+fn kinds(asked: &[AskedQuestion]) -> Vec<&str> {
+    let kind = |asked| match asked {
+        &AskedQuestion { question: Question::Judgement { ref kind, .. }, .. } => kind.as_str(),
+        other => panic!("{other:?}"),
+    };
+    asked.iter().map(kind).collect()
+}
+
+/// `judge` says `reply` to each of `asked`, or nothing.
+fn says(stage: &Stage, name: &str, judge: &str, asked: &[AskedQuestion], reply: Option<&str>) -> Report {
+    let said = reply.map(|reply| Verdict::Replies { replies: vec!["hm".to_owned(), reply.to_owned()] });
+    let verdicts = asked.iter().filter_map(|asked| Some((asked.digest, said.clone()?)));
+    let unanswered = asked.iter().filter(|_| reply.is_none()).map(|asked| (asked.clone(), "away".to_owned()));
+    Report::Judge(JudgeOutcome {
+        sweep: stage.sweep.id.clone(),
+        lock: stage.sweep.digest,
+        judge: judge.parse().unwrap(),
+        served: judge.to_owned(),
+        verdicts: verdicts.collect(),
+        unanswered: unanswered.collect(),
+        attempt: name.parse().unwrap(),
+        usage: Usage::default(),
+        cost: CostSum::default(),
+    })
+}
+
+/// What the settled sessions were found to be.
+async fn found(stage: &Stage) -> Vec<Value> {
+    let books = stage.books().await;
+    books.sessions[0].iter().map(|row| row.scores["official"]["detail"].clone()).collect()
+}
+
+#[tokio::test]
+async fn what_a_verdict_leads_to_is_asked_next_and_nothing_else() {
+    let stage = stage(r#""one/judge""#).await;
+    stage.score(vec![report(&session(&stage, 0)), report(&session(&stage, 1))]).await;
+    let first = asked(&stage, "one/judge").await;
+    assert_eq!(kinds(&first), ["done", "done"]);
+    let (no, yes) = first.split_at(1);
+    stage.score(vec![says(&stage, "j-1", "one/judge", no, Some("no"))]).await;
+    let second = asked(&stage, "one/judge").await;
+    assert_eq!((kinds(&second), stage.books().await.waiting), (vec!["why"], 2));
+    stage.score(vec![says(&stage, "j-2", "one/judge", yes, Some("yes"))]).await;
+    assert!(asked(&stage, "one/judge").await.is_empty());
+    stage.score(vec![says(&stage, "j-3", "one/judge", &second, Some("forgot"))]).await;
+    let mut found = found(&stage).await;
+    found.sort_by_key(ToString::to_string);
+    assert_eq!(found, [json!({"done": ["no"], "why": ["forgot"]}), json!({"done": ["yes"]})]);
+    assert_eq!(stage.books().await.waiting, 0);
+}
+
+#[tokio::test]
+async fn verdicts_of_both_rounds_that_are_known_are_not_asked_for_again() {
+    let stage = stage(r#""one/judge""#).await;
+    let digest =
+        |kind| AskedQuestion { digest: question(kind, ItemIndex(0)).digest(), question: question(kind, ItemIndex(0)) };
+    let known = [says(&stage, "j-1", "one/judge", &[digest("done")], Some("no"))];
+    let more = says(&stage, "j-2", "one/judge", &[digest("why")], Some("forgot"));
+    stage.score(known.into_iter().chain([more]).collect()).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    assert!(asked(&stage, "one/judge").await.is_empty());
+    assert_eq!(found(&stage).await, [json!({"done": ["no"], "why": ["forgot"]})]);
+}
+
+#[tokio::test]
+async fn a_judge_that_stays_away_in_the_second_round_is_asked_again_for_that_alone() {
+    let stage = stage(r#""one/judge""#).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let first = asked(&stage, "one/judge").await;
+    stage.score(vec![says(&stage, "j-1", "one/judge", &first, Some("no"))]).await;
+    let second = asked(&stage, "one/judge").await;
+    stage.score(vec![says(&stage, "j-2", "one/judge", &second, None)]).await;
+    let outcomes = stage.books().await.outcomes();
+    assert_eq!(outcomes, [Outcome::NotMeasured { cause: Cause::JudgeUnavailable }]);
+    stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+    stage.score(vec![Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest }]).await;
+    let again = asked(&stage, "one/judge").await;
+    assert_eq!(again, second);
+    stage.score(vec![says(&stage, "j-3", "one/judge", &again, Some("forgot"))]).await;
+    assert_eq!(found(&stage).await, [json!({"done": ["no"], "why": ["forgot"]})]);
+}
+
+const PANEL: &str =
+    r#"{"panel": ["one/judge", {"id": "two/judge", "temperature": 0.5}], "rule": "majority", "repeats": 2}"#;
+
+#[tokio::test]
+async fn every_member_of_a_panel_is_asked_every_question_as_often_as_it_says() {
+    let stage = stage(PANEL).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/judge").await);
+    assert_eq!((kinds(&one), kinds(&two)), (vec!["done"; 2], vec!["done"; 2]));
+    let own = question("done", ItemIndex(0)).digest();
+    assert_eq!(one.iter().filter(|asked| asked.digest == own).count(), 1, "without parameters, the first time");
+    assert!(two.iter().all(|asked| asked.digest != own), "it has parameters");
+
+    let first = one.iter().position(|asked| asked.digest == own).unwrap();
+    stage.score(vec![says(&stage, "j-1", "one/judge", &one[first..=first], Some("yes"))]).await;
+    stage.score(vec![says(&stage, "j-2", "one/judge", &one[1 - first..2 - first], Some("maybe"))]).await;
+    assert_eq!(stage.books().await.waiting, 1, "half of the panel has spoken");
+    stage.score(vec![says(&stage, "j-3", "two/judge", &two, Some("no"))]).await;
+    let why = [asked(&stage, "one/judge").await, asked(&stage, "two/judge").await];
+    assert_eq!(why.each_ref().map(|asked| kinds(asked)), [vec!["why"; 2], vec!["why"; 2]]);
+    stage.score(vec![says(&stage, "j-4", "one/judge", &why[0], Some("x"))]).await;
+    stage.score(vec![says(&stage, "j-5", "two/judge", &why[1], Some("y"))]).await;
+    let expected = json!({"done": ["yes", "maybe", "no", "no"], "why": ["x", "x", "y", "y"]});
+    assert_eq!(found(&stage).await, [expected]);
+}
+
+#[tokio::test]
+async fn a_member_that_stays_away_leaves_the_session_unmeasured_until_it_alone_is_asked_again() {
+    let stage = stage(PANEL).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/judge").await);
+    stage.score(vec![says(&stage, "j-1", "one/judge", &one, Some("yes"))]).await;
+    stage.score(vec![says(&stage, "j-2", "two/judge", &two, None)]).await;
+    let outcomes = stage.books().await.outcomes();
+    assert_eq!(outcomes, [Outcome::NotMeasured { cause: Cause::JudgeUnavailable }]);
+    stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+    stage.score(vec![Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest }]).await;
+    assert!(asked(&stage, "one/judge").await.is_empty());
+    let again = asked(&stage, "two/judge").await;
+    assert_eq!(again.len(), 2);
+    stage.score(vec![says(&stage, "j-3", "two/judge", &again, Some("yes"))]).await;
+    assert_eq!(found(&stage).await, [json!({"done": vec!["yes"; 4]})]);
+}

@@ -1,0 +1,297 @@
+//! Sessions in which models talk to each other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
+use regatta_catalog::Sweep;
+use regatta_proto::{
+    AccountId, BenchmarkLock, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, EndpointKind, EndpointName,
+    EndpointRoute, EndpointSpec, Evaluator, Faults, ItemIndex, Job, ModelRef, ModelSpec, Money, Outcome, Price,
+    PriceSource, Report, Role, RoleModels, Sampling, SessionSeed, Setting, Simulation, SweepLock, Transcript,
+};
+use regatta_simulator::{Config, SimulatedEndpoint};
+
+use crate::stage::Stage;
+
+/// A benchmark of conversations: the user begins, the agent calls a tool, and is then asked the same twice.
+struct Talk(Vec<Item>);
+
+const PARTS: [Role; 5] = [Role::User, Role::Agent, Role::Environment, Role::Agent, Role::Agent];
+
+impl Suite for Talk {
+    fn items(&self) -> &[Item] {
+        &self.0
+    }
+
+    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        Ok(vec![ItemIndex(0)])
+    }
+
+    fn roles(&self, _: &Setting) -> Vec<Role> {
+        vec![Role::Agent, Role::User, Role::Environment]
+    }
+
+    fn next(&self, _: ItemIndex, _: &Setting, transcript: &Transcript) -> Step {
+        let calls: Vec<_> = transcript.calls().collect();
+        let Some(role) = PARTS.get(calls.len()) else { return Step::Done };
+        let heard = match calls.last() {
+            Some(call) if calls.len() < 3 => call.reply.text.as_deref().unwrap_or_default().to_owned(),
+            Some(_) => "again?".to_owned(),
+            None => "begin".to_owned(),
+        };
+        Step::Ask(*role, ChatRequest::new(vec![ChatMessage::new(ChatRole::User, heard)], Sampling::default()))
+    }
+
+    fn simulate(
+        &self,
+        _: ItemIndex,
+        _: &Setting,
+        role: Role,
+        _: Persona,
+        SessionSeed(seed): SessionSeed,
+        request: &ChatRequest,
+    ) -> String {
+        let heard = request.messages.last().map(|message| message.content.to_string()).unwrap_or_default();
+        format!("{role} {seed} after ({heard})")
+    }
+
+    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
+        None
+    }
+
+    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
+        unreachable!("a worker scores nothing")
+    }
+
+    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
+        unreachable!("a worker scores nothing")
+    }
+
+    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &Score)]) -> Table {
+        unreachable!("a worker scores nothing")
+    }
+
+    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        unreachable!("a worker reads no predictions")
+    }
+}
+
+/// The three endpoints of a conversation, each a server of its own.
+struct Company {
+    stage: Stage,
+    servers: BTreeMap<&'static str, SimulatedEndpoint>,
+}
+
+const NAMES: [&str; 3] = ["people", "sim", "tools"];
+
+/// What the environment's call costs at most; no other does.
+const ENVIRONMENT_AT_MOST: Money = Money(1_000_000);
+
+fn talk() -> Arc<dyn Suite> {
+    Arc::new(Talk(vec![Item { id: "tea".parse().unwrap(), task: "talk".into(), group: None }]))
+}
+
+async fn serve(simulation: Simulation, address: Option<&str>) -> SimulatedEndpoint {
+    let suites = vec![("talk".parse().unwrap(), talk())];
+    let mut config = Config { simulation, ..Config::on_loopback(suites) };
+    if let Some(address) = address {
+        config.listen = address.parse().unwrap();
+    }
+    SimulatedEndpoint::start(config).await.unwrap()
+}
+
+fn endpoint(server: &SimulatedEndpoint) -> EndpointSpec {
+    let mut endpoint = EndpointSpec::of_kind(EndpointKind::Openai);
+    endpoint.base_url = Some(server.url());
+    endpoint.identify_sessions = true;
+    endpoint.retries.base_delay_ms = 3_600_000;
+    endpoint.retries.max_delay_ms = 3_600_000;
+    endpoint.retries.deadline_ms = 36_000_000;
+    endpoint
+}
+
+fn model(id: &str, max_tokens: u32, dollars_per_mtok: f64) -> ModelSpec {
+    ModelSpec {
+        max_tokens: Some(max_tokens),
+        price: Some(Price::per_mtok(0.0, dollars_per_mtok)),
+        ..ModelSpec::from(id.parse::<ModelRef>().unwrap())
+    }
+}
+
+impl Company {
+    async fn gather(tools: Simulation) -> Self {
+        let mut servers = BTreeMap::new();
+        for name in NAMES {
+            let simulation = if name == "tools" { tools.clone() } else { Simulation::default() };
+            servers.insert(name, serve(simulation, None).await);
+        }
+        let setting: Setting = "talk".parse().unwrap();
+        let roles = RoleModels {
+            user: Some(ModelSpec { temperature: Some(0.5), ..model("people/oracle", 100, 5.0) }),
+            environment: Some(model("tools/oracle", 500, 2.0)),
+        };
+        let benchmark = BenchmarkLock {
+            dataset: Digest::of(b"talk"),
+            settings: vec![setting.clone()],
+            tasks: Vec::new(),
+            limit: None,
+            evaluators: vec![Evaluator::Official],
+            roles,
+            judge: None,
+            judge_price: None,
+            items: BTreeMap::from([(setting, 1)]),
+        };
+        let lock = SweepLock {
+            v: SweepLock::VERSION,
+            regatta: "test".to_owned(),
+            name: "s".parse().unwrap(),
+            seed: 1,
+            trials: 1,
+            budget_usd: Some(100.0),
+            share: regatta_proto::Share::default(),
+            cache: regatta_proto::CacheMode::Off,
+            benchmarks: BTreeMap::from([("talk".parse().unwrap(), benchmark)]),
+            endpoints: servers.iter().map(|(name, server)| (name.parse().unwrap(), endpoint(server))).collect(),
+            models: vec![ModelSpec { budget_usd: Some(50.0), ..model("sim/oracle", 1000, 1000.0) }],
+            price_sources: vec![PriceSource::Spec],
+        };
+        let sweep = Sweep::new(lock, BTreeMap::from([("talk".parse().unwrap(), talk())])).unwrap();
+        let stage = Stage::of(sweep);
+        for account in [stage_account(&stage, None), stage_account(&stage, Some("sim/oracle"))] {
+            stage.permits.open_account(&account, Money(100_000_000_000), Money::ZERO).await.unwrap();
+        }
+        Self { stage, servers }
+    }
+
+    fn routes(&self, names: &[&str]) -> Vec<EndpointRoute> {
+        let lock = &self.stage.sweep.lock;
+        let route = |name: &EndpointName| {
+            let endpoint = &lock.endpoints[name];
+            EndpointRoute {
+                name: name.clone(),
+                sweep: self.stage.sweep.id.clone(),
+                queue: endpoint.queue(name, &self.stage.sweep.id),
+                needs: lock.needed_beside(name),
+                pool: endpoint.pool(),
+                share: lock.share,
+                endpoint: endpoint.clone(),
+            }
+        };
+        names.iter().map(|name| route(&name.parse().unwrap())).collect()
+    }
+
+    fn requests(&self) -> [u64; 3] {
+        NAMES.map(|name| self.servers[name].counters().total_answered())
+    }
+
+    async fn spent(&self, model: Option<&str>) -> Money {
+        self.stage.permits.account(&stage_account(&self.stage, model)).await.unwrap().unwrap().spent
+    }
+}
+
+fn stage_account(stage: &Stage, model: Option<&str>) -> AccountId {
+    AccountId { sweep: stage.sweep.id.clone(), model: model.map(|model| model.parse().unwrap()) }
+}
+
+fn cost_of(transcript: &Transcript, roles: &[Role]) -> Money {
+    transcript.calls().filter(|call| roles.contains(&call.role)).filter_map(|call| call.cost).sum()
+}
+
+#[tokio::test]
+async fn every_role_is_asked_at_its_own_endpoint_with_its_own_parameters_and_money() {
+    let company = Company::gather(Simulation::default()).await;
+    let stage = &company.stage;
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let worker = stage.start_untold("w", |_| {});
+    let outcome = reports.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    worker.leave().await;
+
+    let transcript = &outcome.transcript;
+    let parts: Vec<(Role, String)> = transcript.calls().map(|call| (call.role, call.model.to_string())).collect();
+    let models = ["people/oracle", "sim/oracle", "tools/oracle", "sim/oracle", "sim/oracle"].map(str::to_owned);
+    assert_eq!(parts, PARTS.into_iter().zip(models).collect::<Vec<_>>());
+    assert_eq!(company.requests(), [1, 3, 1]);
+    let sampling: Vec<_> =
+        transcript.calls().map(|call| (call.request.sampling.temperature, call.request.sampling.max_tokens)).collect();
+    assert_eq!(sampling[..3], [(Some(0.5), Some(100)), (None, Some(1000)), (None, Some(500))]);
+
+    let (agent, all) = (cost_of(transcript, &[Role::Agent]), cost_of(transcript, &PARTS));
+    assert!(Money::ZERO < agent && agent < all);
+    assert_eq!((company.spent(Some("sim/oracle")).await, company.spent(None).await), (agent, all));
+}
+
+#[tokio::test]
+async fn each_role_and_each_repetition_speaks_with_a_seed_of_its_own() {
+    let company = Company::gather(Simulation::default()).await;
+    let stage = &company.stage;
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let worker = stage.start_untold("w", |_| {});
+    let outcome = reports.outcome().await;
+    worker.leave().await;
+    let cell = &stage.sweep.cells()[0];
+    let seed = stage.sweep.seed(cell, stage.sweep.item(cell, ItemIndex(0)).unwrap());
+    let seeds =
+        [seed.of_part(Role::User, 0), seed, seed.of_part(Role::Environment, 0), seed, seed.of_part(Role::Agent, 1)];
+    let begins = PARTS.iter().zip(seeds).map(|(role, SessionSeed(seed))| format!("{role} {seed} after"));
+    let said: Vec<_> = outcome.transcript.calls().map(|call| call.reply.text.clone().unwrap()).collect();
+    for (said, begin) in said.iter().zip(begins) {
+        assert!(said.starts_with(&begin), "{said} does not begin with {begin}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_handed_over_goes_on_where_it_was_and_no_call_is_made_twice() {
+    let broken = Simulation { faults: Faults { server_error: 1.0, ..Faults::default() }, ..Simulation::default() };
+    let mut company = Company::gather(broken).await;
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let first = company.stage.start_untold("first", |config| config.drain = Duration::from_millis(300));
+    reports.progress(|open| open.in_flight_at_most == Some(ENVIRONMENT_AT_MOST)).await;
+    first.leave().await;
+    let Report::HandedOver { attempt, .. } = reports.result().await else { panic!("not handed over") };
+    assert_eq!(attempt.number, 1);
+
+    let tools = company.servers.remove("tools").unwrap();
+    let address = tools.address().to_string();
+    tools.shutdown().await;
+    company.servers.insert("tools", serve(Simulation::default(), Some(&address)).await);
+    let second = company.stage.start_untold("second", |_| {});
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let outcome = reports.outcome().await;
+    second.leave().await;
+    assert_eq!((outcome.outcome, outcome.attempt.number), (Outcome::Measured, 2));
+    let attempts: Vec<(Role, u32)> = outcome.transcript.calls().map(|call| (call.role, call.attempt)).collect();
+    let expected = PARTS.into_iter().zip([1, 1, 2, 2, 2]).collect::<Vec<_>>();
+    assert_eq!(attempts, expected);
+    assert_eq!(company.requests(), [1, 3, 1]);
+    assert_eq!(company.spent(None).await, cost_of(&outcome.transcript, &PARTS));
+}
+
+#[tokio::test]
+async fn a_worker_takes_no_conversation_until_every_endpoint_of_it_is_open() {
+    let company = Company::gather(Simulation::default()).await;
+    let stage = &company.stage;
+    let mut stray = stage.job(0, 0);
+    stray.key.cell = CellIndex(99);
+    let [people] = &company.routes(&["people"])[..] else { panic!() };
+    stage.queue.declare_jobs(&people.queue).await.unwrap();
+    stage.queue.publish_jobs(&people.queue, vec![Job::Session(Box::new(stray))]).await.unwrap();
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    stage.tell(company.routes(&["people", "sim"]), Vec::new()).await;
+    let worker = stage.start_untold("w", |_| {});
+    // The stray job is there to show that the worker has heard and works.
+    assert_eq!(reports.outcome().await.key.cell, CellIndex(99));
+    assert_eq!(stage.waiting().await, 1);
+    stage.tell(company.routes(&NAMES), Vec::new()).await;
+    assert_eq!(reports.outcome().await.outcome, Outcome::Measured);
+    worker.leave().await;
+}
