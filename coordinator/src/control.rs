@@ -107,6 +107,7 @@ mod tests {
             },
             "models": [{ "id": "sim/m" }], "price_sources": ["unknown"],
         });
+        let talk: std::sync::Arc<dyn regatta_benchmarks::Suite> = std::sync::Arc::new(crate::talk::Talk);
         let sweep = Sweep::new(serde_json::from_value(lock).unwrap(), BTreeMap::from([("b".parse().unwrap(), talk)]));
         let control = routes([&sweep.unwrap()], &BTreeMap::new(), []);
         let told: Vec<(&str, Vec<&str>)> = control
