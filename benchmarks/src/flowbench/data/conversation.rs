@@ -128,8 +128,6 @@ pub(crate) struct Session {
     pub(crate) invocations: Vec<Invocation>,
     /// What is said.
     pub(crate) messages: Vec<Message>,
-    /// Fields that nothing here reads.
-    pub(crate) extra: Map<String, Value>,
 }
 
 impl Session {

@@ -126,7 +126,7 @@ pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
         return Err(nothing(set));
     }
     entries.sort_by_key(|entry| (entry.origin, entry.level(), entry.group.scope));
-    Ok(Data::new(registry, entries))
+    Ok(Data::new(entries))
 }
 
 fn nothing(set: &FileSet) -> DataError {
@@ -190,7 +190,7 @@ fn entries_of(
     registry: &Registry,
     groups: &mut Groups,
 ) -> Result<Vec<Entry>, DataError> {
-    let ReadSession { session, synthetic, scope, file, .. } = read;
+    let ReadSession { session, synthetic, scope, file } = read;
     let (origin, file) = if kind == Kind::PaperSession {
         (Origin::Paper, file.to_string())
     } else {

@@ -8,6 +8,7 @@ mod conversation;
 mod entry;
 mod files;
 mod load;
+mod official_prompt;
 mod one_line;
 mod read_official;
 mod read_samples;
@@ -30,7 +31,6 @@ pub(crate) use self::entry::{Content, Entry, Function, Origin, Script};
 pub(crate) use self::files::wants;
 pub(crate) use self::load::load;
 pub(crate) use self::one_line::one_line;
-pub(crate) use self::read_scenarios::Registry;
 pub(crate) use self::scenario::{Scenario, Tool};
 pub(crate) use self::setting::{Format, Level, Mode, Scope, Stop};
 pub(crate) use self::tool_text::{NAME_LABEL, TIME_LABEL};
@@ -38,8 +38,6 @@ pub(crate) use self::tool_text::{NAME_LABEL, TIME_LABEL};
 /// The loaded data set.
 #[derive(Debug)]
 pub(crate) struct Data {
-    /// The scenarios.
-    pub(crate) registry: Registry,
     /// The items: those of the main set before samples, turns before sessions, single before cross, and then as written. The position
     /// is the [`ItemIndex`].
     pub(crate) entries: Vec<Entry>,
@@ -76,9 +74,9 @@ impl SessionLengths {
 }
 
 impl Data {
-    fn new(registry: Registry, entries: Vec<Entry>) -> Self {
+    fn new(entries: Vec<Entry>) -> Self {
         let by_id = (0_u32..).map(ItemIndex).zip(&entries).map(|(index, entry)| (entry.id.clone(), index)).collect();
-        Self { registry, entries, lengths: SessionLengths::default(), by_id }
+        Self { entries, lengths: SessionLengths::default(), by_id }
     }
 
     /// The item at this position.

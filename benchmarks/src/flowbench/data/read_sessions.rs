@@ -11,39 +11,21 @@ use super::setting::Scope;
 use crate::DataError;
 use crate::place::{Place, kind_of};
 
-/// Fields of a session that are read; the others are kept as they are.
-const KNOWN: [&str; 13] = [
-    "session_id",
-    "synthetic",
-    "setting",
-    "domain",
-    "role",
-    "scenarios",
-    "file",
-    "datetime",
-    "user_profile",
-    "user_goals",
-    "tool_invocations",
-    "turns",
-    "messages",
-];
-
 /// A session and where it belongs.
 #[derive(Debug)]
 pub(super) struct ReadSession {
     pub(super) session: Session,
     pub(super) synthetic: bool,
     pub(super) scope: Scope,
-    pub(super) role: Arc<str>,
     /// The file of the official layout that its turns would lie in.
     pub(super) file: Arc<str>,
 }
 
 /// Reads one session.
 pub(super) fn read_session(place: &Place<'_>, value: &Value, registry: &Registry) -> Result<ReadSession, DataError> {
-    let Value::Object(fields) = value else {
+    if !value.is_object() {
         return Err(place.problem(format!("must be an object, is {}", kind_of(value))));
-    };
+    }
     let id = place.text(value, "session_id")?;
     let synthetic = match value.get("synthetic") {
         None => false,
@@ -82,14 +64,9 @@ pub(super) fn read_session(place: &Place<'_>, value: &Value, registry: &Registry
             .map(|(position, call)| read_invocation(place, &format!("tool_invocations[{position}]"), call))
             .collect::<Result<_, _>>()?,
         messages,
-        extra: fields.iter().filter(|(key, _)| !KNOWN.contains(&key.as_str())).map(own).collect(),
     };
     check_counts(place, value, &session)?;
-    Ok(ReadSession { session, synthetic, scope, role, file: place.text(value, "file")?.into() })
-}
-
-fn own((key, value): (&String, &Value)) -> (String, Value) {
-    (key.clone(), value.clone())
+    Ok(ReadSession { session, synthetic, scope, file: place.text(value, "file")?.into() })
 }
 
 fn scenarios(

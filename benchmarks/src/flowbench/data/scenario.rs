@@ -59,11 +59,6 @@ pub(crate) struct Parameter<'t> {
 }
 
 impl<'t> Parameter<'t> {
-    /// `string`, `integer`, `list`, `object`; nothing when the spec does not say.
-    pub(crate) fn kind(self) -> &'t str {
-        self.spec.get("type").and_then(Value::as_str).unwrap_or("")
-    }
-
     /// What it is for; enumerations are written in here.
     pub(crate) fn description(self) -> &'t str {
         self.spec.get("description").and_then(Value::as_str).unwrap_or("")

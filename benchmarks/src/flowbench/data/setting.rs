@@ -47,9 +47,6 @@ pub(crate) enum Stop {
 }
 
 impl Level {
-    /// All, in the order of the paper.
-    pub(crate) const ALL: [Self; 2] = [Self::Turn, Self::Session];
-
     /// As in names of settings.
     pub(crate) const fn name(self) -> &'static str {
         match self {

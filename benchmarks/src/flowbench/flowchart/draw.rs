@@ -10,12 +10,14 @@ use petgraph::graph::{EdgeReference, NodeIndex};
 use petgraph::visit::EdgeRef;
 
 use super::graph::{Flowchart, Shape};
-use super::layout::{Layout, MARGIN, NODE_WIDTH, Place, layout, wrap};
+use super::layout::{Layout, NODE_WIDTH, Place, layout, wrap};
 use super::path::Finding;
 
 /// Characters in a line of an edge's label.
 const LABEL_CHARS: usize = 26;
 const LABEL_HEIGHT: usize = 13;
+/// Pixels that a character of the words takes at most, about.
+const WORD_WIDTH: usize = 7;
 
 /// What is shown besides the flowchart. Ids that it does not have are ignored.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +50,9 @@ impl Drawing<'_> {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
              role=\"img\" class=\"flowchart\">"
         )?;
+        if let Some(notes) = &self.chart.notes {
+            writeln!(out, "<desc>{}</desc>", escaped(notes))?;
+        }
         out.push_str(HEAD);
         for edge in self.chart.graph.edge_references() {
             self.edge(out, edge)?;
@@ -148,13 +153,24 @@ impl Drawing<'_> {
         place.x + NODE_WIDTH * (rank + 1) / (ids.len() + 1)
     }
 
-    /// The step that nobody drew, as a dashed line; and in words when it ends at a node that is not there.
+    /// The step that nobody drew: as a dashed line, and in words with what could have come instead.
     fn departure(&self, out: &mut String) -> fmt::Result {
         let Some(finding) = &self.overlay.departure else { return Ok(()) };
-        let Some(to) = self.chart.by_id.get(&finding.to).and_then(|index| self.place(*index)) else {
-            let words = format!("left the flowchart at turn {} for {}", finding.visit + 1, finding.to);
-            return writeln!(out, "<text class=\"left\" x=\"{MARGIN}\" y=\"24\">{}</text>", escaped(&words));
-        };
+        let mut words =
+            format!("Agent turn {} goes to {}: {}.", finding.visit + 1, finding.to, finding.departure.words());
+        for from in &finding.from {
+            for next in self.chart.next_nodes(from) {
+                let _ = write!(words, " {from} leads to {}", next.node.id);
+                let _ = next.intent.map_or(Ok(()), |intent| write!(words, " ({intent})"));
+                words.push(';');
+            }
+        }
+        for (number, line) in
+            wrap(words.trim_end_matches(';'), self.layout.width / WORD_WIDTH).iter().take(2).enumerate()
+        {
+            writeln!(out, "<text class=\"left\" x=\"6\" y=\"{}\">{}</text>", 14 + 15 * number, escaped(line))?;
+        }
+        let Some(to) = self.chart.by_id.get(&finding.to).and_then(|index| self.place(*index)) else { return Ok(()) };
         for from in finding.from.iter().filter_map(|id| self.place(*self.chart.by_id.get(id)?)) {
             // From border to border where one is below the other, else from middle to middle behind the nodes.
             let ends = match from.row.cmp(&to.row) {

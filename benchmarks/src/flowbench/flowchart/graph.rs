@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
@@ -50,33 +49,6 @@ pub(crate) struct Flowchart {
 }
 
 impl Flowchart {
-    /// The node where every conversation begins.
-    pub(crate) fn start(&self) -> &Node {
-        &self.graph[self.start]
-    }
-
-    /// The node of this id.
-    pub(crate) fn node(&self, id: &str) -> Option<&Node> {
-        self.by_id.get(id).map(|&index| &self.graph[index])
-    }
-
-    /// All nodes, in the order in which they are mentioned.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.graph.node_weights()
-    }
-
-    /// All edges in the order in which they are written: from, label, to. One for each source of a joint statement.
-    pub(crate) fn edges(&self) -> impl Iterator<Item = (&Node, Option<&str>, &Node)> {
-        self.graph
-            .edge_references()
-            .map(|edge| (&self.graph[edge.source()], edge.weight().as_deref(), &self.graph[edge.target()]))
-    }
-
-    /// What explains the flowchart below it.
-    pub(crate) fn notes(&self) -> Option<&str> {
-        self.notes.as_deref()
-    }
-
     /// The nodes that can follow the node of this id, in the order in which their edges are written. None for an unknown id and
     /// for a node where the workflow ends.
     pub(crate) fn next_nodes(&self, id: &str) -> Vec<Next<'_>> {
@@ -86,11 +58,6 @@ impl Flowchart {
         next.into_iter()
             .map(|edge| Next { intent: edge.weight().as_deref(), node: &self.graph[edge.target()] })
             .collect()
-    }
-
-    /// Nodes where the workflow ends.
-    pub(crate) fn terminals(&self) -> impl Iterator<Item = &Node> {
-        self.graph.externals(Direction::Outgoing).map(|index| &self.graph[index])
     }
 
     /// How many steps each node is away from the start, by the shortest way; nothing for what cannot be reached.

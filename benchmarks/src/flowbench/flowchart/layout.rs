@@ -15,7 +15,7 @@ const LINE_HEIGHT: usize = 16;
 const NODE_PADDING: usize = 12;
 const GAP_ACROSS: usize = 50;
 const GAP_DOWN: usize = 80;
-pub(super) const MARGIN: usize = 40;
+const MARGIN: usize = 40;
 
 /// A node's rectangle and the lines in it, in pixels.
 #[derive(Debug, Clone)]

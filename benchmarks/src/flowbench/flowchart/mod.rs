@@ -1,8 +1,9 @@
 //! Flowcharts in the data's subset of Mermaid (SPEC 3.6): parsing, walking, comparing a conversation with them, drawing.
 
-pub(crate) mod draw;
+mod draw;
 mod graph;
 mod layout;
+pub(crate) mod overlay;
 mod parse;
 mod path;
 

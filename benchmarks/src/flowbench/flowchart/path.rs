@@ -41,6 +41,16 @@ pub(crate) enum Departure {
 }
 
 impl Departure {
+    /// In a few words.
+    pub(crate) const fn words(&self) -> &'static str {
+        match self {
+            Self::MissingSteps(_) => "steps are missing",
+            Self::WrongOrder => "no way leads there",
+            Self::WrongTransition(_) => "not under that intent",
+            Self::UnknownNode => "there is no such node",
+        }
+    }
+
     /// The paper's failure category (SPEC 7.7), 1 to 3.
     pub(crate) const fn category(&self) -> u8 {
         match self {
@@ -103,14 +113,18 @@ fn step(chart: &Flowchart, here: &BTreeSet<NodeIndex>, intents: &[String], to: N
     let mut meant = None;
     for edge in origins.iter().flat_map(|&from| chart.graph.edges(from)) {
         let named = edge.weight().as_deref().map(label);
-        let fits = named.as_ref().is_none_or(|name| intents.is_empty() || intents.contains(name));
+        // A label with a comma may have been cut there: the released code ends an intent at its first comma (SPEC 5.3).
+        let stated = |name: &String| {
+            let beginning = name.split(',').next().unwrap_or(name).trim_end();
+            intents.iter().any(|intent| intent == name || intent == beginning)
+        };
+        let fits = named.as_ref().is_none_or(|name| intents.is_empty() || stated(name));
         if edge.target() == to {
             if fits {
                 return None;
             }
             adjacent = true;
-        } else if meant.is_none() && named.is_some_and(|name| intents.contains(&name)) && here.contains(&edge.source())
-        {
+        } else if meant.is_none() && named.as_ref().is_some_and(stated) && here.contains(&edge.source()) {
             meant = Some(Arc::clone(&chart.graph[edge.target()].id));
         }
     }
@@ -122,7 +136,7 @@ fn step(chart: &Flowchart, here: &BTreeSet<NodeIndex>, intents: &[String], to: N
 }
 
 /// The parts of a combination.
-fn parts(text: &str) -> std::vec::IntoIter<&str> {
+pub(super) fn parts(text: &str) -> std::vec::IntoIter<&str> {
     let mut found = vec![text];
     for joint in [" AND ", " OR "] {
         found = found.into_iter().flat_map(|part| part.split(joint)).collect();

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use petgraph::visit::EdgeRef;
 use proptest::prelude::*;
 
 use super::draw::{Overlay, draw};
-use super::graph::Shape;
+use super::graph::{Node, Shape};
+use super::overlay::lay_over;
 use super::path::Departure;
 use super::*;
 
@@ -23,6 +25,34 @@ The parameters are explained as follows:
 \"colour\": \"as red\"
 ";
 
+/// What tests look at.
+impl Flowchart {
+    fn start_node(&self) -> &Node {
+        &self.graph[self.start]
+    }
+
+    fn node(&self, id: &str) -> Option<&Node> {
+        self.by_id.get(id).map(|&index| &self.graph[index])
+    }
+
+    /// In the order in which they are mentioned.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.graph.node_weights()
+    }
+
+    /// From, label, to, in the order in which they are written.
+    fn edges(&self) -> impl Iterator<Item = (&Node, Option<&str>, &Node)> {
+        self.graph
+            .edge_references()
+            .map(|edge| (&self.graph[edge.source()], edge.weight().as_deref(), &self.graph[edge.target()]))
+    }
+
+    /// Nodes where the workflow ends.
+    fn terminals(&self) -> impl Iterator<Item = &Node> {
+        self.graph.externals(petgraph::Direction::Outgoing).map(|index| &self.graph[index])
+    }
+}
+
 fn chart(text: &str) -> Flowchart {
     parse(text).unwrap_or_else(|error| unreachable!("{error}"))
 }
@@ -34,7 +64,7 @@ fn refusal(text: &str) -> String {
 #[test]
 fn every_quirk_of_the_real_data_is_read() {
     let shop = chart(SHOP);
-    assert_eq!(&*shop.start().id, "AB000");
+    assert_eq!(&*shop.start_node().id, "AB000");
     let nodes: Vec<(&str, Shape, &str)> = shop.nodes().map(|node| (&*node.id, node.shape, &*node.text)).collect();
     assert_eq!(
         nodes,
@@ -63,7 +93,7 @@ fn every_quirk_of_the_real_data_is_read() {
             ("AB003", None, "AB004"),
         ]
     );
-    assert_eq!(shop.notes(), Some("The parameters are explained as follows:\n\"colour\": \"as red\""));
+    assert_eq!(shop.notes.as_deref(), Some("The parameters are explained as follows:\n\"colour\": \"as red\""));
     assert_eq!(shop.terminals().map(|node| &*node.id).collect::<Vec<_>>(), ["AB004"]);
 }
 
@@ -133,7 +163,7 @@ fn the_51_real_flowcharts_have_the_nodes_and_edges_that_were_counted() {
             unlabelled,
             chart.terminals().count(),
             flags,
-            usize::from(chart.notes().is_some()),
+            usize::from(chart.notes.is_some()),
         ];
         for (sum, new) in counts.iter_mut().zip(found) {
             *sum += new;
@@ -210,6 +240,26 @@ fn a_scenario_that_was_left_for_another_goes_on_where_it_was() {
     assert_eq!(path_check(&[&shop, &other], &way), []);
 }
 
+#[test]
+fn an_intent_may_have_been_cut_at_its_comma() {
+    let tea = chart("flowchart TD\nAB000(Start)--Tea, please-->AB001[a]\nAB000--Coffee-->AB002[b]");
+    assert_eq!(path_check(&[&tea], &visits(&[("Tea", "AB001")])), []);
+    assert_eq!(path_check(&[&tea], &visits(&[("please", "AB001")])).len(), 1);
+}
+
+#[test]
+fn a_conversation_is_laid_over_the_flowcharts_that_it_touched() {
+    let shop = chart(SHOP);
+    let other = chart("flowchart LR\nCD000(Start)--Rent a tent-->CD001[Ask for the size]");
+    let drawn = lay_over(&[&shop, &other], &visits(&[("Rent a tent", "CD001"), ("UNK", "UNK")]));
+    assert_eq!(drawn.len(), 1);
+    assert!(drawn[0].contains("CD001") && drawn[0].contains("visited") && !drawn[0].contains("class=\"departure\""));
+    let drawn = lay_over(&[&shop, &other], &visits(&[("Rent a tent AND Found", "CD001 AND AB003"), ("x", "AB004")]));
+    assert_eq!(drawn.len(), 2);
+    assert!(drawn[0].contains("class=\"departure\"") && !drawn[1].contains("class=\"departure\""));
+    assert!(lay_over(&[&shop], &[]).is_empty() && lay_over(&[], &visits(&[("x", "AB001")])).is_empty());
+}
+
 fn overlay(steps: &[(&str, &str)]) -> Overlay {
     let shop = chart(SHOP);
     let departure = path_check(&[&shop], &visits(steps)).into_iter().next();
@@ -225,7 +275,7 @@ fn a_drawing_shows_the_way_and_where_it_left() {
 #[test]
 fn a_drawing_says_in_words_when_the_departure_ends_nowhere() {
     let drawn = draw(&chart(SHOP), &overlay(&[("Buy a bicycle", "<b>")]));
-    assert!(drawn.contains("left the flowchart at turn 1 for &lt;b&gt;"));
+    assert!(drawn.contains("Agent turn 1 goes to &lt;b&gt;: there is no such node."));
     assert!(!drawn.contains("<b>"));
 }
 
@@ -297,6 +347,7 @@ proptest! {
         let findings = path_check(&[&shop], &visits);
         let places: BTreeSet<usize> = findings.iter().map(|found| found.visit).collect();
         prop_assert!(places.iter().all(|place| *place < visits.len()));
+        lay_over(&[&shop], &visits);
         for departure in findings {
             draw(&shop, &Overlay { visited: BTreeSet::from(["AB001".into()]), departure: Some(departure) });
         }

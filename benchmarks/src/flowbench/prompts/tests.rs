@@ -121,7 +121,6 @@ fn session(invocations: Vec<Invocation>) -> Session {
         scenarios: Vec::new(),
         invocations,
         messages: Vec::new(),
-        extra: Map::new(),
     }
 }
 
