@@ -168,7 +168,7 @@ pub(crate) async fn metrics_of_a_cell_are_replaced_as_a_whole(world: World) {
     let first = vec![
         metric(1, Evaluator::Official, "z", Some(0.1 + 0.2)),
         metric(1, Evaluator::Official, "a", None),
-        metric(0, Evaluator::Official, "f1", Some(0.5)),
+        metric(0, Evaluator::OfficialFixed, "f1", Some(0.5)),
         metric(0, Evaluator::Paper, "f1", Some(-1e-300)),
     ];
     world.ledger.save_metrics(&sweep, first.clone()).await.unwrap();

@@ -8,6 +8,7 @@ use crate::ledger::{LedgerError, StoreError};
 const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../../../migrations/postgres/0001_ledger.sql")),
     (2, include_str!("../../../migrations/postgres/0002_calls.sql")),
+    (3, include_str!("../../../migrations/postgres/0003_evaluators.sql")),
 ];
 
 /// Name of the advisory lock under which one process at a time migrates; nothing else in the database may use this number.

@@ -12,6 +12,7 @@ use crate::ledger::{LedgerError, StoreError};
 const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../../../migrations/sqlite/0001_ledger.sql")),
     (2, include_str!("../../../migrations/sqlite/0002_calls.sql")),
+    (3, include_str!("../../../migrations/sqlite/0003_evaluators.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.
@@ -93,7 +94,36 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 2 }), "{error}");
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 3 }), "{error}");
+    }
+
+    #[test]
+    fn metrics_of_an_older_ledger_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let older = Connection::open(&path).unwrap();
+        older.execute_batch("CREATE TABLE ledger_version (version INTEGER PRIMARY KEY) STRICT").unwrap();
+        for (version, sql) in &MIGRATIONS[..2] {
+            older.execute_batch(sql).unwrap();
+            older.execute("INSERT INTO ledger_version (version) VALUES (?1)", [version]).unwrap();
+        }
+        older
+            .execute_batch(
+                "INSERT INTO sweeps (number, id, name, lock, state, created_at_ns)
+                 VALUES (1, 's', 's', zeroblob(32), 'running', 0);
+                 INSERT INTO cells (sweep, cell, benchmark, setting, model, trial, queue, items)
+                 VALUES (1, 0, 'b', 's', 'm', 0, 'q', 1);",
+            )
+            .unwrap();
+        let row = "INSERT INTO metrics (sweep, cell, evaluator, metric, position, value, n)
+                   VALUES (1, 0, ?1, 'f1', 0, 0.5, 7)";
+        older.execute(row, ["paper"]).unwrap();
+        assert!(older.execute(row, ["official_fixed"]).is_err());
+        drop(older);
+        let ledger = open(&path).unwrap();
+        ledger.execute(row, ["official_fixed"]).unwrap();
+        let kept: f64 = ledger.query_row("SELECT sum(value * n) FROM metrics", [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, 7.0);
     }
 
     #[test]
