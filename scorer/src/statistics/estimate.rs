@@ -44,7 +44,7 @@ impl From<&Estimate> for Measured {
     }
 }
 
-/// Estimates `metric`. The interval is Student's t over clusters, cut to the metric's range, where the value must lie.
+/// Estimates `metric`. The interval is Student's t over clusters, cut to where the value can be expected to lie.
 pub(crate) fn estimate(metric: &Metric, samples: &Samples<'_>) -> Estimate {
     let mut result = Estimate::default();
     for position in samples.positions {
@@ -62,7 +62,7 @@ pub(crate) fn estimate(metric: &Metric, samples: &Samples<'_>) -> Estimate {
     let Some((value, n, spread, trials)) = found else { return result };
     (result.value, result.n, result.clusters) = (Some(value), n, spread.clusters);
     result.sd = Measured::over_trials(trials.into_iter().map(Some)).sd;
-    let (least, most) = metric.range;
+    let (least, most) = (metric.range.0, ceiling(metric, samples));
     if let Some(half) = spread.half {
         result.low = Some((value - half).clamp(least.min(value), value));
         result.high = Some((value + half).clamp(value, value.max(most)));
@@ -72,13 +72,26 @@ pub(crate) fn estimate(metric: &Metric, samples: &Samples<'_>) -> Estimate {
         return result;
     }
     let (low, high) = match metric.measure {
-        Measure::Mean { .. } => (mean_if_missing(samples, least), mean_if_missing(samples, most)),
+        Measure::Mean { .. } => (mean_if_missing(samples, metric.range.0), mean_if_missing(samples, metric.range.1)),
         _ => bounds(metric, samples),
     };
     // Rounding may not put the value outside of its own bounds.
     result.bound_low = low.map(|bound| bound.min(value));
     result.bound_high = high.map(|bound| bound.max(value));
     result
+}
+
+/// Where intervals are cut: at the end of the range, or, where that is beyond the end of the unit's scale, there, unless a session shows
+/// that there is more.
+fn ceiling(metric: &Metric, samples: &Samples<'_>) -> f64 {
+    let most = metric.range.1;
+    let Some((_, end)) = metric.unit.scale().filter(|(_, end)| *end < most) else { return most };
+    let of_session = |sample: Sample| match sample {
+        Sample::Scored { top, bottom } if bottom != 0.0 => top / bottom,
+        _ => end,
+    };
+    let sessions = samples.positions.iter().flat_map(|position| samples.of(*position));
+    sessions.map(of_session).fold(end, f64::max).min(most)
 }
 
 /// Sum and number of the scores of an item, and how many more there could be.

@@ -178,6 +178,14 @@ fn what_a_range_without_an_end_could_become_has_no_bound() {
 }
 
 #[test]
+fn a_share_that_may_exceed_1_has_an_interval_beyond_only_when_a_session_does() {
+    let progress = Metric { range: (0.0, f64::INFINITY), unit: regatta_benchmarks::Unit::Percent, ..Metric::mean("p") };
+    let of = |scores: [f64; 3]| estimated(&progress, &[scores.map(|score| of_score(Some(score))).to_vec()], &[0, 1, 2]);
+    assert_eq!(of([0.0, 1.0, 1.0]).high, Some(1.0));
+    assert_eq!(of([0.0, 1.0, 2.0]).high, Some(2.0));
+}
+
+#[test]
 fn sessions_without_the_value_do_not_count() {
     let of = |score: Option<f64>| score.map_or(Sample::Nothing, |top| Sample::Scored { top, bottom: 1.0 });
     let trials = by_trial(&[vec![Some(8.0)], vec![None], vec![Some(6.0)]], of);
