@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent};
 use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
 use crate::report::numbers::{compact, duration, grouped, heading, measured, percent, score_with, shown, waste};
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
+/// Metrics whose intervals fit on one line.
+const METRICS: usize = 3;
 /// Widest table, in columns.
 const WIDTH: u16 = 110;
 
@@ -80,11 +82,15 @@ fn part_of_table(paper: &PaperTable, columns: Range<usize>) -> String {
             table.add_row(line);
         }
     }
-    align_right(&mut table, paper.keys.len()..width);
+    align(&mut table, paper.keys.len()..width);
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-fn align_right(table: &mut Table, columns: Range<usize>) {
+/// Numbers stand to the right, and a model's name stays in one line.
+fn align(table: &mut Table, columns: Range<usize>) {
+    if let Some(model) = table.column_mut(0) {
+        model.set_constraint(ColumnConstraint::ContentWidth);
+    }
     for column in columns {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -102,7 +108,10 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
     };
     let mut table = empty_table();
     let mut header = vec!["model".to_owned()];
-    header.extend(shown_metrics(first).into_iter().map(|(name, _)| name));
+    let names = shown_metrics(first).into_iter().map(|(name, _)| name);
+    let is_narrow = names.len() > METRICS;
+    // Only between words does a heading break.
+    header.extend(names.map(|name| if is_narrow { name.replace('_', " ") } else { name }));
     header.extend(["coverage", "tokens in / out", "cost"].map(str::to_owned));
     let columns = header.len();
     table.set_header(header);
@@ -114,7 +123,7 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
         line.push(in_short(&row.spending.cost));
         table.add_row(line);
     }
-    align_right(&mut table, 1..columns);
+    align(&mut table, 1..columns);
     let value = if first.headline().any(|metric| metric.of_sums) { "value" } else { "mean over items" };
     let evaluator = evaluator.map_or("", Evaluator::as_str);
     let trials = if summary.trials == 1 { String::new() } else { format!(" × {} trials", summary.trials) };

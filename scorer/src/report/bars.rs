@@ -6,8 +6,10 @@ use super::content::Bars;
 use super::html::escaped;
 use super::numbers::score_with;
 
-/// Width of the drawing, of the names at its left and of the values at its right, in pixels.
-const WIDTH: (f64, f64, f64) = (720.0, 260.0, 64.0);
+/// Width of the longest bar and of the values at its right, in pixels.
+const WIDTH: (f64, f64) = (396.0, 64.0);
+/// Least and largest width of the names at the left, and of one of their letters, in pixels.
+const NAMES: (f64, f64, f64) = (100.0, 460.0, 6.4);
 /// Height of a bar, of the gap below a group and of the line of the legend, in pixels.
 const HEIGHT: (f64, f64, f64) = (12.0, 8.0, 22.0);
 /// How strongly bars of neighbouring series differ; the last ones are as light as the paper allows.
@@ -15,21 +17,25 @@ const SHADES: [f64; 6] = [1.0, 0.75, 0.55, 0.4, 0.28, 0.2];
 
 /// Draws `bars`; groups and series without any value have a dash.
 pub(crate) fn svg(bars: &Bars) -> String {
-    let (width, left, right) = WIDTH;
     let (thick, gap, legend) = HEIGHT;
+    let letters = |text: &str| text.chars().count() as f64 * NAMES.2;
+    let longest = bars.groups.iter().map(|(name, _)| letters(name)).fold(0.0, f64::max);
+    let left = (longest + 16.0).clamp(NAMES.0, NAMES.1);
+    let entry = |name: &String| letters(name) + 32.0;
+    let width = left + (WIDTH.0 + WIDTH.1).max(bars.series.iter().map(entry).sum());
     let values = bars.groups.iter().flat_map(|(_, values)| values);
     let drawn = values.flat_map(|measured| [measured.value, measured.high]).flatten();
     let most = bars.unit.scale().map_or(0.0, |(_, most)| most);
     let most = drawn.filter(|value| value.is_finite()).fold(most, f64::max);
     let each = thick * bars.series.len() as f64 + gap;
     let height = legend + each * bars.groups.len() as f64;
-    let x = |value: f64| left + (width - left - right) * (value / most.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+    let x = |value: f64| left + WIDTH.0 * (value / most.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
     let mut out = format!(
-        "<svg class=\"plot bars\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
+        "<svg class=\"plot bars\" viewBox=\"0 0 {width:.0} {height}\" width=\"{width:.0}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
         escaped(&bars.caption)
     );
+    let mut from = left;
     for (at, name) in bars.series.iter().enumerate() {
-        let from = left + at as f64 * (width - left) / bars.series.len().max(1) as f64;
         let _ = write!(
             out,
             "<rect class=\"fill\" x=\"{from:.1}\" y=\"4\" width=\"10\" height=\"10\" opacity=\"{}\"/><text class=\"tick\" x=\"{:.1}\" \
@@ -38,6 +44,7 @@ pub(crate) fn svg(bars: &Bars) -> String {
             from + 14.0,
             escaped(name)
         );
+        from += entry(name);
     }
     for (group, (name, values)) in bars.groups.iter().enumerate() {
         let top = legend + each * group as f64;
@@ -53,7 +60,7 @@ pub(crate) fn svg(bars: &Bars) -> String {
             let end = measured.value.map_or(left, x);
             let _ = write!(
                 out,
-                "<rect class=\"fill\" x=\"{left}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" opacity=\"{}\"/>",
+                "<rect class=\"fill\" x=\"{left:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" opacity=\"{}\"/>",
                 (end - left).max(0.0),
                 thick - 2.0,
                 shade(at)
