@@ -39,8 +39,8 @@ use self::recognise::Prompts;
 use self::session::Shots;
 use crate::case::{Case, case_place, score_predictions_case};
 use crate::{
-    Benchmark, CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite,
-    Table, Verdicts,
+    Benchmark, CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step,
+    Suite, Table, Verdicts,
 };
 
 /// The benchmark.
@@ -90,8 +90,7 @@ struct Loaded {
 
 impl Loaded {
     fn new(data: Data) -> Self {
-        let item =
-            |record: &data::Record| Item { id: record.id.clone(), task: record.task.name().into(), group: None };
+        let item = |record: &data::Record| Item { id: record.id.clone(), task: record.task.name().into(), group: None };
         let items = data.records.iter().map(item).collect();
         let prompts = Prompts::of(&data);
         Self { data, items, prompts }
