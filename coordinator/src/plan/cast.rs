@@ -22,8 +22,8 @@ pub(super) fn check_roles(
     roles: &RoleModels,
 ) -> Result<(), PlanError> {
     for setting in settings {
-        let needed = suite.roles(setting).into_iter().filter(|role| !matches!(role, Role::Agent | Role::Judge));
-        for role in needed.filter(|role| roles.get(*role).is_none()) {
+        let mut needed = suite.roles(setting).into_iter().filter(|role| !matches!(role, Role::Agent | Role::Judge));
+        if let Some(role) = needed.find(|role| roles.get(*role).is_none()) {
             return field(
                 format!("{place}.roles.{role}"),
                 format!("is missing: {setting} needs a model that plays the {role}; write it as endpoint/model"),
