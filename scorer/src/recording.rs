@@ -6,7 +6,7 @@ use bytes::Bytes;
 use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, TranscriptRef};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
-use regatta_proto::{Cause, Digest, Outcome, SessionOutcome, Transcript, wire};
+use regatta_proto::{Cause, Digest, Outcome, Role, SessionOutcome, Transcript, wire};
 
 use crate::judging::ask;
 use crate::scorer::{Scorer, ScorerError};
@@ -119,7 +119,9 @@ fn prepare(
     let number = outcome.attempt.number;
     let (usage, cost) = outcome.transcript.spent_by(number);
     let own = || outcome.transcript.calls().filter(move |call| call.attempt == number);
-    let mut served: Vec<String> = own().filter_map(|call| served_as(&call.served)).collect();
+    // What answered in the place of the model under test; its partners are no part of it.
+    let agents = own().filter(|call| call.role == Role::Agent);
+    let mut served: Vec<String> = agents.filter_map(|call| served_as(&call.served)).collect();
     served.sort();
     served.dedup();
     let record = SessionRecord {

@@ -1,5 +1,6 @@
 //! `regatta check` and `regatta run --dry-run`: everything but running.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use comfy_table::{Table, presets};
@@ -72,7 +73,9 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     let has_others = cells.iter().any(|one| one.others_cost.is_some());
     let others = if has_others { format!(" ({others} of it for users and environments)") } else { String::new() };
     let players = sweep.lock.benchmarks.values().flat_map(|benchmark| benchmark.roles.iter().map(|(_, model)| model));
-    let unpriced = sweep.lock.models.iter().chain(players).filter(|model| model.price.is_none()).count();
+    let models = sweep.lock.models.iter().chain(players);
+    let unpriced: BTreeSet<_> = models.filter(|model| model.price.is_none()).map(|model| &model.id).collect();
+    let unpriced = unpriced.len();
     let unknown = if unpriced > 0 { format!(", and {unpriced} models of unknown price") } else { String::new() };
     output::line(&format!(
         "{} cells, {} sessions, {} calls: about {}{others}, at most {} in one try each{unknown}; judges not counted",
