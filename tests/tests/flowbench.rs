@@ -1,0 +1,119 @@
+//! FlowBench end to end: conversations of several models, in one process and in a deployment whose workers come and go.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::{Path, PathBuf};
+
+use regatta_tests::regatta::{Process, finish, get_json, regatta, workspace};
+use regatta_tests::{Deployment, unique_name};
+use serde_json::Value;
+
+fn data() -> String {
+    workspace().join("examples/data/flowbench").display().to_string()
+}
+
+/// An endpoint for whoever takes part in conversations.
+async fn simulate(median_ms: u32) -> Process {
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("flowbench={}", data())]);
+    simulate.args(["--simulation", &format!("latency: {{ median_ms: {median_ms}, spread: 1.5 }}")]);
+    Process::start_and_read(simulate).await.unwrap()
+}
+
+fn spec(folder: &Path, name: &str, settings: &str, players: &Process, judge: &Process) -> PathBuf {
+    let endpoint = |server: &Process| {
+        format!(
+            "{{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 8 }} }}",
+            server.first_line
+        )
+    };
+    let text = format!(
+        "name: {name}\nseed: 4\ntrials: 2\nbenchmarks:\n  flowbench:\n    data: {}\n    settings: {settings}\n    \
+         roles: {{ user: sim/oracle, environment: sim/oracle }}\n    judge: judge/oracle\n\
+         endpoints:\n  sim: {}\n  judge: {}\nmodels: [sim/oracle, sim/noisy-0.3]\n",
+        data(),
+        endpoint(players),
+        endpoint(judge)
+    );
+    let path = folder.join(format!("{name}.yaml"));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn read(directory: &Path, name: &str) -> String {
+    std::fs::read_to_string(directory.join(name)).unwrap()
+}
+
+async fn embedded(folder: &Path, spec: &Path) -> PathBuf {
+    let directory = folder.join("embedded");
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(spec).arg("--output").arg(&directory);
+    let output = finish(command).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    directory
+}
+
+/// Calls in the transcripts of the attempts that count.
+fn recorded_calls(directory: &Path) -> u64 {
+    let mut calls = 0;
+    for segment in directory.join("transcripts").read_dir().unwrap() {
+        let bytes = std::fs::read(segment.unwrap().path()).unwrap();
+        for line in String::from_utf8(zstd::decode_all(&bytes[..]).unwrap()).unwrap().lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let events = line["transcript"]["events"].as_array().unwrap();
+            calls += events.iter().filter(|event| event.get("call").is_some()).count() as u64;
+        }
+    }
+    calls
+}
+
+async fn answered(server: &Process) -> u64 {
+    let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
+    counters["answered"].as_object().unwrap().values().filter_map(Value::as_u64).sum()
+}
+
+#[tokio::test]
+async fn every_level_and_format_runs_and_the_papers_tables_are_filled() {
+    let folder = tempfile::tempdir().unwrap();
+    let (players, judge) = (simulate(0).await, simulate(0).await);
+    let settings = "[turn/single/text, turn/single/flowchart, turn/cross/flowchart, session/single/text, \
+                    session/single/none_wo_tool, session/cross/flowchart, session/cross/text/code-limits]";
+    let spec = spec(folder.path(), "levels", settings, &players, &judge);
+    let directory = embedded(folder.path(), &spec).await;
+    for line in read(&directory, "results.jsonl").lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["outcome"], "measured", "{line}");
+    }
+    let report = read(&directory, "report.md");
+    for table in ["Table 3", "Table 4", "Table 5", "Table 7", "Table 9", "Figure 3", "Figures 4 and 6"] {
+        assert!(report.contains(table), "{table} is missing in {report}");
+    }
+    assert!(report.contains("Synthetic data"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_is_handed_over_goes_on_elsewhere_and_no_call_is_made_twice() {
+    let deployment = Deployment::new().await.unwrap();
+    let (players, judge) = (simulate(60).await, simulate(0).await);
+    let settings = "[session/single/flowchart, session/cross/text]";
+    let spec = spec(deployment.folder.path(), &unique_name("talk"), settings, &players, &judge);
+    let _roles = [deployment.start("coordinator").await.unwrap(), deployment.start("scorer").await.unwrap()];
+    let leaving = deployment.start("worker").await.unwrap();
+    let id = deployment.submit(&spec).await.unwrap();
+    // Conversations are under way, and the first of them are over.
+    deployment.wait_for(&id, 2).await.unwrap();
+    assert_eq!(leaving.terminate().await.unwrap(), Some(0));
+    let before = answered(&players).await;
+    let _workers = [deployment.start("worker").await.unwrap(), deployment.start("worker").await.unwrap()];
+    let (code, directory) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+
+    let attempts: Vec<Value> =
+        read(&directory, "attempts.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let handed_over = attempts.iter().filter(|attempt| attempt["state"] == "handed_over").count();
+    assert!(handed_over > 0, "the worker left in the middle of conversations");
+    assert!(before > 0 && before < recorded_calls(&directory));
+    assert_eq!(answered(&players).await, recorded_calls(&directory), "what was asked once is never asked again");
+
+    let embedded = embedded(deployment.folder.path(), &spec).await;
+    assert_eq!(read(&directory, "results.jsonl"), read(&embedded, "results.jsonl"));
+}
