@@ -71,6 +71,7 @@ impl Endpoint {
                 cost: None,
                 at_most: None,
             }],
+            request: None,
         }))
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use regatta_backends::SessionRow;
 use regatta_benchmarks::{Score, Scores, Suite, Table};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkLock, Cell, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome};
+use regatta_proto::{BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome};
 
 use super::FinishError;
 use super::columns::{Columns, headline, paper_columns};
@@ -29,6 +29,7 @@ pub(crate) struct Group<'s> {
     cells: Vec<CellResult>,
     sessions: SessionCounts,
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
+    poisoned: Option<(CellIndex, ItemIndex)>,
     served: BTreeMap<String, u64>,
 }
 
@@ -70,6 +71,8 @@ pub(crate) struct GroupResult {
     pub(crate) paper: Vec<(Evaluator, Columns)>,
     /// Sessions by outcome and cause.
     pub(crate) outcomes: BTreeMap<(&'static str, &'static str), u64>,
+    /// A session that was given up because of its own request, for people who want to send that again.
+    pub(crate) poisoned: Option<(CellIndex, ItemIndex)>,
     /// Sessions by what answered.
     pub(crate) served: BTreeMap<String, u64>,
     /// Selected item by metric, as in `keys`; only of models that are compared with others item by item.
@@ -98,6 +101,7 @@ impl<'s> Group<'s> {
             cells: Vec::new(),
             sessions: SessionCounts::default(),
             outcomes: BTreeMap::new(),
+            poisoned: None,
             served: BTreeMap::new(),
         })
     }
@@ -113,7 +117,7 @@ impl<'s> Group<'s> {
             let Some(item) = self.sweep.item(cell, *index) else { continue };
             let row = by_item.get(index).copied();
             let scores = row.map(|row| self.scores_of(cell, row)).transpose()?.flatten();
-            self.count(row, &mut counts);
+            self.count(cell, row, &mut counts);
             for (at, (evaluator, name)) in self.keys.iter().enumerate() {
                 let value = scores.as_ref().map(|scores| value(scores, *evaluator, name));
                 self.scores[position][at].add(value);
@@ -146,7 +150,7 @@ impl<'s> Group<'s> {
         })
     }
 
-    fn count(&mut self, row: Option<&SessionRow>, counts: &mut SessionCounts) {
+    fn count(&mut self, cell: &Cell, row: Option<&SessionRow>, counts: &mut SessionCounts) {
         let counter = match row.map(|row| &row.outcome) {
             None => &mut counts.not_run,
             Some(Outcome::Measured) => &mut counts.measured,
@@ -158,6 +162,11 @@ impl<'s> Group<'s> {
             (row.outcome.as_str(), row.outcome.cause().map_or("", regatta_proto::Cause::as_str))
         });
         *self.outcomes.entry((outcome, cause)).or_default() += 1;
+        if let Some(row) = row
+            && row.outcome == (Outcome::NotMeasured { cause: Cause::Poison })
+        {
+            self.poisoned.get_or_insert((cell.index, row.item));
+        }
         for served in row.iter().flat_map(|row| &row.served) {
             *self.served.entry(served.clone()).or_default() += 1;
         }
@@ -207,6 +216,7 @@ impl<'s> Group<'s> {
             keys: self.keys,
             cells: self.cells,
             outcomes: self.outcomes,
+            poisoned: self.poisoned,
             served: self.served,
             item_scores: if is_compared { self.scores } else { Vec::new() },
         }
