@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Prices(PricesArgs),
     /// Say what a run would have cost at other prices, without calling anything
     Reprice(RepriceArgs),
+    /// Send a request again that was given up, and show what comes of it
+    Replay(ReplayArgs),
     /// Be the coordinator of a deployment
     Coordinator(CoordinatorArgs),
     /// Be a worker of a deployment
@@ -326,6 +328,21 @@ pub(crate) struct RepriceArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Directory of the run, with its sweep.lock.yaml and transcripts
+    pub(crate) run: PathBuf,
+    /// Cell and item, as they are listed when left out
+    #[arg(num_args = 2, value_names = ["CELL", "ITEM"])]
+    pub(crate) session: Vec<u32>,
+    /// Only print the request, as JSON
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Send it to this address instead of the endpoint's own
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
 }
 
 /// The queue of a deployment.

@@ -15,6 +15,7 @@ mod signals;
 mod simulated;
 mod spec;
 mod telemetry;
+mod transcripts;
 
 use std::process::ExitCode;
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
             Command::Export(args) => commands::export::run(args).await,
             Command::Prices(args) => commands::prices::run(args),
             Command::Reprice(args) => commands::reprice::run(args),
+            Command::Replay(args) => commands::replay::run(args).await,
             Command::Coordinator(args) => roles::coordinator::run(args).await,
             Command::Worker(args) => roles::worker::run(args).await,
             Command::Scorer(args) => roles::scorer::run(args).await,

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use regatta_proto::{
-    CacheMode, Call, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Lane, ModelRef, Money, Try, Usage,
+    CacheMode, Call, ChatRequest, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Lane, ModelRef, Money,
+    Try, Usage,
 };
 
 use crate::acceptance::Expressions;
 use crate::cache::{AnswerCache, Found, KeptAnswer};
 use crate::call::{CallError, ChatCall, Told};
 use crate::client::Client;
-use crate::errors::Failure;
+use crate::errors::{Failure, rule};
 use crate::open::{OpenContext, OpenError};
 use crate::quarantine::Suspect;
 use crate::similarity::VectorCache;
@@ -97,7 +98,8 @@ impl Caller {
     }
 
     fn failed(&self, call: &ChatCall<'_>, tries: Vec<Try>) -> FailedCall {
-        FailedCall { role: call.role, attempt: call.attempt, model: self.model(call.model), tries }
+        let request = kept_request(&tries, call.request);
+        FailedCall { role: call.role, attempt: call.attempt, model: self.model(call.model), tries, request }
     }
 
     async fn ask(&self, call: ChatCall<'_>, told: Option<Told<'_>>) -> Result<Call, CallError> {
@@ -145,6 +147,11 @@ impl Caller {
     fn model(&self, model: &str) -> ModelRef {
         ModelRef { endpoint: self.name.clone(), model: model.to_owned() }
     }
+}
+
+/// The request of a call that ended with the last of `tries`, if the transcript keeps it.
+pub(crate) fn kept_request(tries: &[Try], request: &ChatRequest) -> Option<Box<ChatRequest>> {
+    tries.last().filter(|last| rule(last.class).keeps_request).map(|_| Box::new(request.clone()))
 }
 
 fn micros(duration: Duration) -> u64 {

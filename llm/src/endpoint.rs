@@ -72,6 +72,7 @@ impl Endpoint {
                 cost: None,
                 at_most: None,
             }],
+            request: None,
         }))
     }
 

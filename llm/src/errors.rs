@@ -36,6 +36,8 @@ pub struct Rule {
     /// Whether the endpoint may have billed the try without telling: it was sent, and its answer was lost. Of a failure to connect, when
     /// the connection was lost after the request may have gone out.
     pub maybe_billed: bool,
+    /// Whether a call given up with this class keeps its request in the transcript: it may be to blame, and people will want to send it again.
+    pub keeps_request: bool,
     /// Whose trouble it is.
     pub fault: Fault,
     /// Why the session was not measured, or failed, when its call was given up with this class.
@@ -47,12 +49,12 @@ pub struct Rule {
 const fn row(
     class: ErrorClass,
     word: &'static str,
-    [retried, holds_endpoint, counts_as_poison, maybe_billed]: [bool; 4],
+    [retried, holds_endpoint, counts_as_poison, maybe_billed, keeps_request]: [bool; 5],
     fault: Fault,
     cause: Cause,
     meaning: &'static str,
 ) -> Rule {
-    Rule { class, word, retried, holds_endpoint, counts_as_poison, maybe_billed, fault, cause, meaning }
+    Rule { class, word, retried, holds_endpoint, counts_as_poison, maybe_billed, keeps_request, fault, cause, meaning }
 }
 
 const YES: bool = true;
@@ -61,34 +63,34 @@ const NO: bool = false;
 /// The table, in the order of the classes.
 #[rustfmt::skip]
 pub const TABLE: [Rule; 14] = [
-    //  class                       word               retried holds poison billed? fault          outcome's cause
-    row(ErrorClass::Connection,    "connection",      [YES,    YES,  NO,    NO],  Fault::Endpoint, Cause::EndpointUnavailable,
+    //  class                       word               retried holds poison billed? keeps  fault         outcome's cause
+    row(ErrorClass::Connection,    "connection",      [YES,    YES,  NO,    NO,  NO],  Fault::Endpoint, Cause::EndpointUnavailable,
         "The endpoint cannot be reached: refused, reset, name not resolved, TLS failure."),
-    row(ErrorClass::Timeout,       "timeout",         [YES,    NO,   YES,   YES], Fault::Endpoint, Cause::Timeout,
+    row(ErrorClass::Timeout,       "timeout",         [YES,    NO,   YES,   YES, YES], Fault::Endpoint, Cause::Timeout,
         "No connection, no first byte or no end of the answer in time."),
-    row(ErrorClass::RateLimited,   "rate_limited",    [YES,    NO,   NO,    NO],  Fault::Endpoint, Cause::RateLimited,
+    row(ErrorClass::RateLimited,   "rate_limited",    [YES,    NO,   NO,    NO,  NO],  Fault::Endpoint, Cause::RateLimited,
         "The endpoint refuses the call for being one too many; the whole fleet slows down."),
-    row(ErrorClass::Server,        "server",          [YES,    NO,   YES,   NO],  Fault::Endpoint, Cause::EndpointUnavailable,
+    row(ErrorClass::Server,        "server",          [YES,    NO,   YES,   NO,  YES], Fault::Endpoint, Cause::EndpointUnavailable,
         "The endpoint fails on its side, or says that it is overloaded, with an error status or inside a 200."),
-    row(ErrorClass::BadResponse,   "bad_response",    [YES,    NO,   YES,   YES], Fault::Endpoint, Cause::BadResponse,
+    row(ErrorClass::BadResponse,   "bad_response",    [YES,    NO,   YES,   YES, YES], Fault::Endpoint, Cause::BadResponse,
         "The answer breaks off, is not JSON, or lacks what the format promises."),
-    row(ErrorClass::Auth,          "auth",            [NO,     NO,   NO,    NO],  Fault::Operator, Cause::Auth,
+    row(ErrorClass::Auth,          "auth",            [NO,     NO,   NO,    NO,  NO],  Fault::Operator, Cause::Auth,
         "The endpoint refuses the credentials."),
-    row(ErrorClass::NotFound,      "not_found",       [NO,     NO,   NO,    NO],  Fault::Operator, Cause::ModelNotFound,
+    row(ErrorClass::NotFound,      "not_found",       [NO,     NO,   NO,    NO,  NO],  Fault::Operator, Cause::ModelNotFound,
         "The endpoint knows neither such a model nor such a path."),
-    row(ErrorClass::BadRequest,    "bad_request",     [NO,     NO,   NO,    NO],  Fault::Operator, Cause::RequestRefused,
+    row(ErrorClass::BadRequest,    "bad_request",     [NO,     NO,   NO,    NO,  YES], Fault::Operator, Cause::RequestRefused,
         "The endpoint refuses the request as such."),
-    row(ErrorClass::ContextLength, "context_length",  [NO,     NO,   NO,    NO],  Fault::Model,    Cause::ContextLength,
+    row(ErrorClass::ContextLength, "context_length",  [NO,     NO,   NO,    NO,  YES], Fault::Model,    Cause::ContextLength,
         "The conversation does not fit into the model's context."),
-    row(ErrorClass::ContentFilter, "content_filter",  [NO,     NO,   NO,    NO],  Fault::Model,    Cause::ContentFilter,
+    row(ErrorClass::ContentFilter, "content_filter",  [NO,     NO,   NO,    NO,  YES], Fault::Model,    Cause::ContentFilter,
         "The provider's filter refuses the conversation."),
-    row(ErrorClass::Quota,         "quota",           [NO,     NO,   NO,    NO],  Fault::Operator, Cause::Quota,
+    row(ErrorClass::Quota,         "quota",           [NO,     NO,   NO,    NO,  NO],  Fault::Operator, Cause::Quota,
         "The account has no money left at the provider, or may not spend more."),
-    row(ErrorClass::Poison,        "poison",          [NO,     NO,   NO,    NO],  Fault::Endpoint, Cause::Poison,
+    row(ErrorClass::Poison,        "poison",          [NO,     NO,   NO,    NO,  YES], Fault::Endpoint, Cause::Poison,
         "The same request has failed too often in the whole fleet, while others were answered: it is not sent any more."),
-    row(ErrorClass::Budget,        "budget",          [NO,     NO,   NO,    NO],  Fault::Operator, Cause::Budget,
+    row(ErrorClass::Budget,        "budget",          [NO,     NO,   NO,    NO,  NO],  Fault::Operator, Cause::Budget,
         "The sweep's budget does not allow the call: it is not sent."),
-    row(ErrorClass::CacheMiss,     "cache_miss",      [NO,     NO,   NO,    NO],  Fault::Operator, Cause::CacheMiss,
+    row(ErrorClass::CacheMiss,     "cache_miss",      [NO,     NO,   NO,    NO,  NO],  Fault::Operator, Cause::CacheMiss,
         "Calls are replayed from the cache, which does not have this one: it is not sent."),
 ];
 

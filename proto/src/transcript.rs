@@ -216,6 +216,9 @@ pub struct FailedCall {
     pub model: ModelRef,
     /// Every try, the last one being the reason.
     pub tries: Vec<Try>,
+    /// What was asked, where that may be why it failed: to be sent again by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<ChatRequest>>,
 }
 
 /// One entry of a transcript.
@@ -267,9 +270,13 @@ impl Transcript {
     pub fn without_requests(&self) -> Self {
         let mut events = self.events.clone();
         for event in &mut events {
-            if let Event::Call(call) = event {
-                call.request.messages.clear();
-                call.raw_usage = None;
+            match event {
+                Event::Call(call) => {
+                    call.request.messages.clear();
+                    call.raw_usage = None;
+                }
+                Event::Failed(failed) => failed.request = None,
+                Event::Recorded(_) => {}
             }
         }
         Self { events }

@@ -112,8 +112,13 @@ fn transcript() -> Transcript {
         lane: Lane::Live,
         from_cache: false,
     };
-    let gave_up =
-        FailedCall { role: Role::Agent, attempt: 2, model: "sim/oracle".parse().unwrap(), tries: vec![failed] };
+    let gave_up = FailedCall {
+        role: Role::Agent,
+        attempt: 2,
+        model: "sim/oracle".parse().unwrap(),
+        tries: vec![failed],
+        request: None,
+    };
     Transcript {
         events: vec![
             Event::Call(Box::new(call)),

@@ -83,7 +83,13 @@ async fn a_missing_key_is_named_with_its_variable() {
 
 #[tokio::test]
 async fn a_budget_with_an_unknown_price_is_refused() {
-    complains("name: bad", "name: bad\nbudget_usd: 5", &["models[0]", "sim/oracle", "price", "budget_usd"]).await;
+    let judge = "benchmarks.worfbench.judge_price";
+    complains("name: bad", "name: bad\nbudget_usd: 5", &[judge, "sim/lexical", "price", "budget_usd"]).await;
+    let (from, to) = (
+        "judge: sim/lexical }\n",
+        "judge: sim/lexical, judge_price: { input_per_mtok: 0, output_per_mtok: 0 } }\nbudget_usd: 5\n",
+    );
+    complains(from, to, &["models[0]", "sim/oracle", "price", "budget_usd"]).await;
 }
 
 #[tokio::test]

@@ -147,10 +147,11 @@ async fn three_providers_of_one_model_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let mut servers = Vec::new();
     let mut endpoints = String::new();
-    let latencies = [("fast", 5, 0.0), ("slow", 40, 0.0), ("shaky", 10, 0.1)];
+    // Far enough apart that a busy machine cannot turn them round.
+    let latencies = [("fast", 50, 0.0), ("slow", 1500, 0.0), ("shaky", 50, 0.1)];
     for (name, median_ms, errors) in latencies {
         let server = simulate(&format!(
-            "{{ latency: {{ median_ms: {median_ms}, spread: 1.4, per_token_ms: 0.05 }}, faults: {{ server_error: {errors} }} }}"
+            "{{ latency: {{ median_ms: {median_ms}, spread: 1.4, per_token_ms: 2 }}, faults: {{ server_error: {errors} }} }}"
         ))
         .await;
         endpoints += &format!(

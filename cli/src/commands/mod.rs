@@ -4,6 +4,7 @@ pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod export;
 pub(crate) mod prices;
+pub(crate) mod replay;
 pub(crate) mod reprice;
 pub(crate) mod resume;
 pub(crate) mod run;

@@ -2,7 +2,6 @@
 //! in the run changes.
 
 mod ledger;
-mod segments;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,12 +18,13 @@ use crate::args::RepriceArgs;
 use crate::exit::bad_configuration;
 use crate::output;
 use crate::roles::coordinator::price_table;
+use crate::transcripts;
 
 pub(crate) fn run(args: RepriceArgs) -> anyhow::Result<ExitCode> {
     let table = price_table(args.prices.as_deref())?;
     let lock = lock(&args.run).map_err(bad_configuration)?;
     let mut ledger = Ledger::new(&lock, &table, args.on);
-    segments::read(&args.run, |session, transcript| ledger.add(session, transcript))?;
+    transcripts::read(&args.run, |session, transcript| ledger.add(session, transcript))?;
     let bills = ledger.into_bills();
     let beyond = beyond_transcripts(&args.run, &bills)?;
     if args.json {
@@ -42,7 +42,8 @@ pub(crate) fn run(args: RepriceArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn lock(run: &Path) -> anyhow::Result<SweepLock> {
+/// The lock of the run in `run`.
+pub(crate) fn lock(run: &Path) -> anyhow::Result<SweepLock> {
     let path = run.join("sweep.lock.yaml");
     let text = std::fs::read_to_string(&path).with_context(|| {
         format!("{} is not the directory of an ended run: it has no sweep.lock.yaml", run.display())

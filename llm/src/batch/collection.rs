@@ -6,6 +6,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::shapes::{Batch, Ending, LineResult, Stage};
 use super::{Api, BatchCall, BatchClient, Collected, anthropic, openai, position, tried};
+use crate::chat::kept_request;
 use crate::errors::Failure;
 use crate::transport::Answer;
 use crate::wire::Completion;
@@ -125,7 +126,9 @@ impl BatchClient {
         one.cost = billed.and_then(|usage| Some(call.price?.cost(&usage, &circumstances)));
         // What was told to be billed is not doubtful.
         one.at_most = at_most.filter(|_| billed.is_none());
-        FailedCall { role: call.role, attempt: call.attempt, model: self.model(call.model), tries: vec![one] }
+        let tries = vec![one];
+        let request = kept_request(&tries, call.request);
+        FailedCall { role: call.role, attempt: call.attempt, model: self.model(call.model), tries, request }
     }
 
     /// The line of `call` has no result: it was never sent, the batch ended before its turn, or its result was lost.

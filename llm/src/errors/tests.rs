@@ -49,7 +49,8 @@ fn the_table_reads_as_documented() {
     let lines: Vec<String> = TABLE
         .iter()
         .map(|row| {
-            let marks = [row.retried, row.holds_endpoint, row.counts_as_poison, row.maybe_billed].map(mark).join(" ");
+            let marks = [row.retried, row.holds_endpoint, row.counts_as_poison, row.maybe_billed, row.keeps_request];
+            let marks = marks.map(mark).join(" ");
             format!("{:<15} {marks} {:<8?} {}", row.word, row.fault, row.cause)
         })
         .collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use regatta_backends::SessionRow;
 use regatta_benchmarks::{Metric, Score, Scores, Suite, Table};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkLock, Cell, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome};
+use regatta_proto::{BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome};
 
 use super::FinishError;
 use super::partition::{clusters, parts, tasks};
@@ -31,6 +31,7 @@ pub(crate) struct Group<'s> {
     cells: Vec<TrialResult>,
     sessions: SessionCounts,
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
+    poisoned: Option<(CellIndex, ItemIndex)>,
     served: BTreeMap<String, u64>,
 }
 
@@ -72,6 +73,8 @@ pub(crate) struct GroupResult {
     pub(crate) parts: Vec<PartResult>,
     /// Sessions by outcome and cause.
     pub(crate) outcomes: BTreeMap<(&'static str, &'static str), u64>,
+    /// A session that was given up because of its own request, for people who want to send that again.
+    pub(crate) poisoned: Option<(CellIndex, ItemIndex)>,
     /// Sessions by what answered.
     pub(crate) served: BTreeMap<String, u64>,
     /// By metric as in `keys`, then by trial and position; only of models that are compared with others item by item.
@@ -101,6 +104,7 @@ impl<'s> Group<'s> {
             cells: Vec::new(),
             sessions: SessionCounts::default(),
             outcomes: BTreeMap::new(),
+            poisoned: None,
             served: BTreeMap::new(),
         })
     }
@@ -115,7 +119,7 @@ impl<'s> Group<'s> {
         for index in selected {
             let row = by_item.get(index).copied();
             let scores = row.map(|row| self.scores_of(cell, row)).transpose()?.flatten();
-            self.count(row, &mut counts);
+            self.count(cell, row, &mut counts);
             self.push_samples(*index, scores.as_ref(), &mut of_cell);
             if let Some(item) = self.sweep.item(cell, *index) {
                 push_session(results, cell, item, row, scores.as_ref())?;
@@ -163,7 +167,7 @@ impl<'s> Group<'s> {
         })
     }
 
-    fn count(&mut self, row: Option<&SessionRow>, counts: &mut SessionCounts) {
+    fn count(&mut self, cell: &Cell, row: Option<&SessionRow>, counts: &mut SessionCounts) {
         let counter = match row.map(|row| &row.outcome) {
             None => &mut counts.not_run,
             Some(Outcome::Measured) => &mut counts.measured,
@@ -175,6 +179,11 @@ impl<'s> Group<'s> {
             (row.outcome.as_str(), row.outcome.cause().map_or("", regatta_proto::Cause::as_str))
         });
         *self.outcomes.entry((outcome, cause)).or_default() += 1;
+        if let Some(row) = row
+            && row.outcome == (Outcome::NotMeasured { cause: Cause::Poison })
+        {
+            self.poisoned.get_or_insert((cell.index, row.item));
+        }
         for served in row.iter().flat_map(|row| &row.served) {
             *self.served.entry(served.clone()).or_default() += 1;
         }
@@ -231,6 +240,7 @@ impl<'s> Group<'s> {
             keys: self.keys,
             cells: self.cells,
             outcomes: self.outcomes,
+            poisoned: self.poisoned,
             served: self.served,
             samples: if is_compared { self.samples } else { Vec::new() },
             clusters: self.clusters,

@@ -243,6 +243,13 @@ impl<'s> Tabulation<'s> {
                 sessions.total, sessions.not_measured, sessions.not_run
             ));
         }
+        let poison = ("not_measured", Cause::Poison.as_str());
+        let poisoned: u64 = self.groups.iter().filter_map(|group| group.outcomes.get(&poison)).sum();
+        if let Some((cell, item)) = self.groups.iter().find_map(|group| group.poisoned) {
+            notes.push(format!(
+                "The requests of {poisoned} sessions failed again and again and are not sent any more. `regatta replay DIRECTORY`                  lists them; `regatta replay DIRECTORY {cell} {item}` sends the first of them once more."
+            ));
+        }
         if self.sweep.lock.benchmarks.values().any(|lock| lock.limit.is_some() || !lock.tasks.is_empty()) {
             notes.push(
                 "Only a part of the data set was run: averages are not comparable with published ones.".to_owned(),

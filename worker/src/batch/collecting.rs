@@ -38,7 +38,13 @@ impl<'a> Results<'a> {
         let failed = asked.iter().zip(&self.job.sessions).enumerate().map(|(position, (asked, session))| {
             let call = asked.call();
             let tries = vec![trouble(position)];
-            Err(FailedCall { role: call.role, attempt: session.attempt, model: self.job.model.clone(), tries })
+            Err(FailedCall {
+                role: call.role,
+                attempt: session.attempt,
+                model: self.job.model.clone(),
+                tries,
+                request: None,
+            })
         });
         self.each(self.lane.shared.clock.now(), failed.collect(), asked, tries_max)
     }

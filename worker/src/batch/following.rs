@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::asking::{self, Asked};
 use super::collecting::{Results, attempt_id, failed_before};
 use super::{BatchLane, named, trouble};
+use crate::cast::accounts;
 use crate::outbox::{Held, Parcel};
 use crate::route::REDELIVERIES_MAX;
-use crate::cast::accounts;
 use crate::worker::Unreadable;
 
 /// A batch that has no end by then has none: both providers give themselves a day.

@@ -118,8 +118,13 @@ fn failed_tries_are_counted_by_class_whether_or_not_an_answer_came() {
     use ErrorClass::{RateLimited, Server, Timeout};
     let answered = Call { tries: vec![failed(RateLimited), failed(RateLimited)], ..call(1, 1) };
     let mut transcript = transcript([answered]);
-    let gave_up =
-        |attempt, tries| FailedCall { role: Role::Agent, attempt, model: "lab/model".parse().unwrap(), tries };
+    let gave_up = |attempt, tries| FailedCall {
+        role: Role::Agent,
+        attempt,
+        model: "lab/model".parse().unwrap(),
+        tries,
+        request: None,
+    };
     transcript.events.push(Event::Failed(gave_up(1, vec![failed(Server), failed(RateLimited)])));
     transcript.events.push(Event::Failed(gave_up(2, vec![failed(Timeout)])));
     let sums = CallSums::by_attempt(&transcript, model);

@@ -11,7 +11,7 @@ use regatta_proto::{
 };
 use serde::Serialize;
 
-use super::segments::Session;
+use crate::transcripts::Session;
 
 /// What one model's calls cost, then and at other prices.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -4,8 +4,8 @@ use regatta_proto::{SweepLock, Transcript};
 use serde_json::{Value, json};
 
 use super::ledger::{Bill, Ledger};
-use super::segments::{self, Session};
 use super::*;
+use crate::transcripts::Session;
 
 /// A lock with a model of known price, one of unknown price, and one that the spec prices.
 fn lock() -> SweepLock {
@@ -203,7 +203,7 @@ fn line(item: u32) -> String {
 fn every_transcript_of_every_segment_is_read() {
     let directory = run(&[line(4), line(5)]);
     let mut sessions = Vec::new();
-    segments::read(directory.path(), |session, transcript| sessions.push((session, transcript.calls().count())))
+    transcripts::read(directory.path(), |session, transcript| sessions.push((session, transcript.calls().count())))
         .unwrap();
     assert_eq!(sessions, [(Session { cell: 2, item: 4 }, 1), (Session { cell: 2, item: 5 }, 1)]);
     assert_eq!(super::lock(directory.path()).unwrap(), lock());
@@ -212,7 +212,7 @@ fn every_transcript_of_every_segment_is_read() {
 #[test]
 fn a_damaged_segment_is_an_error_that_names_its_line() {
     let directory = run(&[line(4), "{\"cell\": 1}\n".to_owned()]);
-    let error = format!("{:#}", segments::read(directory.path(), |_, _| {}).unwrap_err());
+    let error = format!("{:#}", transcripts::read(directory.path(), |_, _| {}).unwrap_err());
     assert!(error.contains("0123.jsonl.zst") && error.contains("line 2"), "{error}");
 }
 
@@ -221,6 +221,6 @@ fn a_directory_without_a_run_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let error = format!("{:#}", super::lock(directory.path()).unwrap_err());
     assert!(error.contains("is not the directory of an ended run"), "{error}");
-    let error = format!("{:#}", segments::read(directory.path(), |_, _| {}).unwrap_err());
+    let error = format!("{:#}", transcripts::read(directory.path(), |_, _| {}).unwrap_err());
     assert!(error.contains("there are no transcripts"), "{error}");
 }

@@ -74,7 +74,7 @@ fn answered() -> Result<Call, FailedCall> {
 
 fn failed(class: ErrorClass) -> Result<Call, FailedCall> {
     let one = Try { class, status: None, detail: String::new(), latency_us: 0, usage: None, cost: None, at_most: None };
-    Err(FailedCall { role: Role::Agent, attempt: 1, model: "a/m".parse().unwrap(), tries: vec![one] })
+    Err(FailedCall { role: Role::Agent, attempt: 1, model: "a/m".parse().unwrap(), tries: vec![one], request: None })
 }
 
 /// What becomes of a session of two calls after `lines`, one batch each, with at most three tries at a call.

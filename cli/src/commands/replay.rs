@@ -1,0 +1,157 @@
+//! `regatta replay`: send a request again that was given up, once, and show what comes of it. Without a session: list such requests.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use prometheus::Registry;
+use regatta_backends::{Blobs, Permits};
+use regatta_llm::{CallError, CallMetrics, ChatCall, Endpoint, OpenContext, Payer, Purses};
+use regatta_proto::{
+    CacheMode, Call, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Share, SweepLock, SystemClock,
+    Transcript, Try, WorkerId,
+};
+use regatta_worker::{KeptAnswers, SharedPermits};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::ReplayArgs;
+use crate::commands::reprice::lock;
+use crate::embedded::install_tls;
+use crate::exit::{BadConfiguration, bad_configuration};
+use crate::output;
+use crate::transcripts::{self, Session};
+
+/// Exit code of a request that failed again.
+const FAILED_AGAIN: u8 = 1;
+
+pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
+    let lock = lock(&args.run).map_err(bad_configuration)?;
+    let mut given_up = given_up(&args.run)?;
+    let [cell, item] = args.session[..] else {
+        list(&lock, &given_up, &args.run);
+        return Ok(ExitCode::SUCCESS);
+    };
+    let Some(failed) = given_up.remove(&Session { cell, item }) else {
+        return Err(BadConfiguration(format!(
+            "no request of cell {cell}, item {item} was given up; `regatta replay {}` lists those that were",
+            args.run.display()
+        ))
+        .into());
+    };
+    if args.print {
+        output::line(&serde_json::to_string_pretty(&failed.request)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::line(&format!("{} had failed: {}", failed.model, last(&failed.tries)));
+    match send(&lock, &failed, &args).await? {
+        Ok(call) => {
+            output::line(&format!("answered after {:?}:", Duration::from_micros(call.latency_us)));
+            output::line(call.reply.text.as_deref().unwrap_or("(no text)"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(again) => {
+            output::line(&format!("failed again: {}", last(&again.tries)));
+            Ok(ExitCode::from(FAILED_AGAIN))
+        }
+    }
+}
+
+/// The calls whose request was kept, by session: the last of each.
+fn given_up(run: &Path) -> anyhow::Result<BTreeMap<Session, FailedCall>> {
+    let mut found = BTreeMap::new();
+    transcripts::read(run, |session, transcript| {
+        if let Some(failed) = last_given_up(transcript) {
+            found.insert(session, failed);
+        }
+    })?;
+    Ok(found)
+}
+
+fn last_given_up(transcript: Transcript) -> Option<FailedCall> {
+    match transcript.events.into_iter().next_back() {
+        Some(Event::Failed(failed)) if failed.request.is_some() => Some(failed),
+        _ => None,
+    }
+}
+
+fn list(lock: &SweepLock, given_up: &BTreeMap<Session, FailedCall>, run: &Path) {
+    if given_up.is_empty() {
+        output::note("no request was given up that may be to blame for it");
+    }
+    let cells = lock.cells();
+    for (session, failed) in given_up {
+        let place = cells.get(session.cell as usize).map(|cell| format!("{} {} ", cell.benchmark, cell.setting));
+        output::line(&format!(
+            "regatta replay {} {} {}  # {}{}: {}",
+            run.display(),
+            session.cell,
+            session.item,
+            place.unwrap_or_default(),
+            failed.model,
+            last(&failed.tries)
+        ));
+    }
+}
+
+/// Why a call was given up, in one line.
+fn last(tries: &[Try]) -> String {
+    let Some(last) = tries.last() else { return "for no recorded reason".to_owned() };
+    let status = last.status.map(|status| format!(", HTTP {status}")).unwrap_or_default();
+    format!("{}{status}: {}", last.class.as_str(), last.detail)
+}
+
+/// Sends the request as workers do, but once: outside of the quarantine, the cache and the sweep's budget.
+async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyhow::Result<Result<Call, FailedCall>> {
+    let ModelRef { endpoint: name, model } = &failed.model;
+    let spec = lock.endpoints.get(name).with_context(|| format!("the run's lock has no endpoint {name}"))?;
+    let spec = once(spec, args.base_url.as_deref())?;
+    let request = failed.request.as_deref().context("the transcript does not hold the request")?;
+    install_tls();
+    let permits = Arc::new(SharedPermits(Permits::memory()));
+    let metrics = Arc::new(CallMetrics::register(&Registry::new())?);
+    let holder = WorkerId::new("replay")?;
+    let purses = Purses::new(permits.clone(), holder.clone(), metrics.clone());
+    let context = OpenContext {
+        env: &|name| std::env::var(name).ok(),
+        base_dir: Path::new("."),
+        recorded: None,
+        metrics,
+        clock: Arc::new(SystemClock),
+        seed: 0,
+        permits,
+        holder,
+        pool: spec.pool(),
+        purses,
+        // Never looked into: the cache is off.
+        answers: Arc::new(KeptAnswers(Blobs::directory(std::env::temp_dir())?)),
+    };
+    let endpoint = Endpoint::open(name, &spec, &context).map_err(bad_configuration)?;
+    let price = lock.model(&failed.model).and_then(|model| model.price.as_ref());
+    let (sweep, share, interrupt) = (&lock.name, Share::default(), CancellationToken::new());
+    let call = ChatCall {
+        model,
+        role: failed.role,
+        repeat: 0,
+        attempt: 1,
+        request,
+        payer: Payer { sweep, share, accounts: &[], price, cache: CacheMode::Off },
+        session: None,
+        interrupt: &interrupt,
+    };
+    Ok(endpoint.chat(call).await.map_err(|(CallError::Failed(failed) | CallError::Interrupted(failed))| failed))
+}
+
+fn once(spec: &EndpointSpec, base_url: Option<&str>) -> anyhow::Result<EndpointSpec> {
+    let mut spec = EndpointSpec { lane: Lane::Live, ..spec.clone() };
+    spec.retries.attempts = 1;
+    spec.base_url = base_url.map(str::to_owned).or(spec.base_url);
+    if spec.kind == EndpointKind::Simulated && spec.base_url.is_none() {
+        let hint =
+            "the run's simulated endpoint is gone: start one with `regatta simulate llm`, and name it with --base-url";
+        return Err(BadConfiguration(hint.to_owned()).into());
+    }
+    Ok(spec)
+}

@@ -1,0 +1,45 @@
+//! The transcripts that a run has left in its directory.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use regatta_catalog::{StoredTranscript, read_segment};
+use regatta_proto::Transcript;
+
+use crate::exit::bad_configuration;
+
+/// A session of the run: its cell and its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Session {
+    pub(crate) cell: u32,
+    pub(crate) item: u32,
+}
+
+/// Hands every transcript of the run in `directory` to `each`, one at a time. A session that was repeated has several.
+pub(crate) fn read(directory: &Path, mut each: impl FnMut(Session, Transcript)) -> anyhow::Result<()> {
+    for path in segments(&directory.join("transcripts")).map_err(bad_configuration)? {
+        let failed = || format!("failed to read {}", path.display());
+        let bytes = std::fs::read(&path).with_context(failed)?;
+        for (number, stored) in (1..).zip(read_segment(&bytes).with_context(failed)?) {
+            let StoredTranscript { cell, item, transcript, .. } =
+                stored.with_context(|| format!("line {number}")).with_context(failed)?;
+            each(Session { cell, item }, transcript);
+        }
+    }
+    Ok(())
+}
+
+fn segments(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(directory).with_context(|| {
+        format!("there are no transcripts in {}; a run has them once it has ended", directory.display())
+    })?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(|| format!("failed to list {}", directory.display()))?.path();
+        if path.to_string_lossy().ends_with(".jsonl.zst") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
