@@ -105,7 +105,15 @@ fn folder_item(
         None | Some(Value::Null) => None,
         value => Some(place.text_at(value, "filter_name")?),
     };
-    match score_folder(files, folder, filter, evaluator == Evaluator::OfficialFixed, verdicts) {
+    let repaired = match evaluator {
+        Evaluator::Official => false,
+        Evaluator::OfficialFixed => true,
+        Evaluator::Paper => {
+            let problem = "the paper's evaluator does not read folders of the official code; known: official, official_fixed";
+            return Err(place.problem(problem));
+        }
+    };
+    match score_folder(files, folder, filter, repaired, verdicts) {
         FolderScoring::Scored(value) => Ok(value),
         FolderScoring::Needs(questions) => Err(not_recorded(place, &questions, verdicts)),
     }
