@@ -21,7 +21,7 @@ pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, P
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
 pub use recorded::{MissingVerdict, RecordedVerdicts};
 pub use suite::{
-    Benchmark, DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+    Benchmark, DataError, Item, Persona, Picture, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
 };
 
 use regatta_proto::BenchmarkName;

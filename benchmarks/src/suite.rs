@@ -98,6 +98,12 @@ pub trait Suite: Send + Sync {
         Vec::new()
     }
 
+    /// Pictures of what happened in the session of `item` so far, for a person who looks at it.
+    fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        let _ = (item, setting, transcript);
+        Vec::new()
+    }
+
     /// Turns anybody's predictions (formats as in the benchmark's SPEC) into transcripts by item.
     ///
     /// # Errors
@@ -179,6 +185,17 @@ pub struct Table {
     pub aggregate: serde_json::Value,
     /// The columns of the paper's main table that this cell fills, in its order: label and value in 0..=1 (`None`: no items).
     pub columns: Vec<(String, Option<f64>)>,
+}
+
+/// A picture of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// What it shows, in a few words.
+    pub title: String,
+    /// An SVG element that is complete in itself. Whatever a model or a data set says is escaped in it.
+    pub svg: String,
+    /// The same in words, for terminals.
+    pub text: String,
 }
 
 /// How a simulated model behaves.

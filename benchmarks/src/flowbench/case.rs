@@ -109,7 +109,8 @@ fn folder_item(
         Evaluator::Official => false,
         Evaluator::OfficialFixed => true,
         Evaluator::Paper => {
-            let problem = "the paper's evaluator does not read folders of the official code; known: official, official_fixed";
+            let problem =
+                "the paper's evaluator does not read folders of the official code; known: official, official_fixed";
             return Err(place.problem(problem));
         }
     };

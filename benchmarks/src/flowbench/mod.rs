@@ -9,6 +9,7 @@ mod flowchart;
 mod fuzzy;
 mod items;
 mod judge;
+mod pictures;
 mod predictions;
 mod prompts;
 mod protocol;

@@ -81,7 +81,8 @@ impl Verdicts for Worst {
     }
 }
 
-fn recorded(transcript: &Transcript) -> Option<&Reply> {
+/// The answer that was recorded elsewhere, if it was.
+pub(crate) fn recorded(transcript: &Transcript) -> Option<&Reply> {
     transcript.events.iter().find_map(|event| match event {
         Event::Recorded(reply) => Some(reply),
         Event::Call(_) | Event::Failed(_) => None,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Role, SessionSeed, Setting, Transcript};
 
 use super::data::{Data, Entry, Level, Mode};
-use super::{asking, items, predictions, recognise, scoring, simulate, tables};
+use super::{asking, items, pictures, predictions, recognise, scoring, simulate, tables};
 use crate::{
-    CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
-    Verdicts,
+    CellResult, DataError, Item, Metric, PaperTable, Persona, Picture, Score, Scores, Scoring, SelectError, Step,
+    Suite, Table, Verdicts,
 };
 
 /// The loaded data set.
@@ -84,6 +84,13 @@ impl Suite for Loaded {
 
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(evaluator, self.data.is_synthetic(), cells)
+    }
+
+    fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        match (self.data.entry(item), Mode::of(setting)) {
+            (Some(entry), Some(mode)) => pictures::pictures(entry, mode, transcript),
+            _ => Vec::new(),
+        }
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

@@ -28,6 +28,25 @@ pub(crate) struct Overlay {
     pub(crate) departure: Option<Finding>,
 }
 
+impl Overlay {
+    /// The departure, if there is one, with what could have come instead.
+    pub(super) fn departure_in_words(&self, chart: &Flowchart) -> Option<String> {
+        let finding = self.departure.as_ref()?;
+        let mut words =
+            format!("Agent turn {} goes to {}: {}.", finding.visit + 1, finding.to, finding.departure.words());
+        for from in &finding.from {
+            for next in chart.next_nodes(from) {
+                // Writing to a String cannot fail.
+                let _ = write!(words, " {from} leads to {}", next.node.id);
+                let _ = next.intent.map_or(Ok(()), |intent| write!(words, " ({intent})"));
+                words.push(';');
+            }
+        }
+        words.truncate(words.trim_end_matches(';').len());
+        Some(words)
+    }
+}
+
 /// The flowchart as an SVG element, complete in itself. Rows go downwards whatever direction the source asks for.
 pub(crate) fn draw(chart: &Flowchart, overlay: &Overlay) -> String {
     let mut out = String::new();
@@ -156,18 +175,8 @@ impl Drawing<'_> {
     /// The step that nobody drew: as a dashed line, and in words with what could have come instead.
     fn departure(&self, out: &mut String) -> fmt::Result {
         let Some(finding) = &self.overlay.departure else { return Ok(()) };
-        let mut words =
-            format!("Agent turn {} goes to {}: {}.", finding.visit + 1, finding.to, finding.departure.words());
-        for from in &finding.from {
-            for next in self.chart.next_nodes(from) {
-                let _ = write!(words, " {from} leads to {}", next.node.id);
-                let _ = next.intent.map_or(Ok(()), |intent| write!(words, " ({intent})"));
-                words.push(';');
-            }
-        }
-        for (number, line) in
-            wrap(words.trim_end_matches(';'), self.layout.width / WORD_WIDTH).iter().take(2).enumerate()
-        {
+        let words = self.overlay.departure_in_words(self.chart).unwrap_or_default();
+        for (number, line) in wrap(&words, self.layout.width / WORD_WIDTH).iter().take(2).enumerate() {
             writeln!(out, "<text class=\"left\" x=\"6\" y=\"{}\">{}</text>", 14 + 15 * number, escaped(line))?;
         }
         let Some(to) = self.chart.by_id.get(&finding.to).and_then(|index| self.place(*index)) else { return Ok(()) };

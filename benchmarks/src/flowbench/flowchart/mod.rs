@@ -3,7 +3,7 @@
 mod draw;
 mod graph;
 mod layout;
-pub(crate) mod overlay;
+mod overlay;
 mod parse;
 mod path;
 
@@ -11,5 +11,6 @@ mod path;
 mod tests;
 
 pub(crate) use self::graph::Flowchart;
+pub(crate) use self::overlay::lay_over;
 pub(crate) use self::parse::parse;
 pub(crate) use self::path::{Finding, Visit, path_check};

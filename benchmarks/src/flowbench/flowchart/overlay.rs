@@ -6,19 +6,47 @@ use super::draw::{Overlay, draw};
 use super::graph::Flowchart;
 use super::path::{Visit, parts, path_check};
 
-/// The flowcharts with the nodes that `visits` name and the first step that left each, as SVG, in the order of `charts`; those that the
+/// A flowchart with the way of a conversation on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LaidOver {
+    /// Position among the flowcharts.
+    pub(crate) chart: usize,
+    /// As an SVG element.
+    pub(crate) svg: String,
+    /// In words: the nodes it was at, and where it left first.
+    pub(crate) words: String,
+}
+
+/// The flowcharts with the nodes that `visits` name and the first step that left each, in the order of `charts`; those that the
 /// conversation never touched are left out. A node of no flowchart is shown on the first one.
-pub(crate) fn lay_over(charts: &[&Flowchart], visits: &[Visit<'_>]) -> Vec<String> {
+pub(crate) fn lay_over(charts: &[&Flowchart], visits: &[Visit<'_>]) -> Vec<LaidOver> {
     let chart_of = |id: &str| charts.iter().position(|chart| chart.by_id.contains_key(id));
     let mut overlays: BTreeMap<usize, Overlay> = BTreeMap::new();
+    let mut ways: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for id in visits.iter().filter_map(|visit| visit.current).flat_map(parts) {
         if let Some(number) = chart_of(id) {
             overlays.entry(number).or_default().visited.insert(id.into());
+            let way = ways.entry(number).or_default();
+            if way.last() != Some(&id) {
+                way.push(id);
+            }
         }
     }
     for finding in path_check(charts, visits) {
         let overlay = overlays.entry(chart_of(&finding.to).unwrap_or(0)).or_default();
         overlay.departure.get_or_insert(finding);
     }
-    overlays.iter().filter_map(|(&number, overlay)| Some(draw(charts.get(number)?, overlay))).collect()
+    let laid_over = |(&number, overlay): (&usize, &Overlay)| {
+        let chart = charts.get(number)?;
+        let mut words = match ways.get(&number) {
+            Some(way) => format!("Way: {}.", way.join(" → ")),
+            None => "No node of it was named.".to_owned(),
+        };
+        if let Some(departure) = overlay.departure_in_words(chart) {
+            words.push(' ');
+            words.push_str(&departure);
+        }
+        Some(LaidOver { chart: number, svg: draw(chart, overlay), words })
+    };
+    overlays.iter().filter_map(laid_over).collect()
 }

@@ -26,6 +26,22 @@ pub(crate) struct Visit<'v> {
     pub(crate) current: Option<&'v str>,
 }
 
+impl<'v> Visit<'v> {
+    /// What an agent's output states in its thought. A value ends at a comma or at the end of its line, a node also at a full stop.
+    pub(crate) fn stated_in(output: &'v str) -> Self {
+        let stated = |label: &str, ends: &[char]| {
+            let (_, after) = output.split_once(label)?;
+            let value = after.split(ends).next().unwrap_or_default().trim();
+            (!value.is_empty()).then_some(value)
+        };
+        Self {
+            last: stated("last_node=", &[',', '\n']),
+            intent: stated("intent=", &[',', '\n']),
+            current: stated("current_node=", &['.', ',', '\n']),
+        }
+    }
+}
+
 /// How a step left the flowchart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Departure {

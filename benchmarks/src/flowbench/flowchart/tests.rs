@@ -8,7 +8,6 @@ use proptest::prelude::*;
 
 use super::draw::{Overlay, draw};
 use super::graph::{Node, Shape};
-use super::overlay::lay_over;
 use super::path::Departure;
 use super::*;
 
@@ -253,10 +252,19 @@ fn a_conversation_is_laid_over_the_flowcharts_that_it_touched() {
     let other = chart("flowchart LR\nCD000(Start)--Rent a tent-->CD001[Ask for the size]");
     let drawn = lay_over(&[&shop, &other], &visits(&[("Rent a tent", "CD001"), ("UNK", "UNK")]));
     assert_eq!(drawn.len(), 1);
-    assert!(drawn[0].contains("CD001") && drawn[0].contains("visited") && !drawn[0].contains("class=\"departure\""));
+    assert!(
+        drawn[0].svg.contains("CD001")
+            && drawn[0].svg.contains("visited")
+            && !drawn[0].svg.contains("class=\"departure\"")
+    );
     let drawn = lay_over(&[&shop, &other], &visits(&[("Rent a tent AND Found", "CD001 AND AB003"), ("x", "AB004")]));
     assert_eq!(drawn.len(), 2);
-    assert!(drawn[0].contains("class=\"departure\"") && !drawn[1].contains("class=\"departure\""));
+    assert_eq!(drawn[1].words, "Way: CD001.");
+    assert_eq!(
+        drawn[0].words,
+        "Way: AB003 → AB004. Agent turn 1 goes to AB003: steps are missing. AB000 leads to AB001 (Buy a bicycle)"
+    );
+    assert!(drawn[0].svg.contains("class=\"departure\"") && !drawn[1].svg.contains("class=\"departure\""));
     assert!(lay_over(&[&shop], &[]).is_empty() && lay_over(&[], &visits(&[("x", "AB001")])).is_empty());
 }
 

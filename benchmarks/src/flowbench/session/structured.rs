@@ -58,22 +58,9 @@ pub(super) fn structured_failure(
     if let Some(tool) = gold_calls.iter().find(|tool| !made.any(|call| call == *tool)) {
         return Some(StructuredFailure::CallTooEarly((*tool).to_owned()));
     }
-    let visits: Vec<Visit<'_>> = messages.iter().filter(|message| message.is_assistant()).map(visit).collect();
+    let of_agent = messages.iter().filter(|message| message.is_assistant());
+    let visits: Vec<Visit<'_>> = of_agent.map(|message| Visit::stated_in(message.text())).collect();
     path_check(charts, &visits).into_iter().next().map(StructuredFailure::LeftFlowchart)
-}
-
-/// Where a message of the agent says it is.
-fn visit(message: &Message) -> Visit<'_> {
-    let stated = |label: &str, ends: &[char]| {
-        let (_, after) = message.text().split_once(label)?;
-        let value = after.split(ends).next().unwrap_or_default().trim();
-        (!value.is_empty()).then_some(value)
-    };
-    Visit {
-        last: stated("last_node=", &[',', '\n']),
-        intent: stated("intent=", &[',', '\n']),
-        current: stated("current_node=", &['.', ',', '\n']),
-    }
 }
 
 #[cfg(test)]

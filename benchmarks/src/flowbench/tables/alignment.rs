@@ -6,6 +6,7 @@ use regatta_proto::{ItemId, ModelRef, Setting};
 use serde::Deserialize;
 
 use super::published;
+use crate::flowbench::agreement::{RatingScale, cohen_kappa, fleiss_kappa, krippendorff_alpha};
 use crate::flowbench::data::{Format, Mode, Scope};
 use crate::flowbench::statistics::pearson;
 use crate::place::Place;
@@ -51,6 +52,10 @@ struct Samples {
 /// `content` (of `file`, for errors) has one JSON object a line: `setting`, `model`, `trial` (0 when missing), `item`, and `ratings`, an
 /// object of numbers by the name of who gave them. With more than two people, a correlation is the mean over pairs of them; that with the
 /// judge is the mean over people. The interval is Fisher's, where there is one pair only.
+///
+/// Beside them: Krippendorff's alpha of numbers (of all people at once; with the judge the mean over people), and kappa where all ratings
+/// in question are whole numbers, which are taken as categories: Cohen's for two people and for a person and the judge, Fleiss' for more
+/// people who all rated everything. Both compare the ratings themselves, so they tell something only where all rate on one scale.
 ///
 /// # Errors
 /// With file and line of a rating that cannot be read, of one that is given twice, and of one of a session that the judge has no score of.
@@ -112,6 +117,51 @@ impl Samples {
     }
 }
 
+/// Agreement beyond chance.
+impl Samples {
+    fn alpha_between_people(&self) -> Option<f64> {
+        let sample = |at: usize| self.people.values().map(|ratings| ratings[at]).collect();
+        krippendorff_alpha(&(0..self.judge.len()).map(sample).collect::<Vec<_>>(), RatingScale::Interval)
+    }
+
+    fn alpha_with_judge(&self) -> Option<f64> {
+        let of_person = |ratings: &Vec<Option<f64>>| {
+            let samples: Vec<_> = ratings.iter().zip(&self.judge).map(|(one, judge)| vec![*one, *judge]).collect();
+            krippendorff_alpha(&samples, RatingScale::Interval)
+        };
+        Measured::over_trials(self.people.values().map(of_person)).value
+    }
+
+    fn kappa_between_people(&self) -> Option<f64> {
+        let people = self.people.values().map(|ratings| categories(ratings)).collect::<Option<Vec<_>>>()?;
+        if let [one, other] = people.as_slice() {
+            return cohen_kappa(&one.iter().copied().zip(other.iter().copied()).collect::<Vec<_>>());
+        }
+        let all: BTreeSet<i64> = people.iter().flatten().copied().flatten().collect();
+        // Who did not rate a sample is in no row, and rows of different sums have no kappa.
+        let row = |at: usize| {
+            let put = |category: &i64| people.iter().filter(|ratings| ratings[at] == Some(*category)).count() as u32;
+            all.iter().map(put).collect()
+        };
+        fleiss_kappa(&(0..self.judge.len()).map(row).collect::<Vec<_>>())
+    }
+
+    fn kappa_with_judge(&self) -> Option<f64> {
+        let judge = categories(&self.judge)?;
+        let people = self.people.values().map(|ratings| categories(ratings)).collect::<Option<Vec<_>>>()?;
+        let of_person = |ratings: Vec<Option<i64>>| {
+            cohen_kappa(&ratings.into_iter().zip(judge.iter().copied()).collect::<Vec<_>>())
+        };
+        Measured::over_trials(people.into_iter().map(of_person)).value
+    }
+}
+
+/// The ratings as categories; `None` when one is no whole number.
+fn categories(ratings: &Ratings) -> Option<Vec<Option<i64>>> {
+    let whole = |rating: f64| (rating.fract() == 0.0 && rating.abs() < 1e15).then_some(rating as i64);
+    ratings.iter().map(|rating| rating.map_or(Some(None), |rating| whole(rating).map(Some))).collect()
+}
+
 /// One rater's, by sample.
 type Ratings = [Option<f64>];
 
@@ -135,21 +185,41 @@ fn table(samples: &BTreeMap<(Scope, Format), Samples>) -> PaperTable {
     let column = |label: &str| PaperColumn { label: label.to_owned(), unit: Unit::Plain, decimals: 2 };
     let row = |((scope, format), of): (&(Scope, Format), &Samples)| {
         let of_paper = published::alignment(*scope, *format);
+        let beyond_chance = |value| PaperEntry { ours: Measured { value, ..Measured::default() }, published: None };
         let entry = |at: usize, ours: Measured| PaperEntry { ours, published: of_paper.map(|both| both[at]) };
         PaperRow {
             keys: vec![scope.name().to_owned(), format.name().to_owned(), of.judge.len().to_string()],
             simulated: false,
             coverage: 1.0,
-            entries: vec![entry(0, of.between_people()), entry(1, of.with_judge())],
+            entries: vec![
+                entry(0, of.between_people()),
+                entry(1, of.with_judge()),
+                beyond_chance(of.alpha_between_people()),
+                beyond_chance(of.alpha_with_judge()),
+                beyond_chance(of.kappa_between_people()),
+                beyond_chance(of.kappa_with_judge()),
+            ],
         }
     };
     PaperTable {
         name: "table-11-judge-alignment".to_owned(),
-        title: "Table 11: agreement of people, and of people with the judge (Pearson)".to_owned(),
+        title: "Table 11: agreement of people, and of people with the judge (Pearson's correlation, then alpha and kappa)".to_owned(),
         keys: ["setting", "format", "samples"].map(str::to_owned).to_vec(),
-        columns: vec![column("human–human"), column("human–judge")],
+        columns: [
+            "human–human",
+            "human–judge",
+            "alpha human–human",
+            "alpha human–judge",
+            "kappa human–human",
+            "kappa human–judge",
+        ]
+        .map(column)
+        .to_vec(),
         rows: samples.iter().map(row).collect(),
-        notes: Vec::new(),
+        notes: vec![
+            "Alpha (Krippendorff) and kappa (Cohen, Fleiss) are not in the paper; they tell something only where all rate on one scale"
+                .to_owned(),
+        ],
         is_figure: false,
     }
 }
@@ -187,7 +257,7 @@ mod tests {
         let table = alignment("r.jsonl", &content.join("\n"), &sessions).unwrap();
         let [row] = table.rows.as_slice() else { panic!("{table:?}") };
         assert_eq!(row.keys, ["single", "text", "5"]);
-        let [people, judge] = row.entries.as_slice() else { panic!("{row:?}") };
+        let [people, judge, ..] = row.entries.as_slice() else { panic!("{row:?}") };
         // Of (1 2, 2 1, 3 4, 4 3): 3 / 5. With the judge, Ann agrees wholly: the mean of 1 and 3 / 5.
         assert!((people.ours.value.unwrap() - 0.6).abs() < 1e-12 && people.ours.low.is_some());
         assert!((judge.ours.value.unwrap() - 0.8).abs() < 1e-12 && judge.ours.low.is_none());
@@ -214,6 +284,34 @@ mod tests {
     #[test]
     fn a_single_sample_has_no_correlation() {
         let table = alignment("r.jsonl", &line("a", r#"{"ann": 1, "bob": 2}"#), &[judged("a", 1.0)]).unwrap();
-        assert!(table.rows[0].entries.iter().all(|entry| entry.ours == Measured::default()));
+        assert!(table.rows[0].entries[..2].iter().all(|entry| entry.ours == Measured::default()));
+    }
+
+    fn beyond_chance(sessions: &[JudgedSession], content: &[String]) -> Vec<Option<f64>> {
+        let table = alignment("r.jsonl", &content.join("\n"), sessions).unwrap();
+        table.rows[0].entries[2..].iter().map(|entry| entry.ours.value).collect()
+    }
+
+    #[test]
+    fn whole_agreement_is_1_in_every_measure() {
+        let sessions = [judged("a", 0.0), judged("b", 1.0), judged("c", 1.0)];
+        let of = |people: [&str; 2]| [line("a", people[0]), line("b", people[1]), line("c", people[1])];
+        let two = of([r#"{"ann": 0, "bob": 0}"#, r#"{"ann": 1, "bob": 1}"#]);
+        assert_eq!(beyond_chance(&sessions, &two), [Some(1.0); 4]);
+        let three = of([r#"{"ann": 0, "bob": 0, "cy": 0}"#, r#"{"ann": 1, "bob": 1, "cy": 1}"#]);
+        assert_eq!(beyond_chance(&sessions, &three), [Some(1.0); 4]);
+    }
+
+    #[test]
+    fn a_kappa_needs_whole_numbers_and_that_of_three_people_all_ratings() {
+        let sessions = [judged("a", 0.5), judged("b", 1.0)];
+        let fractions = [line("a", r#"{"ann": 0.5, "bob": 1}"#), line("b", r#"{"ann": 1, "bob": 0}"#)];
+        assert_eq!(beyond_chance(&sessions, &fractions)[2..], [None, None]);
+        let sessions = [judged("a", 0.0), judged("b", 1.0)];
+        let gaps = [line("a", r#"{"ann": 0, "bob": 0, "cy": 1}"#), line("b", r#"{"ann": 1, "bob": 1}"#)];
+        let [_, _, people, judge] = beyond_chance(&sessions, &gaps)[..] else { panic!("four measures") };
+        // Not all three rated everything. With the judge: 1 for Ann, 1 for Bob, 0 for Cy.
+        assert_eq!(people, None);
+        assert!((judge.unwrap() - 2.0 / 3.0).abs() < 1e-12, "{judge:?}");
     }
 }
