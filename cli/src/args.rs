@@ -59,6 +59,10 @@ pub(crate) enum Command {
     Prices(PricesArgs),
     /// Say what a run would have cost at other prices, without calling anything
     Reprice(RepriceArgs),
+    /// List the sessions of a run, or show what was said in one, its scores and pictures
+    Show(ShowArgs),
+    /// Compare the scores of a run's judge with ratings by people
+    Align(AlignArgs),
     /// Send a request again that was given up, and show what comes of it
     Replay(ReplayArgs),
     /// Be the coordinator of a deployment
@@ -325,6 +329,39 @@ pub(crate) struct RepriceArgs {
     /// Use the table's prices of this day instead of the day of each call
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) on: Option<jiff::civil::Date>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Directory of the run, with its sweep.lock.yaml and transcripts
+    pub(crate) run: PathBuf,
+    /// Cell and item, as they are listed when left out
+    #[arg(num_args = 2, value_names = ["CELL", "ITEM"])]
+    pub(crate) session: Vec<u32>,
+    /// Write the session to this file, as one page of HTML
+    #[arg(short = 'o', long, value_name = "FILE", requires = "session")]
+    pub(crate) output: Option<PathBuf>,
+    /// Data directory of a benchmark, for the pictures of a run that was exported; an embedded run has its data with it
+    #[arg(short = 'd', long = "data", value_name = "NAME=DIR", value_parser = name_and_directory)]
+    pub(crate) data: Vec<(BenchmarkName, PathBuf)>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AlignArgs {
+    /// Directory of the run, with its results.jsonl
+    pub(crate) run: PathBuf,
+    /// Ratings by people, one JSON object a line: setting, model, trial, item, and ratings (numbers by the name of who gave them)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ratings: PathBuf,
+    /// The judge's score that people's ratings are compared with, as results.jsonl names it
+    #[arg(long, value_name = "NAME", default_value = "progress")]
+    pub(crate) score: String,
+    /// Scoring rule; needed where the run has several
+    #[arg(long)]
+    pub(crate) evaluator: Option<Evaluator>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,6 +9,7 @@ mod embedded;
 mod exit;
 mod logging;
 mod output;
+mod results;
 mod roles;
 mod services;
 mod signals;
@@ -48,6 +49,8 @@ fn main() -> ExitCode {
             Command::Export(args) => commands::export::run(args).await,
             Command::Prices(args) => commands::prices::run(args),
             Command::Reprice(args) => commands::reprice::run(args),
+            Command::Show(args) => commands::show::run(args).await,
+            Command::Align(args) => commands::align::run(args),
             Command::Replay(args) => commands::replay::run(args).await,
             Command::Coordinator(args) => roles::coordinator::run(args).await,
             Command::Worker(args) => roles::worker::run(args).await,

@@ -17,13 +17,16 @@ pub(crate) struct Session {
 
 /// Hands every transcript of the run in `directory` to `each`, one at a time. A session that was repeated has several.
 pub(crate) fn read(directory: &Path, mut each: impl FnMut(Session, Transcript)) -> anyhow::Result<()> {
+    read_stored(directory, |stored| each(Session { cell: stored.cell, item: stored.item }, stored.transcript))
+}
+
+/// The same with the attempts that the transcripts are of.
+pub(crate) fn read_stored(directory: &Path, mut each: impl FnMut(StoredTranscript)) -> anyhow::Result<()> {
     for path in segments(&directory.join("transcripts")).map_err(bad_configuration)? {
         let failed = || format!("failed to read {}", path.display());
         let bytes = std::fs::read(&path).with_context(failed)?;
         for (number, stored) in (1..).zip(read_segment(&bytes).with_context(failed)?) {
-            let StoredTranscript { cell, item, transcript, .. } =
-                stored.with_context(|| format!("line {number}")).with_context(failed)?;
-            each(Session { cell, item }, transcript);
+            each(stored.with_context(|| format!("line {number}")).with_context(failed)?);
         }
     }
     Ok(())

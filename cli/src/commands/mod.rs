@@ -1,5 +1,6 @@
 //! The commands of a person; each is one file.
 
+pub(crate) mod align;
 pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod export;
@@ -9,6 +10,7 @@ pub(crate) mod reprice;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod score;
+pub(crate) mod show;
 pub(crate) mod simulate;
 pub(crate) mod status;
 pub(crate) mod submit;

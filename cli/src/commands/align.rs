@@ -1,0 +1,105 @@
+//! `regatta align`: how well the judge of a run agrees with people who rated its sessions.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use comfy_table::{Table, TableComponent, presets};
+use regatta_benchmarks::{JudgedSession, PaperEntry, PaperTable, judge_alignment};
+use regatta_proto::Evaluator;
+
+use crate::args::AlignArgs;
+use crate::exit::{BadConfiguration, bad_configuration};
+use crate::output;
+use crate::results::{self, ResultLine};
+
+pub(crate) fn run(args: AlignArgs) -> anyhow::Result<ExitCode> {
+    let results = results::read(&args.run).map_err(bad_configuration)?;
+    let evaluator = evaluator(&results, &args)?;
+    let judged: Vec<JudgedSession> =
+        results.into_iter().filter_map(|line| judged(line, evaluator, &args.score)).collect();
+    let content = std::fs::read_to_string(&args.ratings)
+        .with_context(|| format!("failed to read {}", args.ratings.display()))
+        .map_err(bad_configuration)?;
+    let table = judge_alignment(&args.ratings.display().to_string(), &content, &judged).map_err(bad_configuration)?;
+    if args.json {
+        output::line(&serde_json::to_string_pretty(&table)?);
+    } else {
+        output::line(&render(&table));
+        table.notes.iter().for_each(|note| output::note(note));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The evaluator that is asked for, or the only one that has such scores.
+fn evaluator(results: &[ResultLine], args: &AlignArgs) -> anyhow::Result<Evaluator> {
+    let scores = results.iter().filter_map(|line| line.scores.as_ref()).flatten();
+    let found: BTreeSet<Evaluator> =
+        scores.filter(|(_, values)| values.contains_key(&args.score)).map(|(evaluator, _)| *evaluator).collect();
+    let names = || found.iter().map(Evaluator::to_string).collect::<Vec<_>>().join(", ");
+    let problem = match (args.evaluator, found.first()) {
+        (_, None) => format!("no session of {} has a score named {:?}", args.run.display(), args.score),
+        (Some(asked), _) if found.contains(&asked) => return Ok(asked),
+        (Some(asked), _) => format!("{asked} gave no score named {:?}; there are those of {}", args.score, names()),
+        (None, Some(only)) if found.len() == 1 => return Ok(*only),
+        (None, _) => format!("there are scores of {}: choose one with --evaluator", names()),
+    };
+    Err(BadConfiguration(problem).into())
+}
+
+fn judged(line: ResultLine, evaluator: Evaluator, score: &str) -> Option<JudgedSession> {
+    let score = *line.scores?.get(&evaluator)?.get(score)?;
+    Some(JudgedSession { setting: line.setting, model: line.model, trial: line.trial, item: line.item, score })
+}
+
+fn render(of: &PaperTable) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections);
+    table.set_header(of.keys.iter().chain(of.columns.iter().map(|column| &column.label)));
+    for row in &of.rows {
+        table.add_row(row.keys.iter().cloned().chain(row.entries.iter().map(entry)));
+    }
+    format!("{}\n{table}", of.title)
+}
+
+/// `0.84 [0.71, 0.91], paper 0.88`.
+fn entry(entry: &PaperEntry) -> String {
+    let mut text = entry.ours.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
+    if let (Some(low), Some(high)) = (entry.ours.low, entry.ours.high) {
+        text.push_str(&format!(" [{low:.2}, {high:.2}]"));
+    }
+    if let Some(published) = entry.published {
+        text.push_str(&format!(", paper {published:.2}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_intervals_and_the_papers_numbers() {
+        let judged = |number: u32| JudgedSession {
+            setting: "session/cross/code".parse().unwrap(),
+            model: "openai/gpt-4-turbo".parse().unwrap(),
+            trial: 0,
+            item: format!("s-{number}").parse().unwrap(),
+            score: f64::from(number % 3),
+        };
+        let line = |number: u32| {
+            format!(
+                r#"{{"setting": "session/cross/code", "model": "openai/gpt-4-turbo", "item": "s-{number}", "ratings": {{"ann": {}, "bob": {}}}}}"#,
+                number % 3,
+                number % 2
+            )
+        };
+        let sessions: Vec<JudgedSession> = (0..6).map(judged).collect();
+        let content: Vec<String> = (0..6).map(line).collect();
+        let table = judge_alignment("ratings.jsonl", &content.join("\n"), &sessions).unwrap();
+        insta::assert_snapshot!(render(&table));
+    }
+}

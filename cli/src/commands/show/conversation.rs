@@ -1,0 +1,124 @@
+//! A transcript as a conversation: who said what, what it took, and what each was told that nobody had said before.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use regatta_proto::{Call, ChatMessage, ChatRequest, ChatRole, Event, Reply, Role, Transcript, Try};
+
+/// One contribution.
+pub(super) struct Part {
+    /// Whose.
+    pub(super) role: Role,
+    /// Model, tokens, cost and time.
+    pub(super) facts: String,
+    /// What they were told beforehand, as the instructions: by whom, and the words. What others of the conversation said is not repeated.
+    pub(super) told: Vec<(&'static str, String)>,
+    /// What they thought, as far as their provider shows it.
+    pub(super) thought: Option<String>,
+    /// What they said.
+    pub(super) said: String,
+    /// Tries that failed before.
+    pub(super) failed_tries: Vec<String>,
+}
+
+/// The conversation, in order.
+pub(super) fn parts(transcript: &Transcript) -> Vec<Part> {
+    let mut so_far = SoFar::default();
+    transcript.events.iter().map(|event| so_far.part(event)).collect()
+}
+
+/// What has been asked and said before.
+#[derive(Default)]
+struct SoFar<'t> {
+    asked: BTreeMap<Role, &'t [ChatMessage]>,
+    said: Vec<&'t str>,
+}
+
+impl<'t> SoFar<'t> {
+    fn part(&mut self, event: &'t Event) -> Part {
+        match event {
+            Event::Call(call) => {
+                let told = self.told(call.role, &call.request);
+                self.said.extend(call.reply.text.as_deref());
+                Part { told, failed_tries: tries(&call.tries), ..of_reply(call.role, facts(call), &call.reply) }
+            }
+            Event::Failed(failed) => Part {
+                role: failed.role,
+                facts: format!("{}, given up", failed.model),
+                told: failed.request.as_deref().map(|request| self.told(failed.role, request)).unwrap_or_default(),
+                thought: None,
+                said: "(no answer)".to_owned(),
+                failed_tries: tries(&failed.tries),
+            },
+            Event::Recorded(reply) => {
+                self.said.extend(reply.text.as_deref());
+                of_reply(Role::Agent, "recorded elsewhere".to_owned(), reply)
+            }
+        }
+    }
+
+    /// The messages of `request` that are neither in the role's request before nor what somebody just said.
+    fn told(&mut self, role: Role, request: &'t ChatRequest) -> Vec<(&'static str, String)> {
+        let messages = request.messages.as_slice();
+        let earlier = self.asked.insert(role, messages).unwrap_or_default();
+        let new = messages.strip_prefix(earlier).unwrap_or(messages);
+        new.iter()
+            .filter(|message| message.role != ChatRole::Assistant || earlier.is_empty())
+            .filter(|message| !self.was_said(message))
+            .map(|message| (name(message.role), message.content.to_string()))
+            .collect()
+    }
+
+    /// Whether the message is a reply of the conversation, with or without words around it that say whose it is.
+    fn was_said(&self, message: &ChatMessage) -> bool {
+        let content = message.content.trim();
+        message.role != ChatRole::System
+            && self.said.iter().map(|said| said.trim()).any(|said| {
+                !said.is_empty() && !content.is_empty() && (content.ends_with(said) || said.ends_with(content))
+            })
+    }
+}
+
+fn of_reply(role: Role, facts: String, reply: &Reply) -> Part {
+    let mut said = reply.text.as_deref().unwrap_or("(no text)").to_owned();
+    for call in &reply.tool_calls {
+        said.push_str(&format!("\ncalls {}({})", call.name, call.arguments));
+    }
+    let thought = reply.reasoning.as_ref().map(|reasoning| reasoning.text.to_string());
+    Part { role, facts, told: Vec::new(), thought, said, failed_tries: Vec::new() }
+}
+
+fn facts(call: &Call) -> String {
+    let cost = call.cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
+    let mut facts = format!(
+        "{}, {} tokens in, {} out, {cost}, {:?}",
+        call.model,
+        call.usage.input,
+        call.usage.output,
+        Duration::from_micros(call.latency_us)
+    );
+    if call.from_cache {
+        facts.push_str(", from the cache");
+    }
+    if call.served.simulated {
+        facts.push_str(", simulated");
+    }
+    facts
+}
+
+fn tries(tries: &[Try]) -> Vec<String> {
+    let one = |of: &Try| {
+        let status = of.status.map(|status| format!(", HTTP {status}")).unwrap_or_default();
+        format!("{}{status}: {}", of.class.as_str(), of.detail)
+    };
+    tries.iter().map(one).collect()
+}
+
+const fn name(role: ChatRole) -> &'static str {
+    match role {
+        ChatRole::System => "instructions",
+        ChatRole::User => "user",
+        ChatRole::Assistant => "assistant",
+        ChatRole::Tool => "tool",
+    }
+}

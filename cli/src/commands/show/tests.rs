@@ -1,0 +1,81 @@
+use regatta_proto::Transcript;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn call(role: &str, messages: &[(&str, &str)], text: &str, more: &Value) -> Value {
+    let messages: Vec<Value> =
+        messages.iter().map(|(role, content)| json!({ "role": role, "content": content })).collect();
+    let mut call = json!({
+        "role": role,
+        "attempt": 1,
+        "model": "openai/gpt-5",
+        "request": { "messages": messages, "sampling": {} },
+        "reply": { "text": text, "finish": "stop" },
+        "usage": { "input": 120, "output": 30 },
+        "cost": 2_500_000,
+        "latency_us": 1_250_000,
+    });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        call[key] = value.clone();
+    }
+    json!({ "call": call })
+}
+
+/// A user, an agent whose endpoint stumbled once and who writes what must not reach a terminal or a page as it is, and a call that was
+/// given up.
+fn transcript() -> Transcript {
+    let first = [("system", "You sell <bicycles>."), ("user", "A blue one & cheap")];
+    let second = [&first[..], &[("assistant", "Which \"size\"?\u{1b}[2J"), ("user", "Medium")]].concat();
+    let stumbled =
+        json!({ "tries": [{ "class": "rate_limited", "status": 429, "detail": "slow <down>", "latency_us": 9 }] });
+    let events = [
+        call(
+            "user",
+            &[("system", "You play a user.")],
+            "User: A blue one & cheap",
+            &json!({ "served": { "simulated": true } }),
+        ),
+        call("agent", &first, "Which \"size\"?\u{1b}[2J", &stumbled),
+        call("user", &[("user", "History: …")], "Medium", &json!({ "cost": null, "from_cache": true })),
+        call("agent", &second, "Here it is.", &json!({})),
+        json!({ "failed": {
+            "role": "user", "attempt": 1, "model": "openai/gpt-5",
+            "tries": [{ "class": "timeout", "detail": "no answer in 60 s", "latency_us": 60_000_000 }],
+        } }),
+    ];
+    serde_json::from_value(json!({ "events": events })).unwrap()
+}
+
+fn shown() -> Shown {
+    let transcript = transcript();
+    Shown {
+        title: "shop session, openai/gpt-5, trial 0, item <s-1>".to_owned(),
+        ending: "not_measured (timeout)".to_owned(),
+        scores: serde_json::from_value(json!({ "paper": { "progress": 0.333_333_33, "success": 0.0 } })).unwrap(),
+        parts: parts(&transcript),
+        pictures: vec![Picture {
+            title: "Sell & repair".to_owned(),
+            svg: "<svg></svg>\n".to_owned(),
+            text: "Way: AB001 → AB002.".to_owned(),
+        }],
+    }
+}
+
+#[test]
+fn a_session_reads_like_a_conversation() {
+    insta::assert_snapshot!(text::text(&shown()));
+}
+
+#[test]
+fn a_page_is_complete_and_everything_in_it_is_escaped() {
+    let html = page::html(&shown());
+    assert!(!html.contains("<script") && !html.contains("<down>") && !html.contains('\u{1b}'));
+    insta::assert_snapshot!(html);
+}
+
+#[test]
+fn what_others_said_is_not_told_again() {
+    let told: Vec<usize> = parts(&transcript()).iter().map(|part| part.told.len()).collect();
+    assert_eq!(told, [1, 1, 1, 0, 0]);
+}
