@@ -52,6 +52,15 @@ async fn a_run_is_shown_session_by_session_and_its_judge_compared_with_people() 
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("<svg") && html.contains(" visited\"") && !html.contains("<script"), "{html}");
 
+    // What comes before a turn is the gold: an oracle never leaves the flowchart.
+    for turn in
+        listed.lines().filter(|line| line.contains("turn/single/flowchart") && line.contains("sim/oracle")).take(4)
+    {
+        let fields: Vec<&str> = turn.split_whitespace().collect();
+        let (told, _) = run(&["show", at, fields[0], fields[1]]).await;
+        assert!(!told.contains("goes to"), "{told}");
+    }
+
     // As an exported run: without its store.
     std::fs::remove_dir_all(directory.join("store")).unwrap();
     let (told, notes) = run(&["show", at, cell, item]).await;

@@ -5,41 +5,49 @@ use std::borrow::Cow;
 use regatta_proto::Transcript;
 
 use super::asking::{inference, plan};
-use super::data::{Entry, Level, Mode, Speaker};
-use super::flowchart::{Flowchart, Visit, lay_over};
+use super::data::{Content, Entry, GoldTurn, Mode};
+use super::flowchart::{Flowchart, LaidOver, Visit, lay_over, mark};
 use super::predictions::messages_of;
 use super::protocol::{Conversation, Exchange, Message, TurnStep};
 use super::scoring::recorded;
 use crate::Picture;
 
-/// The flowcharts that were touched: by the agent's messages of a session, or by the gold history of a turn and what the agent makes of
+/// The flowcharts that were touched: by the agent's messages of a session, or by the gold turns before a turn and what the agent makes of
 /// it. None when no node was named, as where the agent was shown no flowchart.
 pub(crate) fn pictures(entry: &Entry, mode: Mode, transcript: &Transcript) -> Vec<Picture> {
-    match entry.level() {
-        Level::Session => {
+    let charts: Vec<&Flowchart> = entry.group.scenarios.iter().map(|scenario| &*scenario.chart).collect();
+    match &entry.content {
+        Content::Session(_) | Content::SessionRecord(_) => {
             let messages = messages(entry, mode, transcript);
             let of_agent = messages.iter().filter(|message| message.is_assistant());
-            draw(entry, &of_agent.map(|message| Visit::stated_in(message.text())).collect::<Vec<_>>())
+            let visits: Vec<Visit<'_>> = of_agent.map(|message| Visit::stated_in(message.text())).collect();
+            named(entry, lay_over(&charts, &visits))
         }
-        Level::Turn => {
-            let history = entry.history(mode.format);
-            let gold = history.iter().filter(|line| line.speaker == Speaker::Assistant);
-            let mut visits: Vec<Visit<'_>> = gold.map(|line| Visit::stated_in(&line.content)).collect();
+        Content::SessionTurn(session, position) => {
+            let before = session.agent_turns().filter(|(at, _)| at < position);
+            let mut visits: Vec<Visit<'_>> = before.map(|(_, gold)| of_gold(gold)).collect();
             let predicted = predicted(transcript);
             visits.push(Visit::stated_in(&predicted));
-            draw(entry, &visits)
+            named(entry, lay_over(&charts, &visits))
+        }
+        // A record has the thought of its own turn only: that says where the conversation was, not how it came there.
+        Content::TurnRecord(record) => {
+            let was = Visit { last: None, intent: None, current: record.gold.text("last_node") };
+            named(entry, mark(&charts, &[was, Visit::stated_in(&predicted(transcript))]))
         }
     }
 }
 
-fn draw(entry: &Entry, visits: &[Visit<'_>]) -> Vec<Picture> {
-    let scenarios = &entry.group.scenarios;
-    let charts: Vec<&Flowchart> = scenarios.iter().map(|scenario| &*scenario.chart).collect();
-    let named = lay_over(&charts, visits).into_iter().filter_map(|laid| {
-        let title = scenarios.get(laid.chart)?.name.to_string();
+fn of_gold(gold: &GoldTurn) -> Visit<'_> {
+    Visit { last: gold.text("last_node"), intent: gold.text("intent"), current: gold.text("current_node") }
+}
+
+fn named(entry: &Entry, drawn: Vec<LaidOver>) -> Vec<Picture> {
+    let of_scenario = |laid: LaidOver| {
+        let title = entry.group.scenarios.get(laid.chart)?.name.to_string();
         Some(Picture { title, svg: laid.svg, text: laid.words })
-    });
-    named.collect()
+    };
+    drawn.into_iter().filter_map(of_scenario).collect()
 }
 
 fn messages(entry: &Entry, mode: Mode, transcript: &Transcript) -> Vec<Message> {

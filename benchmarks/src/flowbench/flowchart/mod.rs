@@ -11,6 +11,6 @@ mod path;
 mod tests;
 
 pub(crate) use self::graph::Flowchart;
-pub(crate) use self::overlay::lay_over;
+pub(crate) use self::overlay::{LaidOver, lay_over, mark};
 pub(crate) use self::parse::parse;
 pub(crate) use self::path::{Finding, Visit, path_check};

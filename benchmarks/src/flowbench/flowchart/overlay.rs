@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::draw::{Overlay, draw};
 use super::graph::Flowchart;
-use super::path::{Visit, parts, path_check};
+use super::path::{Finding, Visit, parts, path_check};
 
 /// A flowchart with the way of a conversation on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,15 @@ pub(crate) struct LaidOver {
 /// The flowcharts with the nodes that `visits` name and the first step that left each, in the order of `charts`; those that the
 /// conversation never touched are left out. A node of no flowchart is shown on the first one.
 pub(crate) fn lay_over(charts: &[&Flowchart], visits: &[Visit<'_>]) -> Vec<LaidOver> {
+    draw_all(charts, visits, path_check(charts, visits))
+}
+
+/// The same of visits that are not all there were: whether one of them left a flowchart cannot be told.
+pub(crate) fn mark(charts: &[&Flowchart], visits: &[Visit<'_>]) -> Vec<LaidOver> {
+    draw_all(charts, visits, Vec::new())
+}
+
+fn draw_all(charts: &[&Flowchart], visits: &[Visit<'_>], findings: Vec<Finding>) -> Vec<LaidOver> {
     let chart_of = |id: &str| charts.iter().position(|chart| chart.by_id.contains_key(id));
     let mut overlays: BTreeMap<usize, Overlay> = BTreeMap::new();
     let mut ways: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
@@ -32,7 +41,7 @@ pub(crate) fn lay_over(charts: &[&Flowchart], visits: &[Visit<'_>]) -> Vec<LaidO
             }
         }
     }
-    for finding in path_check(charts, visits) {
+    for finding in findings {
         let overlay = overlays.entry(chart_of(&finding.to).unwrap_or(0)).or_default();
         overlay.departure.get_or_insert(finding);
     }
