@@ -195,3 +195,37 @@ fn the_oracle_scores_what_the_gold_scores_on_all_synthetic_turns() {
     ];
     assert_eq!(totals.into_iter().collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn an_oracle_is_drawn_on_its_flowcharts_and_never_leaves_them() {
+    let suite = miniature();
+    for name in ["turn/single/flowchart", "turn/cross/flowchart", "session/single/flowchart", "session/cross/flowchart"]
+    {
+        let setting = setting(name);
+        let mut drawn = 0;
+        for item in suite.select(&setting, &[], None).unwrap() {
+            let transcript = drive(&*suite, item, &setting, Persona::Oracle, 1);
+            for picture in suite.pictures(item, &setting, &transcript) {
+                drawn += 1;
+                assert!(
+                    !picture.title.is_empty() && picture.svg.starts_with("<svg") && picture.svg.contains("visited")
+                );
+                assert!(!picture.text.contains("goes to"), "{name} {item:?}: {}", picture.text);
+            }
+        }
+        assert!(drawn > 0, "{name}");
+    }
+}
+
+#[test]
+fn nodes_that_nobody_drew_are_shown_as_such_and_nothing_said_is_no_picture() {
+    let suite = miniature();
+    let setting = setting("session/single/flowchart");
+    let item = suite.select(&setting, &[], Some(1)).unwrap()[0];
+    assert!(suite.pictures(item, &setting, &Transcript::default()).is_empty());
+    let said = r#"[{"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Thought: intent=x, current_node=<b>ZZ999</b>.\nResponse: r"}]"#;
+    let pictures = suite.pictures(item, &setting, &Transcript::of_recorded(Some(said)));
+    assert_eq!(pictures.len(), 1);
+    assert!(pictures[0].text.contains("there is no such node") && !pictures[0].svg.contains("<b>"), "{pictures:?}");
+}
