@@ -29,7 +29,7 @@ pub struct PoolRequest {
 pub struct Party {
     /// The sweep.
     pub sweep: SweepId,
-    /// The provider's name of the model.
+    /// The provider's name of the model; empty for all that have no limits of their own.
     pub model: String,
     /// The sweep's part.
     pub share: Share,

@@ -84,8 +84,10 @@ impl State {
         }
     }
 
-    /// The party of a sweep's calls of a model; a new one where there is none.
+    /// The party of a sweep's calls of a model; a new one where there is none. Models without limits of their own are one party: what one
+    /// of them frees, a conversation's next call of another takes at once, without asking the store.
     pub(super) fn party(&mut self, sweep: &SweepId, model: &str, share: Share) -> u64 {
+        let model = if self.model_limits.contains_key(model) { model } else { "" };
         if let Some(party) = self.parties.iter_mut().find(|party| party.sweep == *sweep && *party.model == *model) {
             party.share = share;
             return party.id;

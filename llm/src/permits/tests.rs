@@ -82,6 +82,25 @@ async fn a_slot_that_is_freed_goes_to_the_next_call_without_the_store() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn conversations_that_change_between_models_do_not_wait_for_the_store_at_every_turn() {
+    let store = FakeStore::default();
+    let governor = governor(&store, &spec(slots(10)));
+    let sweep = sweep("s");
+    let begun = Instant::now();
+    let conversations = (0..100).map(|_| async {
+        for turn in 0..100 {
+            let model = if turn % 2 == 0 { "agent" } else { "user" };
+            let permit = sent(&governor, &Ask { model, ..ask(&sweep) }).await;
+            sleep(Duration::from_millis(1)).await;
+            permit.answered(None);
+        }
+    });
+    join_all(conversations).await;
+    assert!(begun.elapsed() < Duration::from_millis(2_200), "{:?}", begun.elapsed());
+    store.assert_obeyed();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_comes_alone_is_asked_for_at_once() {
     let store = FakeStore::default();
     let governor = governor(&store, &spec(slots(10)));
