@@ -1,0 +1,197 @@
+//! What only a broker can do.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::FutureExt;
+use regatta_backends::queue::RabbitMqConfig;
+use regatta_backends::{Queue, QueueError, Receipt};
+use regatta_proto::{Digest, Report};
+use regatta_tests::{RabbitMq, unique_name};
+
+use crate::stage::{
+    DELIVERY_LIMIT, broker_url, config, control, eventually_dead, eventually_depth, item, items, jobs, publish_raw,
+    rabbitmq_queue, take, within,
+};
+
+// Only on a broker.
+
+#[tokio::test]
+async fn a_message_that_cannot_be_read_is_set_aside_and_does_not_stop_the_others() {
+    within(async {
+        let prefix = unique_name("queue");
+        // Out of reach, so that nothing is set aside only because it went round and round.
+        let config = RabbitMqConfig { delivery_limit: 1_000_000, ..config(prefix.clone()).await };
+        let queue = Queue::connect(config).await.unwrap();
+        let mut consumer = queue.consume_jobs("q", 10).await.unwrap();
+        let bodies: [&[u8]; 3] = [b"not json", br#"{"v":99,"message":{}}"#, b""];
+        for body in bodies {
+            publish_raw(&format!("{prefix}.jobs.q"), body).await;
+        }
+        queue.publish_jobs("q", jobs(0..3)).await.unwrap();
+        let taken = take(&mut consumer, 3).await;
+        assert_eq!(items(&taken), BTreeSet::from([0, 1, 2]));
+        Receipt::ack_all(taken.into_iter().map(|delivery| delivery.receipt).collect()).await;
+        eventually_dead(&queue, 3).await;
+        drop(consumer);
+        eventually_depth(&queue, "q", 0).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_message_above_the_limit_is_refused_before_it_is_sent() {
+    within(async {
+        let config = RabbitMqConfig { message_bytes_max: 100, ..config(unique_name("queue")).await };
+        let queue = Queue::connect(config).await.unwrap();
+        queue.declare_jobs("q").await.unwrap();
+        let error = queue.publish_jobs("q", jobs(0..1)).await.unwrap_err();
+        assert!(matches!(error, QueueError::TooLarge { limit: 100, .. }), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_large_message_arrives_whole() {
+    within(async {
+        let queue = rabbitmq_queue().await;
+        // Not compressible, and many frames long.
+        let text: String = (0_u32..50_000).map(|n| Digest::of(&n.to_le_bytes()).to_string()).collect();
+        let sent = Report::Judge(regatta_proto::JudgeOutcome {
+            sweep: "s".parse().unwrap(),
+            lock: Digest::of(b"lock"),
+            judge: "sim/judge".parse().unwrap(),
+            served: text,
+            verdicts: Vec::new(),
+            unanswered: Vec::new(),
+            attempt: "a-1".parse().unwrap(),
+            usage: Default::default(),
+            cost: Default::default(),
+        });
+        queue.publish_reports(vec![sent.clone()]).await.unwrap();
+        let mut consumer = queue.consume_reports(1).await.unwrap();
+        assert!(consumer.next().await.unwrap().message == sent);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_queue_with_other_settings_is_not_used() {
+    within(async {
+        let config = config(unique_name("queue")).await;
+        let _first = Queue::connect(config.clone()).await.unwrap();
+        let other = RabbitMqConfig { delivery_limit: DELIVERY_LIMIT + 1, ..config };
+        let error = Queue::connect(other).await.unwrap_err();
+        assert!(matches!(error, QueueError::Conflict { .. }), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_an_error_at_once_and_is_not_repeated_in_it() {
+    within(async {
+        let url = broker_url().await;
+        let (scheme, rest) = url.split_once("://").unwrap();
+        let (_, host) = rest.split_once('@').unwrap();
+        let config = RabbitMqConfig::new(format!("{scheme}://regatta:swordfish@{host}"), unique_name("queue"));
+        let error = Queue::connect(config).await.unwrap_err();
+        assert!(matches!(error, QueueError::Connect { .. }), "{error}");
+        assert!(!format!("{error:?}{error}").contains("swordfish"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_unreachable_broker_is_an_error_after_the_connect_timeout() {
+    let config = RabbitMqConfig {
+        connect_timeout: Duration::from_millis(300),
+        ..RabbitMqConfig::new("amqp://127.0.0.1:1/%2f", unique_name("queue"))
+    };
+    let error = within(Queue::connect(config)).await.unwrap_err();
+    assert!(matches!(&error, QueueError::Connect { address, .. } if address == "127.0.0.1:1"), "{error}");
+    let error = Queue::connect(RabbitMqConfig::new("http://x", "p")).await.unwrap_err();
+    assert!(matches!(&error, QueueError::BadUrl { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn tls_with_a_broker_that_speaks_none_is_an_error() {
+    within(async {
+        let url = broker_url().await.replace("amqp://", "amqps://");
+        let config = RabbitMqConfig { connect_timeout: Duration::from_millis(1), ..RabbitMqConfig::new(url, "p") };
+        let error = Queue::connect(config).await.unwrap_err();
+        assert!(matches!(&error, QueueError::Connect { .. }), "{error}");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("InvalidContentType") || cause.contains("corrupt message"), "{cause}");
+    })
+    .await;
+}
+
+/// The whole point of confirms and redeliveries: nothing is lost when the broker dies, and nobody has to be told.
+#[tokio::test]
+async fn a_killed_broker_loses_nothing_and_everyone_reconnects() {
+    let broker = RabbitMq::start().await.unwrap();
+    within(async {
+        let config = RabbitMqConfig { delivery_limit: DELIVERY_LIMIT, ..RabbitMqConfig::new(broker.amqp_url(), "r") };
+        let queue = Queue::connect(config).await.unwrap();
+        queue.declare_jobs("q").await.unwrap();
+        // RabbitMQ 3.10 does not get the queue going again that was declared last, moments before a kill; so that is another one.
+        queue.declare_jobs("last").await.unwrap();
+        queue.publish_jobs("q", jobs(0..10)).await.unwrap();
+        let mut listener = queue.listen().await.unwrap();
+        let mut consumer = queue.consume_jobs("q", 4).await.unwrap();
+        let mut held = take(&mut consumer, 3).await;
+        let done = held.remove(0);
+        let finished = item(&done.message);
+        done.receipt.ack().await;
+        // An acknowledgement is not confirmed; that another message was delivered in its place shows that the broker has it.
+        held.extend(take(&mut consumer, 2).await);
+
+        broker.kill().await.unwrap();
+        let publishing = queue.publish_jobs("q", jobs(10..20));
+        let restarting = async { broker.restart().await.unwrap() };
+        let (published, ()) = tokio::join!(publishing, restarting);
+        published.unwrap();
+
+        for stale in held {
+            stale.receipt.ack().await;
+        }
+        let mut seen = BTreeSet::new();
+        while seen.len() < 19 {
+            let delivery = consumer.next().await.unwrap();
+            seen.insert(item(&delivery.message));
+            delivery.receipt.ack().await;
+        }
+        let expected: BTreeSet<u32> = (0..20).filter(|item| *item != finished).collect();
+        assert_eq!(seen, expected);
+
+        // Whether the listener is back cannot be asked for, so broadcasts are repeated, as the coordinator does.
+        let control = control("after");
+        let heard = loop {
+            queue.broadcast(control.clone()).await.unwrap();
+            if let Some(heard) = listener.next().now_or_never() {
+                break heard;
+            }
+            tokio::task::yield_now().await;
+        };
+        assert_eq!(heard.unwrap(), control);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_publish_that_is_never_confirmed_says_so_in_time() {
+    let broker = RabbitMq::start().await.unwrap();
+    within(async {
+        let config = RabbitMqConfig {
+            confirm_timeout: Duration::from_millis(500),
+            ..RabbitMqConfig::new(broker.amqp_url(), "r")
+        };
+        let queue = Queue::connect(config).await.unwrap();
+        queue.declare_jobs("q").await.unwrap();
+        broker.stop().await.unwrap();
+        let error = queue.publish_jobs("q", jobs(0..3)).await.unwrap_err();
+        assert!(matches!(error, QueueError::Unconfirmed { messages: 3, .. }), "{error}");
+        assert!(matches!(queue.depth("q").await, Err(QueueError::Broker { .. })));
+    })
+    .await;
+}

@@ -1,0 +1,253 @@
+//! The rules that every queue keeps.
+
+use std::collections::BTreeSet;
+
+use futures::FutureExt;
+use futures::future::join_all;
+use regatta_backends::{Queue, QueueError, Receipt};
+use regatta_proto::{Digest, Report};
+
+use crate::stage::{
+    DELIVERY_LIMIT, control, eventually_dead, eventually_depth, item, items, jobs, memory_queue, rabbitmq_queue, take,
+};
+
+pub(crate) async fn ten_thousand_jobs_arrive_in_order_and_once(queue: &Queue) {
+    const JOBS: u32 = 10_000;
+    queue.declare_jobs("q").await.unwrap();
+    let mut consumer = queue.consume_jobs("q", 500).await.unwrap();
+    let consume = async {
+        let mut seen = Vec::new();
+        let mut receipts = Vec::new();
+        while seen.len() < JOBS as usize {
+            let delivery = consumer.next().await.unwrap();
+            assert_eq!(delivery.redeliveries, 0);
+            seen.push(item(&delivery.message));
+            receipts.push(delivery.receipt);
+            if receipts.len() == 100 {
+                Receipt::ack_all(std::mem::take(&mut receipts)).await;
+            }
+        }
+        seen
+    };
+    let (published, seen) = tokio::join!(queue.publish_jobs("q", jobs(0..JOBS)), consume);
+    published.unwrap();
+    assert!(seen.into_iter().eq(0..JOBS));
+    drop(consumer);
+    eventually_depth(queue, "q", 0).await;
+}
+
+pub(crate) async fn a_queue_nobody_declared_takes_no_jobs(queue: &Queue) {
+    let error = queue.publish_jobs("nowhere", jobs(0..3)).await.unwrap_err();
+    assert!(matches!(&error, QueueError::NoSuchQueue { queue } if queue.ends_with("nowhere")), "{error}");
+    let error = queue.depth("nowhere").await.unwrap_err();
+    assert!(matches!(&error, QueueError::NoSuchQueue { .. }), "{error}");
+    // One caller's mistake is not another's: publishing goes on.
+    queue.declare_jobs("q").await.unwrap();
+    let (wrong, right) = tokio::join!(queue.publish_jobs("nowhere", jobs(0..3)), queue.publish_jobs("q", jobs(0..3)));
+    assert!(wrong.is_err());
+    right.unwrap();
+}
+
+pub(crate) async fn publishing_nothing_is_done_at_once(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    queue.publish_jobs("q", Vec::new()).await.unwrap();
+    queue.publish_reports(Vec::new()).await.unwrap();
+    assert_eq!(queue.depth("q").await.unwrap(), 0);
+}
+
+pub(crate) async fn a_consumer_holds_no_more_than_its_prefetch(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    queue.publish_jobs("q", jobs(0..5)).await.unwrap();
+    let mut consumer = queue.consume_jobs("q", 2).await.unwrap();
+    let first = consumer.next().await.unwrap();
+    let _second = consumer.next().await.unwrap();
+    eventually_depth(queue, "q", 3).await;
+    assert!(consumer.next().now_or_never().is_none(), "a third message came before one of two was settled");
+    first.receipt.ack().await;
+    assert_eq!(item(&consumer.next().await.unwrap().message), 2);
+    eventually_depth(queue, "q", 2).await;
+}
+
+pub(crate) async fn messages_are_spread_evenly_over_consumers(queue: &Queue) {
+    let mut one = queue.consume_jobs("q", 100).await.unwrap();
+    let mut two = queue.consume_jobs("q", 100).await.unwrap();
+    queue.publish_jobs("q", jobs(0..10)).await.unwrap();
+    let (of_one, of_two) = (take(&mut one, 5).await, take(&mut two, 5).await);
+    let both: BTreeSet<u32> = of_one.iter().chain(&of_two).map(|delivery| item(&delivery.message)).collect();
+    assert!(both.into_iter().eq(0..10));
+}
+
+pub(crate) async fn a_message_handed_back_comes_again_and_is_counted(queue: &Queue) {
+    let mut consumer = queue.consume_jobs("q", 1).await.unwrap();
+    queue.publish_jobs("q", jobs(7..8)).await.unwrap();
+    let first = consumer.next().await.unwrap();
+    assert_eq!((item(&first.message), first.redeliveries), (7, 0));
+    first.receipt.hand_back().await;
+    let second = consumer.next().await.unwrap();
+    assert_eq!((item(&second.message), second.redeliveries), (7, 1));
+    second.receipt.hand_back().await;
+    let third = consumer.next().await.unwrap();
+    assert_eq!((item(&third.message), third.redeliveries), (7, 2));
+    third.receipt.ack().await;
+    drop(consumer);
+    eventually_depth(queue, "q", 0).await;
+    assert_eq!(queue.dead_letters().await.unwrap(), 0);
+}
+
+pub(crate) async fn a_dropped_receipt_hands_its_message_back(queue: &Queue) {
+    let mut consumer = queue.consume_jobs("q", 1).await.unwrap();
+    queue.publish_jobs("q", jobs(7..8)).await.unwrap();
+    drop(consumer.next().await.unwrap());
+    let again = consumer.next().await.unwrap();
+    assert_eq!((item(&again.message), again.redeliveries), (7, 1));
+}
+
+pub(crate) async fn what_a_dropped_consumer_held_comes_to_another(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    queue.publish_jobs("q", jobs(0..4)).await.unwrap();
+    let mut dies = queue.consume_jobs("q", 4).await.unwrap();
+    let mut held = take(&mut dies, 3).await;
+    held.remove(0).receipt.ack().await;
+    drop(dies);
+    let mut lives = queue.consume_jobs("q", 10).await.unwrap();
+    let rest = take(&mut lives, 3).await;
+    assert_eq!(items(&rest), BTreeSet::from([1, 2, 3]));
+    assert!(rest.iter().filter(|delivery| item(&delivery.message) < 3).all(|delivery| delivery.redeliveries == 1));
+}
+
+pub(crate) async fn a_receipt_of_a_dropped_consumer_settles_nothing(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    queue.publish_jobs("q", jobs(0..2)).await.unwrap();
+    let mut dies = queue.consume_jobs("q", 2).await.unwrap();
+    let held = take(&mut dies, 2).await;
+    drop(dies);
+    eventually_depth(queue, "q", 2).await;
+    for delivery in held {
+        delivery.receipt.ack().await;
+    }
+    let mut lives = queue.consume_jobs("q", 2).await.unwrap();
+    assert_eq!(items(&take(&mut lives, 2).await), BTreeSet::from([0, 1]));
+}
+
+pub(crate) async fn acknowledging_many_spares_those_in_between(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    queue.publish_jobs("q", jobs(0..7)).await.unwrap();
+    let mut consumer = queue.consume_jobs("q", 7).await.unwrap();
+    let (mut done, mut held) = (Vec::new(), Vec::new());
+    for delivery in take(&mut consumer, 7).await {
+        let list = if [2, 5].contains(&item(&delivery.message)) { &mut held } else { &mut done };
+        list.push(delivery.receipt);
+    }
+    done.reverse();
+    Receipt::ack_all(done).await;
+    Receipt::ack_all(Vec::new()).await;
+    drop(consumer);
+    drop(held);
+    let mut consumer = queue.consume_jobs("q", 7).await.unwrap();
+    assert_eq!(items(&take(&mut consumer, 2).await), BTreeSet::from([2, 5]));
+    eventually_depth(queue, "q", 0).await;
+}
+
+pub(crate) async fn a_stopped_consumer_ends_and_its_receipts_stay_good(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    queue.publish_jobs("q", jobs(0..4)).await.unwrap();
+    let mut stops = queue.consume_jobs("q", 4).await.unwrap();
+    let mut taken = take(&mut stops, 2).await;
+    stops.stop();
+    assert!(stops.next().await.is_none());
+    // What it had fetched and not taken waits for others.
+    eventually_depth(queue, "q", 2).await;
+    taken.remove(0).receipt.ack().await;
+    taken.remove(0).receipt.hand_back().await;
+    eventually_depth(queue, "q", 3).await;
+    drop(stops);
+    let mut other = queue.consume_jobs("q", 4).await.unwrap();
+    assert_eq!(items(&take(&mut other, 3).await), BTreeSet::from([1, 2, 3]));
+    eventually_depth(queue, "q", 0).await;
+}
+
+pub(crate) async fn a_message_delivered_too_often_is_set_aside(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    queue.publish_jobs("q", jobs(7..8)).await.unwrap();
+    for delivery_number in 0..=DELIVERY_LIMIT {
+        assert_eq!(queue.dead_letters().await.unwrap(), 0);
+        let mut dies = queue.consume_jobs("q", 1).await.unwrap();
+        let held = dies.next().await.unwrap();
+        assert_eq!(held.redeliveries, delivery_number);
+        drop(dies);
+    }
+    eventually_dead(queue, 1).await;
+    assert_eq!(queue.depth("q").await.unwrap(), 0);
+}
+
+pub(crate) async fn a_broadcast_reaches_every_listener(queue: &Queue) {
+    let mut listeners = join_all((0..3).map(|_| queue.listen())).await;
+    for sweep in ["one", "two"] {
+        let control = control(sweep);
+        queue.broadcast(control.clone()).await.unwrap();
+        for listener in &mut listeners {
+            assert_eq!(listener.as_mut().unwrap().next().await.unwrap(), control);
+        }
+    }
+}
+
+pub(crate) async fn reports_go_to_whoever_consumes_reports(queue: &Queue) {
+    let report = |sweep: &str| Report::Tabulate { sweep: sweep.parse().unwrap(), lock: Digest::of(b"lock") };
+    queue.publish_reports(vec![report("one"), report("two")]).await.unwrap();
+    let mut consumer = queue.consume_reports(10).await.unwrap();
+    for sweep in ["one", "two"] {
+        let delivery = consumer.next().await.unwrap();
+        assert_eq!(delivery.message, report(sweep));
+        delivery.receipt.ack().await;
+    }
+}
+
+pub(crate) async fn queues_are_separate(queue: &Queue) {
+    let mut one = queue.consume_jobs("one", 10).await.unwrap();
+    let mut two = queue.consume_jobs("two", 10).await.unwrap();
+    queue.publish_jobs("two", jobs(2..3)).await.unwrap();
+    queue.publish_jobs("one", jobs(1..2)).await.unwrap();
+    assert_eq!(item(&one.next().await.unwrap().message), 1);
+    assert_eq!(item(&two.next().await.unwrap().message), 2);
+}
+
+pub(crate) async fn depth_counts_what_waits(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    queue.declare_jobs("q").await.unwrap();
+    assert_eq!(queue.depth("q").await.unwrap(), 0);
+    queue.publish_jobs("q", jobs(0..3)).await.unwrap();
+    eventually_depth(queue, "q", 3).await;
+}
+
+pub(crate) async fn a_closed_queue_ends_consumers_and_listeners_and_takes_nothing(queue: &Queue) {
+    let mut consumer = queue.consume_jobs("q", 1).await.unwrap();
+    let mut listener = queue.listen().await.unwrap();
+    queue.clone().close();
+    assert!(consumer.next().await.is_none());
+    assert!(listener.next().await.is_none());
+    assert!(matches!(queue.publish_jobs("q", jobs(0..1)).await, Err(QueueError::Closed)));
+    assert!(matches!(queue.declare_jobs("q").await, Err(QueueError::Closed)));
+    assert!(matches!(queue.consume_jobs("q", 1).await, Err(QueueError::Closed)));
+}
+
+pub(crate) async fn dropping_the_last_handle_ends_consumers(queue: &Queue) {
+    // The caller keeps a handle, so this needs a queue of its own.
+    let queue = match queue {
+        Queue::Memory(_) => memory_queue(),
+        Queue::RabbitMq(_) => rabbitmq_queue().await,
+    };
+    let mut consumer = queue.consume_jobs("q", 1).await.unwrap();
+    let clone = queue.clone();
+    drop(queue);
+    clone.publish_jobs("q", jobs(7..8)).await.unwrap();
+    consumer.next().await.unwrap().receipt.ack().await;
+    drop(clone);
+    assert!(consumer.next().await.is_none());
+}
+
+pub(crate) async fn names_that_no_queue_can_have_are_refused(queue: &Queue) {
+    for name in ["", "a b", "a\n", &"x".repeat(201)] {
+        assert!(matches!(queue.declare_jobs(name).await, Err(QueueError::BadName { .. })), "{name:?}");
+        assert!(matches!(queue.consume_jobs(name, 1).await, Err(QueueError::BadName { .. })), "{name:?}");
+    }
+}

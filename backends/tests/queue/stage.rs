@@ -1,0 +1,94 @@
+//! Queues to test, and the words of the rules.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use regatta_backends::queue::{MemoryQueue, RabbitMqConfig};
+use regatta_backends::{Consumer, Delivery, Queue};
+use regatta_proto::{CellIndex, Control, Digest, ItemIndex, Job, SessionJob, SessionKey, Transcript};
+use regatta_tests::{RabbitMq, unique_name};
+use tokio::sync::OnceCell;
+
+/// Redeliveries before a message is set aside, in all tests.
+pub(crate) const DELIVERY_LIMIT: u32 = 3;
+
+pub(crate) fn memory_queue() -> Queue {
+    Queue::Memory(MemoryQueue::new(DELIVERY_LIMIT))
+}
+
+pub(crate) async fn rabbitmq_queue() -> Queue {
+    Queue::connect(config(unique_name("queue")).await).await.unwrap()
+}
+
+pub(crate) async fn config(prefix: String) -> RabbitMqConfig {
+    RabbitMqConfig { delivery_limit: DELIVERY_LIMIT, ..RabbitMqConfig::new(broker_url().await, prefix) }
+}
+
+pub(crate) async fn broker_url() -> String {
+    static BROKER: OnceCell<RabbitMq> = OnceCell::const_new();
+    match std::env::var("REGATTA_TEST_AMQP_URL") {
+        Ok(url) => url,
+        Err(_) => BROKER.get_or_try_init(RabbitMq::start).await.unwrap().amqp_url(),
+    }
+}
+
+pub(crate) async fn publish_raw(queue: &str, body: &[u8]) {
+    use lapin::options::BasicPublishOptions;
+    let connection = lapin::Connection::connect(&broker_url().await, Default::default()).await.unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    channel.confirm_select(Default::default()).await.unwrap();
+    let options = BasicPublishOptions { mandatory: true, immediate: false };
+    let sent = channel.basic_publish("".into(), queue.into(), options, body, Default::default()).await.unwrap();
+    assert_eq!(sent.await.unwrap(), lapin::Confirmation::Ack(None));
+}
+
+pub(crate) fn jobs(items: std::ops::Range<u32>) -> Vec<Job> {
+    let job = |item| SessionJob {
+        key: SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(item) },
+        lock: Digest::of(b"lock"),
+        attempt: 1,
+        transcript: Transcript::default(),
+    };
+    items.map(|item| Job::Session(Box::new(job(item)))).collect()
+}
+
+pub(crate) fn item(job: &Job) -> u32 {
+    match job {
+        Job::Session(job) => job.key.item.0,
+        other => panic!("a session was expected, not {other:?}"),
+    }
+}
+
+pub(crate) fn items(deliveries: &[Delivery<Job>]) -> BTreeSet<u32> {
+    deliveries.iter().map(|delivery| item(&delivery.message)).collect()
+}
+
+pub(crate) async fn take(consumer: &mut Consumer<Job>, count: usize) -> Vec<Delivery<Job>> {
+    let mut taken = Vec::new();
+    for _ in 0..count {
+        taken.push(consumer.next().await.unwrap());
+    }
+    taken
+}
+
+pub(crate) fn control(sweep: &str) -> Control {
+    Control { routes: Vec::new(), cancelled: vec![sweep.parse().unwrap()] }
+}
+
+/// Asks until it is so; each question is a round trip to the broker. That it becomes so is asserted by the test's time limit.
+pub(crate) async fn eventually_depth(queue: &Queue, name: &str, depth: u64) {
+    while queue.depth(name).await.unwrap() != depth {
+        tokio::task::yield_now().await;
+    }
+}
+
+pub(crate) async fn eventually_dead(queue: &Queue, count: u64) {
+    while queue.dead_letters().await.unwrap() != count {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// No test hangs. The limit is generous: a start of a broker may be in it, on a machine that does much else.
+pub(crate) async fn within<T>(test: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(240), test).await.expect("the test ended in time")
+}
