@@ -1,6 +1,9 @@
 //! FlowBench as the pipeline sees it: through the benchmark's interface, on a miniature and on the published and synthetic data.
 
 #[cfg(test)]
+#[path = "../common/mod.rs"]
+mod common;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod harness;

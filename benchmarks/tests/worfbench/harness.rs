@@ -10,58 +10,33 @@ use regatta_proto::{
     Transcript, Verdict,
 };
 
+use crate::common::{self, read_folder};
+
 pub(crate) const BOTH: [Evaluator; 2] = [Evaluator::Official, Evaluator::Paper];
 
 pub(crate) fn worfbench() -> &'static dyn Benchmark {
     find(&"worfbench".parse().unwrap()).unwrap()
 }
 
-/// Files that the benchmark wants, or all when `every`.
-fn read_folder(root: &Path, every: bool) -> FileSet {
-    let mut files = FileSet::from_origin(root.file_name().unwrap().to_string_lossy());
-    let mut folders = vec![root.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-            if every || worfbench().wants(&name) {
-                files.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
-}
-
 pub(crate) fn miniature_files() -> FileSet {
-    read_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench"), false)
+    read_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench"), Some(worfbench()))
 }
 
 pub(crate) fn miniature() -> Arc<dyn Suite> {
     worfbench().load(&miniature_files()).unwrap()
 }
 
-/// The folder with the official data and golden cases, if there is one.
+/// The folder with the data and golden cases, if there is one.
 pub(crate) fn shared() -> Option<PathBuf> {
-    let root = std::env::var_os("REGATTA_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    let folder = root.join("benchmarks/worfbench");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("skipped: no official data at {} (set REGATTA_SHARED)", folder.display());
-    None
+    common::shared("worfbench")
 }
 
 pub(crate) fn official_files(shared: &Path) -> FileSet {
-    read_folder(&shared.join("data"), false)
+    read_folder(&shared.join("data"), Some(worfbench()))
 }
 
 pub(crate) fn case_files(shared: &Path, case: &str) -> FileSet {
-    read_folder(&shared.join("golden").join(case), true)
+    read_folder(&shared.join("golden").join(case), None)
 }
 
 pub(crate) fn load(files: &[(&str, &str)]) -> Result<Arc<dyn Suite>, DataError> {

@@ -1,6 +1,9 @@
 //! WorFBench as the pipeline sees it: through the benchmark's interface, on a miniature and on the official data.
 
 #[cfg(test)]
+#[path = "../common/mod.rs"]
+mod common;
+#[cfg(test)]
 mod data;
 #[cfg(test)]
 mod examples;

@@ -11,6 +11,7 @@ use super::scenario::Parameter;
 use super::tool_text::time_in;
 use super::*;
 use crate::flowbench::flowchart::{Finding, Visit, path_check};
+use crate::flowbench::vectors;
 
 /// The files below a folder that belong to the data set, those that `skip` names left out.
 fn folder(root: &Path, skip: &[&str]) -> FileSet {
@@ -32,12 +33,7 @@ fn folder(root: &Path, skip: &[&str]) -> FileSet {
 
 /// The shared data, if it is here.
 fn shared() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/benchmarks/flowbench/data");
-    if root.is_dir() {
-        return Some(root);
-    }
-    println!("skipped: no {}", root.display());
-    None
+    vectors::shared().map(|folder| folder.join("data"))
 }
 
 fn read(files: &FileSet) -> Data {
