@@ -10,6 +10,7 @@ mod metric;
 mod paper_table;
 mod place;
 mod predictions;
+mod python;
 mod recorded;
 mod suite;
 mod worfbench;

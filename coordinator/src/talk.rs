@@ -37,7 +37,9 @@ impl Suite for Talk {
             Some(text) => Scoring::Needs(vec![Question::Judgement {
                 kind: "k".to_owned(),
                 about: Vec::new(),
+                before: Vec::new(),
                 prompt: text.to_string(),
+                swapped: None,
                 accept: Vec::new(),
                 replies_max: 1,
             }]),

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, PanelRule};
+use crate::{ChatMessage, Digest, PanelRule};
 
 /// A versioned scoring rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,8 @@ pub enum Evaluator {
     OfficialFixed,
     /// What the benchmark's paper defines.
     Paper,
+    /// What comes of the answer when it is executed.
+    Exec,
 }
 
 impl Evaluator {
@@ -28,6 +30,7 @@ impl Evaluator {
             Self::Official => "official",
             Self::OfficialFixed => "official_fixed",
             Self::Paper => "paper",
+            Self::Exec => "exec",
         }
     }
 }
@@ -43,7 +46,8 @@ impl FromStr for Evaluator {
             "official" => Ok(Self::Official),
             "official_fixed" => Ok(Self::OfficialFixed),
             "paper" => Ok(Self::Paper),
-            _ => Err(format!("unknown evaluator {text:?}; known: official, official_fixed, paper")),
+            "exec" => Ok(Self::Exec),
+            _ => Err(format!("unknown evaluator {text:?}; known: official, official_fixed, paper, exec")),
         }
     }
 }
@@ -65,8 +69,14 @@ pub enum Question {
         kind: String,
         /// What it is about: with `kind` it names the judgement wherever verdicts are recorded by hand, whatever the prompt.
         about: Vec<String>,
-        /// The whole message to the judge, sent as the only one of its conversation.
+        /// What comes before the prompt in the judge's conversation: instructions, or what it judges.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        before: Vec<ChatMessage>,
+        /// The message to the judge that it replies to.
         prompt: String,
+        /// The prompt with the two things that it compares in the other order; `None` where it compares nothing of that kind.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        swapped: Option<String>,
         /// Regular expressions that a reply must match, all of them, to be taken; the judge is asked again otherwise.
         accept: Vec<String>,
         /// How often the judge is asked at most; the last reply is taken as it is. At least 1.
@@ -87,13 +97,16 @@ impl Question {
                         .chain(left.iter().chain(right).map(String::as_bytes)),
                 )
             }
-            Self::Judgement { kind, about, prompt, accept, replies_max } => {
+            Self::Judgement { kind, about, before, prompt, swapped, accept, replies_max } => {
                 let counts = [about.len() as u64, accept.len() as u64, u64::from(*replies_max)].map(u64::to_le_bytes);
+                // Prompts and replies do not look like this, so what has nothing before it keeps the address it always had.
+                let before = before.iter().map(|message| format!("{:?}\0{}", message.role, message.content));
+                let more: Vec<String> = before.chain(swapped.iter().map(|text| format!("swapped\0{text}"))).collect();
                 Digest::of_parts(
                     [b"judgement/1".as_slice(), kind.as_bytes(), prompt.as_bytes()]
                         .into_iter()
                         .chain(counts.iter().map(<[u8; 8]>::as_slice))
-                        .chain(about.iter().chain(accept).map(String::as_bytes)),
+                        .chain(about.iter().chain(accept).chain(&more).map(String::as_bytes)),
                 )
             }
         }

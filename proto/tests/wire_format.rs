@@ -142,7 +142,9 @@ fn judgement() -> AskedQuestion {
     let question = Question::Judgement {
         kind: "completion".into(),
         about: vec!["session-7".into()],
+        before: Vec::new(),
         prompt: "Was everything done?".into(),
+        swapped: None,
         accept: vec!["(?i)yes|no".into()],
         replies_max: 10,
     };

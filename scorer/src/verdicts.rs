@@ -192,7 +192,9 @@ mod tests {
         Question::Judgement {
             kind: "k".into(),
             about: Vec::new(),
+            before: Vec::new(),
             prompt: "p".into(),
+            swapped: None,
             accept: Vec::new(),
             replies_max: 1,
         }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::python::strip;
+use crate::python::strip;
 
 const ACTION: &str = "Action: ";
 const ACTION_INPUT: &str = "Action Input: ";

@@ -3,7 +3,7 @@
 use regatta_proto::Question;
 
 use super::judge::REPLIES_MAX;
-use super::python::{lower, strip};
+use crate::python::{lower, strip};
 
 /// Kind of the judgement.
 pub(crate) const KIND: &str = "fuzzy";
@@ -77,7 +77,9 @@ impl<'a> Tool<'a> {
         Question::Judgement {
             kind: KIND.to_owned(),
             about: [name, parameter, gold, predicted].map(str::to_owned).to_vec(),
+            before: Vec::new(),
             prompt,
+            swapped: None,
             accept: vec!["(?i)yes|no".to_owned()],
             replies_max: REPLIES_MAX,
         }
@@ -132,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_question_tells_everything_and_is_named_by_the_texts() {
-        let Question::Judgement { kind, about, prompt, accept, replies_max } =
+        let Question::Judgement { kind, about, prompt, accept, replies_max, .. } =
             Tool::find(PROMPT, "beta").question("when", " a\u{3000}", "B!")
         else {
             panic!("no judgement")

@@ -104,7 +104,9 @@ mod tests {
         Question::Judgement {
             kind: "fuzzy".to_owned(),
             about: Vec::new(),
+            before: Vec::new(),
             prompt: prompt.to_owned(),
+            swapped: None,
             accept: Vec::new(),
             replies_max: REPLIES_MAX,
         }

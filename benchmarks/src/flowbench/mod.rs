@@ -13,7 +13,6 @@ mod pictures;
 mod predictions;
 mod prompts;
 mod protocol;
-mod python;
 mod recognise;
 mod scoring;
 mod session;

@@ -5,6 +5,7 @@
 
 mod averages;
 mod data;
+mod edge_ends;
 mod error;
 mod gold;
 mod official;
@@ -12,7 +13,7 @@ mod paper;
 mod parse_official;
 mod parse_paper;
 mod predictions;
-pub(crate) mod python;
+
 mod recognise;
 mod scoring;
 mod selection;

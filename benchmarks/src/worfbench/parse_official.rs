@@ -1,6 +1,7 @@
 //! Reads a workflow as the published parser does, for predictions and gold alike.
 
-use super::python::{End, decimal_digit, edge_ends, strip};
+use super::edge_ends::{End, edge_ends};
+use crate::python::{decimal_digit, strip};
 
 /// Python refuses to convert longer digit strings to integers.
 const INTEGER_DIGITS_MAX: usize = 4300;

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::python::{End, edge_ends, is_space, strip};
+use super::edge_ends::{End, edge_ends};
+use crate::python::{is_space, strip};
 
 /// Longer node numbers are ignored.
 const NUMBER_DIGITS_MAX: usize = 18;

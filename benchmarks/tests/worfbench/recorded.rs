@@ -52,7 +52,9 @@ fn judgement(kind: &str, about: &[&str], accept: &str, replies_max: u8) -> Quest
     Question::Judgement {
         kind: kind.to_owned(),
         about: about.iter().map(|&text| text.to_owned()).collect(),
+        before: Vec::new(),
         prompt: "in any words".to_owned(),
+        swapped: None,
         accept: vec![accept.to_owned()],
         replies_max,
     }

@@ -21,7 +21,9 @@ fn question(kind: &str, item: ItemIndex) -> Question {
     Question::Judgement {
         kind: kind.to_owned(),
         about: vec![item.0.to_string()],
+        before: Vec::new(),
         prompt: format!("{kind} {}", item.0),
+        swapped: None,
         accept: Vec::new(),
         replies_max: 3,
     }

@@ -7,7 +7,7 @@ use regatta_proto::{Role, Transcript};
 use super::agent_call::{Attempt, CALLS_MAX, Tries};
 use super::reading::Output;
 use super::{Ending, EnvironmentInput, Failure, Limit, Limits, Message, Speaker, ToolCall, UserInput};
-use crate::flowbench::python::{parse, strip};
+use crate::python::{parse, strip};
 
 /// Said by whoever plays the user when there is nothing more to say.
 const DONE: &str = "[DONE]";

@@ -1,7 +1,7 @@
 //! What a reply of the agent is taken to say (SPEC 5.2), before it is scored.
 
 use super::ToolCall;
-use crate::flowbench::python::is_word;
+use crate::python::is_word;
 
 /// Precedes the arguments of a call.
 const INPUT_LABEL: &str = "Action Input: ";

@@ -3,7 +3,7 @@
 use regatta_proto::Question;
 
 use crate::flowbench::judge::REPLIES_MAX;
-use crate::worfbench::python::{decimal_digit, is_space};
+use crate::python::{decimal_digit, is_space};
 
 const SUCCESS: &str = "Result: yes";
 const FAILURE: &str = "Result: no";
@@ -38,7 +38,9 @@ pub(super) fn question(item: &str, prompt: String) -> Question {
     Question::Judgement {
         kind: "completion".to_owned(),
         about: vec![item.to_owned()],
+        before: Vec::new(),
         prompt,
+        swapped: None,
         accept: vec![
             format!(r"\A(?:{SUCCESS}|{FAILURE})(?:\n|\z)"),
             format!(r"{TOTAL}[\s\x1c-\x1f]+\d"),

@@ -1,7 +1,7 @@
 //! A conversation as one text, and what the released code reads off it (SPEC 5.3).
 
 use crate::flowbench::protocol::Message;
-use crate::flowbench::python::strip;
+use crate::python::strip;
 
 /// `gen_dialog_str`: every message with its role, separated by blank lines.
 pub(crate) fn dialogue(messages: &[Message]) -> String {

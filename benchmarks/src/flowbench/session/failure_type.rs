@@ -3,7 +3,7 @@
 use regatta_proto::Question;
 
 use crate::flowbench::judge::REPLIES_MAX;
-use crate::worfbench::python::{decimal_digit, is_space};
+use crate::python::{decimal_digit, is_space};
 
 /// What the judge never decided on is of the last category.
 const OTHER: u8 = 5;
@@ -13,7 +13,9 @@ pub(super) fn question(item: &str, prompt: String) -> Question {
     Question::Judgement {
         kind: "failure_type".to_owned(),
         about: vec![item.to_owned()],
+        before: Vec::new(),
         prompt,
+        swapped: None,
         accept: vec![r"Type:[\s\x1c-\x1f]*[1-5](?:\D|\z)".to_owned()],
         replies_max: REPLIES_MAX,
     }

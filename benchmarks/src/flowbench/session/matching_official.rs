@@ -4,7 +4,7 @@ use super::comparison::{Comparison, Counts, Texts, any_equal};
 use crate::flowbench::fuzzy::{self, Tool};
 use crate::flowbench::judge::Judge;
 use crate::flowbench::protocol::{braces_after_label, call_name};
-use crate::flowbench::python::{Json, Object, equal, lower, parse, strip};
+use crate::python::{Json, Object, equal, lower, parse, strip};
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use super::entries::entries;
 use crate::flowbench::fuzzy::{self, Tool};
 use crate::flowbench::judge::Judge;
 use crate::flowbench::protocol::Message;
-use crate::flowbench::python::{Json, Object, equal_by_kind, parse_prefix, strip};
 use crate::flowbench::turn::{ParameterSchema, ToolSchema};
+use crate::python::{Json, Object, equal_by_kind, parse_prefix, strip};
 
 /// A call with its arguments.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Crash, GoldCall, GoldTurn, TurnRecord, aggregate, by_file, official};
 use crate::flowbench::judge::Judge;
-use crate::flowbench::python::{Json, Object, is_numeric, parse};
+use crate::python::{Json, Object, is_numeric, parse};
 use crate::{Score, Verdicts};
 
 /// What can be said of a folder.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::flowbench::python::strip;
+use crate::python::strip;
 
 const LABEL: &str = "current_node=";
 

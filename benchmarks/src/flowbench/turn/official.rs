@@ -9,7 +9,7 @@ use crate::Score;
 use crate::flowbench::extraction::{self, Input};
 use crate::flowbench::fuzzy::{self, Tool};
 use crate::flowbench::judge::Judge;
-use crate::flowbench::python::{Json, Object, equal, lower, parse, strip};
+use crate::python::{Json, Object, equal, lower, parse, strip};
 
 /// What the official report shows of a comparison: `"1"`, `"0"`, or nothing where none was made or an exception was swallowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

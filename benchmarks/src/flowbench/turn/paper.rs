@@ -11,7 +11,7 @@ use crate::Score;
 use crate::flowbench::extraction;
 use crate::flowbench::fuzzy::{self, Tool};
 use crate::flowbench::judge::Judge;
-use crate::flowbench::python::{Json, Object, equal_by_kind, parse, strip};
+use crate::python::{Json, Object, equal_by_kind, parse, strip};
 
 /// An enumeration is told in a parameter's description, as "Enumeration type, [a, b]".
 static ENUMERATION: LazyLock<Option<Regex>> =

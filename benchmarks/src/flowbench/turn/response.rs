@@ -35,7 +35,9 @@ fn question(record: &TurnRecord<'_>, predicted: &str) -> Question {
     Question::Judgement {
         kind: KIND.to_owned(),
         about: vec![record.id.to_owned()],
+        before: Vec::new(),
         prompt,
+        swapped: None,
         accept: vec![SCORE.to_owned()],
         replies_max: REPLIES_MAX,
     }

@@ -21,7 +21,9 @@ fn asked(prompt: &str, accept: &[&str], replies_max: u8) -> AskedQuestion {
     let question = Question::Judgement {
         kind: "completion".to_owned(),
         about: vec!["item-1".to_owned()],
+        before: Vec::new(),
         prompt: prompt.to_owned(),
+        swapped: None,
         accept: accept.iter().map(|text| (*text).to_owned()).collect(),
         replies_max,
     };

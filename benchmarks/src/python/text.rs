@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::worfbench::python::decimal_digit;
-pub(crate) use crate::worfbench::python::strip;
+use super::character::decimal_digit;
 
 /// A letter, a digit or another number, in Unicode's general categories. Rust's own `char::is_alphanumeric` also takes
 /// vowel signs and circled letters, which Python does not.

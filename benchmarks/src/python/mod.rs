@@ -1,0 +1,13 @@
+//! Python as the official evaluators run on it: its JSON, its equality, its idea of a character. Rust differs in the details.
+
+mod character;
+mod equality;
+mod json;
+mod parser;
+mod text;
+
+pub(crate) use self::character::{decimal_digit, is_space, strip};
+pub(crate) use self::equality::{equal, equal_by_kind};
+pub(crate) use self::json::{Json, Object};
+pub(crate) use self::parser::{parse, parse_prefix};
+pub(crate) use self::text::{is_numeric, is_word, lower};
