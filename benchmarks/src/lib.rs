@@ -7,6 +7,7 @@ mod cosine;
 mod flowbench;
 mod matching;
 mod metric;
+mod orchestrationbench;
 mod paper_table;
 mod place;
 mod predictions;
