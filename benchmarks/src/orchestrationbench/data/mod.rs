@@ -1,0 +1,45 @@
+//! The data set (SPEC 2): the repository's scenarios and agent cards as they are, and its prompts when they are there too.
+
+mod card;
+mod label;
+mod language;
+mod scenario;
+
+use std::sync::Arc;
+
+pub(crate) use self::card::{Agents, Card, Skill};
+pub(crate) use self::label::{Content, Entry, GoldCall, Labels, Speaker, Suffix};
+pub(crate) use self::language::Language;
+pub(crate) use self::scenario::{Decision, Scenario};
+
+/// The loaded data set.
+#[derive(Debug)]
+pub(crate) struct Data {
+    /// English before Korean, each by ascending number.
+    pub(crate) scenarios: Vec<Arc<Scenario>>,
+    /// The prompts of the repository's configuration, or our own.
+    pub(crate) prompts: Prompts,
+    english: Agents,
+    korean: Agents,
+}
+
+/// The repository's prompts, with their `%%…%%` marks; each absent when its file is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Prompts {
+    /// `prompts.general.prompt`: asks for a plan.
+    pub(crate) planning: Option<Arc<str>>,
+    /// `prompts.select_tools.prompt`: asks for calls.
+    pub(crate) decision: Option<Arc<str>>,
+    /// `prompts.arguments_evaluation.prompt`: asks a judge.
+    pub(crate) judge: Option<Arc<str>>,
+}
+
+impl Data {
+    /// The agents of a language.
+    pub(crate) fn agents(&self, language: Language) -> &Agents {
+        match language {
+            Language::En => &self.english,
+            Language::Ko => &self.korean,
+        }
+    }
+}
