@@ -4,10 +4,12 @@ mod character;
 mod equality;
 mod json;
 mod parser;
+mod repr;
 mod text;
 
 pub(crate) use self::character::{decimal_digit, is_space, strip};
 pub(crate) use self::equality::{equal, equal_by_kind};
 pub(crate) use self::json::{Json, Object};
 pub(crate) use self::parser::{parse, parse_prefix};
+pub(crate) use self::repr::{repr_float, repr_text, repr_texts};
 pub(crate) use self::text::{is_numeric, is_word, lower};
