@@ -89,7 +89,7 @@ impl Json {
 }
 
 /// An integer of any size.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Int {
     /// Decimal digits with a minus sign for negative ones; zero has none.
     decimal: Box<str>,
@@ -101,15 +101,31 @@ impl Int {
         Self { decimal: if text == "-0" { "0".into() } else { text.into() } }
     }
 
+    /// The whole number that `float` is exactly.
+    pub(crate) fn from_float(float: f64) -> Option<Self> {
+        // Without fraction digits Rust writes every digit of the exact value.
+        (float.is_finite() && float.fract() == 0.0).then(|| Self::from_json(&format!("{float:.0}")))
+    }
+
+    /// Its decimal digits, with a minus sign for negative ones.
+    pub(crate) fn decimal(&self) -> &str {
+        &self.decimal
+    }
+
     /// Whether it is the number `float` exactly.
     pub(crate) fn equals_float(&self, float: f64) -> bool {
-        // Without fraction digits Rust writes every digit of the exact value.
-        float.is_finite() && float.fract() == 0.0 && *self == Self::from_json(&format!("{float:.0}"))
+        Self::from_float(float).is_some_and(|int| *self == int)
     }
 
     /// Whether it is 1 for `true`, 0 for `false`.
     pub(crate) fn equals_bool(&self, bool: bool) -> bool {
         &*self.decimal == if bool { "1" } else { "0" }
+    }
+}
+
+impl From<i64> for Int {
+    fn from(int: i64) -> Self {
+        Self::from_json(&int.to_string())
     }
 }
 
@@ -144,6 +160,11 @@ impl Object {
     /// Keys and values in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.entries.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// Keys and values in order.
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = (String, Json)> {
+        self.entries.into_iter()
     }
 }
 
