@@ -2,6 +2,7 @@
 
 mod character;
 mod date;
+mod dumps;
 mod equality;
 mod json;
 mod parser;
@@ -11,6 +12,7 @@ mod value;
 pub(crate) mod yaml;
 
 pub(crate) use self::character::{decimal_digit, is_space, strip};
+pub(crate) use self::dumps::{dumps, dumps_text};
 pub(crate) use self::equality::{equal, equal_by_kind};
 pub(crate) use self::json::{Int, Json, Object};
 pub(crate) use self::parser::{parse, parse_prefix};

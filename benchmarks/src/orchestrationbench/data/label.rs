@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::python::dumps_text;
+
 /// Labels of a scenario, in the order in which histories list them.
 pub(crate) type Labels = BTreeMap<(u32, Suffix), Entry>;
 
@@ -96,8 +98,7 @@ impl Content {
     /// As a history tells a tool's result: JSON, a text in quotes.
     pub(crate) fn to_json(&self) -> Arc<str> {
         match self {
-            // Python escapes the same characters in the same way when it keeps what is not ASCII.
-            Self::Text(text) => serde_json::Value::from(&**text).to_string().into(),
+            Self::Text(text) => dumps_text(text).into(),
             Self::Json(json) => Arc::clone(json),
         }
     }

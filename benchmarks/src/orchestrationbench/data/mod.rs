@@ -1,15 +1,24 @@
 //! The data set (SPEC 2): the repository's scenarios and agent cards as they are, and its prompts when they are there too.
 
+mod build_labels;
 mod card;
+mod files;
 mod label;
 mod language;
+mod load;
+mod read_card;
+mod read_scenario;
+mod refined_queries;
 mod scenario;
+mod yaml_file;
 
 use std::sync::Arc;
 
 pub(crate) use self::card::{Agents, Card, Skill};
+pub(crate) use self::files::wants;
 pub(crate) use self::label::{Content, Entry, GoldCall, Labels, Speaker, Suffix};
 pub(crate) use self::language::Language;
+pub(crate) use self::load::load;
 pub(crate) use self::scenario::{Decision, Scenario};
 
 /// The loaded data set.
