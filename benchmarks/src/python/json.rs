@@ -112,6 +112,11 @@ impl Int {
         &self.decimal
     }
 
+    /// Its decimal digits with a minus sign for negative ones: its `str`.
+    pub(crate) const fn text(&self) -> &str {
+        &self.decimal
+    }
+
     /// Whether it is the number `float` exactly.
     pub(crate) fn equals_float(&self, float: f64) -> bool {
         Self::from_float(float).is_some_and(|int| *self == int)

@@ -11,18 +11,34 @@ const INT_DIGITS_MAX: usize = 4300;
 /// Where lone surrogates go. Python keeps them; Rust texts cannot, so each becomes its own private-use character.
 const SURROGATE_HOME: u32 = 0x10_0000;
 
+/// Why Python refuses a text. Whoever catches the first kind only is left with the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// `JSONDecodeError`: it is not JSON.
+    NotJson,
+    /// `ValueError`: an integer has more digits than Python reads; this many.
+    LongInteger(usize),
+    /// `RecursionError`: arrays or objects are nested deeper than Python reads.
+    TooDeep,
+}
+
 /// The value that the text holds, and nothing but white space around it. `None` for anything that Python refuses.
 pub(crate) fn parse(text: &str) -> Option<Json> {
-    let mut parser = Parser { text, at: 0 };
+    parse_or_refuse(text).ok()
+}
+
+/// The value that the text holds, or why Python refuses it.
+pub(crate) fn parse_or_refuse(text: &str) -> Result<Json, Refusal> {
+    let mut parser = Parser { text, at: 0, refusal: Refusal::NotJson };
     parser.skip_space();
-    let value = parser.value(0)?;
+    let value = parser.value(0).ok_or(parser.refusal)?;
     parser.skip_space();
-    (parser.at == text.len()).then_some(value)
+    if parser.at == text.len() { Ok(value) } else { Err(Refusal::NotJson) }
 }
 
 /// The value that the text begins with, after white space; what follows it is not looked at.
 pub(crate) fn parse_prefix(text: &str) -> Option<Json> {
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser { text, at: 0, refusal: Refusal::NotJson };
     parser.skip_space();
     parser.value(0)
 }
@@ -31,6 +47,8 @@ struct Parser<'a> {
     text: &'a str,
     /// Byte position; always that of a character.
     at: usize,
+    /// Why there is no value, when there is none.
+    refusal: Refusal,
 }
 
 impl<'a> Parser<'a> {
@@ -62,8 +80,9 @@ impl<'a> Parser<'a> {
     fn value(&mut self, depth: usize) -> Option<Json> {
         match self.peek()? {
             b'"' => self.string().map(Json::String),
-            b'{' if depth < DEPTH_MAX => self.object(depth + 1).map(Json::Object),
-            b'[' if depth < DEPTH_MAX => self.list(depth + 1).map(Json::List),
+            b'{' | b'[' if depth >= DEPTH_MAX => self.refuse(Refusal::TooDeep),
+            b'{' => self.object(depth + 1).map(Json::Object),
+            b'[' => self.list(depth + 1).map(Json::List),
             b'n' => self.word("null", Json::Null),
             b't' => self.word("true", Json::Bool(true)),
             b'f' => self.word("false", Json::Bool(false)),
@@ -139,7 +158,16 @@ impl<'a> Parser<'a> {
         if self.at > integer_end {
             return text.parse().ok().map(Json::Float);
         }
-        (text.trim_start_matches('-').len() <= INT_DIGITS_MAX).then(|| Json::Int(Int::from_json(text)))
+        let digits = text.trim_start_matches('-').len();
+        if digits > INT_DIGITS_MAX {
+            return self.refuse(Refusal::LongInteger(digits));
+        }
+        Some(Json::Int(Int::from_json(text)))
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> Option<Json> {
+        self.refusal = refusal;
+        None
     }
 
     fn digits(&mut self) {
