@@ -2,3 +2,4 @@
 #![expect(dead_code, reason = "put together from its parts")]
 
 mod data;
+mod plan;

@@ -1,0 +1,59 @@
+//! Graphs of a plan, their nodes and edges in the order of their insertion, which decides where the official search goes first.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use petgraph::graphmap::DiGraphMap;
+
+use super::distance::Shape;
+
+/// A directed graph that grows. A node that is there already, by its key, is not added again; neither is an edge.
+#[derive(Debug)]
+pub(super) struct Graph<K, L> {
+    numbers: HashMap<K, usize>,
+    /// What the nodes are, by number.
+    pub(super) labels: Vec<L>,
+    edges: DiGraphMap<usize, ()>,
+}
+
+impl<K: Hash + Eq, L> Graph<K, L> {
+    pub(super) fn new() -> Self {
+        Self { numbers: HashMap::new(), labels: Vec::new(), edges: DiGraphMap::new() }
+    }
+
+    /// The number of the node; a new node gets `label`.
+    pub(super) fn node(&mut self, key: K, label: impl FnOnce() -> L) -> usize {
+        *self.numbers.entry(key).or_insert_with(|| {
+            self.labels.push(label());
+            self.edges.add_node(self.labels.len() - 1)
+        })
+    }
+
+    /// Adds an edge between nodes that are there.
+    pub(super) fn edge(&mut self, source: usize, target: usize) {
+        self.edges.add_edge(source, target, ());
+    }
+
+    /// Without labels; edges by source, those of one source in the order of their insertion.
+    pub(super) fn shape(&self) -> Shape {
+        let of = |source: usize| self.edges.neighbors(source).map(move |target| (source, target));
+        Shape { nodes: self.labels.len(), edges: self.edges.nodes().flat_map(of).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_listed_by_source_and_each_once() {
+        let mut graph = Graph::new();
+        let [a, b, c] = ["a", "b", "c"].map(|name| graph.node(name, || name));
+        for (source, target) in [(b, c), (a, c), (b, b), (a, b), (b, c), (a, c)] {
+            graph.edge(source, target);
+        }
+        assert_eq!(graph.node("b", || "again"), b);
+        assert_eq!(graph.labels, ["a", "b", "c"]);
+        assert_eq!(graph.shape(), Shape { nodes: 3, edges: vec![(a, c), (a, b), (b, c), (b, b)] });
+    }
+}

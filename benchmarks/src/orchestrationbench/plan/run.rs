@@ -1,0 +1,117 @@
+//! Plan scores of a run and of a scenario (SPEC 5.2, 5.3).
+
+use serde_json::{Value as Json, json};
+
+use super::step::PlanStep;
+use super::sum::python_sum;
+
+/// The planning steps of one scenario in one run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct RunScore {
+    /// The exception that drops the run: nothing else in it counts then.
+    pub(crate) dropped: Option<&'static str>,
+    /// A number for each step with gold, in their order.
+    pub(crate) overall: Vec<f64>,
+    /// Similarities of structure graphs.
+    pub(crate) structure: Vec<f64>,
+    /// Similarities of component graphs.
+    pub(crate) component: Vec<f64>,
+    /// Failures.
+    pub(crate) failed: u32,
+}
+
+impl RunScore {
+    /// From all planning steps of the run, in their order.
+    pub(crate) fn of<'a>(steps: impl IntoIterator<Item = &'a PlanStep>) -> Self {
+        let steps: Vec<&PlanStep> = steps.into_iter().collect();
+        // All answers are read before any is compared.
+        let unreadable = steps.iter().filter(|step| step.could_not_be_read()).find_map(|step| step.exception);
+        if let Some(class) = unreadable.or_else(|| steps.iter().find_map(|step| step.exception)) {
+            return Self { dropped: Some(class), ..Self::default() };
+        }
+        let mut run = Self { failed: steps.iter().map(|step| step.failed).sum(), ..Self::default() };
+        for step in steps.into_iter().filter(|step| step.has_gold) {
+            let (overall, structure, component) = step.compared.map_or((0.0, 0.0, 0.0), |compared| {
+                (compared.overall, compared.structure.similarity, compared.component.similarity)
+            });
+            run.overall.push(overall);
+            run.structure.push(structure);
+            run.component.push(component);
+        }
+        run
+    }
+
+    /// How many steps were compared.
+    pub(crate) fn compared(&self) -> u32 {
+        u32::try_from(self.overall.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The run as golden vectors have it under `runs`, `plan`.
+    pub(crate) fn entry(&self) -> Json {
+        match self.dropped {
+            Some(class) => json!({ "dropped": true, "exception": class }),
+            None => json!({
+                "dropped": false, "scores": self.overall, "compared": self.compared(), "failed": self.failed,
+            }),
+        }
+    }
+}
+
+/// The plan scores of a scenario over all runs, as the official code has them. Nothing is rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct ScenarioScore {
+    /// `workflow_evaluation_with_failure`: this is Plan.
+    pub(crate) with_failure: f64,
+    /// `workflow_evaluation_without_failure`.
+    pub(crate) without_failure: f64,
+    /// `average_structural_GED`.
+    pub(crate) structural: f64,
+    /// `average_component_GED`.
+    pub(crate) component: f64,
+    /// `failed_workflow_generation`.
+    pub(crate) failed: u32,
+    /// `total_comparison_steps_evaluated`.
+    pub(crate) compared: u32,
+}
+
+impl ScenarioScore {
+    /// From its runs, in their order.
+    pub(crate) fn of(runs: &[RunScore]) -> Self {
+        let kept = || runs.iter().filter(|run| run.dropped.is_none());
+        let sum = |values: fn(&RunScore) -> &Vec<f64>| python_sum(kept().flat_map(values).copied());
+        let compared: u32 = kept().map(RunScore::compared).sum();
+        let failed: u32 = kept().map(|run| run.failed).sum();
+        let total = sum(|run| &run.overall);
+        Self {
+            with_failure: ratio(total, compared + failed),
+            without_failure: ratio(total, compared),
+            structural: ratio(sum(|run| &run.structure), compared),
+            component: ratio(sum(|run| &run.component), compared),
+            failed,
+            compared,
+        }
+    }
+
+    /// Its part of the official record of a scenario.
+    pub(crate) fn entry(&self) -> Json {
+        json!({
+            "workflow_evaluation_with_failure": self.with_failure,
+            "workflow_evaluation_without_failure": self.without_failure,
+            "average_structural_GED": self.structural,
+            "average_component_GED": self.component,
+            "failed_workflow_generation": self.failed,
+            "total_comparison_steps_evaluated": self.compared,
+            "workflow_error": null,
+        })
+    }
+}
+
+/// What `paper` gives a scenario: the mean over all steps with gold of all runs. `None` for a scenario without any.
+pub(crate) fn paper_scenario_score<'a>(steps: impl IntoIterator<Item = &'a PlanStep>) -> Option<f64> {
+    let scores: Vec<f64> = steps.into_iter().filter_map(PlanStep::score).collect();
+    (!scores.is_empty()).then(|| python_sum(scores.iter().copied()) / scores.len() as f64)
+}
+
+fn ratio(sum: f64, of: u32) -> f64 {
+    if of == 0 { 0.0 } else { sum / f64::from(of) }
+}
