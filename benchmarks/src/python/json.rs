@@ -107,13 +107,8 @@ impl Int {
         (float.is_finite() && float.fract() == 0.0).then(|| Self::from_json(&format!("{float:.0}")))
     }
 
-    /// Its decimal digits, with a minus sign for negative ones.
-    pub(crate) fn decimal(&self) -> &str {
-        &self.decimal
-    }
-
     /// Its decimal digits with a minus sign for negative ones: its `str`.
-    pub(crate) const fn text(&self) -> &str {
+    pub(crate) const fn decimal(&self) -> &str {
         &self.decimal
     }
 
