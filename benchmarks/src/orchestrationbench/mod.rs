@@ -3,3 +3,6 @@
 
 mod data;
 mod plan;
+mod prompts;
+mod protocol;
+mod simulate;

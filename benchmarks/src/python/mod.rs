@@ -16,5 +16,5 @@ pub(crate) use self::dumps::{dumps, dumps_text};
 pub(crate) use self::equality::{equal, equal_by_kind};
 pub(crate) use self::json::{Int, Json, Object};
 pub(crate) use self::parser::{parse, parse_prefix};
-pub(crate) use self::repr::{repr_float, repr_text, repr_texts};
+pub(crate) use self::repr::{repr_float, repr_text, repr_texts, texts_of_repr};
 pub(crate) use self::text::{is_numeric, is_word, lower};

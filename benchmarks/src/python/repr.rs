@@ -39,6 +39,51 @@ pub(crate) fn repr_texts<T: AsRef<str>>(texts: &[T]) -> String {
     format!("[{}]", texts.join(", "))
 }
 
+/// The texts of a list that [`repr_texts`] wrote; nothing of anything else.
+pub(crate) fn texts_of_repr(list: &str) -> Option<Vec<String>> {
+    let mut rest = list.strip_prefix('[')?.strip_suffix(']')?.chars();
+    let mut texts = Vec::new();
+    while let Some(quote) = rest.next() {
+        if quote != '\'' && quote != '"' {
+            return None;
+        }
+        texts.push(text_until(quote, &mut rest)?);
+        match (rest.next(), rest.as_str().strip_prefix(' ')) {
+            (None, _) => break,
+            (Some(','), Some(after)) if !after.is_empty() => rest = after.chars(),
+            _ => return None,
+        }
+    }
+    Some(texts)
+}
+
+/// A text up to its closing quote, escapes resolved.
+fn text_until(quote: char, rest: &mut std::str::Chars<'_>) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        let c = match rest.next()? {
+            c if c == quote => return Some(text),
+            '\\' => match rest.next()? {
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                'x' => character_of(rest, 2)?,
+                'u' => character_of(rest, 4)?,
+                'U' => character_of(rest, 8)?,
+                c => c,
+            },
+            c => c,
+        };
+        text.push(c);
+    }
+}
+
+fn character_of(rest: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
+    let (code, after) = rest.as_str().split_at_checked(digits)?;
+    *rest = after.chars();
+    char::from_u32(u32::from_str_radix(code, 16).ok()?)
+}
+
 /// `repr` of a floating-point number: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e16 on.
 pub(crate) fn repr_float(float: f64) -> String {
     if !float.is_finite() {
@@ -68,6 +113,8 @@ fn is_printable(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -84,6 +131,20 @@ mod tests {
         assert_eq!(repr_text("\n\r\t\0\u{7f}\u{a0}"), "'\\n\\r\\t\\x00\\x7f\\xa0'");
         assert_eq!(repr_text("\u{200b}\u{3000}\u{e000}\u{ad}"), "'\\u200b\\u3000\\ue000\\xad'");
         assert_eq!(repr_text("\u{e0001}\u{10ffff}"), "'\\U000e0001\\U0010ffff'");
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_that_was_written_is_read_again(texts in proptest::collection::vec(any::<String>(), 0..4)) {
+            prop_assert_eq!(texts_of_repr(&repr_texts(&texts)), Some(texts));
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_texts_is_none() {
+        for text in ["", "[", "['a'", "'a'", "[a]", "['a' 'b']", "['a',]", "['a', ]", "['\\x']", "['\\ud800']", "[1]"] {
+            assert_eq!(texts_of_repr(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) struct Agents {
 
 impl Agents {
     /// These agents; ids are distinct.
-    pub(super) fn new(mut cards: Vec<Card>) -> Self {
+    pub(crate) fn new(mut cards: Vec<Card>) -> Self {
         cards.sort_by(|a, b| a.agent_id.cmp(&b.agent_id));
         Self { cards }
     }

@@ -12,6 +12,11 @@ mod refined_queries;
 mod scenario;
 mod yaml_file;
 
+#[cfg(test)]
+pub(crate) mod shared;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 pub(crate) use self::card::{Agents, Card, Skill};
