@@ -1,6 +1,7 @@
 //! Verdicts that were recorded in a file: similarities of text pairs, embeddings of texts, and judgements in words.
 
 mod judgements;
+mod orchestration;
 
 use std::collections::HashMap;
 
@@ -8,6 +9,8 @@ use regatta_proto::{Question, Verdict};
 use serde_json::Value;
 
 use self::judgements::Judgements;
+use self::orchestration::ArgumentJudgements;
+pub(crate) use self::orchestration::NULL_CONTENT;
 use crate::cosine::{SAME_MICRO, cosine, to_micro};
 use crate::place::{Place, kind_of, lines};
 use crate::{DataError, Verdicts};
@@ -25,6 +28,7 @@ pub struct RecordedVerdicts {
     micro: HashMap<(u32, u32), i32>,
     embeddings: HashMap<Box<str>, Box<[f64]>>,
     judgements: Judgements,
+    arguments: ArgumentJudgements,
 }
 
 /// Something that was asked and is not recorded.
@@ -51,7 +55,9 @@ impl RecordedVerdicts {
     /// `pred_texts[a]` and `gold_texts[b]`, or `{"text", "embedding"}`. Similarities are rounded to six decimals; that of
     /// two embeddings is their cosine in double precision. Or it is a judgement: `{"kind", "responses"}`, with the replies in the
     /// order of the judge's tries, and what it is about: `api`, `parameter`, `input_a` (gold) and `input_b` (predicted) of a
-    /// `fuzzy` one, `item` of `completion`, `response_score` and `failure_type`.
+    /// `fuzzy` one, `item` of `completion`, `response_score` and `failure_type`. Of arguments it is `{"item", "response"}`, `null` being
+    /// an answer without a text, `{"item", "error": true}` besides when the judge could not be asked, or `{"item", "judge", "key", "tp",
+    /// "fp", "fn"}` with the counts of one of several judges.
     ///
     /// # Errors
     /// With the line of what is malformed, or contradicts an earlier line.
@@ -59,7 +65,9 @@ impl RecordedVerdicts {
         let mut verdicts = Self::default();
         for line in lines(&Place::file(ORIGIN, file), bytes) {
             let (place, line) = line?;
-            if line.get("kind").is_some() {
+            if ArgumentJudgements::is_theirs(&line) {
+                verdicts.arguments.add(&place, &line)?;
+            } else if line.get("kind").is_some() {
                 verdicts.judgements.add(&place, &line)?;
             } else if line.get("sim").is_some() {
                 verdicts.add_similarities(&place, &line)?;
@@ -82,9 +90,16 @@ impl RecordedVerdicts {
                 let b = right.iter().find(|b| self.similarity(a, b).is_none())?;
                 Some(MissingVerdict::Similarity { left: a.clone(), right: b.clone() })
             }),
-            Question::Judgement { kind, about, .. } => (!self.judgements.has(kind, about))
-                .then(|| MissingVerdict::Judgement { kind: kind.clone(), about: about.clone() }),
+            Question::Judgement { kind, about, .. } => {
+                let is_recorded = self.judgements.has(kind, about) || self.arguments.has(kind, about);
+                (!is_recorded).then(|| MissingVerdict::Judgement { kind: kind.clone(), about: about.clone() })
+            }
         }
+    }
+
+    /// How many judges gave counts of arguments.
+    pub(crate) fn judges_of_arguments(&self) -> usize {
+        self.arguments.judges()
     }
 
     fn similarity(&self, a: &str, b: &str) -> Option<i32> {
@@ -183,7 +198,8 @@ impl Verdicts for RecordedVerdicts {
                 Some(Verdict::Similarity { micro: left.iter().map(row).collect::<Option<_>>()? })
             }
             Question::Judgement { kind, about, accept, replies_max, .. } => {
-                self.judgements.answer(kind, about, accept, *replies_max)
+                let arguments = self.arguments.answer(kind, about);
+                arguments.or_else(|| self.judgements.answer(kind, about, accept, *replies_max))
             }
         }
     }

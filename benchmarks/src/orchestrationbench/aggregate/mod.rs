@@ -1,0 +1,20 @@
+//! From steps to a language (SPEC 5.2 to 5.8): plain values of steps, which a pipeline can store as numbers, and what each evaluator makes of
+//! them.
+
+mod official;
+mod official_record;
+mod paper;
+mod rounding;
+mod statistics;
+mod step_values;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::official::{GoldCases, Run, RunDecisions, ScenarioDecisions, ScenarioRuns};
+pub(crate) use self::official_record::{run_record, scenario_record};
+pub(crate) use self::paper::{PaperAggregate, PaperScenario, aggregate_paper};
+pub(crate) use self::rounding::round4;
+pub(crate) use self::statistics::{KeyMetrics, OfficialAggregate, aggregate_official};
+pub(crate) use self::step_values::{
+    CallValues, DecisionValues, PaperDecisionValues, PaperStepValues, PlanValues, StepValues,
+};

@@ -1,0 +1,76 @@
+//! Exceptions of the official code, as values: they decide scores (SPEC 5.2, 5.4).
+
+use std::fmt;
+
+/// The classes that occur.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Exception {
+    /// A method that the value's type lacks.
+    Attribute,
+    /// An operation that the value's type does not support.
+    Type,
+    /// A key that is not there.
+    Key,
+    /// A value that cannot be converted.
+    Value,
+    /// Nested too deep.
+    Recursion,
+}
+
+impl Exception {
+    const ALL: [Self; 5] = [Self::Attribute, Self::Type, Self::Key, Self::Value, Self::Recursion];
+
+    /// Python's name of the class.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Attribute => "AttributeError",
+            Self::Type => "TypeError",
+            Self::Key => "KeyError",
+            Self::Value => "ValueError",
+            Self::Recursion => "RecursionError",
+        }
+    }
+
+    /// The class of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|exception| exception.name() == name)
+    }
+
+    /// A number for it, from 1: values of sessions are numbers.
+    pub(crate) const fn code(self) -> f64 {
+        match self {
+            Self::Attribute => 1.0,
+            Self::Type => 2.0,
+            Self::Key => 3.0,
+            Self::Value => 4.0,
+            Self::Recursion => 5.0,
+        }
+    }
+
+    /// The class with this number.
+    pub(crate) fn from_code(code: f64) -> Option<Self> {
+        Self::ALL.into_iter().find(|exception| exception.code() == code)
+    }
+}
+
+/// An exception that was raised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Crash {
+    /// Its class.
+    pub(crate) exception: Exception,
+    /// What `str` says of it.
+    pub(crate) message: String,
+}
+
+impl Crash {
+    /// An exception of a class, with what it says.
+    pub(crate) fn new(exception: Exception, message: impl Into<String>) -> Self {
+        Self { exception, message: message.into() }
+    }
+}
+
+impl fmt::Display for Crash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.exception.name(), self.message)
+    }
+}

@@ -1,0 +1,25 @@
+//! Python's `int()` of a text.
+
+use crate::python::{decimal_digit, strip};
+
+/// How many digits Python turns into an integer before it refuses.
+const DIGITS_MAX: usize = 4300;
+
+/// Whether `int()` takes the text: white space around it, a sign, decimal digits of any script, single underscores between digits.
+pub(crate) fn is_integer(text: &str) -> bool {
+    let text = strip(text);
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let mut count = 0_usize;
+    let mut after_digit = false;
+    for c in digits.chars() {
+        if decimal_digit(c).is_some() {
+            count += 1;
+            after_digit = true;
+        } else if c == '_' && after_digit {
+            after_digit = false;
+        } else {
+            return false;
+        }
+    }
+    after_digit && count <= DIGITS_MAX
+}

@@ -1,0 +1,28 @@
+//! What a sub agent decided at a step, and how well it called (SPEC 2.4, 4.2, 5.4, 5.5): plain functions of an answer and the gold.
+//!
+//! Bounds: arguments are read to a depth of 990 and canonical texts stay within 64 times the size of what they stand for, plus 1 KiB a
+//! value, so that time and memory are linear in the answer.
+
+mod answer;
+mod arguments;
+mod canonical;
+mod class;
+mod confusion;
+mod crash;
+mod integer;
+mod pattern;
+mod quality;
+mod schema;
+mod score_official;
+mod score_paper;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::answer::{Answer, Arguments, Call};
+pub(crate) use self::arguments::{Aggregated, Values};
+pub(crate) use self::class::{Called, Class, Decided, Gold, decided, decided_by_paper, gold};
+pub(crate) use self::confusion::Confusion;
+pub(crate) use self::crash::{Crash, Exception};
+pub(crate) use self::quality::{KeyCounts, Quality, Reason, Unsettled, f1, set_f1};
+pub(crate) use self::score_official::{DecisionStep, OfficialCall, OfficialDecision, score_official};
+pub(crate) use self::score_paper::{PaperCall, PaperDecision, score_paper};

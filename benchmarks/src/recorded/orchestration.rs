@@ -1,0 +1,105 @@
+//! Judgements of OrchestrationBench: what a judge replied about the arguments of a step, or the counts that each of several gave.
+
+use std::collections::{BTreeMap, HashMap};
+
+use regatta_proto::{PanelRule, Verdict};
+use serde_json::{Map, Value, json};
+
+use crate::DataError;
+use crate::place::{Place, kind_of};
+
+/// The kind of its questions.
+const KIND: &str = "arguments";
+
+/// The reply that stands for an answer without a text. Models do not write it.
+pub(crate) const NULL_CONTENT: &str = "\0";
+
+/// What is recorded, by item.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ArgumentJudgements {
+    /// The reply; none when all calls failed.
+    replies: HashMap<String, Option<String>>,
+    /// By judge and key, the counts in the form of a reply.
+    counts: HashMap<String, BTreeMap<String, Map<String, Value>>>,
+}
+
+impl ArgumentJudgements {
+    /// Whether a line is one of these: it has `item`, and `response`, or `judge` and `key`.
+    pub(super) fn is_theirs(line: &Value) -> bool {
+        let has = |field: &str| line.get(field).is_some();
+        has("item") && (has("response") || has("judge") && has("key"))
+    }
+
+    /// Adds a line.
+    pub(super) fn add(&mut self, place: &Place<'_>, line: &Value) -> Result<(), DataError> {
+        let item = place.text(line, "item")?.to_owned();
+        if line.get("judge").is_some() { self.add_counts(place, line, item) } else { self.add_reply(place, line, item) }
+    }
+
+    fn add_reply(&mut self, place: &Place<'_>, line: &Value, item: String) -> Result<(), DataError> {
+        let failed = match line.get("error") {
+            None | Some(Value::Bool(false) | Value::Null) => false,
+            Some(Value::Bool(true)) => true,
+            Some(other) => return Err(place.error("error", format!("must be a boolean, is {}", kind_of(other)))),
+        };
+        let reply = match line.get("response") {
+            _ if failed => None,
+            Some(Value::Null) => Some(NULL_CONTENT.to_owned()),
+            response => Some(place.text_at(response, "response")?.to_owned()),
+        };
+        match self.replies.insert(item, reply.clone()) {
+            Some(earlier) if earlier != reply => {
+                Err(place.error("response", "differs from an earlier line's about the same item; do not mix judges"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add_counts(&mut self, place: &Place<'_>, line: &Value, item: String) -> Result<(), DataError> {
+        let (judge, key) = (place.text(line, "judge")?.to_owned(), place.text(line, "key")?.to_owned());
+        let mut counts = Map::new();
+        for (field, name) in [("tp", "tp_count"), ("fp", "fp_count"), ("fn", "fn_count")] {
+            match line.get(field) {
+                Some(count @ Value::Number(_)) => counts.insert(name.to_owned(), count.clone()),
+                Some(other) => return Err(place.error(field, format!("must be a number, is {}", kind_of(other)))),
+                None => return Err(place.error(field, "is missing; it must be a number")),
+            };
+        }
+        let counts = Value::Object(counts);
+        match self.counts.entry(item).or_default().entry(judge).or_default().insert(key, counts.clone()) {
+            Some(earlier) if earlier != counts => {
+                Err(place.error("key", "has other counts of the same judge on an earlier line; do not mix judges"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether something is recorded.
+    pub(super) fn has(&self, kind: &str, about: &[String]) -> bool {
+        match about {
+            [item] if kind == KIND => self.replies.contains_key(item) || self.counts.contains_key(item),
+            _ => false,
+        }
+    }
+
+    /// What one judge replied, or each of several; no replies at all when the calls of the one failed.
+    pub(super) fn answer(&self, kind: &str, about: &[String]) -> Option<Verdict> {
+        let [item] = about else { return None };
+        if kind != KIND {
+            return None;
+        }
+        if let Some(reply) = self.replies.get(item) {
+            return Some(Verdict::Replies { replies: reply.iter().cloned().collect() });
+        }
+        let judges = self.counts.get(item)?;
+        let members = judges.values().map(|counts| vec![json!(counts).to_string()]).collect();
+        Some(Verdict::Panel { rule: PanelRule::Mean, members })
+    }
+
+    /// How many judges gave counts.
+    pub(super) fn judges(&self) -> usize {
+        let judges: std::collections::BTreeSet<&str> =
+            self.counts.values().flat_map(|judges| judges.keys().map(String::as_str)).collect();
+        judges.len()
+    }
+}
