@@ -125,7 +125,8 @@ pub trait Suite: Send + Sync {
     /// The item whose session `request` belongs to, for callers that do not name it; the first one when several fit.
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex>;
 
-    /// What a simulated judge replies to a judgement's `prompt`; `None` for what is no prompt of this benchmark.
+    /// What a simulated judge replies to a judgement's `prompt`, the last message that it gets, whatever came before; `None` for what is
+    /// no prompt of this benchmark.
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
         let _ = (prompt, persona, seed);
         None
