@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use regatta_proto::{AccountId, CostSum, Digest, Money, Question, Thinking, Verdict};
+use regatta_proto::{AccountId, CostSum, Digest, Money, Question, Reasoning, Thinking, Verdict};
 use serde_json::{Value, json};
 
 use super::*;
@@ -76,6 +76,34 @@ async fn a_judgement_is_one_message_with_no_parameters_but_the_judges_own() {
     let plain = json!({"model": "judge-1", "messages": [{"role": "user", "content": "Was all done?"}]});
     assert_eq!(bodies[0], plain);
     assert_eq!((&bodies[1]["temperature"], &bodies[1]["max_tokens"]), (&json!(0.0), &json!(50)));
+}
+
+#[tokio::test]
+async fn the_prompt_is_the_last_message_after_the_conversation_that_the_question_brings() {
+    let server = talking(&["Hm.", "yes"]).await;
+    let bench = open(&spec(&server));
+    let AskedQuestion { mut question, .. } = judgement("Was all done?", 10);
+    let thought = Reasoning { text: "a thought".into(), opaque: Some("sealed".into()) };
+    let before = vec![
+        ChatMessage::new(ChatRole::System, "Be strict."),
+        ChatMessage::new(ChatRole::User, "책을 예약해 줘"),
+        ChatMessage { reasoning: Some(thought), ..ChatMessage::new(ChatRole::Assistant, "네") },
+    ];
+    if let Question::Judgement { before: place, .. } = &mut question {
+        before.clone_into(place);
+    }
+    let asked = AskedQuestion { digest: question.digest(), question };
+    let answers = answer_by(&bench, &judge(), std::slice::from_ref(&asked)).await;
+    assert_eq!(replies(&answers), [["Hm.", "yes"]]);
+    let expected = json!([
+        {"role": "system", "content": "Be strict."},
+        {"role": "user", "content": "책을 예약해 줘"},
+        {"role": "assistant", "content": "네"},
+        {"role": "user", "content": "Was all done?"},
+    ]);
+    for seen in server.seen() {
+        assert_eq!(serde_json::from_str::<Value>(&seen.body).unwrap()["messages"], expected);
+    }
 }
 
 #[tokio::test]
@@ -197,6 +225,30 @@ async fn one_list_may_hold_questions_of_both_kinds() {
     })
     .await;
     let bench = open(&spec(&server));
+#[tokio::test]
+async fn what_comes_before_the_prompt_counts_into_what_a_judgement_may_cost() {
+    let server = talking(&["yes"]).await;
+    let store = FakeStore::default();
+    let bench = open_with(&spec(&server), &store);
+    let account = [AccountId { sweep: bench.sweep.clone(), model: None }];
+    // A thousandth of a dollar: a thousand tokens.
+    store.budget(&account[0], Money(1_000_000));
+    let terse = ModelSpec { max_tokens: Some(1), ..judge() };
+    let price = price();
+    let paying = Payer { accounts: &account, ..payer(&bench.sweep, Some(&price)) };
+    let AskedQuestion { mut question, .. } = judgement("a?", 1);
+    for (length, sent) in [(500, 1), (1000, 1)] {
+        if let Question::Judgement { before, .. } = &mut question {
+            *before = vec![ChatMessage::new(ChatRole::System, "x".repeat(length))];
+        }
+        let asked = [AskedQuestion { digest: question.digest(), question: question.clone() }];
+        let answers = bench.endpoint.answer(&terse, &asked, paying, &bench.interrupt).await.unwrap();
+        let refused: Vec<ErrorClass> = answers.unanswered.iter().map(|unanswered| unanswered.class).collect();
+        assert_eq!(refused, if length > 500 { vec![ErrorClass::Budget] } else { Vec::new() });
+        assert_eq!(server.seen().len(), sent);
+    }
+}
+
     let similarity = Question::Similarity { left: vec!["x".to_owned()], right: vec!["y".to_owned()] };
     let similarity = AskedQuestion { digest: similarity.digest(), question: similarity };
     let questions = [judgement("a?", 10), similarity, judgement("b?", 10)];
