@@ -158,10 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn among_equals_the_last_column_comes_first() {
+    fn among_equals_the_first_free_column_is_taken() {
         let mut assigner = Assigner::default();
         let columns = assigner.solve(3, |_, _| 0.0, &mut Work::new(UNITS_MAX)).unwrap();
-        assert_eq!(columns, [2, 0, 1], "and the last remaining column takes the place of the one that was taken");
+        assert_eq!(columns, [0, 1, 2]);
         assert!(assigner.solve(0, |_, _| 0.0, &mut Work::new(UNITS_MAX)).unwrap().is_empty());
     }
 
