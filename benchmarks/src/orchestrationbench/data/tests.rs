@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
 use regatta_proto::FileSet;
 
 use super::shared::{miniature, official};
@@ -145,6 +146,41 @@ fn the_repository_may_be_in_any_folder() {
         let data = load(&set).unwrap();
         assert_eq!(data.scenarios[0].name(), "KO/7");
         assert_eq!(data.prompts, Prompts::default());
+    }
+}
+
+proptest! {
+    /// Whatever a scenario says, it is read or refused.
+    #[test]
+    fn no_content_is_too_odd(
+        texts in proptest::collection::vec(("(workflow_|tool: |tool_call: |)", ".{0,40}", "(user|main|a_agent)"), 1..6)
+    ) {
+        let steps = (1..).zip(&texts).map(|(step, (start, text, agent))| {
+            let kind = if agent == "a_agent" { "agent" } else { agent };
+            let content = serde_json::Value::from(format!("{start}{text}"));
+            format!("- {{step_id: {step}, agent: {agent}, agent_type: {kind}, data: {{content: {content}}}}}\n")
+        });
+        let scenario = format!("steps:\n{}", steps.collect::<String>());
+        let set = files(&[("EN/scenario_data/1.yaml", &scenario), ("EN/multiagent_cards/a_agent.json", CARD)]);
+        if let Ok(data) = load(&set) {
+            let [scenario] = &data.scenarios[..] else { unreachable!("one file") };
+            prop_assert_eq!(scenario.labels.keys().filter(|key| key.1 == Suffix::Message).count(), texts.len());
+            for decision in &scenario.decisions {
+                prop_assert!(scenario.gold(decision.step).is_some());
+            }
+        }
+    }
+
+    /// A scenario file that was cut or changed somewhere is read or refused.
+    #[test]
+    fn no_file_is_too_broken(at in any::<proptest::sample::Index>(), with in ".{0,3}") {
+        let good = format!("steps: [{STEP}]");
+        let at = at.index(good.len());
+        let scenario = format!("{}{with}{}", &good[..at], &good[at + 1..]);
+        let set = files(&[("EN/scenario_data/1.yaml", &scenario), ("EN/multiagent_cards/a_agent.json", CARD)]);
+        if let Ok(data) = load(&set) {
+            prop_assert_eq!(data.scenarios.len(), 1);
+        }
     }
 }
 

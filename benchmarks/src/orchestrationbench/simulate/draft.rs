@@ -8,6 +8,33 @@ use crate::python::yaml;
 /// Statuses of the prompt.
 const STATUSES: [&str; 5] = ["pending", "running", "waiting_for_input", "completed", "paused"];
 
+/// How a plan in JSON names dependencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dependencies {
+    /// As the prompt asks.
+    List,
+    /// As a text where there is one.
+    Text,
+    /// In the field of the gold.
+    AsGold,
+    /// As an object.
+    Object,
+}
+
+impl Dependencies {
+    /// All, the right one first.
+    pub(super) const ALL: [Self; 4] = [Self::List, Self::Text, Self::AsGold, Self::Object];
+
+    fn of(self, ids: &[String]) -> (&'static str, Value) {
+        match (self, ids) {
+            (Self::Text, [one]) => ("depends_on", json!(one)),
+            (Self::AsGold, _) => ("depend_on", json!(ids)),
+            (Self::Object, _) => ("depends_on", ids.iter().map(|id| (id.clone(), json!("completed"))).collect()),
+            _ => ("depends_on", json!(ids)),
+        }
+    }
+}
+
 /// A plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Draft {
@@ -48,22 +75,25 @@ impl Draft {
         if mistakes.happens(0.1) && self.workflows.len() > 1 {
             self.workflows.remove(mistakes.pick(self.workflows.len()));
         }
-        if mistakes.happens(0.1) {
-            // Two goals in one.
-            let steps: Vec<Step> = self.workflows.drain(1..).flat_map(|workflow| workflow.steps).collect();
-            self.workflows.iter_mut().for_each(|first| first.steps.extend(steps.iter().cloned()));
+        if mistakes.happens(0.1)
+            && let Some((first, others)) = self.workflows.split_first_mut()
+        {
+            // Everything in one.
+            first.steps.extend(others.iter_mut().flat_map(|other| std::mem::take(&mut other.steps)));
+            self.workflows.truncate(1);
         }
         *self != before
     }
 
-    /// In the form that the prompt asks for.
-    pub(super) fn json(&self) -> String {
+    /// In the form that the prompt asks for, but for the dependencies.
+    pub(super) fn json(&self, form: Dependencies) -> String {
         let workflow = |workflow: &Workflow| {
             let mut fields = Map::new();
             fields.insert("status".to_owned(), json!(workflow.status));
             fields.insert("type".to_owned(), json!(workflow.kind));
             if !workflow.dependencies.is_empty() {
-                fields.insert("depends_on".to_owned(), json!(workflow.dependencies));
+                let (field, value) = form.of(&workflow.dependencies);
+                fields.insert(field.to_owned(), value);
             }
             let step =
                 |step: &Step| json!({"status": step.status, "agent_id": step.agent, "refined_query": step.query});

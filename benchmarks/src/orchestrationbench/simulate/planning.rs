@@ -1,7 +1,7 @@
 //! What a simulated main agent writes.
 
 use super::Mistakes;
-use super::draft::Draft;
+use super::draft::{Dependencies, Draft};
 use crate::orchestrationbench::data::{Data, Scenario, Suffix};
 
 /// How much rarer a broken form is than any other mistake.
@@ -18,13 +18,18 @@ pub(super) fn text(data: &Data, scenario: &Scenario, step: u32, mistakes: &mut M
         return "{\"status\": \"SUCCESS\", \"content\": \"That has been done already.\"}".to_owned();
     }
     let text = match Draft::of(gold) {
-        Some(mut draft) => match draft.disturb(&agents, mistakes) {
-            true if mistakes.pick(4) == 0 => draft.yaml(),
-            true => draft.json(),
-            // Nothing is wrong with the form either then, most of the time.
-            false if mistakes.happens(0.5) => draft.json(),
-            false => gold.to_owned(),
-        },
+        Some(mut draft) => {
+            let is_changed = draft.disturb(&agents, mistakes);
+            if is_changed && mistakes.pick(4) == 0 {
+                draft.yaml()
+            } else if is_changed || mistakes.happens(0.5) {
+                // Nothing is wrong then but, at times, the form.
+                let form = mistakes.happens(0.4).then(|| mistakes.one_of(&Dependencies::ALL)).flatten();
+                draft.json(form.copied().unwrap_or(Dependencies::List))
+            } else {
+                gold.to_owned()
+            }
+        }
         None => gold.to_owned(),
     };
     if mistakes.happens(FORM_SHARE) { broken(&text, mistakes) } else { text }
