@@ -25,6 +25,9 @@ pub(crate) struct Case {
     /// Files that must be there.
     #[serde(default)]
     pub(crate) inputs: Vec<String>,
+    /// What else its kind needs to know.
+    #[serde(default)]
+    pub(crate) params: serde_json::Map<String, Value>,
 }
 
 impl Case {

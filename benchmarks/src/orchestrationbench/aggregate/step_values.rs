@@ -137,7 +137,7 @@ impl PlanValues {
         let [overall, structure, component] = compared.unwrap_or_default();
         Self {
             has_gold: step.has_gold,
-            exception: step.exception.map(|class| Exception::named(class).unwrap_or(Exception::Value)),
+            exception: step.exception.map(Exception::named),
             is_unreadable: step.failure() == Some("exception"),
             failures: step.failed,
             overall,

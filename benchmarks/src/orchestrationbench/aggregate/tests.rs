@@ -163,7 +163,7 @@ fn the_paper_pools_calls_and_averages_plans_by_scenario() {
 }
 
 fn any_plan() -> impl Strategy<Value = PlanValues> {
-    (any::<bool>(), 0_u8..6, any::<bool>(), 0_u32..3, [0.0..=1.0, 0.0..=1.0, 0.0..=1.0]).prop_map(
+    (any::<bool>(), 0_u8..10, any::<bool>(), 0_u32..3, [0.0..=1.0, 0.0..=1.0, 0.0..=1.0]).prop_map(
         |(has_gold, code, is_unreadable, failures, [overall, structure, component])| PlanValues {
             has_gold,
             exception: Exception::from_code(f64::from(code)),
@@ -179,7 +179,7 @@ fn any_plan() -> impl Strategy<Value = PlanValues> {
 fn any_decision() -> impl Strategy<Value = DecisionValues> {
     let call = ([0.0..=1.0, 0.0..=1.0, 0.0..=1.0], any::<bool>())
         .prop_map(|([name_f1, key_f1, value_f1], is_judged)| CallValues { name_f1, key_f1, value_f1, is_judged });
-    (any::<bool>(), 0_u8..6, [0_u32..3, 0..3, 0..3, 0..3, 0..3], proptest::option::of(call)).prop_map(
+    (any::<bool>(), 0_u8..10, [0_u32..3, 0..3, 0..3, 0..3, 0..3], proptest::option::of(call)).prop_map(
         |(is_answered, code, [tp_reject, tn_reject, fp_reject, fn_reject, type_mismatch], call)| DecisionValues {
             is_answered,
             crash: Exception::from_code(f64::from(code)).map(|exception| Crash::new(exception, exception.name())),

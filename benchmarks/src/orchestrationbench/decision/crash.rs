@@ -15,10 +15,28 @@ pub(crate) enum Exception {
     Value,
     /// Nested too deep.
     Recursion,
+    /// A place beyond the end.
+    Index,
+    /// A number beyond what a type holds.
+    Overflow,
+    /// More than is read here, whether or not Python would have mastered it.
+    Memory,
+    /// Any other.
+    Other,
 }
 
 impl Exception {
-    const ALL: [Self; 5] = [Self::Attribute, Self::Type, Self::Key, Self::Value, Self::Recursion];
+    const ALL: [Self; 9] = [
+        Self::Attribute,
+        Self::Type,
+        Self::Key,
+        Self::Value,
+        Self::Recursion,
+        Self::Index,
+        Self::Overflow,
+        Self::Memory,
+        Self::Other,
+    ];
 
     /// Python's name of the class.
     pub(crate) const fn name(self) -> &'static str {
@@ -28,12 +46,16 @@ impl Exception {
             Self::Key => "KeyError",
             Self::Value => "ValueError",
             Self::Recursion => "RecursionError",
+            Self::Index => "IndexError",
+            Self::Overflow => "OverflowError",
+            Self::Memory => "MemoryError",
+            Self::Other => "Exception",
         }
     }
 
     /// The class of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|exception| exception.name() == name)
+    pub(crate) fn named(name: &str) -> Self {
+        Self::ALL.into_iter().find(|exception| exception.name() == name).unwrap_or(Self::Other)
     }
 
     /// A number for it, from 1: values of sessions are numbers.
@@ -44,6 +66,10 @@ impl Exception {
             Self::Key => 3.0,
             Self::Value => 4.0,
             Self::Recursion => 5.0,
+            Self::Overflow => 6.0,
+            Self::Memory => 7.0,
+            Self::Index => 8.0,
+            Self::Other => 9.0,
         }
     }
 
