@@ -31,7 +31,7 @@ use regatta_proto::BenchmarkName;
 /// Every benchmark.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Benchmark] {
-    &[&flowbench::FlowBench, &worfbench::WorfBench]
+    &[&flowbench::FlowBench, &orchestrationbench::OrchestrationBench, &worfbench::WorfBench]
 }
 
 /// The benchmark of this name.

@@ -1,11 +1,59 @@
 //! OrchestrationBench: plans of a main agent as graphs, and calls, questions and refusals of its sub agents, in English and Korean.
-#![expect(dead_code, reason = "put together from its parts")]
+#![expect(dead_code, unused_imports, reason = "put together from its parts")]
 
 mod aggregate;
+mod case;
 mod data;
 mod decision;
+mod extraction;
+mod items;
 mod judge;
 mod plan;
+mod predictions;
 mod prompts;
 mod protocol;
+mod scoring;
 mod simulate;
+mod suite;
+mod tabulation;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use regatta_proto::{BenchmarkName, Evaluator, FileSet, Setting};
+use serde_json::Value;
+
+use self::items::Mode;
+use crate::case::Case;
+use crate::{Benchmark, DataError, Suite};
+
+/// The benchmark.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OrchestrationBench;
+
+impl Benchmark for OrchestrationBench {
+    #[expect(clippy::expect_used, reason = "the literal is a valid name, which a test loads")]
+    fn name(&self) -> BenchmarkName {
+        BenchmarkName::new("orchestrationbench").expect("letters only")
+    }
+
+    fn wants(&self, path: &str) -> bool {
+        data::wants(path)
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        Mode::ALL.iter().filter_map(|mode| mode.name().parse().ok()).collect()
+    }
+
+    fn evaluators(&self) -> Vec<Evaluator> {
+        vec![Evaluator::Official, Evaluator::Paper]
+    }
+
+    fn load(&self, files: &FileSet) -> Result<Arc<dyn Suite>, DataError> {
+        Ok(Arc::new(suite::Loaded::new(data::load(files)?)?))
+    }
+
+    fn score_case(&self, case: &FileSet, data: &FileSet) -> Result<BTreeMap<String, Value>, DataError> {
+        case::score_case(&Case::read(case)?, case, &data::load(data)?)
+    }
+}

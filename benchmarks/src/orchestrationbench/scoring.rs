@@ -1,0 +1,161 @@
+//! A step's answer and what each evaluator says of it.
+
+use std::collections::HashMap;
+
+use regatta_proto::{Evaluator, Event, Question, Role, Transcript};
+use serde_json::Value;
+
+use super::aggregate::{PaperStepValues, PlanValues, StepValues};
+use super::data::{Data, Scenario, Suffix};
+use super::decision::{Answer, Called, DecisionStep, Unsettled, score_official, score_paper};
+use super::extraction::{Extraction, extract};
+use super::judge::{Conversation, Judging};
+use super::plan::{Costs, Extracted, score_step_official, score_step_paper};
+use super::protocol::{Unresolved, judge_conversation, judge_index};
+use crate::{Score, Scores, Scoring, Verdicts};
+
+/// How many judges the paper asks; in details, a step that needs none has their number of equal scores.
+const PAPER_JUDGES: usize = 3;
+/// What the official client of compatible servers makes of an answer without content (SPEC 3.4).
+const NO_CONTENT: &str = "\n\n";
+
+/// Gold plans by position of their scenario and step: of most planning steps.
+#[derive(Debug, Default)]
+pub(crate) struct GoldPlans {
+    plans: HashMap<(usize, u32), Extraction>,
+}
+
+impl GoldPlans {
+    /// Those of a data set.
+    pub(crate) fn of(data: &Data) -> Self {
+        let mut plans = HashMap::new();
+        for (position, scenario) in data.scenarios.iter().enumerate() {
+            for step in &scenario.planning {
+                let label = scenario.label(*step, Suffix::Message);
+                if let Some(text) = label.and_then(|label| label.content.text()) {
+                    plans.insert((position, *step), extract(text));
+                }
+            }
+        }
+        Self { plans }
+    }
+
+    /// The gold of a planning step, if there is one that can be read.
+    fn plan(&self, position: usize, step: u32) -> Option<&crate::python::yaml::Dict> {
+        self.plans.get(&(position, step)).and_then(Extraction::plan)
+    }
+}
+
+/// A step of the data set.
+#[derive(Clone, Copy)]
+pub(crate) struct Step<'d> {
+    /// The data.
+    pub(crate) data: &'d Data,
+    /// Its gold plans.
+    pub(crate) gold_plans: &'d GoldPlans,
+    /// Position of the scenario.
+    pub(crate) position: usize,
+    /// The scenario.
+    pub(crate) scenario: &'d Scenario,
+    /// The step.
+    pub(crate) step: u32,
+    /// What judgements about it are about.
+    pub(crate) item: &'d str,
+}
+
+/// What the model answered: nothing when the call failed.
+pub(crate) fn answer(transcript: &Transcript) -> Option<Answer> {
+    let is_recorded = transcript.events.iter().any(|event| matches!(event, Event::Recorded(_)));
+    let mut answer = transcript.replies(Role::Agent).next().map(Answer::of_reply)?;
+    if !is_recorded && answer.text.is_none() {
+        answer.text = Some(NO_CONTENT.to_owned());
+    }
+    Some(answer)
+}
+
+impl Step<'_> {
+    /// Scores an answer with `evaluators`, or says what judges must answer first.
+    pub(crate) fn score(&self, answer: Option<&Answer>, evaluators: &[Evaluator], verdicts: &dyn Verdicts) -> Scoring {
+        let (mut scores, mut missing) = (Scores::new(), Vec::<Question>::new());
+        for evaluator in evaluators {
+            match self.score_one(answer, *evaluator, Judging::Verdicts(verdicts)) {
+                Ok(score) => {
+                    scores.insert(*evaluator, score);
+                }
+                Err(question) if !missing.contains(&question) => missing.push(*question),
+                Err(_) => {}
+            }
+        }
+        if missing.is_empty() { Scoring::Scored(scores) } else { Scoring::Needs(missing) }
+    }
+
+    /// The scores of a step that was never answered.
+    pub(crate) fn score_failure(&self, evaluators: &[Evaluator]) -> Scores {
+        let one = |evaluator: &Evaluator| Some((*evaluator, self.score_one(None, *evaluator, Judging::Skip).ok()?));
+        evaluators.iter().filter_map(one).collect()
+    }
+
+    fn score_one(
+        &self,
+        answer: Option<&Answer>,
+        evaluator: Evaluator,
+        judging: Judging<'_>,
+    ) -> Result<Score, Box<Question>> {
+        let is_planning = self.scenario.planning.contains(&self.step);
+        let (values, detail) = match (evaluator, is_planning) {
+            (Evaluator::Official | Evaluator::OfficialFixed, true) => {
+                let plan = self.compare(answer, score_step_official);
+                (StepValues::Plan(PlanValues::of(&plan)).to_values(), plan.entry())
+            }
+            (Evaluator::Official | Evaluator::OfficialFixed, false) => {
+                let ask = |called: &Called, unsettled: &[Unsettled<'_>]| self.conversation(called, unsettled);
+                let decision = score_official(self.decision(), answer, judging, ask)?;
+                (StepValues::Decision(decision.values()).to_values(), decision.entry())
+            }
+            (Evaluator::Paper | Evaluator::Exec, true) => {
+                let plan = self.compare(answer, score_step_paper);
+                (PaperStepValues::Plan(plan.score()).to_values(), plan.entry())
+            }
+            (Evaluator::Paper | Evaluator::Exec, false) => {
+                let ask = |called: &Called, unsettled: &[Unsettled<'_>]| self.conversation(called, unsettled);
+                let decision = score_paper(self.decision(), answer, judging, ask)?;
+                (PaperStepValues::Decision(decision.values()).to_values(), decision.entry(PAPER_JUDGES))
+            }
+        };
+        Ok(Score { values, detail: Value::from(detail) })
+    }
+
+    fn compare<T>(
+        &self,
+        answer: Option<&Answer>,
+        compare: fn(Option<&crate::python::yaml::Dict>, Extracted<'_>, &Costs) -> T,
+    ) -> T {
+        let gold = self.gold_plans.plan(self.position, self.step);
+        let Some(answer) = answer else { return compare(gold, Extracted::Missing, &Costs::OFFICIAL) };
+        let extraction = answer.text.as_deref().map_or(Extraction::None, extract);
+        compare(gold, extraction.as_extracted(), &Costs::OFFICIAL)
+    }
+
+    fn decision(&self) -> DecisionStep<'_> {
+        DecisionStep {
+            item: self.item,
+            gold: self.scenario.gold(self.step),
+            agents: self.data.agents(self.scenario.language),
+        }
+    }
+
+    fn conversation(&self, called: &Called, unsettled: &[Unsettled<'_>]) -> Conversation {
+        let unresolved: Vec<Unresolved> = unsettled
+            .iter()
+            .map(|one| Unresolved {
+                key: one.key.to_owned(),
+                predicted: one.predicted.to_vec(),
+                actual: one.actual.to_vec(),
+            })
+            .collect();
+        let index = judge_index(self.scenario, self.step);
+        let (before, prompt) =
+            judge_conversation(self.data, self.scenario, self.step, &called.names, index, &unresolved);
+        Conversation { before, prompt }
+    }
+}
