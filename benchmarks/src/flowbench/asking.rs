@@ -6,7 +6,9 @@ use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcri
 
 use super::data::{Entry, Format, Function, Level, Line, Mode, Scope, Script, Speaker, Stop};
 use super::prompts::{environment_system, environment_text, thought_first, user_system, user_text};
-use super::protocol::{self, Conversation, EnvironmentInput, Exchange, Limits, Next, Plan, TurnInference, TurnStep};
+use super::protocol::{
+    self, Conversation, EnvironmentInput, Exchange, Limits, Next, Plan, TurnInference, TurnStep, Unexpected,
+};
 use crate::Step;
 
 /// The agent's parameters (SPEC 4.3). Simulators and judges run with their provider's defaults.
@@ -22,7 +24,10 @@ pub(crate) fn next(entry: &Entry, mode: Mode, transcript: &Transcript) -> Step {
 }
 
 fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step {
-    let turn = inference(transcript);
+    let turn = match inference(transcript) {
+        Ok(turn) => turn,
+        Err(unexpected) => return Step::Unfit(unexpected.to_string()),
+    };
     match (turn.step(), entry.system(format)) {
         (TurnStep::Ask, Some(system)) => {
             let system = ChatMessage::new(ChatRole::System, thought_first(&system));
@@ -35,8 +40,11 @@ fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step 
 }
 
 /// The state of a turn after what its transcript holds.
-pub(crate) fn inference(transcript: &Transcript) -> TurnInference {
-    TurnInference::replay(transcript.replies(Role::Agent).map(|reply| reply.text.as_deref()))
+///
+/// # Errors
+/// When that is not how a turn goes.
+pub(crate) fn inference(transcript: &Transcript) -> Result<TurnInference, Unexpected> {
+    TurnInference::replay(Exchange::of_transcript(transcript))
 }
 
 /// What the conversation of a session depends on besides the replies.
@@ -53,7 +61,10 @@ pub(crate) fn plan(entry: &Entry, script: &Script, stop: Stop) -> Plan {
 fn next_of_session(entry: &Entry, mode: Mode, transcript: &Transcript) -> Step {
     let Some(script) = entry.script() else { return Step::Done };
     let plan = plan(entry, &script, mode.stop);
-    let Ok(conversation) = Conversation::replay(&plan, Exchange::of_transcript(transcript)) else { return Step::Done };
+    let conversation = match Conversation::replay(&plan, Exchange::of_transcript(transcript)) {
+        Ok(conversation) => conversation,
+        Err(unexpected) => return Step::Unfit(unexpected.to_string()),
+    };
     match conversation.next() {
         Next::Agent(messages) => match entry.system(mode.format) {
             Some(system) => Step::Ask(Role::Agent, agent_request(system, messages)),

@@ -60,7 +60,7 @@ fn drive(suite: &dyn Suite, item: ItemIndex, setting: &Setting, agent: Persona, 
 fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
     match suite.score(item, &ALL, transcript, &SimulatedJudge(suite)) {
         Scoring::Scored(scores) => scores,
-        Scoring::Needs(questions) => panic!("{questions:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -228,4 +228,50 @@ fn nodes_that_nobody_drew_are_shown_as_such_and_nothing_said_is_no_picture() {
     let pictures = suite.pictures(item, &setting, &Transcript::of_recorded(Some(said)));
     assert_eq!(pictures.len(), 1);
     assert!(pictures[0].text.contains("there is no such node") && !pictures[0].svg.contains("<b>"), "{pictures:?}");
+}
+
+#[test]
+fn a_transcript_that_is_none_of_its_session_is_neither_gone_on_with_nor_scored() {
+    let suite = miniature();
+    for name in ["turn/single/flowchart", "session/single/flowchart", "session/cross/text/code-limits"] {
+        let setting = setting(name);
+        let item = suite.select(&setting, &[], Some(1)).unwrap()[0];
+        let whole = drive(&*suite, item, &setting, Persona::Oracle, 1);
+        let Some(Event::Call(first)) = whole.events.first() else { panic!("nothing was asked") };
+        let stranger = answered(Role::Environment, first.request.clone(), Reply::said("{}"));
+        for at in [0, whole.events.len()] {
+            let mut events = whole.events.clone();
+            events.insert(at, stranger.clone());
+            let transcript = Transcript { events };
+            let Step::Unfit(reason) = suite.next(item, &setting, &transcript) else { panic!("{name} {at}") };
+            assert!(reason.contains(&format!("call {} is with the environment", at + 1)), "{name}: {reason}");
+            let scoring = suite.score(item, &ALL, &transcript, &SimulatedJudge(&*suite));
+            assert!(matches!(scoring, Scoring::Unfit(_)), "{name} {at}: {scoring:?}");
+        }
+    }
+}
+
+#[test]
+fn a_session_that_is_not_at_its_end_is_not_scored() {
+    let suite = miniature();
+    for name in ["turn/single/flowchart", "session/single/flowchart"] {
+        let setting = setting(name);
+        let item = suite.select(&setting, &[], Some(1)).unwrap()[0];
+        let mut transcript = drive(&*suite, item, &setting, Persona::Oracle, 1);
+        transcript.events.pop();
+        let scoring = suite.score(item, &ALL, &transcript, &SimulatedJudge(&*suite));
+        assert_eq!(scoring, Scoring::Unfit("the session is not at its end".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn a_prediction_that_holds_no_messages_is_no_conversation() {
+    let suite = miniature();
+    let item = suite.select(&setting("session/single/text"), &[], Some(1)).unwrap()[0];
+    let predictions = [(item, Transcript::of_recorded(Some("not a list")))];
+    let verdicts = regatta_benchmarks::RecordedVerdicts::default();
+    let error =
+        regatta_benchmarks::score_predictions(&*suite, Evaluator::Paper, &predictions, &verdicts).unwrap_err();
+    let id = &suite.items()[item.0 as usize].id;
+    assert!(error.to_string().starts_with(&format!("failed to score item {id}: ")), "{error}");
 }
