@@ -20,7 +20,7 @@ fn by_trial<S: Copy>(items: &[Vec<S>], sample: impl Fn(S) -> Sample) -> Vec<Vec<
 
 fn estimated(metric: &Metric, trials: &[Vec<Sample>], clusters: &[u32]) -> Estimate {
     let positions: Vec<usize> = (0..clusters.len()).collect();
-    estimate(metric, &Samples { trials, positions: &positions, clusters })
+    estimate(metric, &[trials.to_vec()], &positions, clusters)
 }
 
 fn singles(items: usize) -> Vec<u32> {
