@@ -26,8 +26,8 @@ pub struct Estimate {
     pub total: u32,
     /// `scored` / `total`.
     pub coverage: f64,
-    /// The value if every session without a score had been all wrong: had scored the lowest that the metric allows. For an F1, if it
-    /// had predicted nothing.
+    /// The value if every session without a score had been all wrong: had scored the lowest that the metric allows. For an F1 a trial
+    /// that lacks a session counts as 0, because nobody knows how much that would have predicted.
     pub bound_low: Option<f64>,
     /// The value if every session without a score had been all right. Absent where what is missing could move the value without limit.
     pub bound_high: Option<f64>,

@@ -72,8 +72,8 @@ fn without_zeroed<'t>(samples: &Samples<'t>) -> Cow<'t, [Vec<Sample>]> {
     for position in samples.positions.iter().filter(|position| out.contains(&samples.clusters[**position])) {
         for sample in trials.iter_mut().filter_map(|trial| trial.get_mut(*position)) {
             *sample = match sample {
-                Sample::Missing { .. } => Sample::Missing { weight: 0.0 },
                 Sample::Void => Sample::Void,
+                // Also what is missing: whatever it would have been, it would have been out.
                 _ => Sample::Nothing,
             };
         }
@@ -158,9 +158,21 @@ pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Op
     };
     match measure {
         Measure::Ratio { of_item: false, .. } => (None, None),
-        // All wrong: nothing right, and nothing predicted either, as when the model makes a session impossible. All right: what is gold is
-        // predicted, and if predictions may count more than once (the range tells), perhaps with none to spare.
-        Measure::F1 { .. } => (with(0.0, 1.0), with(2.0, if high <= 1.0 { 2.0 } else { 1.0 })),
+        // All wrong: nothing right, and nobody knows how much predicted; with enough of that, all that is right counts for nothing. All
+        // right: what is gold is predicted, and if predictions may count more than once (the range tells), perhaps with none to spare.
+        Measure::F1 { .. } => (drowned(metric, samples), with(2.0, if high <= 1.0 { 2.0 } else { 1.0 })),
         _ => (with(low, 1.0), with(high, 1.0)),
     }
+}
+
+/// The lowest F1 that the sessions without a score allow: 0 wherever there is one, because it may have predicted anything.
+fn drowned(metric: &Metric, samples: &Samples<'_>) -> Option<f64> {
+    let is_open = |trial: &Vec<Sample>| {
+        samples.positions.iter().any(|position| matches!(trial.get(*position), Some(Sample::Missing { .. })))
+    };
+    let of_unit = |unit: Range<usize>| match samples.trials.get(unit.clone()).unwrap_or_default().iter().any(is_open) {
+        true => Some(0.0),
+        false => sums(samples, unit).ratio(metric),
+    };
+    mean(&units(metric, samples).into_iter().filter_map(of_unit).collect::<Vec<f64>>())
 }
