@@ -151,6 +151,9 @@ pub enum Step {
     Ask(Role, ChatRequest),
     /// Nothing; the session is over.
     Done,
+    /// Nothing; what has happened is not how this session goes, because another version began it or the transcript is damaged. It says
+    /// nothing about any model, and why is for people to read: it quotes none.
+    Unfit(String),
 }
 
 /// Where answers to questions come from.
@@ -178,6 +181,8 @@ pub enum Scoring {
     Scored(Scores),
     /// These answers are missing.
     Needs(Vec<Question>),
+    /// It is not the whole of such a session, as in [`Step::Unfit`]; there is nothing to score.
+    Unfit(String),
 }
 
 /// The aggregate of one cell and evaluator.

@@ -86,6 +86,15 @@ pub enum Question {
 }
 
 impl Question {
+    /// The same with what it compares in the other order; `None` for what compares nothing.
+    #[must_use]
+    pub fn in_other_order(&self) -> Option<Self> {
+        let mut other = self.clone();
+        let Self::Judgement { prompt, swapped: Some(swapped), .. } = &mut other else { return None };
+        std::mem::swap(prompt, swapped);
+        Some(other)
+    }
+
     /// Content address: equal questions are asked once.
     #[must_use]
     pub fn digest(&self) -> Digest {
@@ -114,15 +123,6 @@ impl Question {
     }
 }
 
-/// A question with its content address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AskedQuestion {
-    /// [`Question::digest`] of `question`.
-    pub digest: Digest,
-    /// What is asked.
-    pub question: Question,
-}
-
 /// Everything of `message` that a judge sees.
 fn spelled_out(message: &ChatMessage) -> String {
     let ChatMessage { role, content, tool_calls, tool_call_id, reasoning: _, cache_until_here: _ } = message;
@@ -134,6 +134,15 @@ fn spelled_out(message: &ChatMessage) -> String {
         text.extend(["\0result of\0", id]);
     }
     text
+}
+
+/// A question with its content address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedQuestion {
+    /// [`Question::digest`] of `question`.
+    pub digest: Digest,
+    /// What is asked.
+    pub question: Question,
 }
 
 /// The answer to one question.

@@ -180,6 +180,28 @@ async fn the_same_question_under_another_name_is_another_sample() {
 }
 
 #[tokio::test]
+async fn a_comparison_in_the_other_order_is_asked_with_its_other_prompt_and_kept_apart() {
+    let server = talking(&["yes", "no"]).await;
+    let bench = open(&spec(&server));
+    let price = price();
+    let paying = Payer { cache: CacheMode::ReadWrite, ..payer(&bench.sweep, Some(&price)) };
+    let AskedQuestion { digest, mut question } = judgement("A then B?", 10);
+    if let Question::Judgement { swapped, .. } = &mut question {
+        *swapped = Some("B then A?".to_owned());
+    }
+    let other = AskedQuestion { digest, question: question.in_other_order().unwrap() };
+    let one = AskedQuestion { digest, question };
+    let mut said = Vec::new();
+    for asked in [&one, &other, &one, &other] {
+        let asked = std::slice::from_ref(asked);
+        said.extend(replies(&bench.endpoint.answer(&judge(), asked, paying, &bench.interrupt).await.unwrap()));
+    }
+    assert_eq!(said, [["yes"], ["no"], ["yes"], ["no"]]);
+    let bodies: Vec<String> = server.seen().into_iter().map(|seen| seen.body).collect();
+    assert!(bodies.len() == 2 && bodies[0].contains("A then B?") && bodies[1].contains("B then A?"), "{bodies:?}");
+}
+
+#[tokio::test]
 async fn endpoints_that_are_told_hear_of_the_judge_and_a_seed_for_each_asking() {
     let server = talking(&["Hm.", "yes"]).await;
     let bench = open(&EndpointSpec { identify_sessions: true, ..spec(&server) });
@@ -204,28 +226,6 @@ async fn a_judge_that_nobody_can_pay_is_not_asked() {
 }
 
 #[tokio::test]
-async fn an_interrupted_judge_is_not_asked_again() {
-    let server = talking(&["yes"]).await;
-    let bench = open(&spec(&server));
-    bench.interrupt.cancel();
-    let answers =
-        bench.endpoint.answer(&judge(), &[judgement("a?", 10)], payer(&bench.sweep, None), &bench.interrupt).await;
-    assert!(answers.is_err());
-}
-
-#[tokio::test]
-async fn one_list_may_hold_questions_of_both_kinds() {
-    let server = Server::with(|_, seen| match seen.body.contains("input") {
-        true => {
-            let data: Vec<Value> =
-                (0..2).map(|index| json!({"object": "embedding", "index": index, "embedding": [1, index]})).collect();
-            Step::ok(json!({"data": data, "model": "vectors", "usage": {"prompt_tokens": 3}}).to_string())
-        }
-        false => says("yes"),
-    })
-    .await;
-    let bench = open(&spec(&server));
-#[tokio::test]
 async fn what_comes_before_the_prompt_counts_into_what_a_judgement_may_cost() {
     let server = talking(&["yes"]).await;
     let store = FakeStore::default();
@@ -249,6 +249,28 @@ async fn what_comes_before_the_prompt_counts_into_what_a_judgement_may_cost() {
     }
 }
 
+#[tokio::test]
+async fn an_interrupted_judge_is_not_asked_again() {
+    let server = talking(&["yes"]).await;
+    let bench = open(&spec(&server));
+    bench.interrupt.cancel();
+    let answers =
+        bench.endpoint.answer(&judge(), &[judgement("a?", 10)], payer(&bench.sweep, None), &bench.interrupt).await;
+    assert!(answers.is_err());
+}
+
+#[tokio::test]
+async fn one_list_may_hold_questions_of_both_kinds() {
+    let server = Server::with(|_, seen| match seen.body.contains("input") {
+        true => {
+            let data: Vec<Value> =
+                (0..2).map(|index| json!({"object": "embedding", "index": index, "embedding": [1, index]})).collect();
+            Step::ok(json!({"data": data, "model": "vectors", "usage": {"prompt_tokens": 3}}).to_string())
+        }
+        false => says("yes"),
+    })
+    .await;
+    let bench = open(&spec(&server));
     let similarity = Question::Similarity { left: vec!["x".to_owned()], right: vec!["y".to_owned()] };
     let similarity = AskedQuestion { digest: similarity.digest(), question: similarity };
     let questions = [judgement("a?", 10), similarity, judgement("b?", 10)];
