@@ -23,6 +23,7 @@ mod tables;
 mod turn;
 
 pub use agreement::{RatingScale, cohen_kappa, fleiss_kappa, krippendorff_alpha};
+pub(crate) use statistics::pearson;
 pub use tables::{JudgedSession, alignment as judge_alignment};
 
 #[cfg(test)]

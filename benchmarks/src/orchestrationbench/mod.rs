@@ -15,6 +15,7 @@ mod protocol;
 mod scoring;
 mod simulate;
 mod suite;
+mod tables;
 mod tabulation;
 
 use std::collections::BTreeMap;

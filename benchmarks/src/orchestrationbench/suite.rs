@@ -8,7 +8,7 @@ use super::data::{Data, Scenario};
 use super::items::{Items, Place, parts};
 use super::scoring::{self, GoldPlans};
 use super::simulate::{self, Requests};
-use super::{predictions, protocol, tabulation};
+use super::{predictions, protocol, tables, tabulation};
 use crate::{
     CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
     Verdicts,
@@ -95,8 +95,7 @@ impl Suite for Loaded {
     }
 
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
-        let _ = (evaluator, cells);
-        Vec::new()
+        tables::paper_tables(evaluator, cells)
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
