@@ -54,7 +54,7 @@ impl Gold {
             let Some(agent) = agent else { return Ok(()) };
             if text.contains("tool") {
                 match read_calls(text)? {
-                    Some((calls, result, name)) => {
+                    Some(Called { calls, result, name }) => {
                         let called = Entry::said(Speaker::Assistant, Some(Arc::clone(&agent)), "".into());
                         set(Suffix::Call, Entry { calls, ..called });
                         let returned = Entry::said(Speaker::Tool, Some(Arc::clone(&agent)), "".into());
@@ -72,8 +72,18 @@ impl Gold {
     }
 }
 
-/// Calls, what they returned, and the name of the first one's tool; nothing where the official code meets an exception on the way.
-fn read_calls(text: &str) -> Result<Option<(Vec<GoldCall>, Content, Arc<str>)>, &'static str> {
+/// What a step of a sub agent calls.
+struct Called {
+    /// At least one.
+    calls: Vec<GoldCall>,
+    /// What they returned.
+    result: Content,
+    /// The tool of the first.
+    name: Arc<str>,
+}
+
+/// The calls of a step; nothing where the official code meets an exception on the way.
+fn read_calls(text: &str) -> Result<Option<Called>, &'static str> {
     let Ok(value) = safe_load(text) else { return Ok(None) };
     let Some(fields) = value.as_dict() else { return Ok(None) };
     let several = fields.get("tool_call").filter(|calls| calls.is_truthy());
@@ -95,7 +105,7 @@ fn read_calls(text: &str) -> Result<Option<(Vec<GoldCall>, Content, Arc<str>)>, 
         Some(other) => Content::Json(dumps(other)?.into()),
     };
     let name = calls.first().map_or_else(|| NAMELESS.into(), |call| Arc::clone(&call.name));
-    Ok(Some((calls, result, name)))
+    Ok(Some(Called { calls, result, name }))
 }
 
 fn read_several(calls: &[Value]) -> Option<Vec<GoldCall>> {

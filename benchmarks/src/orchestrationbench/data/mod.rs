@@ -19,7 +19,7 @@ mod tests;
 
 use std::sync::Arc;
 
-pub(crate) use self::card::{Agents, Card, Skill};
+pub(crate) use self::card::{Agents, Card};
 pub(crate) use self::files::wants;
 pub(crate) use self::label::{Content, Entry, GoldCall, Labels, Speaker, Suffix};
 pub(crate) use self::language::Language;

@@ -1,60 +1,101 @@
 //! Which step a request asks for, for callers that do not name it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use regatta_proto::{ChatRequest, ChatRole, Digest};
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Digest, Tool};
 
-use crate::orchestrationbench::data::Data;
-use crate::orchestrationbench::protocol::{decision_request, planning_request};
+use crate::orchestrationbench::data::{Data, Scenario, Suffix};
+use crate::orchestrationbench::prompts::plan_please;
+use crate::orchestrationbench::protocol::told;
 
-/// Steps by what is sent for them: position of the scenario, and step.
+/// Steps by what is sent for them after the instructions, which callers may word otherwise.
 #[derive(Debug, Default)]
-pub(crate) struct Requests {
-    whole: HashMap<Digest, (usize, u32)>,
-    /// Without the system message, which callers may word otherwise.
-    said: HashMap<Digest, (usize, u32)>,
+pub(crate) struct Requests(HashMap<Digest, Vec<Candidate>>);
+
+/// A step for which something is sent.
+#[derive(Debug)]
+struct Candidate {
+    scenario: usize,
+    step: u32,
+    system_info: Arc<str>,
 }
 
 impl Requests {
-    /// All requests of the data set; of equal ones the first counts.
+    /// All requests of the data set. The histories of a scenario begin with each other, so every message is read once.
     pub(crate) fn of(data: &Data) -> Self {
         let mut requests = Self::default();
         for (position, scenario) in data.scenarios.iter().enumerate() {
-            for step in &scenario.planning {
-                requests.add(&planning_request(data, scenario, *step), (position, *step));
-            }
-            for decision in &scenario.decisions {
-                if let Some(request) = decision_request(data, scenario, decision.step) {
-                    requests.add(&request, (position, decision.step));
-                }
-            }
+            requests.add(data, position, scenario);
         }
         requests
     }
 
-    fn add(&mut self, request: &ChatRequest, step: (usize, u32)) {
-        self.whole.entry(digest(request, true)).or_insert(step);
-        self.said.entry(digest(request, false)).or_insert(step);
+    fn add(&mut self, data: &Data, position: usize, scenario: &Scenario) {
+        let agents = data.agents(scenario.language);
+        let (mut history, mut has_user) = (start(), false);
+        for ((step, suffix), entry) in &scenario.labels {
+            if *suffix == Suffix::Message {
+                let sent = if scenario.planning.contains(step) {
+                    let asked = (ChatRole::User, plan_please(scenario.language));
+                    Some(if has_user { history } else { then(&start(), asked.0, asked.1) })
+                } else {
+                    let card = scenario.decision(*step).and_then(|decision| agents.card(&decision.agent));
+                    card.map(|card| {
+                        let query = scenario.refined_queries.get(step);
+                        let said = query.map_or(history, |query| then(&history, ChatRole::User, query));
+                        with_tools(said, &card.tools)
+                    })
+                };
+                if let Some(sent) = sent {
+                    let system_info = Arc::clone(&scenario.system_info);
+                    let candidate = Candidate { scenario: position, step: *step, system_info };
+                    self.0.entry(sent).or_default().push(candidate);
+                }
+            }
+            if let Some(message) = told(entry) {
+                has_user |= message.role == ChatRole::User;
+                history = after(&history, &message);
+            }
+        }
     }
 
-    /// The step that `request` asks for.
+    /// The step that `request` asks for: position of the scenario, and step. Where several send the same, the first one counts whose
+    /// system information is told, or else the first.
     pub(crate) fn step(&self, request: &ChatRequest) -> Option<(usize, u32)> {
-        self.whole.get(&digest(request, true)).or_else(|| self.said.get(&digest(request, false))).copied()
+        let (system, said): (Vec<_>, Vec<_>) =
+            request.messages.iter().partition(|message| message.role == ChatRole::System);
+        let history = said.iter().fold(start(), |history, message| after(&history, message));
+        let candidates = self.0.get(&with_tools(history, &request.tools))?;
+        let is_told = |candidate: &&Candidate| {
+            let info = &*candidate.system_info;
+            !info.is_empty() && system.iter().any(|message| message.content.contains(info))
+        };
+        // Nothing is told by every system message, so those without system information come after.
+        let nameless = || candidates.iter().find(|candidate| candidate.system_info.is_empty());
+        let found = candidates.iter().find(is_told).or_else(nameless).or_else(|| candidates.first())?;
+        Some((found.scenario, found.step))
     }
 }
 
-fn digest(request: &ChatRequest, with_system: bool) -> Digest {
-    let messages = request.messages.iter().filter(|message| with_system || message.role != ChatRole::System);
-    let said = messages.flat_map(|message| [role(message.role), message.content.as_bytes()]);
-    let tools = request.tools.iter().flat_map(|tool| [b"tool".as_slice(), tool.name.as_bytes()]);
-    Digest::of_parts(said.chain(tools))
+fn start() -> Digest {
+    Digest::of(b"")
 }
 
-const fn role(role: ChatRole) -> &'static [u8] {
-    match role {
-        ChatRole::System => b"system",
-        ChatRole::User => b"user",
-        ChatRole::Assistant => b"assistant",
-        ChatRole::Tool => b"result",
-    }
+fn then(history: &Digest, role: ChatRole, content: &str) -> Digest {
+    let role = match role {
+        ChatRole::System => "system",
+        ChatRole::User => "user",
+        ChatRole::Assistant => "assistant",
+        ChatRole::Tool => "result",
+    };
+    Digest::of_parts([history.bytes(), role.as_bytes(), content.as_bytes()])
+}
+
+fn after(history: &Digest, message: &ChatMessage) -> Digest {
+    then(history, message.role, &message.content)
+}
+
+fn with_tools(history: Digest, tools: &[Tool]) -> Digest {
+    tools.iter().fold(history, |said, tool| Digest::of_parts([said.bytes(), b"tool".as_slice(), tool.name.as_bytes()]))
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use regatta_proto::{Finish, SessionSeed};
+use regatta_proto::{ChatRequest, Finish, SessionSeed};
 
 use super::*;
 use crate::orchestrationbench::data::Suffix;
-use crate::orchestrationbench::data::shared::miniature;
+use crate::orchestrationbench::data::shared::{miniature, official};
 use crate::orchestrationbench::protocol::{Unresolved, decision_request, judge_conversation, planning_request};
 
 /// Every step of the miniature set at which a model is asked.
@@ -113,24 +113,40 @@ fn dependencies_are_written_in_every_way() {
     assert!(texts.contains("depend_on:[\"workflow_1\"") && texts.contains("depend_on:workflow_1"), "YAML too");
 }
 
+fn request(data: &Data, (position, step): (usize, u32)) -> ChatRequest {
+    let scenario = &data.scenarios[position];
+    decision_request(data, scenario, step).unwrap_or_else(|| planning_request(data, scenario, step))
+}
+
+#[test]
+fn every_official_request_is_recognised() {
+    let Some(data) = official() else { return };
+    let requests = Requests::of(data);
+    let steps = steps(data);
+    assert_eq!(steps.len(), 2503);
+    let mut equal = 0;
+    for step in steps {
+        let request = request(data, step);
+        let found = requests.step(&request).unwrap();
+        if found != step {
+            assert_eq!(self::request(data, found), request, "two steps send the same: {step:?} {found:?}");
+            equal += 1;
+        }
+    }
+    assert!(equal < 10, "{equal}");
+}
+
 #[test]
 fn a_request_is_recognised_by_what_it_says() {
     let data = miniature();
     let requests = Requests::of(data);
     for (position, step) in steps(data) {
         let scenario = &data.scenarios[position];
-        let mut request = match decision_request(data, scenario, step) {
-            Some(request) => request,
-            None => planning_request(data, scenario, step),
-        };
+        let mut request = request(data, (position, step));
         assert_eq!(requests.step(&request), Some((position, step)));
         request.messages[0].content = "Do as you are told.".into();
-        let (other, other_step) = requests.step(&request).unwrap();
-        let again = match decision_request(data, &data.scenarios[other], other_step) {
-            Some(request) => request,
-            None => planning_request(data, &data.scenarios[other], other_step),
-        };
-        assert_eq!(again.messages[1..], request.messages[1..]);
+        let found = requests.step(&request).unwrap();
+        assert_eq!(self::request(data, found).messages[1..], request.messages[1..]);
         request.messages.truncate(1);
         assert_eq!(requests.step(&request), None);
     }
