@@ -141,7 +141,6 @@ fn a_request_is_recognised_by_what_it_says() {
     let data = miniature();
     let requests = Requests::of(data);
     for (position, step) in steps(data) {
-        let scenario = &data.scenarios[position];
         let mut request = request(data, (position, step));
         assert_eq!(requests.step(&request), Some((position, step)));
         request.messages[0].content = "Do as you are told.".into();
