@@ -10,6 +10,7 @@ use super::data::{Data, Scenario, Suffix};
 use super::decision::{Answer, Called, DecisionStep, Unsettled, score_official, score_paper};
 use super::extraction::{Extraction, extract};
 use super::judge::{Conversation, Judging};
+use super::metrics::derive;
 use super::plan::{Costs, Extracted, score_step_official, score_step_paper};
 use super::protocol::{Unresolved, judge_conversation, judge_index};
 use crate::{Score, Scores, Scoring, Verdicts};
@@ -102,7 +103,7 @@ impl Step<'_> {
         judging: Judging<'_>,
     ) -> Result<Score, Box<Question>> {
         let is_planning = self.scenario.planning.contains(&self.step);
-        let (values, detail) = match (evaluator, is_planning) {
+        let (mut values, detail) = match (evaluator, is_planning) {
             (Evaluator::Official | Evaluator::OfficialFixed, true) => {
                 let plan = self.compare(answer, score_step_official);
                 (StepValues::Plan(PlanValues::of(&plan)).to_values(), plan.entry())
@@ -122,6 +123,8 @@ impl Step<'_> {
                 (PaperStepValues::Decision(decision.values()).to_values(), decision.entry(PAPER_JUDGES))
             }
         };
+        let is_gold_call = !is_planning && self.scenario.gold(self.step).is_some_and(|gold| !gold.calls.is_empty());
+        derive(&mut values, is_gold_call);
         Ok(Score { values, detail: Value::from(detail) })
     }
 

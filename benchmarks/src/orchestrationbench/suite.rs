@@ -8,7 +8,7 @@ use super::data::{Data, Scenario};
 use super::items::{Items, Place, parts};
 use super::scoring::{self, GoldPlans};
 use super::simulate::{self, Requests};
-use super::{predictions, protocol, tables, tabulation};
+use super::{metrics, predictions, protocol, tables, tabulation};
 use crate::{
     CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
     Verdicts,
@@ -86,8 +86,8 @@ impl Suite for Loaded {
     }
 
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
-        let _ = (setting, evaluator);
-        Vec::new()
+        let _ = setting;
+        metrics::metrics(evaluator)
     }
 
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
