@@ -55,9 +55,9 @@ fn score(suite: &Arc<dyn Suite>, item: ItemIndex, transcript: &Transcript) -> Sc
 
 /// The predictions that are plans; they need no verdicts.
 fn plans_of(suite: &Arc<dyn Suite>, predictions: Vec<(ItemIndex, Transcript)>) -> Vec<(ItemIndex, Transcript)> {
-    let is_plan = |(item, transcript): &(ItemIndex, Transcript)| match score(suite, *item, transcript) {
-        Scoring::Scored(scores) => scores.values().any(|score| score.detail["kind"] == "plan"),
-        Scoring::Needs(_) => false,
+    let is_plan = |(item, transcript): &(ItemIndex, Transcript)| {
+        let scoring = score(suite, *item, transcript);
+        matches!(scoring, Scoring::Scored(scores) if scores.values().any(|score| score.detail["kind"] == "plan"))
     };
     predictions.into_iter().filter(is_plan).collect()
 }
