@@ -50,20 +50,18 @@ impl Measure {
         }
     }
 
-    /// Over the trials of a cell. It is no mean over items, so it comes from the trials' aggregates.
+    /// Of all trials of a cell together, with its deviation over trials. It is no mean over items, so it comes from the aggregates.
     pub(super) fn of(self, cell: &CellResult<'_>, language: Language) -> Measured {
-        Measured::over_trials(cell.tables.iter().map(|table| self.of_trial(table, language)))
+        measured(cell, |table| self.in_table(table, language))
     }
 
     /// The mean of both languages; absent when one of them is.
     pub(super) fn of_both(self, cell: &CellResult<'_>) -> Measured {
         let [one, other] = Language::ALL;
-        Measured::over_trials(
-            cell.tables.iter().map(|table| Some((self.of_trial(table, one)? + self.of_trial(table, other)?) / 2.0)),
-        )
+        measured(cell, |table| Some((self.in_table(table, one)? + self.in_table(table, other)?) / 2.0))
     }
 
-    fn of_trial(self, table: &Table, language: Language) -> Option<f64> {
+    fn in_table(self, table: &Table, language: Language) -> Option<f64> {
         let [official, paper] = self.keys();
         let of_language = table.aggregate.get(language.name())?;
         let key_metrics = of_language.get("overall_statistics").and_then(|all| all.get("key_metrics"));
@@ -72,4 +70,9 @@ impl Measure {
             None => of_language.get(paper)?.as_f64(),
         }
     }
+}
+
+fn measured(cell: &CellResult<'_>, value: impl Fn(&Table) -> Option<f64>) -> Measured {
+    let by_trial = Measured::over_trials(cell.tables.iter().map(|table| value(table)));
+    Measured { value: value(cell.all_trials), ..by_trial }
 }

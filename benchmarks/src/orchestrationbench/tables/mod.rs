@@ -87,7 +87,10 @@ fn notes(evaluator: Evaluator) -> Vec<String> {
              accuracy."
         }
     };
-    vec![of.to_owned(), "A trial is one of the paper's iterations; numbers are means over trials.".to_owned()]
+    vec![
+        of.to_owned(),
+        "A trial is one of the paper's iterations; numbers are those of all trials together.".to_owned(),
+    ]
 }
 
 /// What a model loses when its own errors are what it goes on with: both settings, and by how much the published one is above the other.

@@ -13,6 +13,7 @@ struct Sweep {
     settings: Vec<Setting>,
     models: Vec<ModelRef>,
     tables: Vec<Vec<Table>>,
+    all_trials: Vec<Table>,
 }
 
 fn aggregate(evaluator: Evaluator, [plan, call_rejection, function_call]: [f64; 3]) -> Value {
@@ -30,7 +31,7 @@ impl Sweep {
         let settings: Vec<Setting> = ["stepwise", "end-to-end"].map(|name| name.parse().unwrap()).to_vec();
         let models = ["google/gemini-3-pro-preview", "openai/gpt-4.1", "sim/noisy-0.2"];
         let models: Vec<ModelRef> = models.map(|name| name.parse().unwrap()).to_vec();
-        let mut tables = Vec::new();
+        let (mut tables, mut all_trials) = (Vec::new(), Vec::new());
         for lost in [0.0, 0.2] {
             for (at, model) in [0.8, 0.7, 0.5].into_iter().enumerate() {
                 let trial = |noise: f64| {
@@ -43,9 +44,10 @@ impl Sweep {
                     Table { aggregate: aggregates, columns: Vec::new() }
                 };
                 tables.push(vec![trial(0.0), trial(0.01)]);
+                all_trials.push(trial(0.005));
             }
         }
-        Self { settings, models, tables }
+        Self { settings, models, tables, all_trials }
     }
 
     fn cells(&self) -> Vec<CellResult<'_>> {
@@ -64,6 +66,7 @@ impl Sweep {
                 metrics: BTreeMap::new(),
                 parts: parts.map(|(part, metric, value)| (part, BTreeMap::from([(metric, of(value))]))).into(),
                 tables: tables.iter().collect(),
+                all_trials: &self.all_trials[at],
             });
         }
         cells
