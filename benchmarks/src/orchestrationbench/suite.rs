@@ -81,8 +81,8 @@ impl Suite for Loaded {
         self.step(item).map(|step| step.score_failure(evaluators)).unwrap_or_default()
     }
 
-    fn tabulate(&self, evaluator: Evaluator, scores: &[(ItemIndex, &Score)]) -> Table {
-        Table { aggregate: tabulation::aggregate(&self.data, &self.items, evaluator, &[scores]), columns: Vec::new() }
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        Table { aggregate: tabulation::aggregate(&self.data, &self.items, evaluator, trials), columns: Vec::new() }
     }
 
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {

@@ -14,10 +14,10 @@ use super::items::{Items, Place};
 use crate::Score;
 
 /// Scores of the steps of one trial.
-type Trial<'s> = [(ItemIndex, &'s Score)];
+type Trial<'s> = Vec<(ItemIndex, &'s Score)>;
 
 /// What the trials are together. A scenario counts when any of its steps has a score.
-pub(crate) fn aggregate(data: &Data, items: &Items, evaluator: Evaluator, trials: &[&Trial<'_>]) -> Value {
+pub(crate) fn aggregate(data: &Data, items: &Items, evaluator: Evaluator, trials: &[Trial<'_>]) -> Value {
     let by_scenario = by_scenario(items, trials);
     let mut aggregates = Map::new();
     let mut keys = Vec::new();
@@ -67,10 +67,10 @@ pub(crate) fn aggregate(data: &Data, items: &Items, evaluator: Evaluator, trials
 }
 
 /// Steps of each scenario, by position, trial by trial, in the order of the data.
-fn by_scenario<'s>(items: &Items, trials: &[&Trial<'s>]) -> BTreeMap<usize, Vec<Vec<&'s Score>>> {
+fn by_scenario<'s>(items: &Items, trials: &[Trial<'s>]) -> BTreeMap<usize, Vec<Vec<&'s Score>>> {
     let mut scenarios: BTreeMap<usize, Vec<Vec<&Score>>> = BTreeMap::new();
     for (number, trial) in trials.iter().enumerate() {
-        for (item, score) in *trial {
+        for (item, score) in trial {
             let Some(Place::Step(position, _)) = items.place(*item) else { continue };
             let of_scenario = scenarios.entry(position).or_insert_with(|| vec![Vec::new(); trials.len()]);
             if let Some(steps) = of_scenario.get_mut(number) {

@@ -12,6 +12,8 @@ mod reader;
 mod resolve;
 mod scalar;
 mod scanner;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod token;
 
