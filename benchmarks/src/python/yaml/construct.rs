@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::node::{Content, Id, Node};
 use super::resolve::Tag;
 use super::scalar::{Timestamp, binary, boolean, timestamp};
-use super::{Collection, Dict, HashKey, Value, YamlError, number};
+use super::{Collection, HashKey, Value, YamlError, number};
 
 /// How many entries merges (`<<`) may add.
 const MERGED_MAX: usize = 1_000_000;
@@ -13,13 +13,14 @@ const MERGED_MAX: usize = 1_000_000;
 /// How much the value may hold once its aliases are written out: 16 for every value, and the bytes of texts.
 const SIZE_MAX: usize = 64_000_000;
 
-/// How deep the value may be once its aliases are written out.
-const DEPTH_MAX: usize = 1000;
+/// How deep the value may be once its aliases are written out: more than a text without them can be.
+const DEPTH_MAX: usize = 500;
 
-/// How deep merges may lead to merges. Python's recursion limit allows about this many.
-const MERGE_DEPTH_MAX: usize = 980;
+/// How deep merges may lead to merges. Python's recursion limit allows more.
+const MERGE_DEPTH_MAX: usize = 300;
 
-const RECURSION: YamlError = YamlError::Exception { kind: "RecursionError" };
+/// How far a text may be behind keys `=`. Python's recursion limit allows about this many.
+const DEFAULT_DEPTH_MAX: usize = 980;
 
 /// The value of the first node.
 pub(super) fn construct(nodes: Vec<Node>) -> Result<Value, YamlError> {
@@ -32,8 +33,7 @@ pub(super) fn construct(nodes: Vec<Node>) -> Result<Value, YamlError> {
     while let Some(id) = constructor.waiting.pop_front() {
         constructor.fill(id)?;
     }
-    let mut writer = Writer { made: &constructor.made, open: HashSet::new(), size: 0 };
-    writer.value(0)
+    Writer { made: &constructor.made, frames: Vec::new(), open: HashSet::new(), size: 0 }.value(0)
 }
 
 /// What is made of a node: the members of collections are other nodes.
@@ -45,6 +45,17 @@ enum Made {
     Dict(Vec<(Id, Id)>),
     Set(Vec<Id>),
     Pairs(Vec<(Id, Id)>),
+}
+
+impl Made {
+    /// What stands for it inside itself.
+    const fn kind(&self) -> Collection {
+        match self {
+            Self::Dict(_) => Collection::Dict,
+            Self::Set(_) => Collection::Set,
+            Self::Leaf(_) | Self::List(_) | Self::Pairs(_) => Collection::List,
+        }
+    }
 }
 
 struct Constructor {
@@ -112,7 +123,7 @@ impl Constructor {
     /// The text of a scalar, or of the value of the key `=` of a mapping.
     fn text(&self, id: Id) -> Result<&str, YamlError> {
         let mut id = id;
-        for _ in 0..MERGE_DEPTH_MAX {
+        for _ in 0..DEFAULT_DEPTH_MAX {
             let entries = match &self.node(id)?.content {
                 Content::Scalar(text) => return Ok(text),
                 Content::Mapping(entries) => entries,
@@ -124,7 +135,7 @@ impl Constructor {
                 None => return self.error(id, "a mapping where a text should be"),
             }
         }
-        Err(RECURSION)
+        Err(YamlError::Exception { kind: "RecursionError" })
     }
 
     /// Makes the members of a collection.
@@ -170,7 +181,7 @@ impl Constructor {
     /// Puts the entries that a mapping's `<<` names before its own. It stays so, also for others that merge this one.
     fn merge(&mut self, id: Id, depth: usize) -> Result<(), YamlError> {
         if depth > MERGE_DEPTH_MAX {
-            return Err(RECURSION);
+            return Err(YamlError::TooLarge);
         }
         let mut merged: Vec<(Id, Id)> = Vec::new();
         let mut at = 0;
@@ -244,80 +255,118 @@ impl Constructor {
     }
 }
 
-/// Writes the values out: every alias becomes a copy.
+/// Writes the values out: every alias becomes a copy. Without recursion: the stack may be small.
 struct Writer<'a> {
     made: &'a [Option<Made>],
-    /// The collections that the present value stands inside of.
+    /// The collections that the present value stands inside of, the innermost last.
+    frames: Vec<Frame>,
+    /// The same.
     open: HashSet<Id>,
     size: usize,
 }
 
+/// A collection being written.
+struct Frame {
+    id: Id,
+    /// The keys of a dict.
+    keys: Vec<Value>,
+    /// What is yet to be written, the next last: of pairs, both.
+    members: Vec<Id>,
+    written: Vec<Value>,
+}
+
 impl Writer<'_> {
-    fn value(&mut self, id: Id) -> Result<Value, YamlError> {
+    fn value(&mut self, root: Id) -> Result<Value, YamlError> {
+        let mut written = self.begin(root)?;
+        loop {
+            let Some(frame) = self.frames.last_mut() else { return written.ok_or(YamlError::TooLarge) };
+            frame.written.extend(written.take());
+            written = match frame.members.pop() {
+                Some(member) => self.begin(member)?,
+                None => self.end(),
+            };
+        }
+    }
+
+    /// The value, unless it holds others.
+    fn begin(&mut self, id: Id) -> Result<Option<Value>, YamlError> {
         let made = self.made.get(id).and_then(Option::as_ref).ok_or(YamlError::TooLarge)?;
-        self.count(16)?;
-        let kind = match made {
-            Made::Leaf(value) => {
-                self.count(match value {
-                    Value::Str(text) => text.len(),
-                    Value::Bytes(bytes) => bytes.len(),
-                    Value::Int(int) => int.decimal().len(),
-                    _ => 0,
-                })?;
-                return Ok(value.clone());
-            }
-            Made::List(_) | Made::Pairs(_) => Collection::List,
-            Made::Dict(_) => Collection::Dict,
-            Made::Set(_) => Collection::Set,
-        };
+        if let Made::Leaf(value) = made {
+            return self.leaf(value).map(Some);
+        }
+        self.count(0)?;
         if !self.open.insert(id) {
-            return Ok(Value::Cycle(kind));
+            return Ok(Some(Value::Cycle(made.kind())));
         }
         if self.open.len() > DEPTH_MAX {
             return Err(YamlError::TooLarge);
         }
-        let value = match made {
-            Made::List(members) => {
-                Value::List(members.iter().map(|member| self.value(*member)).collect::<Result<_, _>>()?)
-            }
-            Made::Pairs(pairs) => {
-                let mut list = Vec::with_capacity(pairs.len());
-                for (key, value) in pairs {
-                    list.push(Value::Pair(Box::new((self.value(*key)?, self.value(*value)?))));
-                }
-                Value::List(list)
-            }
-            Made::Dict(entries) => Value::Dict(self.dict(entries)?),
+        let (keys, mut members) = match made {
+            Made::List(members) => (Vec::new(), members.clone()),
+            Made::Pairs(pairs) => (Vec::new(), pairs.iter().flat_map(|(key, value)| [*key, *value]).collect()),
+            Made::Dict(entries) => self.entries(entries.iter().copied())?,
             Made::Set(members) => {
-                let entries: Vec<_> = members.iter().map(|member| (*member, *member)).collect();
-                Value::Set(self.dict(&entries)?.into_entries().map(|(member, _)| member).collect())
+                let (members, _) = self.entries(members.iter().map(|member| (*member, *member)))?;
+                self.open.remove(&id);
+                return Ok(Some(Value::Set(members)));
             }
-            Made::Leaf(value) => value.clone(),
+            Made::Leaf(_) => Default::default(),
         };
-        self.open.remove(&id);
-        Ok(value)
+        members.reverse();
+        self.frames.push(Frame { id, keys, written: Vec::with_capacity(members.len()), members });
+        Ok(None)
     }
 
-    /// Of entries with equal keys the last gives the value, and only that is written out.
-    fn dict(&mut self, entries: &[(Id, Id)]) -> Result<Dict, YamlError> {
+    /// The innermost collection, which is complete.
+    fn end(&mut self) -> Option<Value> {
+        let frame = self.frames.pop()?;
+        self.open.remove(&frame.id);
+        Some(match self.made.get(frame.id)?.as_ref()? {
+            Made::Dict(_) => Value::Dict(frame.keys.into_iter().zip(frame.written).collect()),
+            Made::Pairs(_) => {
+                let (mut pairs, mut written) = (Vec::new(), frame.written.into_iter());
+                while let (Some(key), Some(value)) = (written.next(), written.next()) {
+                    pairs.push(Value::Pair(Box::new((key, value))));
+                }
+                Value::List(pairs)
+            }
+            _ => Value::List(frame.written),
+        })
+    }
+
+    /// The keys, and the values as they are to be written: of entries with equal keys the first gives the key, the last the value.
+    fn entries(&mut self, entries: impl Iterator<Item = (Id, Id)>) -> Result<(Vec<Value>, Vec<Id>), YamlError> {
         let mut positions: HashMap<HashKey, usize> = HashMap::new();
-        let mut unique: Vec<(Value, Id)> = Vec::new();
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
         for (key, value) in entries {
-            let key = self.value(*key)?;
+            let Some(Some(Made::Leaf(key))) = self.made.get(key) else { continue };
+            let key = self.leaf(key)?;
             let Some(hash) = key.hash_key() else { continue };
-            match positions.get(&hash).and_then(|at| unique.get_mut(*at)) {
-                Some((_, old)) => *old = *value,
+            match positions.get(&hash).and_then(|at| values.get_mut(*at)) {
+                Some(old) => *old = value,
                 None => {
-                    positions.insert(hash, unique.len());
-                    unique.push((key, *value));
+                    positions.insert(hash, keys.len());
+                    keys.push(key);
+                    values.push(value);
                 }
             }
         }
-        unique.into_iter().map(|(key, value)| Ok((key, self.value(value)?))).collect()
+        Ok((keys, values))
     }
 
-    fn count(&mut self, size: usize) -> Result<(), YamlError> {
-        self.size += size;
+    fn leaf(&mut self, value: &Value) -> Result<Value, YamlError> {
+        self.count(match value {
+            Value::Str(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Int(int) => int.decimal().len(),
+            _ => 0,
+        })?;
+        Ok(value.clone())
+    }
+
+    /// Counts a value and the bytes of its text.
+    fn count(&mut self, bytes: usize) -> Result<(), YamlError> {
+        self.size += 16 + bytes;
         if self.size > SIZE_MAX { Err(YamlError::TooLarge) } else { Ok(()) }
     }
 }
