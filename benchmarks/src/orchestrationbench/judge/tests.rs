@@ -80,6 +80,8 @@ fn any_number_counts() {
     assert_eq!(said("-5").f1, 0.0);
     assert!((said("1e30").f1 - 1.0).abs() < 1e-9);
     assert!((said(&format!("1{}", "0".repeat(60))).f1 - 1.0).abs() < 1e-9);
+    let beyond_floats = said(&format!("1{}", "0".repeat(400)));
+    assert_eq!((beyond_floats.f1, beyond_floats.is_error), (1.0, false), "integers are divided as they are");
     assert_eq!((said("NaN").f1, said("NaN").is_error), (0.0, false));
 }
 

@@ -55,19 +55,23 @@ pub(crate) fn value_score(quality: &Quality, said: &Said, credit: Credit) -> Val
         return ValueScore { f1: 1.0, precision: 1.0, recall: 1.0, is_error: false };
     }
     let automatic = quality.keys.values().filter(|counts| counts.unsettled.is_none()).map(final_counts);
-    let mut total = [Count::of(0); 3];
+    let mut total = [0; 3].map(Count::of);
     for counts in automatic.map(Some).chain(unsettled.iter().map(|key| counts_of(key, &judged, credit))) {
-        let Some(counts) = counts else { return ValueScore::ERROR };
-        for (sum, count) in total.iter_mut().zip(counts) {
-            *sum = sum.plus(count);
-        }
+        let Some(sum) = counts.and_then(|counts| added(&total, &counts)) else { return ValueScore::ERROR };
+        total = sum;
     }
-    let [tp, fp, fn_] = total;
-    let (precision, recall) = (tp.share_of(tp.plus(fp)), tp.share_of(tp.plus(fn_)));
+    let [tp, fp, fn_] = &total;
+    let share = |wrong: &Count| tp.share_of(&tp.plus(wrong)?);
+    let (Some(precision), Some(recall)) = (share(fp), share(fn_)) else { return ValueScore::ERROR };
     let score = ValueScore { f1: f1(precision, recall), precision, recall, is_error: false };
     // Python would go on with infinities; results cannot hold them.
     let is_finite = [score.f1, score.precision, score.recall].into_iter().all(f64::is_finite);
     if is_finite { score } else { ValueScore::ERROR }
+}
+
+fn added(a: &[Count; 3], b: &[Count; 3]) -> Option<[Count; 3]> {
+    let ([tp, fp, fn_], [more_tp, more_fp, more_fn]) = (a, b);
+    Some([tp.plus(more_tp)?, fp.plus(more_fp)?, fn_.plus(more_fn)?])
 }
 
 fn final_counts(counts: &KeyCounts) -> [Count; 3] {
@@ -88,5 +92,5 @@ fn counts_of(key: &Unsettled<'_>, judged: &Object, credit: Credit) -> Option<[Co
         Credit::Lost => 0,
         Credit::Kept => key.confirmed_tp,
     };
-    Some([tp.plus(Count::of(kept)), fp, fn_])
+    Some([tp.plus(&Count::of(kept))?, fp, fn_])
 }
