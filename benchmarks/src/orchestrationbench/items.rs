@@ -48,6 +48,13 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    /// Position of its scenario.
+    pub(crate) const fn scenario(self) -> usize {
+        match self {
+            Self::Step(scenario, _) | Self::Scenario(scenario) => scenario,
+        }
+    }
+
     /// Where it is run.
     pub(crate) const fn mode(self) -> Mode {
         match self {

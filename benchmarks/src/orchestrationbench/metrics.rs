@@ -7,32 +7,51 @@ use std::collections::BTreeMap;
 
 use regatta_proto::Evaluator;
 
+use super::items::Mode;
 use crate::{Better, Measure, Metric, OverTrials, Unit};
 
 /// Names of flat values beside those of the evaluators' steps.
-mod value {
+pub(crate) mod value {
     /// How much a planning step weighs: as a comparison, and for its failures (SPEC 5.3).
-    pub(super) const PLAN_WEIGHT: &str = "plan_weight";
+    pub(crate) const PLAN_WEIGHT: &str = "plan_weight";
     /// 1 for a call where a call is right; steps where something else is right lack it.
-    pub(super) const CALL: &str = "call";
+    pub(crate) const CALL: &str = "call";
     /// 1 for such a call with a value F1 above zero: the official mean leaves the others out (SPEC 5.6).
-    pub(super) const VALUED_CALL: &str = "valued_call";
+    pub(crate) const VALUED_CALL: &str = "valued_call";
     /// 1 for a decision to reject.
-    pub(super) const REJECT_PREDICTED: &str = "reject_predicted";
+    pub(crate) const REJECT_PREDICTED: &str = "reject_predicted";
     /// 1 where it is right to reject.
-    pub(super) const REJECT_GOLD: &str = "reject_gold";
+    pub(crate) const REJECT_GOLD: &str = "reject_gold";
     /// 1 for a decision to call.
-    pub(super) const CALL_PREDICTED: &str = "call_predicted";
+    pub(crate) const CALL_PREDICTED: &str = "call_predicted";
     /// 1 where it is right to call.
-    pub(super) const CALL_GOLD: &str = "call_gold";
+    pub(crate) const CALL_GOLD: &str = "call_gold";
+    /// 1 for a planning step.
+    pub(crate) const PLANS: &str = "plans";
+    /// 1 for a decision step.
+    pub(crate) const DECISIONS: &str = "decisions";
     /// 1 for a decision that was not made.
-    pub(super) const UNANSWERED: &str = "unanswered";
+    pub(crate) const UNANSWERED: &str = "unanswered";
     /// 1 for a plan that could not be read, or was not given.
-    pub(super) const PLAN_FAILED: &str = "plan_failed";
+    pub(crate) const PLAN_FAILED: &str = "plan_failed";
     /// 1 for a rejection where one is right.
-    pub(super) const RIGHT_REJECTION: &str = "right_rejection";
-    /// 1 where any decision is made, and 1 for a wrong one.
-    pub(super) const WRONG: &str = "wrong_decision";
+    pub(crate) const RIGHT_REJECTION: &str = "right_rejection";
+    /// 1 for a call where a rejection is right, or the other way round.
+    pub(crate) const WRONG: &str = "wrong_decision";
+}
+
+/// Names of what whole scenarios have beside the sums over their steps.
+pub(crate) mod scenario_value {
+    /// 1 when some call led elsewhere than the gold.
+    pub(crate) const DIVERGED: &str = "diverged";
+    /// Steps of the gold that some call stands for.
+    pub(crate) const REACHED: &str = "reached";
+    /// Steps after the first divergence that were asked otherwise than in the gold, or not at all.
+    pub(crate) const CHANGED: &str = "changed";
+    /// Steps of the gold.
+    pub(crate) const STEPS: &str = "steps";
+    /// Calls that stand for no step.
+    pub(crate) const EXTRA_CALLS: &str = "extra_calls";
 }
 
 /// Adds the values that metrics need to those of a step. `is_gold_call` says whether a call is right there.
@@ -40,6 +59,8 @@ pub(crate) fn derive(values: &mut BTreeMap<String, f64>, is_gold_call: bool) {
     let number = |values: &BTreeMap<String, f64>, name: &str| values.get(name).copied().unwrap_or_default();
     let has = |values: &BTreeMap<String, f64>, name: &str| values.contains_key(name);
     let mut derived: Vec<(&str, f64)> = Vec::new();
+    let is_planning = has(values, "plan_gold");
+    derived.push((if is_planning { value::PLANS } else { value::DECISIONS }, 1.0));
     if has(values, "plan_failures") {
         let failures = number(values, "plan_failures");
         derived.push((value::PLAN_WEIGHT, number(values, "plan_gold") + failures));
@@ -72,11 +93,21 @@ pub(crate) fn derive(values: &mut BTreeMap<String, f64>, is_gold_call: bool) {
 }
 
 /// What is measured by `evaluator`; the first four are those of the tables.
-pub(crate) fn metrics(evaluator: Evaluator) -> Vec<Metric> {
-    match evaluator {
+pub(crate) fn metrics(mode: Mode, evaluator: Evaluator) -> Vec<Metric> {
+    let mut metrics = match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => official(),
         Evaluator::Paper | Evaluator::Exec => paper(),
+    };
+    if mode == Mode::EndToEnd {
+        use scenario_value::{CHANGED, DIVERGED, EXTRA_CALLS, REACHED, STEPS};
+        metrics.extend([
+            wrong(DIVERGED, mean(DIVERGED)),
+            detail(REACHED, pooled(ratio(REACHED, STEPS))),
+            wrong(CHANGED, pooled(ratio(CHANGED, STEPS))),
+            Metric { range: (0.0, f64::INFINITY), unit: Unit::Plain, ..wrong(EXTRA_CALLS, mean(EXTRA_CALLS)) },
+        ]);
     }
+    metrics
 }
 
 fn official() -> Vec<Metric> {
@@ -100,12 +131,12 @@ fn official() -> Vec<Metric> {
         detail("plan_without_failure", compared("plan_overall")),
         detail("plan_structure", compared("plan_structure")),
         detail("plan_component", compared("plan_component")),
-        wrong("plan_failed", mean(value::PLAN_FAILED)),
+        wrong("plan_failed", pooled(ratio(value::PLAN_FAILED, value::PLANS))),
         detail("reject_f1", reject()),
         detail("call_f1", call()),
         wrong("overaction", of_errors("reject_fn")),
         wrong("underaction", of_errors("reject_fp")),
-        wrong("unanswered", mean(value::UNANSWERED)),
+        wrong("unanswered", pooled(ratio(value::UNANSWERED, value::DECISIONS))),
         detail("name_f1", call_mean("name_f1", value::CALL)),
         detail("key_f1", call_mean("key_f1", value::CALL)),
         detail("value_f1", call_mean("value_f1", value::VALUED_CALL)),
@@ -121,18 +152,19 @@ fn paper() -> Vec<Metric> {
         drop_run_if: None,
         zero_group_if: None,
     };
+    let right = || pooled(ratio("right", value::DECISIONS));
     let of_calls = |numerator| pooled(ratio(numerator, value::CALL));
     let called = || average([of_calls("name_f1"), of_calls("key_f1"), of_calls("value_f1")]);
     vec![
-        shown("score", average([plan(), mean("right"), called()])),
+        shown("score", average([plan(), right(), called()])),
         shown("plan", plan()),
-        shown("cr", mean("right")),
+        shown("cr", right()),
         shown("fc", called()),
         detail("name_f1", of_calls("name_f1")),
         detail("key_f1", of_calls("key_f1")),
         detail("value_f1", of_calls("value_f1")),
         detail("rejection_type", pooled(ratio("right_type", value::RIGHT_REJECTION))),
-        wrong("failed", mean("failed")),
+        wrong("failed", pooled(ratio("failed", value::DECISIONS))),
     ]
 }
 

@@ -19,6 +19,7 @@ mod simulate;
 mod suite;
 mod tables;
 mod tabulation;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use regatta_proto::{Evaluator, Event, Question, Role, Transcript};
+use regatta_proto::{ChatRequest, Evaluator, Event, Question, Reply, Role, Transcript};
 use serde_json::Value;
 
 use super::aggregate::{PaperStepValues, PlanValues, StepValues};
@@ -12,8 +12,8 @@ use super::extraction::{Extraction, extract};
 use super::judge::{Conversation, Judging};
 use super::metrics::derive;
 use super::plan::{Costs, Extracted, score_step_official, score_step_paper};
-use super::protocol::{Unresolved, judge_conversation, judge_index};
-use crate::{Score, Scores, Scoring, Verdicts};
+use super::protocol::{Unresolved, decision_request, judge_conversation, judge_index, planning_request};
+use crate::{Score, Scores, Verdicts};
 
 /// How many judges the paper asks; in details, a step that needs none has their number of equal scores.
 const PAPER_JUDGES: usize = 3;
@@ -67,16 +67,36 @@ pub(crate) struct Step<'d> {
 /// What the model answered: nothing when the call failed.
 pub(crate) fn answer(transcript: &Transcript) -> Option<Answer> {
     let is_recorded = transcript.events.iter().any(|event| matches!(event, Event::Recorded(_)));
-    let mut answer = transcript.replies(Role::Agent).next().map(Answer::of_reply)?;
-    if !is_recorded && answer.text.is_none() {
-        answer.text = Some(NO_CONTENT.to_owned());
-    }
-    Some(answer)
+    let reply = transcript.replies(Role::Agent).next()?;
+    Some(if is_recorded { Answer::of_reply(reply) } else { of_call(reply) })
+}
+
+/// What a reply says as the official client takes it.
+pub(crate) fn of_call(reply: &Reply) -> Answer {
+    let mut answer = Answer::of_reply(reply);
+    answer.text.get_or_insert_with(|| NO_CONTENT.to_owned());
+    answer
 }
 
 impl Step<'_> {
-    /// Scores an answer with `evaluators`, or says what judges must answer first.
-    pub(crate) fn score(&self, answer: Option<&Answer>, evaluators: &[Evaluator], verdicts: &dyn Verdicts) -> Scoring {
+    /// What is asked at the step; nothing where there is no such agent.
+    pub(crate) fn request(&self) -> Option<ChatRequest> {
+        if self.scenario.planning.contains(&self.step) {
+            return Some(planning_request(self.data, self.scenario, self.step));
+        }
+        decision_request(self.data, self.scenario, self.step)
+    }
+
+    /// Scores an answer with `evaluators`.
+    ///
+    /// # Errors
+    /// With what judges must answer first.
+    pub(crate) fn score(
+        &self,
+        answer: Option<&Answer>,
+        evaluators: &[Evaluator],
+        verdicts: &dyn Verdicts,
+    ) -> Result<Scores, Vec<Question>> {
         let (mut scores, mut missing) = (Scores::new(), Vec::<Question>::new());
         for evaluator in evaluators {
             match self.score_one(answer, *evaluator, Judging::Verdicts(verdicts)) {
@@ -87,7 +107,7 @@ impl Step<'_> {
                 Err(_) => {}
             }
         }
-        if missing.is_empty() { Scoring::Scored(scores) } else { Scoring::Needs(missing) }
+        if missing.is_empty() { Ok(scores) } else { Err(missing) }
     }
 
     /// The scores of a step that was never answered.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
 use super::data::{Data, Scenario};
-use super::items::{Items, Place, parts};
+use super::items::{Items, Mode, Place, parts};
 use super::scoring::{self, GoldPlans};
 use super::simulate::{self, Requests};
-use super::{metrics, predictions, protocol, tables, tabulation};
+use super::whole::Whole;
+use super::{metrics, predictions, tables, tabulation};
 use crate::{
     CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
     Verdicts,
@@ -40,6 +41,13 @@ impl Loaded {
         let scenario = self.scenario(position)?;
         Some(scoring::Step { data: &self.data, gold_plans: &self.gold_plans, position, scenario, step, item: id })
     }
+
+    /// The scenario that an item is, if it is one.
+    fn whole(&self, item: ItemIndex) -> Option<Whole<'_>> {
+        let Place::Scenario(position) = self.items.place(item)? else { return None };
+        let scenario = self.scenario(position)?;
+        Some(Whole { data: &self.data, gold_plans: &self.gold_plans, position, scenario })
+    }
 }
 
 impl Suite for Loaded {
@@ -52,14 +60,10 @@ impl Suite for Loaded {
     }
 
     fn next(&self, item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Step {
-        let Some(step) = self.step(item) else { return Step::Done };
-        if transcript.replies(Role::Agent).next().is_some() {
-            return Step::Done;
-        }
-        let request = if step.scenario.planning.contains(&step.step) {
-            Some(protocol::planning_request(&self.data, step.scenario, step.step))
-        } else {
-            protocol::decision_request(&self.data, step.scenario, step.step)
+        let request = match (self.step(item), self.whole(item)) {
+            (Some(step), _) if transcript.replies(Role::Agent).next().is_none() => step.request(),
+            (None, Some(whole)) => whole.session(transcript).request(),
+            _ => None,
         };
         request.map_or(Step::Done, |request| Step::Ask(Role::Agent, request))
     }
@@ -71,14 +75,20 @@ impl Suite for Loaded {
         transcript: &Transcript,
         verdicts: &dyn Verdicts,
     ) -> Scoring {
-        match self.step(item) {
-            Some(step) => step.score(scoring::answer(transcript).as_ref(), evaluators, verdicts),
-            None => Scoring::Scored(Scores::new()),
-        }
+        let scored = match (self.step(item), self.whole(item)) {
+            (Some(step), _) => step.score(scoring::answer(transcript).as_ref(), evaluators, verdicts),
+            (None, Some(whole)) => whole.score(evaluators, transcript, verdicts),
+            (None, None) => Ok(Scores::new()),
+        };
+        scored.map_or_else(Scoring::Needs, Scoring::Scored)
     }
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
-        self.step(item).map(|step| step.score_failure(evaluators)).unwrap_or_default()
+        match (self.step(item), self.whole(item)) {
+            (Some(step), _) => step.score_failure(evaluators),
+            (None, Some(whole)) => whole.score_failure(evaluators),
+            (None, None) => Scores::new(),
+        }
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
@@ -86,8 +96,7 @@ impl Suite for Loaded {
     }
 
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
-        let _ = setting;
-        metrics::metrics(evaluator)
+        Mode::of(setting).map(|mode| metrics::metrics(mode, evaluator)).unwrap_or_default()
     }
 
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
@@ -109,11 +118,12 @@ impl Suite for Loaded {
         _role: Role,
         persona: Persona,
         seed: SessionSeed,
-        _request: &ChatRequest,
+        request: &ChatRequest,
     ) -> Reply {
-        match self.step(item) {
-            Some(step) => simulate::reply(&self.data, step.scenario, step.step, persona, seed),
-            None => Reply::said(""),
+        match (self.step(item), self.whole(item)) {
+            (Some(step), _) => simulate::reply(&self.data, step.scenario, step.step, persona, seed),
+            (None, Some(whole)) => whole.simulate(persona, seed, request),
+            (None, None) => Reply::said(""),
         }
     }
 

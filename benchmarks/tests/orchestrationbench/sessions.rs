@@ -24,7 +24,7 @@ impl Verdicts for SimulatedJudge<'_> {
 fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
     match suite.score(item, &ALL, &transcript.without_requests(), &SimulatedJudge(suite)) {
         Scoring::Scored(scores) => scores,
-        Scoring::Needs(questions) => panic!("{questions:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -61,19 +61,56 @@ fn the_oracle_scores_exactly_the_ceilings_of_the_published_data() {
 #[test]
 fn noise_lowers_every_number() {
     let suite = miniature();
-    let of = |agent| {
-        let aggregate = aggregate(&*suite, &all(&*suite, "stepwise", agent), Evaluator::Official);
-        aggregate["overall"]["Average"].as_f64().unwrap()
-    };
-    let (oracle, noisy) = (of(Persona::Oracle), of(Persona::Noisy(0.6)));
-    assert!(noisy < oracle - 0.1, "{noisy} {oracle}");
+    for name in ["stepwise", "end-to-end"] {
+        let of = |agent| {
+            let aggregate = aggregate(&*suite, &all(&*suite, name, agent), Evaluator::Official);
+            aggregate["overall"]["Average"].as_f64().unwrap()
+        };
+        let (oracle, noisy) = (of(Persona::Oracle), of(Persona::Noisy(0.6)));
+        assert!(noisy < oracle - 0.1, "{name}: {noisy} {oracle}");
+    }
+}
+
+/// Plan, call/rejection, function call and average of both languages.
+fn four(aggregate: &serde_json::Value) -> Vec<f64> {
+    let names = ["Plan", "Call Rejection Classification Accuracy", "FC", "Average"];
+    names.iter().map(|name| aggregate["overall"][name].as_f64().unwrap()).collect()
+}
+
+#[test]
+fn an_oracle_whose_words_are_its_own_history_scores_what_it_scores_step_by_step() {
+    let suite = miniature();
+    let of = |name| four(&aggregate(&*suite, &all(&*suite, name, Persona::Oracle), Evaluator::Official));
+    for (whole, steps) in of("end-to-end").into_iter().zip(of("stepwise")) {
+        assert!((whole - steps).abs() < 0.01, "{whole} {steps}");
+    }
+}
+
+#[test]
+fn early_errors_change_later_steps_in_the_published_scenarios() {
+    let Some(suite) = published() else { return };
+    let setting = setting("end-to-end");
+    let items = suite.select(&setting, &[], Some(10)).unwrap();
+    assert_eq!(items.len(), 20, "ten of each language");
+    let mut told = Vec::new();
+    for item in items {
+        let scores = score(&*suite, item, &drive(&*suite, item, &setting, Persona::Noisy(0.3), 11));
+        let path = scores[&Evaluator::Official].detail["path"].clone();
+        if let (Some(first), Some(changed)) = (path["first_divergent"]["step"].as_u64(), path["changed"].as_array()) {
+            assert!(changed.iter().all(|step| step["step"].as_u64() > Some(first)), "{path}");
+            told.push(changed.len());
+        }
+    }
+    assert!(told.iter().filter(|changed| **changed > 0).count() >= 3, "{told:?}");
 }
 
 #[test]
 fn the_same_seed_says_the_same() {
     let suite = miniature();
-    let once = |agent| all(&*suite, "stepwise", agent);
-    assert_eq!(once(Persona::Noisy(0.5)), once(Persona::Noisy(0.5)));
+    for name in ["stepwise", "end-to-end"] {
+        let once = || all(&*suite, name, Persona::Noisy(0.5));
+        assert_eq!(once(), once());
+    }
 }
 
 #[test]
