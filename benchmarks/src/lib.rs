@@ -2,6 +2,7 @@
 //!
 //! A new benchmark is a folder here that implements [`Benchmark`] and [`Suite`], and one line in [`all`].
 
+mod appbench;
 mod case;
 mod cosine;
 mod flowbench;

@@ -1,0 +1,2 @@
+//! AppBench: plans of API calls across the apps of a phone, scored as text, as graphs and by executing them.
+#![expect(dead_code, reason = "put together from its parts")]
