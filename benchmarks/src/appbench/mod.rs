@@ -1,2 +1,6 @@
 //! AppBench: plans of API calls across the apps of a phone, scored as text, as graphs and by executing them.
-#![expect(dead_code, reason = "put together from its parts")]
+#![expect(dead_code, unused_imports, reason = "put together from its parts")]
+
+mod data;
+#[cfg(test)]
+mod vectors;
