@@ -2,5 +2,10 @@
 #![expect(dead_code, unused_imports, reason = "put together from its parts")]
 
 mod data;
+mod topology;
+mod parse;
+mod paper;
+mod official;
+mod case;
 #[cfg(test)]
 mod vectors;
