@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_proto::{
-    BenchmarkName, ChatRequest, Evaluator, FileSet, ItemId, ItemIndex, Question, Role, SessionSeed, Setting,
+    BenchmarkName, ChatRequest, Evaluator, FileSet, ItemId, ItemIndex, Question, Reply, Role, SessionSeed, Setting,
     Transcript, Verdict,
 };
 use serde::{Deserialize, Serialize};
@@ -110,7 +110,8 @@ pub trait Suite: Send + Sync {
     /// With file and line of a prediction that cannot be read, or names no item.
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError>;
 
-    /// What a simulated model that plays `role` answers in the session of `item` to `request`.
+    /// What a simulated model that plays `role` answers in the session of `item` to `request`: a text, or calls of tools, or both. Each
+    /// call has an id that no other call of the session has. What the reply thinks, and how likely its tokens are, no simulated model tells.
     fn simulate(
         &self,
         item: ItemIndex,
@@ -119,7 +120,7 @@ pub trait Suite: Send + Sync {
         persona: Persona,
         seed: SessionSeed,
         request: &ChatRequest,
-    ) -> String;
+    ) -> Reply;
 
     /// The item whose session `request` belongs to, for callers that do not name it; the first one when several fit.
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex>;

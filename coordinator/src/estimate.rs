@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regatta_benchmarks::{Persona, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    Call, Cell, ChatRequest, Circumstances, Event, Finish, ItemIndex, Lane, ModelRef, ModelSpec, Money, Reply, Role,
+    Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Lane, ModelRef, ModelSpec, Money, Reply, Role,
     Served, SessionSeed, Setting, Transcript, Usage,
 };
 use serde::Serialize;
@@ -69,7 +69,7 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
         play(suite.as_ref(), &cell.setting, *item, Persona::Oracle, &cell.model, |role, request, answer| {
             let usage = Usage {
                 input: request.prompt_bytes().div_ceil(BYTES_A_TOKEN),
-                output: (answer.len() as u64).div_ceil(BYTES_A_TOKEN),
+                output: answer.answer_bytes().div_ceil(BYTES_A_TOKEN),
                 ..Usage::default()
             };
             sum.calls += 1;
@@ -106,7 +106,7 @@ pub(crate) fn play(
     item: ItemIndex,
     persona: Persona,
     model: &ModelRef,
-    mut with: impl FnMut(Role, &ChatRequest, &str),
+    mut with: impl FnMut(Role, &ChatRequest, &Reply),
 ) -> Transcript {
     let mut transcript = Transcript::default();
     for _ in 0..CALLS_MAX {
@@ -118,7 +118,7 @@ pub(crate) fn play(
             attempt: 1,
             model: model.clone(),
             request,
-            reply: Reply::of_text(Some(&answer), Finish::Stop),
+            reply: answer,
             tries: Vec::new(),
             usage: Usage::default(),
             raw_usage: None,

@@ -2,7 +2,7 @@
 
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
 use regatta_proto::{
-    ChatMessage, ChatRequest, ChatRole, Evaluator, ItemIndex, Question, Role, Sampling, SessionSeed, Setting,
+    ChatMessage, ChatRequest, ChatRole, Evaluator, ItemIndex, Question, Reply, Role, Sampling, SessionSeed, Setting,
     Transcript,
 };
 
@@ -59,8 +59,8 @@ impl Suite for Talk {
         unreachable!("a plan has no results")
     }
 
-    fn simulate(&self, _: ItemIndex, _: &Setting, role: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> String {
-        role.to_string()
+    fn simulate(&self, _: ItemIndex, _: &Setting, role: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
+        Reply::said(role.to_string())
     }
 
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {

@@ -262,4 +262,23 @@ impl Reply {
     pub fn of_text(text: Option<&str>, finish: Finish) -> Self {
         Self { text: text.map(Into::into), finish, tool_calls: Vec::new(), reasoning: None, logprobs: None }
     }
+
+    /// A reply of text alone that came to its end.
+    #[must_use]
+    pub fn said(text: impl Into<Arc<str>>) -> Self {
+        Self { text: Some(text.into()), ..Self::of_text(None, Finish::Stop) }
+    }
+
+    /// A reply that wants `tool_calls`, which are not none, to be made.
+    #[must_use]
+    pub fn calling(text: Option<&str>, tool_calls: Vec<ToolCall>) -> Self {
+        Self { tool_calls, ..Self::of_text(text, Finish::ToolCalls) }
+    }
+
+    /// Bytes of its text, and of names and arguments of its calls.
+    #[must_use]
+    pub fn answer_bytes(&self) -> u64 {
+        let calls = self.tool_calls.iter().map(|call| call.name.len() as u64 + call.arguments.len() as u64);
+        self.text.as_ref().map_or(0, |text| text.len() as u64) + calls.sum::<u64>()
+    }
 }

@@ -2,7 +2,7 @@
 
 use hyper::HeaderMap;
 use regatta_benchmarks::Persona;
-use regatta_proto::{Digest, Role, SessionSeed, Usage};
+use regatta_proto::{Digest, Reply, Role, SessionSeed, Usage};
 
 use crate::api_error::ApiError;
 use crate::draft::{Content, Draft};
@@ -10,15 +10,14 @@ use crate::formats::{ChatCall, Format};
 use crate::identity::Identity;
 use crate::model::ChatModel;
 use crate::routes::Endpoint;
+use crate::said::Said;
 use crate::session::Session;
-use crate::tokens::{count_tokens, cut};
 
-/// Where the text of an answer comes from.
-enum Author<'a> {
+/// Where an answer comes from.
+enum Author {
     Suite(Session, Persona),
-    /// What a simulated judge has said already.
-    Judge(String),
-    Script(Option<Session>, &'a str),
+    /// What a judge or the script has said already.
+    Said(Option<Session>, Reply),
 }
 
 impl Endpoint {
@@ -33,36 +32,34 @@ impl Endpoint {
         let author = self.author(headers, &call, digest)?;
         let input = call.prompt_tokens();
         let ChatCall { model, request, streaming, .. } = call;
-        let (mut text, session) = match author {
+        let (reply, session) = match author {
             Author::Suite(session, persona) => {
                 let suite = &self.suites[session.suite].suite;
-                let text =
+                let reply =
                     suite.simulate(session.item, &session.setting, session.role, persona, session.seed, &request);
-                (text, Some(session))
+                (reply, Some(session))
             }
-            Author::Judge(reply) => (reply, None),
-            Author::Script(session, reply) => (reply.to_owned(), session),
+            Author::Said(session, reply) => (reply, session),
         };
-        let (kept, finish) = cut(&text, request.sampling.max_tokens);
-        text.truncate(kept.len());
+        let said = Said::of(reply, request.sampling.max_tokens);
         Ok(Draft {
             format,
             model: model.into_owned(),
-            usage: Usage { input, cached_input: self.cached(input), output: count_tokens(&text), ..Usage::default() },
+            usage: Usage { input, cached_input: self.cached(input), output: said.tokens(), ..Usage::default() },
             item: session.map(|session| (session.suite, session.item)),
             streaming,
-            content: Content::Text { text, finish },
+            content: Content::Said(said),
         })
     }
 
-    fn author(&self, headers: &HeaderMap, call: &ChatCall<'_>, digest: &Digest) -> Result<Author<'_>, ApiError> {
+    fn author(&self, headers: &HeaderMap, call: &ChatCall<'_>, digest: &Digest) -> Result<Author, ApiError> {
         let model = ChatModel::named(&call.model)?;
         let identity = Identity::read(headers, &call.metadata)?;
         if let ChatModel::Simulated(persona) = model {
             // A client that does not say where it is asks the same again when it wants another reply.
             let seed = || SessionSeed::of_digest(digest).of_part(Role::Judge, self.judged.count(*digest));
             if let Some(reply) = identity.judge(&self.suites, &call.request, persona, seed)? {
-                return Ok(Author::Judge(reply));
+                return Ok(Author::Said(None, Reply::said(reply)));
             }
         }
         let session = identity.find(&self.suites, &call.request, digest);
@@ -92,7 +89,7 @@ impl Endpoint {
                     session.as_ref().map(|session| self.suites[session.suite].suite.items()[session.item.0 as usize].id.as_str());
                 let item = identity.item.as_deref().or(recognised);
                 match script.reply(item, identity.trial, &call.request) {
-                    Some(reply) => Ok(Author::Script(session, reply)),
+                    Some(reply) => Ok(Author::Said(session, reply)),
                     None => Err(ApiError::bad_request(
                         Some("messages"),
                         format!(

@@ -110,7 +110,7 @@ impl Endpoint {
             _ => delay,
         };
         let latency = &self.simulation.latency;
-        let Some((narrator, text)) = draft.narrated(&stamp) else {
+        let Some((narrator, said)) = draft.narrated(&stamp) else {
             let body = draft.whole(&stamp);
             wait(delay + generation_time(latency, draft.usage.output)).await;
             return whole(account, fault, body);
@@ -128,11 +128,11 @@ impl Endpoint {
         }
         *response.body_mut() = match fault {
             Some(Fault::SlowLoris) => {
-                AnswerBody::Trickle(Box::new(Trickle::new(&EventStream::at_once(narrator, text), account)))
+                AnswerBody::Trickle(Box::new(Trickle::new(&EventStream::at_once(narrator, said), account)))
             }
             _ => {
                 let pause = generation_time(latency, 1);
-                AnswerBody::Stream(Box::new(EventStream::new(narrator, account, text.to_owned(), ending, pause)))
+                AnswerBody::Stream(Box::new(EventStream::new(narrator, account, said.clone(), ending, pause)))
             }
         };
         response

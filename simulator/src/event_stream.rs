@@ -1,6 +1,8 @@
 //! An answer told piece by piece, at the pace of the model.
 
+use std::collections::VecDeque;
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -11,7 +13,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::account::Account;
 use crate::api_error::ApiError;
 use crate::formats::narrator::Narrator;
-use crate::tokens::{CHARACTERS_PER_TOKEN, count_tokens};
+use crate::said::{Part, Said};
+use crate::tokens::CHARACTERS_PER_TOKEN;
 
 /// Most pieces of an answer; those of a longer answer have several tokens each.
 const MAX_PIECES: u64 = 512;
@@ -45,14 +48,13 @@ pub(crate) struct EventStream {
     narrator: Box<dyn Narrator>,
     /// Until the stream is over.
     account: Option<Account>,
-    text: String,
+    said: Said,
     ending: Ending,
     stage: Stage,
+    /// What is still to be told before the ending.
+    moves: VecDeque<Move>,
     /// Bytes of the text that were told.
     told: usize,
-    /// Bytes of the text that are to be told.
-    end: usize,
-    characters_a_piece: usize,
     pause: Duration,
     due: Instant,
     timer: Option<Pin<Box<Sleep>>>,
@@ -64,31 +66,41 @@ enum Stage {
     Over,
 }
 
+/// A step of telling an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum Move {
+    Begin(Part),
+    /// These bytes of it, once they are due.
+    Piece(Part, Range<usize>),
+    End(Part),
+}
+
 impl EventStream {
-    /// Tells `text` as `narrator` does, with `pause` from one token to the next.
+    /// Tells `said` as `narrator` does, with `pause` from one token to the next.
     pub(crate) fn new(
         narrator: Box<dyn Narrator>,
         account: Account,
-        text: String,
+        said: Said,
         ending: Ending,
         pause: Duration,
     ) -> Self {
-        let end = match ending {
-            Ending::Whole => text.len(),
-            Ending::Error | Ending::Cut | Ending::Broken => nth_character(&text, text.chars().count() / 2),
-        };
-        let tokens = count_tokens(&text).div_ceil(MAX_PIECES).max(1);
-        // At most the tokens of a text that is in memory.
+        let characters: usize = said.parts().map(|part| said.part(part).chars().count()).sum();
+        let tokens = (characters.div_ceil(CHARACTERS_PER_TOKEN) as u64).div_ceil(MAX_PIECES).max(1);
+        // At most the tokens of an answer that is in memory.
         let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+        let told = match ending {
+            Ending::Whole => None,
+            Ending::Error | Ending::Cut | Ending::Broken => Some(characters / 2),
+        };
+        let moves = moves(&said, CHARACTERS_PER_TOKEN * tokens as usize, told);
         Self {
             narrator,
             account: Some(account),
-            text,
+            said,
             ending,
             stage: Stage::Opening,
+            moves,
             told: 0,
-            end,
-            characters_a_piece: CHARACTERS_PER_TOKEN * tokens as usize,
             pause: pause.saturating_mul(tokens),
             due: Instant::now(),
             timer: None,
@@ -96,11 +108,15 @@ impl EventStream {
     }
 
     /// Everything at once, for bodies that have a pace of their own.
-    pub(crate) fn at_once(mut narrator: Box<dyn Narrator>, text: &str) -> Bytes {
+    pub(crate) fn at_once(mut narrator: Box<dyn Narrator>, said: &Said) -> Bytes {
         let mut out = Vec::new();
         narrator.opening(&mut out);
-        narrator.piece(text, &mut out);
-        narrator.closing(text, &mut out);
+        for part in said.parts() {
+            narrator.begin(part, said, &mut out);
+            narrator.piece(part, said.part(part), &mut out);
+            narrator.end(part, said, &mut out);
+        }
+        narrator.closing(said, &mut out);
         out.into()
     }
 
@@ -111,17 +127,11 @@ impl EventStream {
             Stage::Opening => {
                 self.stage = Stage::Telling;
                 self.narrator.opening(&mut out);
+                self.tell(None, &mut out);
             }
-            Stage::Telling if self.told < self.end => {
+            Stage::Telling if !self.moves.is_empty() => {
                 ready!(self.poll_due(cx));
-                let now = Instant::now();
-                while self.told < self.end && self.due <= now {
-                    let rest = &self.text[self.told..self.end];
-                    let piece = &rest[..nth_character(rest, self.characters_a_piece)];
-                    self.narrator.piece(piece, &mut out);
-                    self.told += piece.len();
-                    self.due += self.pause;
-                }
+                self.tell(Some(Instant::now()), &mut out);
             }
             Stage::Telling => {
                 self.stage = Stage::Over;
@@ -130,6 +140,26 @@ impl EventStream {
             Stage::Over => return Poll::Ready(Next::End),
         }
         Poll::Ready(Next::Events(out.into()))
+    }
+
+    /// Tells what comes next, up to the first piece that is not due at `now` (any piece: `None`).
+    fn tell(&mut self, now: Option<Instant>, out: &mut Vec<u8>) {
+        while let Some(next) = self.moves.front() {
+            match next {
+                Move::Begin(part) => self.narrator.begin(*part, &self.said, out),
+                Move::End(part) => self.narrator.end(*part, &self.said, out),
+                Move::Piece(..) if now.is_none_or(|now| self.due > now) => return,
+                Move::Piece(part, place) => {
+                    let piece = self.said.part(*part).get(place.clone()).unwrap_or_default();
+                    self.narrator.piece(*part, piece, out);
+                    if *part == Part::Text {
+                        self.told = place.end;
+                    }
+                    self.due += self.pause;
+                }
+            }
+            self.moves.pop_front();
+        }
     }
 
     fn finish(&mut self) -> Next {
@@ -141,9 +171,12 @@ impl EventStream {
                 if let Some(mut account) = account {
                     account.delivered();
                 }
-                self.narrator.closing(&self.text, &mut out);
+                self.narrator.closing(&self.said, &mut out);
             }
-            Ending::Error => self.narrator.error(&ApiError::server_error(), &self.text[..self.end], &mut out),
+            Ending::Error => {
+                let text = self.said.text().get(..self.told).unwrap_or_default();
+                self.narrator.error(&ApiError::server_error(), text, &mut out);
+            }
             Ending::Cut => return Next::End,
             Ending::Broken => return Next::Break,
         }
@@ -165,8 +198,35 @@ impl EventStream {
 
 impl std::fmt::Debug for EventStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EventStream").field("ending", &self.ending).field("told", &self.told).finish_non_exhaustive()
+        f.debug_struct("EventStream")
+            .field("ending", &self.ending)
+            .field("left", &self.moves.len())
+            .finish_non_exhaustive()
     }
+}
+
+/// How `said` is told in pieces of so many characters: all of it, or so many characters and then no more.
+fn moves(said: &Said, characters_a_piece: usize, limit: Option<usize>) -> VecDeque<Move> {
+    let mut moves = VecDeque::new();
+    let mut left = limit.unwrap_or(usize::MAX);
+    for part in said.parts() {
+        moves.push_back(Move::Begin(part));
+        let text = said.part(part);
+        let mut told = 0;
+        while told < text.len() && left > 0 {
+            let rest = &text[told..];
+            let characters = characters_a_piece.min(left);
+            let end = told + nth_character(rest, characters);
+            moves.push_back(Move::Piece(part, told..end));
+            told = end;
+            left -= characters;
+        }
+        if left == 0 || limit.is_some() && text.is_empty() {
+            return moves;
+        }
+        moves.push_back(Move::End(part));
+    }
+    moves
 }
 
 /// Where the `n`-th character of `text` begins, or the text ends.

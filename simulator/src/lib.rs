@@ -29,6 +29,7 @@ mod model;
 mod rate_limit_headers;
 mod request_body;
 mod routes;
+mod said;
 mod script;
 mod seen;
 mod server;

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use regatta_proto::ChatRequest;
+use regatta_proto::{ChatRequest, Finish, Reply, ToolCall};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// The rules of the model `scripted`, one JSON object a line:
-/// `{"match": {"item": ID, "trial": N, "contains": TEXT}, "reply": TEXT}`.
+/// `{"match": {"item": ID, "trial": N, "contains": TEXT}, "reply": TEXT, "tool_calls": [{"name": NAME, "arguments": OBJECT}]}`, with a
+/// reply, calls, or both. Arguments may also be a text, to the letter, and a call may have an `id`; without, it is `call_N`, N being
+/// how many calls came before it in the conversation.
 ///
 /// Every condition of `match` that is given must hold; without any the rule always applies. The first rule that applies answers.
 /// `contains` looks into the last message of the conversation. Blank lines are skipped.
@@ -23,7 +26,7 @@ pub struct Script {
 /// A script that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{origin}, line {line}: failed to read a rule: {source}; expected {{\"match\": {{\"item\"?, \"trial\"?, \"contains\"?}}, \"reply\": text}}"
+    "{origin}, line {line}: failed to read a rule: {source}; expected {{\"match\": {{\"item\"?, \"trial\"?, \"contains\"?}}, \"reply\"?: text, \"tool_calls\"?: [{{\"name\", \"arguments\", \"id\"?}}]}}"
 )]
 pub struct ScriptError {
     origin: String,
@@ -36,7 +39,17 @@ pub struct ScriptError {
 struct Rule {
     #[serde(default, rename = "match")]
     conditions: Conditions,
-    reply: Arc<str>,
+    reply: Option<Arc<str>>,
+    #[serde(default)]
+    tool_calls: Vec<ScriptedCall>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptedCall {
+    id: Option<Arc<str>>,
+    name: Arc<str>,
+    arguments: Value,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -55,11 +68,11 @@ impl Script {
     pub fn parse(origin: &str, text: &str) -> Result<Self, ScriptError> {
         let mut script = Self::default();
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let rule: Rule = serde_json::from_str(line).map_err(|source| ScriptError {
-                origin: origin.to_owned(),
-                line: index + 1,
-                source,
-            })?;
+            let error = |source| ScriptError { origin: origin.to_owned(), line: index + 1, source };
+            let rule: Rule = serde_json::from_str(line).map_err(error)?;
+            if rule.reply.is_none() && rule.tool_calls.is_empty() {
+                return Err(error(serde::de::Error::custom("neither `reply` nor `tool_calls` is there")));
+            }
             let position = script.rules.len();
             match &rule.conditions.item {
                 Some(item) => script.by_item.entry(item.clone()).or_default().push(position),
@@ -71,7 +84,7 @@ impl Script {
     }
 
     /// The reply to `request`, in the session of `item` if that is known.
-    pub(crate) fn reply(&self, item: Option<&str>, trial: u16, request: &ChatRequest) -> Option<&Arc<str>> {
+    pub(crate) fn reply(&self, item: Option<&str>, trial: u16, request: &ChatRequest) -> Option<Reply> {
         let last = request.messages.last().map_or("", |message| &message.content);
         let applies = |position: &&usize| {
             let Conditions { item: _, trial: wanted, contains } = &self.rules[**position].conditions;
@@ -80,7 +93,27 @@ impl Script {
         let own = item.and_then(|item| self.by_item.get(item)).and_then(|rules| rules.iter().find(applies));
         let general = self.for_any_item.iter().find(applies);
         let first = own.into_iter().chain(general).min()?;
-        Some(&self.rules[*first].reply)
+        Some(self.rules[*first].answer(request))
+    }
+}
+
+impl Rule {
+    fn answer(&self, request: &ChatRequest) -> Reply {
+        let text = self.reply.as_deref();
+        if self.tool_calls.is_empty() {
+            return Reply::of_text(text, Finish::Stop);
+        }
+        let before: usize = request.messages.iter().map(|message| message.tool_calls.len()).sum();
+        let calls =
+            self.tool_calls.iter().zip(before..).map(|(ScriptedCall { id, name, arguments }, number)| ToolCall {
+                id: id.clone().unwrap_or_else(|| format!("call_{number}").into()),
+                name: name.clone(),
+                arguments: match arguments {
+                    Value::String(text) => text.as_str().into(),
+                    other => other.to_string().into(),
+                },
+            });
+        Reply::calling(text, calls.collect())
     }
 }
 
@@ -108,12 +141,40 @@ mod tests {
     #[test]
     fn the_first_rule_whose_conditions_all_hold_answers() {
         let script = script();
-        let reply = |item, trial, text| script.reply(item, trial, &asked(text)).unwrap().to_string();
+        let reply = |item, trial, text| script.reply(item, trial, &asked(text)).unwrap().text.unwrap().to_string();
         assert_eq!(reply(Some("a"), 1, "hello"), "second try at a");
         assert_eq!(reply(Some("a"), 0, "hello"), "greeting");
         assert_eq!(reply(Some("a"), 0, "bye"), "a");
         assert_eq!(reply(Some("b"), 0, "bye"), "anything");
         assert_eq!(reply(None, 0, "oh hello there"), "greeting");
+    }
+
+    #[test]
+    fn calls_are_numbered_through_the_conversation_and_their_arguments_kept_to_the_letter() {
+        let script = Script::parse(
+            "s",
+            r#"{"tool_calls": [{"name": "look", "arguments": {"b": 1, "a": "나"}}, {"name": "take", "arguments": "no JSON", "id": "x"}]}"#,
+        );
+        let first = script.as_ref().unwrap().reply(None, 0, &asked("go")).unwrap();
+        let call = |id: &str, name: &str, arguments: &str| ToolCall {
+            id: id.into(),
+            name: name.into(),
+            arguments: arguments.into(),
+        };
+        let calls = |first: &str| vec![call(first, "look", r#"{"b":1,"a":"나"}"#), call("x", "take", "no JSON")];
+        assert_eq!(first, Reply::calling(None, calls("call_0")));
+        let mut later = asked("go");
+        later.messages.push(ChatMessage { tool_calls: first.tool_calls, ..ChatMessage::new(ChatRole::Assistant, "") });
+        assert_eq!(script.unwrap().reply(None, 0, &later).unwrap().tool_calls, calls("call_2"));
+    }
+
+    #[test]
+    fn a_rule_without_an_answer_is_refused() {
+        let error = Script::parse("s", r#"{"match": {"item": "a"}}"#).unwrap_err();
+        assert!(
+            error.to_string().starts_with("s, line 1: failed to read a rule: neither `reply` nor `tool_calls`"),
+            "{error}"
+        );
     }
 
     #[test]

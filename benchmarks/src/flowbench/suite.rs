@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Role, SessionSeed, Setting, Transcript};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
 use super::data::{Data, Entry, Level, Mode};
 use super::{asking, items, pictures, predictions, recognise, scoring, simulate, tables};
@@ -105,9 +105,9 @@ impl Suite for Loaded {
         persona: Persona,
         seed: SessionSeed,
         request: &ChatRequest,
-    ) -> String {
+    ) -> Reply {
         let entry = self.data.entry(item);
-        entry.map(|entry| simulate::reply(entry, role, persona, seed, request)).unwrap_or_default()
+        Reply::said(entry.map(|entry| simulate::reply(entry, role, persona, seed, request)).unwrap_or_default())
     }
 
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {

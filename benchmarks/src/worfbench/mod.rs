@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_proto::{
-    BenchmarkName, ChatRequest, Evaluator, FileSet, ItemIndex, Role, SessionSeed, Setting, Transcript,
+    BenchmarkName, ChatRequest, Evaluator, FileSet, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript,
 };
 use serde_json::Value;
 
@@ -156,8 +156,8 @@ impl Suite for Loaded {
         persona: Persona,
         seed: SessionSeed,
         _request: &ChatRequest,
-    ) -> String {
-        self.data.record(item).map(|record| simulate::reply(record, persona, seed)).unwrap_or_default()
+    ) -> Reply {
+        Reply::said(self.data.record(item).map(|record| simulate::reply(record, persona, seed)).unwrap_or_default())
     }
 
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {

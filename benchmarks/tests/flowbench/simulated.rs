@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use regatta_benchmarks::{Persona, Score, Scores, Scoring, Step, Suite, Verdicts};
 use regatta_proto::{
-    Call, Evaluator, Event, Finish, ItemIndex, Lane, Question, Reply, Role, Served, SessionSeed, Setting, Transcript,
+    Call, Evaluator, Event, ItemIndex, Lane, Question, Reply, Role, Served, SessionSeed, Setting, Transcript,
     Usage, Verdict,
 };
 
@@ -24,13 +24,13 @@ impl Verdicts for SimulatedJudge<'_> {
     }
 }
 
-fn answered(role: Role, request: regatta_proto::ChatRequest, text: &str) -> Event {
+fn answered(role: Role, request: regatta_proto::ChatRequest, reply: Reply) -> Event {
     Event::Call(Box::new(Call {
         role,
         attempt: 1,
         model: "sim/any".parse().unwrap(),
         request,
-        reply: Reply::of_text(Some(text), Finish::Stop),
+        reply,
         tries: Vec::new(),
         usage: Usage::default(),
         raw_usage: None,
@@ -50,8 +50,8 @@ fn drive(suite: &dyn Suite, item: ItemIndex, setting: &Setting, agent: Persona, 
     let mut transcript = Transcript::default();
     while let Step::Ask(role, request) = suite.next(item, setting, &transcript) {
         let persona = if role == Role::Agent { agent } else { Persona::Oracle };
-        let text = suite.simulate(item, setting, role, persona, SessionSeed(seed), &request);
-        transcript.events.push(answered(role, request, &text));
+        let reply = suite.simulate(item, setting, role, persona, SessionSeed(seed), &request);
+        transcript.events.push(answered(role, request, reply));
         assert!(transcript.events.len() < 1000, "a session ends");
     }
     transcript

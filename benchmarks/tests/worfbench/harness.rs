@@ -74,7 +74,9 @@ pub(crate) fn user_request(text: &str) -> ChatRequest {
 
 /// What a simulated model answers.
 pub(crate) fn answer(suite: &dyn Suite, item: ItemIndex, persona: Persona, seed: u64) -> String {
-    suite.simulate(item, &setting("zero-shot"), Role::Agent, persona, SessionSeed(seed), &user_request(""))
+    let setting = setting("zero-shot");
+    let reply = suite.simulate(item, &setting, Role::Agent, persona, SessionSeed(seed), &user_request(""));
+    reply.text.unwrap().to_string()
 }
 
 /// A judge that counts common words: 1 for the same words, 0 for none in common.

@@ -7,8 +7,8 @@ use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, Selec
 use regatta_catalog::Sweep;
 use regatta_proto::{
     AskedQuestion, BenchmarkLock, Cause, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec, Evaluator,
-    ItemIndex, Job, Judge, JudgeOutcome, ModelRef, ModelSpec, Outcome, PriceSource, Question, Report, Role, RoleModels,
-    SessionOutcome, SessionSeed, Setting, SweepLock, Transcript, Usage, Verdict,
+    ItemIndex, Job, Judge, JudgeOutcome, ModelRef, ModelSpec, Outcome, PriceSource, Question, Reply, Report, Role,
+    RoleModels, SessionOutcome, SessionSeed, Setting, SweepLock, Transcript, Usage, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ impl Suite for Talk {
         Scores::new()
     }
 
-    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> String {
+    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
         unreachable!("a scorer asks no model")
     }
 

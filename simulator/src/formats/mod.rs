@@ -8,7 +8,7 @@
 //! | [`embeddings`] | `/v1/embeddings` | OpenAI's API reference, "Embeddings" |
 //!
 //! Every route is also served without the version, for clients whose base address has or lacks it. Requests may hold tools, calls of
-//! tools and their results; the simulated models answer text. Fields that are not listed in a format's request are ignored.
+//! tools and their results; answers hold text and calls. Fields that are not listed in a format's request are ignored.
 
 use std::borrow::Cow;
 

@@ -3,19 +3,27 @@
 use serde::Serialize;
 
 use crate::api_error::{ApiError, json_bytes};
+use crate::said::{Part, Said};
 
-/// Writes the events of one answer, in this order: the opening, pieces, and then either the closing or an error.
+/// Writes the events of one answer, in this order: the opening; of each part its beginning, its pieces and its end; and then the closing.
+/// Anywhere after the opening, an error may come instead.
 pub(crate) trait Narrator: Send {
-    /// What comes before the text.
+    /// What comes before the first part.
     fn opening(&mut self, out: &mut Vec<u8>);
 
-    /// The next piece of the text.
-    fn piece(&mut self, piece: &str, out: &mut Vec<u8>);
+    /// The beginning of `part`.
+    fn begin(&mut self, part: Part, said: &Said, out: &mut Vec<u8>);
 
-    /// What comes after the text, which was all of `text`.
-    fn closing(&mut self, text: &str, out: &mut Vec<u8>);
+    /// The next piece of `part`.
+    fn piece(&mut self, part: Part, piece: &str, out: &mut Vec<u8>);
 
-    /// The generation failed, after the pieces that make up `text`.
+    /// The end of `part`, which is told.
+    fn end(&mut self, part: Part, said: &Said, out: &mut Vec<u8>);
+
+    /// What comes after the last part.
+    fn closing(&mut self, said: &Said, out: &mut Vec<u8>);
+
+    /// The generation failed, when of its text `text` was told.
     fn error(&mut self, error: &ApiError, text: &str, out: &mut Vec<u8>);
 }
 

@@ -1,34 +1,37 @@
 //! OpenAI's responses.
 //!
 //! An answer has `id`, `object`, `created_at`, `status` (`completed`; `incomplete` with `incomplete_details.reason`
-//! `max_output_tokens`), `error`, `model`, `output` (an item of type `message` whose content is a part of type `output_text`) and
-//! `usage` (`input_tokens`, `input_tokens_details.cached_tokens`, which are part of them, `output_tokens`,
+//! `max_output_tokens`), `error`, `model`, `output` (an item of type `message` whose content is a part of type `output_text`, and
+//! one of type `function_call` with `call_id`, `name` and `arguments` for each call) and `usage` (`input_tokens`, `input_tokens_details.cached_tokens`, which are part of them, `output_tokens`,
 //! `output_tokens_details.reasoning_tokens`, `total_tokens`, and OpenRouter's `cost`). A stream is of named events, each with its name as
 //! `type` and a `sequence_number`: `response.created`, `response.in_progress`, `response.output_item.added`,
 //! `response.content_part.added`, `response.output_text.delta`, `response.output_text.done`, `response.content_part.done`,
-//! `response.output_item.done`, and `response.completed` or `response.incomplete`. A generation that fails ends in `response.failed`, whose
+//! `response.output_item.done`, for calls `response.function_call_arguments.delta` and `.done` instead of those of the part, and `response.completed` or `response.incomplete`. A generation that fails ends in `response.failed`, whose
 //! response has an `error` of `code` and `message`.
 
 use bytes::Bytes;
-use regatta_proto::Finish;
+use regatta_proto::{Finish, ToolCall};
 use serde_json::{Value, json};
 
 use super::narrator::{Narrator, write_named};
 use crate::api_error::{ApiError, json_bytes};
 use crate::draft::{Draft, Stamp};
+use crate::said::{Part, Said};
 
 /// The whole answer.
-pub(crate) fn response(draft: &Draft, text: &str, finish: Finish, stamp: &Stamp) -> Bytes {
-    json_bytes(&Events::new(draft, finish, stamp).response(End::of(finish), text))
+pub(crate) fn response(draft: &Draft, said: &Said, stamp: &Stamp) -> Bytes {
+    let events = Events::new(draft, said, stamp);
+    json_bytes(&events.response(&End::of(said.finish), events.output(said)))
 }
 
 /// The answer in pieces.
 pub(crate) struct Events {
     id: String,
-    item: String,
+    /// What the ids of its items have in common.
+    stamp: String,
     created: i64,
     model: String,
-    finish: Finish,
+    has_text: bool,
     usage: Value,
     sequence_number: u64,
 }
@@ -60,7 +63,7 @@ impl End<'_> {
 }
 
 impl Events {
-    pub(crate) fn new(draft: &Draft, finish: Finish, stamp: &Stamp) -> Self {
+    pub(crate) fn new(draft: &Draft, said: &Said, stamp: &Stamp) -> Self {
         let used = &draft.usage;
         let mut usage = json!({
             "input_tokens": used.input,
@@ -74,26 +77,22 @@ impl Events {
         }
         Self {
             id: format!("resp_{}", stamp.id),
-            item: format!("msg_{}", stamp.id),
+            stamp: stamp.id.clone(),
             created: stamp.created,
             model: draft.model.clone(),
-            finish,
+            has_text: said.has_text_block(),
             usage,
             sequence_number: 0,
         }
     }
 
-    fn response(&self, end: End<'_>, text: &str) -> Value {
+    fn response(&self, end: &End<'_>, output: Vec<Value>) -> Value {
         let is_over = matches!(end, End::Completed | End::Incomplete);
-        let error = match &end {
+        let error = match end {
             End::Failed(error) => json!({"code": "server_error", "message": error.message}),
             _ => Value::Null,
         };
         let details = matches!(end, End::Incomplete).then(|| json!({"reason": "max_output_tokens"}));
-        let output = match end {
-            End::InProgress => json!([]),
-            _ => json!([self.message(if is_over { end.status() } else { "incomplete" }, text)]),
-        };
         json!({
             "id": self.id,
             "object": "response",
@@ -107,8 +106,50 @@ impl Events {
         })
     }
 
-    fn message(&self, status: &str, text: &str) -> Value {
-        json!({"id": self.item, "type": "message", "status": status, "role": "assistant", "content": [part(text)]})
+    /// All items.
+    fn output(&self, said: &Said) -> Vec<Value> {
+        said.parts().map(|part| self.item(part, said)).collect()
+    }
+
+    /// The item that is `part`, whole. An answer that was cut was cut in its last one.
+    fn item(&self, part: Part, said: &Said) -> Value {
+        let is_last = said.parts().last() == Some(part);
+        let status = if is_last { End::of(said.finish) } else { End::Completed }.status();
+        match part {
+            Part::Text => self.message(status, &[text_part(said.text())]),
+            Part::Call(number) => self.call(number, status, said, said.part(part)),
+        }
+    }
+
+    fn message(&self, status: &str, content: &[Value]) -> Value {
+        let id = self.item_id(Part::Text);
+        json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": content})
+    }
+
+    fn call(&self, number: usize, status: &str, said: &Said, arguments: &str) -> Value {
+        let Some(ToolCall { id, name, .. }) = said.calls.get(number) else { return Value::Null };
+        json!({
+            "id": self.item_id(Part::Call(number)),
+            "type": "function_call",
+            "status": status,
+            "call_id": &**id,
+            "name": &**name,
+            "arguments": arguments,
+        })
+    }
+
+    fn item_id(&self, part: Part) -> String {
+        match part {
+            Part::Text => format!("msg_{}", self.stamp),
+            Part::Call(number) => format!("fc_{}_{number}", self.stamp),
+        }
+    }
+
+    fn output_index(&self, part: Part) -> usize {
+        match part {
+            Part::Text => 0,
+            Part::Call(number) => number + usize::from(self.has_text),
+        }
     }
 
     /// Writes an event; `fields` is an object.
@@ -121,9 +162,12 @@ impl Events {
         write_named(out, name, &data);
     }
 
-    /// An event about the one part of the one item.
-    fn write_of_part(&mut self, out: &mut Vec<u8>, name: &str, field: &str, value: Value) {
-        let mut fields = json!({"item_id": self.item, "output_index": 0, "content_index": 0});
+    /// An event that tells `value` of what is told of `part`.
+    fn write_of(&mut self, out: &mut Vec<u8>, part: Part, name: &str, field: &str, value: Value) {
+        let mut fields = json!({"item_id": self.item_id(part), "output_index": self.output_index(part)});
+        if part == Part::Text {
+            fields["content_index"] = 0.into();
+        }
         fields[field] = value;
         self.write(out, name, fields);
     }
@@ -131,36 +175,61 @@ impl Events {
 
 impl Narrator for Events {
     fn opening(&mut self, out: &mut Vec<u8>) {
-        let response = self.response(End::InProgress, "");
+        let response = self.response(&End::InProgress, Vec::new());
         self.write(out, "response.created", json!({"response": response}));
         self.write(out, "response.in_progress", json!({"response": response}));
-        let item =
-            json!({"id": self.item, "type": "message", "status": "in_progress", "role": "assistant", "content": []});
-        self.write(out, "response.output_item.added", json!({"output_index": 0, "item": item}));
-        self.write_of_part(out, "response.content_part.added", "part", part(""));
     }
 
-    fn piece(&mut self, piece: &str, out: &mut Vec<u8>) {
-        self.write_of_part(out, "response.output_text.delta", "delta", piece.into());
+    fn begin(&mut self, part: Part, said: &Said, out: &mut Vec<u8>) {
+        let status = End::InProgress.status();
+        let item = match part {
+            Part::Text => self.message(status, &[]),
+            Part::Call(number) => self.call(number, status, said, ""),
+        };
+        let output_index = self.output_index(part);
+        self.write(out, "response.output_item.added", json!({"output_index": output_index, "item": item}));
+        if part == Part::Text {
+            self.write_of(out, part, "response.content_part.added", "part", text_part(""));
+        }
     }
 
-    fn closing(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.write_of_part(out, "response.output_text.done", "text", text.into());
-        self.write_of_part(out, "response.content_part.done", "part", part(text));
-        let end = End::of(self.finish);
-        let item = self.message(end.status(), text);
-        self.write(out, "response.output_item.done", json!({"output_index": 0, "item": item}));
+    fn piece(&mut self, part: Part, piece: &str, out: &mut Vec<u8>) {
+        let name = match part {
+            Part::Text => "response.output_text.delta",
+            Part::Call(_) => "response.function_call_arguments.delta",
+        };
+        self.write_of(out, part, name, "delta", piece.into());
+    }
+
+    fn end(&mut self, part: Part, said: &Said, out: &mut Vec<u8>) {
+        let text = said.part(part);
+        match part {
+            Part::Text => {
+                self.write_of(out, part, "response.output_text.done", "text", text.into());
+                self.write_of(out, part, "response.content_part.done", "part", text_part(text));
+            }
+            Part::Call(_) => {
+                self.write_of(out, part, "response.function_call_arguments.done", "arguments", text.into());
+            }
+        }
+        let (item, output_index) = (self.item(part, said), self.output_index(part));
+        self.write(out, "response.output_item.done", json!({"output_index": output_index, "item": item}));
+    }
+
+    fn closing(&mut self, said: &Said, out: &mut Vec<u8>) {
+        let end = End::of(said.finish);
         let name = format!("response.{}", end.status());
-        let response = self.response(end, text);
+        let response = self.response(&end, self.output(said));
         self.write(out, &name, json!({"response": response}));
     }
 
     fn error(&mut self, error: &ApiError, text: &str, out: &mut Vec<u8>) {
-        let response = self.response(End::Failed(error), text);
+        let told = self.has_text.then(|| self.message(End::Incomplete.status(), &[text_part(text)]));
+        let response = self.response(&End::Failed(error), told.into_iter().collect());
         self.write(out, "response.failed", json!({"response": response}));
     }
 }
 
-fn part(text: &str) -> Value {
+fn text_part(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": []})
 }

@@ -29,5 +29,6 @@ mod stream_faults;
 mod streams;
 #[cfg(test)]
 mod three_items;
+mod tool_calls;
 #[cfg(test)]
 mod worfbench;

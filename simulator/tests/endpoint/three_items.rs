@@ -1,9 +1,10 @@
 //! The smallest benchmark there is.
 
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
-use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Role, SessionSeed, Setting, Transcript, rng};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, ToolCall, Transcript, rng};
 
-/// Three items whose prompts say `Task: <id>` and whose gold is `gold of <id>`, followed by the setting where it is not the default.
+/// Three items whose prompts say `Task: <id>` and whose gold is `gold of <id>`, followed by the setting where it is not the default. In
+/// `calling` and `saying-and-calling` the agent calls tools.
 pub(crate) struct ThreeItems(Vec<Item>);
 
 pub(crate) const PLAIN: &str = "os_1";
@@ -12,6 +13,15 @@ pub(crate) const LONG: &str = "long";
 
 pub(crate) fn gold(id: &str) -> String {
     if id == LONG { "gold of long, ".repeat(40) } else { format!("gold of {id}") }
+}
+
+pub(crate) fn look() -> ToolCall {
+    ToolCall { id: "call_1".into(), name: "look".into(), arguments: r#"{"at": "문", "times": 2}"#.into() }
+}
+
+/// A call whose arguments are no JSON.
+pub(crate) fn take() -> ToolCall {
+    ToolCall { id: "call_2".into(), name: "take".into(), arguments: "{key: 열쇠".into() }
 }
 
 pub(crate) fn prompt(id: &str) -> String {
@@ -37,22 +47,28 @@ impl Suite for ThreeItems {
         role: Role,
         persona: Persona,
         seed: SessionSeed,
-        _request: &ChatRequest,
-    ) -> String {
+        _: &ChatRequest,
+    ) -> Reply {
         let id = self.0[item.0 as usize].id.as_str();
         if role != Role::Agent {
-            return format!("{role:?} of {id}, seed {}", seed.0);
+            return Reply::said(format!("{role:?} of {id}, seed {}", seed.0));
         }
         if setting.as_str() == "shouting" {
-            return gold(id).to_uppercase();
+            return Reply::said(gold(id).to_uppercase());
         }
-        match persona {
+        if setting.as_str() == "calling" {
+            return Reply::calling(None, vec![look(), take()]);
+        }
+        if setting.as_str() == "saying-and-calling" {
+            return Reply::calling(Some(&gold(id)), vec![look(), take()]);
+        }
+        Reply::said(match persona {
             Persona::Oracle => gold(id),
             Persona::Noisy(p) => {
                 let word = rand_chacha::rand_core::RngCore::next_u32(&mut rng(seed.0, "noise"));
                 if f64::from(word) < p * f64::from(u32::MAX) { format!("noise {word}") } else { gold(id) }
             }
-        }
+        })
     }
 
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {

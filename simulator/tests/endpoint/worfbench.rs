@@ -54,7 +54,10 @@ async fn the_oracle_answers_every_item_of_the_miniature_with_its_gold() {
         assert!(!items.is_empty());
         for item in items {
             let request = first_request(&*suite, item, &setting);
-            let gold = |item| suite.simulate(item, &setting, Role::Agent, Persona::Oracle, SessionSeed(0), &request);
+            let gold = |item| {
+                let reply = suite.simulate(item, &setting, Role::Agent, Persona::Oracle, SessionSeed(0), &request);
+                reply.text.unwrap().to_string()
+            };
 
             let unnamed = read(harness.post("/chat/completions", &wire("oracle", &request))).await;
             assert_eq!(unnamed.content(), gold(suite.recognise(&request).unwrap()));

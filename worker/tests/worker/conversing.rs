@@ -7,9 +7,10 @@ use std::time::Duration;
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    AccountId, BenchmarkLock, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, EndpointKind, EndpointName,
-    EndpointRoute, EndpointSpec, Evaluator, Faults, ItemIndex, Job, ModelRef, ModelSpec, Money, Outcome, Price,
-    PriceSource, Report, Role, RoleModels, Sampling, SessionSeed, Setting, Simulation, SweepLock, Transcript,
+    AccountId, BenchmarkLock, Call, Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, EndpointKind,
+    EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, ModelRef, ModelSpec,
+    Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, SessionSeed, Setting, Simulation,
+    SweepLock, Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint};
 
@@ -52,9 +53,9 @@ impl Suite for Talk {
         _: Persona,
         SessionSeed(seed): SessionSeed,
         request: &ChatRequest,
-    ) -> String {
+    ) -> Reply {
         let heard = request.messages.last().map(|message| message.content.to_string()).unwrap_or_default();
-        format!("{role} {seed} after ({heard})")
+        Reply::said(format!("{role} {seed} after ({heard})"))
     }
 
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {

@@ -6,7 +6,7 @@ use regatta_benchmarks::{
     Better, CellResult, DataError, Item, Measure, Metric, PaperColumn, PaperEntry, PaperRow, PaperTable, Persona,
     Score, Scores, Scoring, SelectError, Step, Suite, Table, Unit, Verdicts,
 };
-use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Role, SessionSeed, Setting, Transcript};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
 /// The suite.
 pub(crate) struct Dialogues {
@@ -110,8 +110,8 @@ impl Suite for Dialogues {
         Ok(Vec::new())
     }
 
-    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> String {
-        String::new()
+    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
+        Reply::said("")
     }
 
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {

@@ -156,8 +156,8 @@ impl Stage {
         let suite = sweep.suite(cell).unwrap();
         let Step::Ask(role, request) = suite.next(key.item, &cell.setting, &Transcript::default()) else { panic!() };
         let seed = SessionSeed(item as u64);
-        let text = suite.simulate(key.item, &cell.setting, role, Persona::Noisy(0.6), seed, &request);
-        let transcript = Transcript { events: vec![call(&cell.model, 1, &text)] };
+        let reply = suite.simulate(key.item, &cell.setting, role, Persona::Noisy(0.6), seed, &request);
+        let transcript = Transcript { events: vec![call(&cell.model, 1, &reply.text.unwrap_or_default())] };
         SessionOutcome { attempt: attempt(&key, 1), key, lock: sweep.digest, outcome: Outcome::Measured, transcript }
     }
 

@@ -38,7 +38,7 @@ impl Suite for Turns {
         unreachable!()
     }
 
-    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> String {
+    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
         unreachable!()
     }
 
