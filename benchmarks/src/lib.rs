@@ -16,6 +16,10 @@ mod recorded;
 mod suite;
 mod worfbench;
 
+pub use appbench::{
+    Api as AppApi, App, Executed as ExecutedCall, Phone, Refusal as CallRefusal, ServedApps, SessionScore, Slot as AppSlot,
+    Warning as CallWarning, World as AppWorld,
+};
 pub use case::score_case;
 pub use flowbench::{JudgedSession, RatingScale, cohen_kappa, fleiss_kappa, judge_alignment, krippendorff_alpha};
 pub use metric::{Better, Measure, Metric, Unit};

@@ -2,6 +2,7 @@
 #![expect(dead_code, unused_imports, reason = "put together from its parts")]
 
 mod data;
+mod exec;
 mod topology;
 mod parse;
 mod paper;
@@ -9,3 +10,6 @@ mod official;
 mod case;
 #[cfg(test)]
 mod vectors;
+
+pub use self::data::{Api, App, Phone, Slot};
+pub use self::exec::{Executed, Refusal, ServedApps, SessionScore, Warning, World};

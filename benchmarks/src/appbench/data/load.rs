@@ -6,6 +6,7 @@ use std::sync::Arc;
 use regatta_proto::FileSet;
 
 use super::Data;
+use super::derive::derive;
 use super::files::{Kind, Template};
 use super::read_apps::{File, read_phone};
 use super::read_derived::{read_fixtures, read_flags};
@@ -48,6 +49,9 @@ pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
              classes (code/apps); give it as apps.json or derived/apps_raw.json",
         )
     })?;
+    for entry in entries.iter_mut().chain(training.values_mut().flatten()) {
+        derive(entry, &phone);
+    }
     if let Some((place, content)) = file(Kind::Plans) {
         let mut flags = read_flags(&place, content)?;
         for entry in &mut entries {

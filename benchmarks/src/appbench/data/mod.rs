@@ -3,6 +3,7 @@
 //! Official are the test files and the prompt templates. What the descriptions of the apps say is derived from the official classes and
 //! must be there as `apps.json` or `derived/apps_raw.json`. Everything else is computed; where it is there besides, it is read.
 
+mod derive;
 mod entry;
 mod files;
 mod load;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 pub(crate) use self::entry::{Entry, Fixture, Flag, Gold, Inputs, TrueCall, lookup};
 pub(crate) use self::files::{Template, wants};
 pub(crate) use self::load::load;
-pub(crate) use self::phone::{Api, App, Phone, Slot};
+pub use self::phone::{Api, App, Phone, Slot};
 pub(crate) use self::split::Split;
 
 /// A loaded data set.

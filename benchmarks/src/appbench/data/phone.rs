@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// The apps of the phone, in its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Phone {
+pub struct Phone {
     apps: Vec<App>,
     /// The list of apps for their selection: name and description of each.
     pub(crate) flat_apps_desc: Arc<str>,
@@ -17,43 +17,43 @@ pub(crate) struct Phone {
 
 /// An app.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct App {
+pub struct App {
     /// Its name.
-    pub(crate) name: Arc<str>,
+    pub name: Arc<str>,
     /// What it is for.
-    pub(crate) desc: Arc<str>,
+    pub desc: Arc<str>,
     /// Its APIs.
-    pub(crate) apis: Vec<Api>,
+    pub apis: Vec<Api>,
     /// `NAME: {description as a Python dictionary} \n\n `, as official prompts have it.
-    pub(crate) block: Arc<str>,
+    pub block: Arc<str>,
 }
 
 /// An API of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Api {
+pub struct Api {
     /// Its name.
-    pub(crate) name: Arc<str>,
+    pub name: Arc<str>,
     /// What it does.
-    pub(crate) desc: Arc<str>,
+    pub desc: Arc<str>,
     /// Whether it changes the world.
-    pub(crate) is_transactional: bool,
+    pub is_transactional: bool,
     /// Arguments that a call must have.
-    pub(crate) required: Vec<Slot>,
+    pub required: Vec<Slot>,
     /// Arguments that a call may have.
-    pub(crate) optional: Vec<Slot>,
+    pub optional: Vec<Slot>,
     /// What it returns.
-    pub(crate) returns: Vec<Slot>,
+    pub returns: Vec<Slot>,
 }
 
 /// An argument, going in or coming out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub struct Slot {
     /// Its name.
-    pub(crate) name: Arc<str>,
+    pub name: Arc<str>,
     /// `str`, `int`, `float`, `bool`, `date` or `time`; nothing when it is not said.
-    pub(crate) kind: Option<Arc<str>>,
+    pub kind: Option<Arc<str>>,
     /// What it means.
-    pub(crate) desc: Arc<str>,
+    pub desc: Arc<str>,
 }
 
 impl Phone {
@@ -70,12 +70,14 @@ impl Phone {
     }
 
     /// The apps in phone order.
-    pub(crate) fn apps(&self) -> &[App] {
+    #[must_use]
+    pub fn apps(&self) -> &[App] {
         &self.apps
     }
 
     /// The app of exactly this name.
-    pub(crate) fn app(&self, name: &str) -> Option<&App> {
+    #[must_use]
+    pub fn app(&self, name: &str) -> Option<&App> {
         self.apps.iter().find(|app| *app.name == *name)
     }
 
@@ -105,15 +107,25 @@ impl Phone {
 
 impl App {
     /// Its API of this name.
-    pub(crate) fn api(&self, name: &str) -> Option<&Api> {
+    #[must_use]
+    pub fn api(&self, name: &str) -> Option<&Api> {
         self.apis.iter().find(|api| *api.name == *name)
     }
 }
 
 impl Api {
     /// All arguments that it takes: those required, then the optional ones.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = &Slot> {
+    pub fn arguments(&self) -> impl Iterator<Item = &Slot> {
         self.required.iter().chain(&self.optional)
+    }
+
+    /// What a call of it returns at a position where the plan writes some name: the described argument of that name; else, if the plan
+    /// names as many as are described, the one at that position; else what the name says (SPEC 5.4).
+    pub(crate) fn slot(&self, returned: &[String], at: usize) -> Option<Arc<str>> {
+        let name = returned.get(at)?;
+        let described = self.returned_names().find(|known| ***known == **name);
+        let by_position = || self.returned_names().nth(at).filter(|_| returned.len() == self.returns.len());
+        Some(described.or_else(by_position).map_or_else(|| name.as_str().into(), Arc::clone))
     }
 
     /// The described names of what it returns.
