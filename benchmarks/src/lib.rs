@@ -35,7 +35,7 @@ use regatta_proto::BenchmarkName;
 /// Every benchmark.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Benchmark] {
-    &[&flowbench::FlowBench, &worfbench::WorfBench]
+    &[&appbench::AppBench, &flowbench::FlowBench, &worfbench::WorfBench]
 }
 
 /// The benchmark of this name.

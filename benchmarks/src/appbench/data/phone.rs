@@ -119,15 +119,6 @@ impl Api {
         self.required.iter().chain(&self.optional)
     }
 
-    /// What a call of it returns at a position where the plan writes some name: the described argument of that name; else, if the plan
-    /// names as many as are described, the one at that position; else what the name says (SPEC 5.4).
-    pub(crate) fn slot(&self, returned: &[String], at: usize) -> Option<Arc<str>> {
-        let name = returned.get(at)?;
-        let described = self.returned_names().find(|known| ***known == **name);
-        let by_position = || self.returned_names().nth(at).filter(|_| returned.len() == self.returns.len());
-        Some(described.or_else(by_position).map_or_else(|| name.as_str().into(), Arc::clone))
-    }
-
     /// The described names of what it returns.
     pub(crate) fn returned_names(&self) -> impl ExactSizeIterator<Item = &Arc<str>> {
         self.returns.iter().map(|slot| &slot.name)

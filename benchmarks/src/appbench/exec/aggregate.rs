@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::score::ExecScore;
+use super::outcome::Outcome;
 
-/// Sums up the scores of a group. Precision, recall and F1 of calls are those of the sums; what has no denominator is 0.
-pub(crate) fn aggregate<'s>(scores: impl IntoIterator<Item = &'s ExecScore>) -> Value {
+/// Sums up the outcomes of a group. Precision, recall and F1 of calls are those of the sums; what has no denominator is 0.
+pub(crate) fn aggregate(outcomes: impl IntoIterator<Item = Outcome>) -> Value {
     let (mut n, mut successes, mut with_error) = (0_usize, 0_usize, 0_usize);
     let (mut hit, mut pred, mut gold) = (0_usize, 0_usize, 0_usize);
-    for score in scores {
+    for outcome in outcomes {
         n += 1;
-        successes += usize::from(score.success);
-        with_error += usize::from(score.has_error());
-        hit += score.hit;
-        pred += score.pred;
-        gold += score.gold;
+        successes += usize::from(outcome.success);
+        with_error += usize::from(outcome.has_error);
+        hit += outcome.hit;
+        pred += outcome.pred;
+        gold += outcome.gold;
     }
     let (precision, recall) = (ratio(hit, pred), ratio(hit, gold));
     let f1 = if precision + recall == 0.0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) };

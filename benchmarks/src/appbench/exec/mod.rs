@@ -3,6 +3,7 @@
 //! Neither the paper nor the official repository executes anything; what is defined here is reported apart from their metrics.
 
 mod aggregate;
+mod outcome;
 mod plan;
 mod refusal;
 mod schedule;
@@ -11,6 +12,7 @@ mod served;
 mod world;
 
 pub(crate) use self::aggregate::aggregate;
+pub(crate) use self::outcome::Outcome;
 pub(crate) use self::plan::{Execution, execute};
 pub use self::refusal::Refusal;
 pub(crate) use self::score::{ExecScore, score};

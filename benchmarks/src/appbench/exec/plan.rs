@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::refusal::Refusal;
 use super::world::{Executed, World};
 use crate::appbench::data::{Data, Entry};
+use crate::appbench::paper::slot_of;
 use crate::appbench::parse::lines;
 use crate::appbench::parse::paper::{Argument, Call, call};
 
@@ -84,11 +85,12 @@ impl Run {
         let call = self.world.call(app, &parsed.name, inputs)?;
         let at = self.calls.len();
         let described = self.world.phone().app(&call.app).and_then(|app| app.api(&call.api));
-        let slots: Vec<Arc<str>> = match described {
-            Some(api) => (0..parsed.returned.len()).filter_map(|at| api.slot(&parsed.returned, at)).collect(),
-            None => Vec::new(),
-        };
-        self.bound.extend(parsed.returned.into_iter().zip(slots.into_iter().map(|slot| (at, slot))));
+        let count = parsed.returned.len();
+        let bound = parsed.returned.into_iter().enumerate().map(|(position, name)| {
+            let slot = slot_of(described, count, position, &name).into();
+            (name, (at, slot))
+        });
+        self.bound.extend(bound);
         self.calls.push(Done { position, call, needs });
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
+use super::outcome::Outcome;
 use super::plan::{Execution, execute};
 use super::refusal::Refusal;
 use super::schedule::Schedule;
@@ -102,19 +103,11 @@ impl ExecScore {
         detail
     }
 
-    /// Flat values from which means and ratios of sums are made.
-    pub(crate) fn values(&self) -> BTreeMap<String, f64> {
-        let schedule = Schedule::of(&self.execution);
-        let count = |n: usize| u32::try_from(n).map_or(f64::from(u32::MAX), f64::from);
-        let values = [
-            ("exec_success", f64::from(u8::from(self.success))),
-            ("exec_error", f64::from(u8::from(self.has_error()))),
-            ("call_hit", count(self.hit)),
-            ("call_pred", count(self.pred)),
-            ("call_gold", count(self.gold)),
-            ("makespan", count(schedule.makespan())),
-        ];
-        values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    /// What of it counts in sums.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let makespan = Schedule::of(&self.execution).makespan();
+        let (hit, pred, gold) = (self.hit, self.pred, self.gold);
+        Outcome { hit, pred, gold, success: self.success, has_error: self.has_error(), makespan }
     }
 
     /// Whether some call was not executed.

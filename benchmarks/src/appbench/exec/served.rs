@@ -1,13 +1,16 @@
 //! What a server of the simulated apps needs: items, descriptions, worlds, scores.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_proto::FileSet;
+use serde_json::{Map, Value};
 
 use super::score::Counts;
 use super::world::{Executed, World};
 use crate::DataError;
 use crate::appbench::data::{Data, Phone, load, wants};
+use crate::python::{lower, strip};
 
 /// What one session may move and hash, in bytes.
 const BUDGET: usize = 1 << 20;
@@ -73,5 +76,28 @@ impl ServedApps {
         let counts = Counts::of(executed, &self.data.find(item)?.gold);
         let Counts { hit, pred, gold } = counts;
         Some(SessionScore { hit, pred, gold, success: !refused && counts.all_hit() })
+    }
+
+    /// The arguments of a call as a program gives them: an object with texts, numbers, `true` and `false`, by name in any case. What is
+    /// `null` is left out.
+    ///
+    /// # Errors
+    /// Names the argument that is of another kind.
+    pub fn arguments(given: &Map<String, Value>) -> Result<BTreeMap<Arc<str>, Arc<str>>, String> {
+        let mut arguments = BTreeMap::new();
+        for (name, value) in given {
+            let text: Arc<str> = match value {
+                Value::Null => continue,
+                Value::Bool(true) => "True".into(),
+                Value::Bool(false) => "False".into(),
+                Value::Number(number) => number.to_string().into(),
+                Value::String(text) => text.as_str().into(),
+                Value::Array(_) | Value::Object(_) => {
+                    return Err(format!("the argument {name} must be a text, a number, true or false"));
+                }
+            };
+            arguments.insert(lower(strip(name)).into(), text);
+        }
+        Ok(arguments)
     }
 }

@@ -116,13 +116,13 @@ fn precision_and_recall_are_those_of_all_calls_together() {
     let gold: String = gold_plan(entry);
     let first = gold.lines().next().unwrap_or_default();
     let scores = [score(&data, entry, &gold), score(&data, entry, first), score(&data, entry, "none")];
-    let sum = aggregate(&scores);
+    let sum = aggregate(scores.iter().map(ExecScore::outcome));
     let true_calls = entry.gold.used_api.len() as f64;
     assert_eq!(sum["n"], 3);
     assert_eq!(sum["call_precision"], 1.0);
     assert_eq!(sum["call_recall"].as_f64(), Some((true_calls + 1.0) / (3.0 * true_calls)));
     assert_eq!(sum["exec_success"].as_f64(), Some(1.0 / 3.0));
-    assert_eq!(aggregate(&[])["call_f1"], 0.0);
+    assert_eq!(aggregate([])["call_f1"], 0.0);
 }
 
 fn gold_plan(entry: &Entry) -> String {

@@ -89,7 +89,7 @@ impl World {
     /// Says why it is not executed; nothing has changed then but the budget.
     pub fn call(&mut self, app: &str, api: &str, inputs: BTreeMap<Arc<str>, Arc<str>>) -> Result<Executed, Refusal> {
         let bytes: usize = inputs.iter().map(|(key, value)| key.len() + value.len()).sum();
-        self.spend(CALL_COST + bytes)?;
+        self.spend(CALL_COST + app.len() + api.len() + bytes)?;
         let phone = Arc::clone(&self.phone);
         let owner = phone.app_by_lower_name(&lower(app)).ok_or(Refusal::UnknownApp)?;
         let described =
