@@ -10,8 +10,7 @@ use super::character::decimal_digit;
 
 /// A letter, a digit or another number, in Unicode's general categories. Rust's own `char::is_alphanumeric` also takes
 /// vowel signs and circled letters, which Python does not. What came after Unicode 14 is nothing to the reference interpreter.
-static LETTER_OR_NUMBER: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^[[\p{L}\p{N}]&&\p{Age:14.0}]$").ok());
+static LETTER_OR_NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[[\p{L}\p{N}]&&\p{Age:14.0}]$").ok());
 
 /// `\w`.
 pub(crate) fn is_word(c: char) -> bool {
