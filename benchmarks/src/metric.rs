@@ -25,6 +25,9 @@ pub struct Metric {
 }
 
 /// How a metric comes from the flat values of sessions ([`crate::Score::values`], by name). A value that a session lacks does not count.
+///
+/// Every measure has an interval over clusters of items, whose values are linearised where it is no mean; so those of averages are right
+/// too, although their parts come from the same sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Measure {
     /// Mean over items of each item's mean over those of its sessions that have the value.
@@ -52,6 +55,47 @@ pub enum Measure {
         /// What there is; of the item, as above.
         gold: String,
     },
+    /// A [`Measure::Ratio`] or [`Measure::F1`] whose sums run over the sessions of all trials together, instead of over those of each.
+    Pooled {
+        /// The ratio.
+        of: Box<Measure>,
+        /// A value that takes a whole group (see below) out: where any of its sessions has it above zero, in whatever trial, none of them
+        /// adds anything to the sums. So an official code behaves that loses its counters when it crashes.
+        zero_group_if: Option<String>,
+    },
+    /// The mean over groups of items ([`crate::Item::group`]; an item without one is a group by itself) of one sum over another. All
+    /// groups that are selected count alike, also one in which there is nothing to divide by: it counts as [`Metric::if_empty`] (0 where
+    /// that says nothing). Only a group without any score is left out.
+    GroupMean {
+        /// Summed above the line.
+        numerator: String,
+        /// Summed below the line.
+        denominator: String,
+        /// Whether the denominator belongs to the item, as above.
+        of_item: bool,
+        /// How the trials of a group become its number.
+        trials: OverTrials,
+        /// A value that takes a group's run out: in a trial in which any of the group's sessions has it above zero, none of them counts.
+        /// A group all of whose runs are out has nothing to divide by.
+        drop_run_if: Option<String>,
+        /// A value that ruins a group: where any of its sessions has it above zero, in whatever trial, the group counts as 0.
+        zero_group_if: Option<String>,
+    },
+    /// The plain mean of several measures, each within the metric's range. It has a value where all of them have one.
+    Average {
+        /// The measures; averages too.
+        of: Vec<Measure>,
+    },
+}
+
+/// How several trials become one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OverTrials {
+    /// A ratio in each trial that has a score (what has nothing to divide by counts as when empty), and then the mean over trials.
+    #[default]
+    Mean,
+    /// One ratio of sums over all trials.
+    Pooled,
 }
 
 /// Which way is better.

@@ -38,6 +38,14 @@ pub enum PredictionsError {
         /// What it is about.
         about: Vec<String>,
     },
+    /// The prediction is none of such an item.
+    #[error("failed to score item {item}: {reason}")]
+    Unfit {
+        /// The item.
+        item: String,
+        /// What the benchmark says.
+        reason: String,
+    },
     /// The suite has no scores for an item: it is not part of the data set, or lacks the evaluator.
     #[error("failed to score item number {item} with the evaluator {evaluator}: the benchmark gives no score")]
     NoScore {
@@ -86,6 +94,10 @@ pub fn score_predictions(
     for (item, transcript) in predictions {
         let score = match suite.score(*item, &[evaluator], transcript, verdicts) {
             Scoring::Scored(mut scores) => scores.remove(&evaluator),
+            Scoring::Unfit(reason) => {
+                let item = name(suite, *item).map_or_else(|| item.to_string(), |id| id.to_string());
+                return Err(PredictionsError::Unfit { item, reason });
+            }
             Scoring::Needs(questions) => {
                 let missing = questions.iter().find_map(|question| verdicts.missing(question));
                 if let Some(missing) = missing {

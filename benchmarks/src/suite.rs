@@ -125,7 +125,8 @@ pub trait Suite: Send + Sync {
     /// The item whose session `request` belongs to, for callers that do not name it; the first one when several fit.
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex>;
 
-    /// What a simulated judge replies to a judgement's `prompt`; `None` for what is no prompt of this benchmark.
+    /// What a simulated judge replies to a judgement's `prompt`, the last message that it gets, whatever came before; `None` for what is
+    /// no prompt of this benchmark.
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
         let _ = (prompt, persona, seed);
         None
@@ -150,6 +151,9 @@ pub enum Step {
     Ask(Role, ChatRequest),
     /// Nothing; the session is over.
     Done,
+    /// Nothing; what has happened is not how this session goes, because another version began it or the transcript is damaged. It says
+    /// nothing about any model, and why is for people to read: it quotes none.
+    Unfit(String),
 }
 
 /// Where answers to questions come from.
@@ -177,6 +181,8 @@ pub enum Scoring {
     Scored(Scores),
     /// These answers are missing.
     Needs(Vec<Question>),
+    /// It is not the whole of such a session, as in [`Step::Unfit`]; there is nothing to score.
+    Unfit(String),
 }
 
 /// The aggregate of one cell and evaluator.

@@ -82,8 +82,8 @@ impl Endpoint {
         self.0.batches.as_ref()
     }
 
-    /// Answers an evaluator's questions: similarities by `/embeddings` or by the encoder, judgements by a chat of one message with the
-    /// parameters of `judge`, and both from recorded verdicts. Only what is sent costs money and needs permits.
+    /// Answers an evaluator's questions: similarities by `/embeddings` or by the encoder, judgements by a chat that ends
+    /// in the prompt, with the parameters of `judge`, and both from recorded verdicts. Only what is sent costs money and needs permits.
     ///
     /// # Errors
     /// Only when interrupted; a question without an answer is part of the [`Answers`].

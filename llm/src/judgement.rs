@@ -1,4 +1,5 @@
-//! Judgements in words: a question is one message to a chat model, asked again until a reply can be taken.
+//! Judgements in words: a question is a message to a chat model, after whatever conversation comes before it, and asked again until a
+//! reply can be taken.
 
 use std::collections::BTreeSet;
 
@@ -95,14 +96,14 @@ impl Caller {
         interrupt: &CancellationToken,
     ) -> Judged {
         let mut judged = Judged::default();
-        let Question::Judgement { prompt, accept, replies_max, .. } = &asked.question else {
+        let Question::Judgement { before, prompt, accept, replies_max, .. } = &asked.question else {
             return judged.ended(Err(Trouble::unfit("not a judgement")));
         };
         let acceptance = match self.expressions.acceptance(accept) {
             Ok(acceptance) => acceptance,
             Err(reason) => return judged.ended(Err(Trouble::unfit(&reason))),
         };
-        let request = request(prompt, judge);
+        let request = request(before, prompt, judge);
         let model = judge.id.model.as_str();
         let mut replies = Vec::new();
         for number in 0..u32::from((*replies_max).max(1)) {
@@ -140,15 +141,18 @@ impl Caller {
     }
 }
 
-/// The question as the only message, with the judge's own parameters and no others.
-fn request(prompt: &str, judge: &ModelSpec) -> ChatRequest {
+/// The prompt as the last message, with the judge's own parameters and no others.
+fn request(before: &[ChatMessage], prompt: &str, judge: &ModelSpec) -> ChatRequest {
     let sampling = Sampling {
         temperature: judge.temperature,
         top_p: judge.top_p,
         max_tokens: judge.max_tokens,
         ..Sampling::default()
     };
-    let mut request = ChatRequest::new(vec![ChatMessage::new(ChatRole::User, prompt)], sampling);
+    // Nobody's thoughts are given back: they were another model's, and providers take their own alone.
+    let before = before.iter().map(|message| ChatMessage { reasoning: None, ..message.clone() });
+    let prompt = ChatMessage::new(ChatRole::User, prompt);
+    let mut request = ChatRequest::new(before.chain([prompt]).collect(), sampling);
     request.thinking = judge.thinking;
     request
 }

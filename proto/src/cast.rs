@@ -70,7 +70,7 @@ impl PanelRule {
     }
 }
 
-/// Several judges that are asked the same.
+/// Several judges that are asked the same, or one that is asked several times.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Panel {
     /// Its members.
@@ -79,6 +79,10 @@ pub struct Panel {
     pub rule: PanelRule,
     /// How often each member is asked each question, from 1.
     pub repeats: u8,
+    /// Whether every second time that a member is asked to compare two things it sees them in the other order, so that a liking for what
+    /// comes first or last cancels out. Questions that compare nothing are repeated as they are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub swap: bool,
 }
 
 /// Who answers an evaluator's questions: `endpoint/model`, a mapping with `id` and parameters, or a mapping with a `panel` of several.
@@ -129,6 +133,12 @@ impl Judge {
         }
     }
 
+    /// Whether every second time it is asked a question it sees what that compares in the other order.
+    #[must_use]
+    pub const fn swaps(&self) -> bool {
+        matches!(self, Self::Panel(panel) if panel.swap)
+    }
+
     /// How its members become one; `None` when there is one.
     #[must_use]
     pub const fn rule(&self) -> Option<PanelRule> {
@@ -161,7 +171,10 @@ impl fmt::Display for Judge {
         };
         let members: Vec<String> = panel.panel.iter().map(|member| member.id.to_string()).collect();
         write!(f, "{} of {}", panel.rule.as_str(), members.join(", "))?;
-        if panel.repeats > 1 { write!(f, ", each {} times", panel.repeats) } else { Ok(()) }
+        if panel.repeats > 1 {
+            write!(f, ", each {} times", panel.repeats)?;
+        }
+        if panel.swap { f.write_str(", every second time in the other order") } else { Ok(()) }
     }
 }
 
@@ -180,6 +193,7 @@ impl<'de> Deserialize<'de> for Judge {
             panel: Option<Vec<ModelSpec>>,
             rule: Option<PanelRule>,
             repeats: Option<u8>,
+            swap: Option<bool>,
         }
         struct TextOrFields;
         impl<'de> Visitor<'de> for TextOrFields {
@@ -192,10 +206,13 @@ impl<'de> Deserialize<'de> for Judge {
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Judge, A::Error> {
                 let fields = Fields::deserialize(MapAccessDeserializer::new(map))?;
-                let Fields { id, temperature, top_p, max_tokens, thinking, price, panel, rule, repeats } = fields;
+                let Fields { id, temperature, top_p, max_tokens, thinking, price, panel, rule, repeats, swap } = fields;
                 let is_plain =
                     (temperature, top_p, max_tokens, thinking) == (None, None, None, None) && price.is_none();
                 match (id, panel) {
+                    (Some(id), None) if swap == Some(true) => Err(de::Error::custom(format!(
+                        "`swap` needs a judge that is asked several times; write `panel: [{id}]` with a `rule` and `repeats`"
+                    ))),
                     (Some(id), None) if rule.is_none() && repeats.is_none() => Ok(match is_plain {
                         true => Judge::Plain(id),
                         false => Judge::Model(Box::new(ModelSpec {
@@ -211,6 +228,7 @@ impl<'de> Deserialize<'de> for Judge {
                         panel,
                         rule: rule.ok_or_else(|| de::Error::missing_field("rule"))?,
                         repeats: repeats.unwrap_or(1),
+                        swap: swap.unwrap_or(false),
                     })),
                     (None, Some(_)) => Err(de::Error::custom("parameters of a panel belong to its members")),
                     (None, None) => Err(de::Error::custom("a judge has either an `id` or a `panel`")),
@@ -236,6 +254,7 @@ mod tests {
             r#""a/b""#,
             r#"{"id":"a/b","temperature":0.0}"#,
             r#"{"panel":[{"id":"a/b"},{"id":"c/d","max_tokens":5}],"rule":"majority","repeats":2}"#,
+            r#"{"panel":[{"id":"a/b"}],"rule":"mean","repeats":2,"swap":true}"#,
         ] {
             let judge: Judge = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&judge).unwrap(), text);
@@ -251,7 +270,11 @@ mod tests {
     fn a_panel_has_a_name_that_depends_on_all_of_it() {
         let one = read("{ panel: [a/b, c/d], rule: majority }").unwrap();
         let other = read("{ panel: [a/b, c/d], rule: majority, repeats: 2 }").unwrap();
-        assert_ne!(one.name(), other.name());
+        let swapping = read("{ panel: [a/b, c/d], rule: majority, repeats: 2, swap: true }").unwrap();
+        let names = [&one, &other, &swapping].map(Judge::name);
+        assert!(names[0] != names[1] && names[1] != names[2]);
+        assert!(swapping.swaps() && !other.swaps());
+        assert_eq!(swapping.to_string(), "majority of a/b, c/d, each 2 times, every second time in the other order");
         assert_eq!(other.to_string(), "majority of a/b, c/d, each 2 times");
         assert_eq!(one.ids(), [&"a/b".parse().unwrap(), &"c/d".parse().unwrap()]);
     }
@@ -262,6 +285,7 @@ mod tests {
             "{ temperature: 0 }",
             "{ id: a/b, panel: [a/b, c/d], rule: mean }",
             "{ id: a/b, repeats: 2 }",
+            "{ id: a/b, swap: true }",
             "{ panel: [a/b, c/d] }",
             "{ panel: [a/b, c/d], rule: mean, temperature: 1 }",
             "{ panel: [a/b, c/d], rule: median }",

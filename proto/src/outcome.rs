@@ -43,6 +43,8 @@ pub enum Cause {
     Cancelled,
     /// The job was delivered too often without a result and was set aside.
     Undeliverable,
+    /// What had happened is not how the benchmark's session goes: another version began it, or its transcript is damaged.
+    TranscriptUnfit,
     /// Regatta could not run or score it; a defect or a damaged store, never the model's fault.
     Internal,
 }
@@ -68,6 +70,7 @@ impl Cause {
             Self::JudgeUnavailable => "judge_unavailable",
             Self::Cancelled => "cancelled",
             Self::Undeliverable => "undeliverable",
+            Self::TranscriptUnfit => "transcript_unfit",
             Self::Internal => "internal",
         }
     }

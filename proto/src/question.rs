@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatMessage, Digest, PanelRule};
+use crate::{ChatMessage, Digest, PanelRule, ToolCall};
 
 /// A versioned scoring rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +69,8 @@ pub enum Question {
         kind: String,
         /// What it is about: with `kind` it names the judgement wherever verdicts are recorded by hand, whatever the prompt.
         about: Vec<String>,
-        /// What comes before the prompt in the judge's conversation: instructions, or what it judges.
+        /// What comes before the prompt in the judge's conversation: instructions, or what it judges. What somebody thought in it is not
+        /// shown to judges, and is no part of the question.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         before: Vec<ChatMessage>,
         /// The message to the judge that it replies to.
@@ -85,6 +86,15 @@ pub enum Question {
 }
 
 impl Question {
+    /// The same with what it compares in the other order; `None` for what compares nothing.
+    #[must_use]
+    pub fn in_other_order(&self) -> Option<Self> {
+        let mut other = self.clone();
+        let Self::Judgement { prompt, swapped: Some(swapped), .. } = &mut other else { return None };
+        std::mem::swap(prompt, swapped);
+        Some(other)
+    }
+
     /// Content address: equal questions are asked once.
     #[must_use]
     pub fn digest(&self) -> Digest {
@@ -100,7 +110,7 @@ impl Question {
             Self::Judgement { kind, about, before, prompt, swapped, accept, replies_max } => {
                 let counts = [about.len() as u64, accept.len() as u64, u64::from(*replies_max)].map(u64::to_le_bytes);
                 // Prompts and replies do not look like this, so what has nothing before it keeps the address it always had.
-                let before = before.iter().map(|message| format!("{:?}\0{}", message.role, message.content));
+                let before = before.iter().map(spelled_out);
                 let more: Vec<String> = before.chain(swapped.iter().map(|text| format!("swapped\0{text}"))).collect();
                 Digest::of_parts(
                     [b"judgement/1".as_slice(), kind.as_bytes(), prompt.as_bytes()]
@@ -111,6 +121,19 @@ impl Question {
             }
         }
     }
+}
+
+/// Everything of `message` that a judge sees.
+fn spelled_out(message: &ChatMessage) -> String {
+    let ChatMessage { role, content, tool_calls, tool_call_id, reasoning: _, cache_until_here: _ } = message;
+    let mut text = format!("{role:?}\0{content}");
+    for ToolCall { id, name, arguments } in tool_calls {
+        text.extend(["\0call\0", id, "\0", name, "\0", arguments]);
+    }
+    if let Some(id) = tool_call_id {
+        text.extend(["\0result of\0", id]);
+    }
+    text
 }
 
 /// A question with its content address.
@@ -143,4 +166,42 @@ pub enum Verdict {
         /// Replies as in `replies`, one list a member and repetition: members in the order of the spec, each with all its repetitions.
         members: Vec<Vec<String>>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ChatRole;
+
+    fn after(before: Vec<ChatMessage>) -> Digest {
+        let question = Question::Judgement {
+            kind: "k".to_owned(),
+            about: Vec::new(),
+            before,
+            prompt: "p".to_owned(),
+            swapped: None,
+            accept: Vec::new(),
+            replies_max: 1,
+        };
+        question.digest()
+    }
+
+    #[test]
+    fn whatever_a_judge_sees_of_the_conversation_before_is_part_of_the_question() {
+        let message = ChatMessage::new(ChatRole::Assistant, "x");
+        let call = |arguments: &str| ToolCall { id: "1".into(), name: "f".into(), arguments: arguments.into() };
+        let calling = |arguments| ChatMessage { tool_calls: vec![call(arguments)], ..message.clone() };
+        let all = [
+            after(Vec::new()),
+            after(vec![message.clone()]),
+            after(vec![ChatMessage::new(ChatRole::User, "x")]),
+            after(vec![calling("{}")]),
+            after(vec![calling("[]")]),
+            after(vec![ChatMessage { tool_call_id: Some("1".into()), ..message.clone() }]),
+            after(vec![message.clone(), message.clone()]),
+        ];
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
+        let thought = Some(crate::Reasoning { text: "hm".into(), opaque: None });
+        assert_eq!(after(vec![ChatMessage { reasoning: thought, ..message.clone() }]), after(vec![message]));
+    }
 }

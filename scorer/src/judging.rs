@@ -195,6 +195,11 @@ async fn settle(
                 settlements.push(Settlement { key, result });
                 continue;
             }
+            (Some(Scoring::Unfit(reason)), _) => {
+                tracing::error!(session = %key, reason, "the transcript is of no such session");
+                settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::TranscriptUnfit) });
+                continue;
+            }
             (Some(Scoring::Needs(needed)), Some(judge)) => (needed, judge),
             _ => return Err(ScorerError::UnknownSession(key)),
         };

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, TranscriptRef};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
-use regatta_proto::{Cause, Digest, Outcome, Role, SessionOutcome, Transcript, wire};
+use regatta_proto::{Cause, Digest, Outcome, Role, SessionKey, SessionOutcome, Transcript, wire};
 
 use crate::judging::ask;
 use crate::scorer::{Scorer, ScorerError};
@@ -98,6 +98,10 @@ fn prepare(
         }
         Outcome::Measured => match scoring.ok_or_else(unknown)? {
             Scoring::Scored(scores) => RecordState::Settled { scores: serde_json::to_value(scores)? },
+            Scoring::Unfit(reason) => {
+                result = unfit(&outcome.key, &reason);
+                RecordState::Settled { scores: serde_json::Value::Null }
+            }
             Scoring::Needs(needed) => match sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref()) {
                 Some(judge) => {
                     // All of them, also those that are known already: what was saved in between settles the session then.
@@ -142,6 +146,12 @@ fn prepare(
         state,
     };
     Ok(Prepared { record, open })
+}
+
+/// What becomes of a session that its benchmark does not take for one.
+fn unfit(key: &SessionKey, reason: &str) -> Outcome {
+    tracing::error!(session = %key, reason, "the transcript is of no such session");
+    Outcome::NotMeasured { cause: Cause::TranscriptUnfit }
 }
 
 /// One line that says what answered.

@@ -1,8 +1,8 @@
 //! Known verdicts, and scoring sessions with all that are known.
 //!
 //! A judge is one model, or a panel: then every judgement goes to each member, as often as the panel repeats, and all of it together is
-//! the verdict. What goes to a member is known by a digest of its own where the member has parameters, or is asked again, so that no
-//! verdict is taken for that of another.
+//! the verdict. What goes to a member is known by a digest of its own where the member has parameters, or is asked again or in the other
+//! order, so that no verdict is taken for that of another.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,31 +26,47 @@ pub(crate) struct Put {
     pub(crate) digest: Digest,
 }
 
-/// To whom `question` is put for one verdict of `judge`, and as what. Similarities are figures of a model, not opinions: a panel's first
-/// member alone gives them.
-pub(crate) fn puts(judge: &Judge, question: &Question) -> Vec<Put> {
-    let digest = question.digest();
-    let mut members = judge.members();
-    let repeats = match question {
-        Question::Similarity { .. } => {
-            members.truncate(1);
-            1
-        }
-        Question::Judgement { .. } => judge.repeats(),
-    };
-    let put = |member: &ModelSpec, repeat| Put { to: member.id.clone(), digest: asked_as(&digest, member, repeat) };
-    members.iter().flat_map(|member| (0..repeats).map(move |repeat| put(member, repeat))).collect()
+/// One time that a question is put to a model.
+struct Asking {
+    put: Put,
+    /// Whether the model sees what is compared in the other order.
+    swapped: bool,
 }
 
-/// What `member` is asked a question as for the `repeat`-th time, counted from 0.
-fn asked_as(question: &Digest, member: &ModelSpec, repeat: u8) -> Digest {
+/// To whom `question` is put for one verdict of `judge`, how, and as what. Similarities are figures of a model, not opinions: a panel's
+/// first member alone gives them.
+fn askings(judge: &Judge, question: &Question) -> Vec<Asking> {
+    let digest = question.digest();
+    let mut members = judge.members();
+    let (repeats, swaps) = match question {
+        Question::Similarity { .. } => {
+            members.truncate(1);
+            (1, false)
+        }
+        Question::Judgement { swapped, .. } => (judge.repeats(), judge.swaps() && swapped.is_some()),
+    };
+    let asking = |member: &ModelSpec, repeat| {
+        let swapped = swaps && repeat % 2 == 1;
+        Asking { put: Put { to: member.id.clone(), digest: asked_as(&digest, member, repeat, swapped) }, swapped }
+    };
+    members.iter().flat_map(|member| (0..repeats).map(move |repeat| asking(member, repeat))).collect()
+}
+
+/// To whom `question` is put for one verdict of `judge`, and as what.
+pub(crate) fn puts(judge: &Judge, question: &Question) -> Vec<Put> {
+    askings(judge, question).into_iter().map(|asking| asking.put).collect()
+}
+
+/// What `member` is asked a question as for the `repeat`-th time, counted from 0, perhaps in the other order.
+fn asked_as(question: &Digest, member: &ModelSpec, repeat: u8, swapped: bool) -> Digest {
     let parameters = (member.temperature, member.top_p, member.max_tokens, member.thinking);
     if repeat == 0 && parameters == (None, None, None, None) {
         return *question;
     }
     // Serialising plain data into memory cannot fail; an empty text would only make two sets of parameters look alike.
     let parameters = serde_json::to_vec(&parameters).unwrap_or_default();
-    Digest::of_parts([b"asked/1".as_slice(), question.bytes(), &parameters, &[repeat]])
+    let parts = [b"asked/1".as_slice(), question.bytes(), &parameters, &[repeat]];
+    Digest::of_parts(parts.into_iter().chain(swapped.then_some(b"swapped".as_slice())))
 }
 
 /// Verdicts by who gave them and what they were asked as.
@@ -174,8 +190,10 @@ pub(crate) type Open = BTreeMap<ModelRef, HashMap<Digest, AskedQuestion>>;
 pub(crate) fn enter(open: &mut Open, judge: &Judge, questions: &[Question], known: &Known) -> Vec<Put> {
     let mut entered = Vec::new();
     for question in questions {
-        for put in puts(judge, question).into_iter().filter(|put| !known.holds(put)) {
-            let asked = AskedQuestion { digest: put.digest, question: question.clone() };
+        for Asking { put, swapped } in askings(judge, question).into_iter().filter(|asking| !known.holds(&asking.put)) {
+            // Whoever answers needs to know nothing of orders: it is asked another prompt.
+            let other = swapped.then(|| question.in_other_order()).flatten();
+            let asked = AskedQuestion { digest: put.digest, question: other.unwrap_or_else(|| question.clone()) };
             open.entry(put.to.clone()).or_default().insert(put.digest, asked);
             entered.push(put);
         }
@@ -240,6 +258,58 @@ mod tests {
         assert_eq!(known.of(Some(&panel)).answer(&question), Some(Verdict::Panel { rule: PanelRule::Mean, members }));
         let partly = knowing(&panel, &question, &["1", "2", "3"]);
         assert_eq!(partly.of(Some(&panel)).answer(&question), None);
+    }
+
+    fn comparison() -> Question {
+        match judgement() {
+            Question::Judgement { kind, about, before, prompt, accept, replies_max, .. } => {
+                let swapped = Some("p the other way round".to_owned());
+                Question::Judgement { kind, about, before, prompt, swapped, accept, replies_max }
+            }
+            similarity => similarity,
+        }
+    }
+
+    /// The prompts that the members of `judge` see, by what they are asked as, in the order of the members' answers.
+    fn prompts(judge: &Judge, question: &Question) -> Vec<String> {
+        let mut open = Open::new();
+        let puts = enter(&mut open, judge, std::slice::from_ref(question), &Known::default());
+        let prompt = |put: &Put| match &open[&put.to][&put.digest].question {
+            Question::Judgement { prompt, .. } => prompt.clone(),
+            other => panic!("{other:?}"),
+        };
+        puts.iter().map(prompt).collect()
+    }
+
+    #[test]
+    fn every_second_time_a_comparison_is_asked_in_the_other_order_and_all_answers_are_the_verdict() {
+        let panel = judge(r#"{"panel": ["a/b", "c/d"], "rule": "majority", "repeats": 3, "swap": true}"#);
+        let (one, other) = ("p".to_owned(), "p the other way round".to_owned());
+        let orders = [&one, &other, &one].map(Clone::clone);
+        assert_eq!(prompts(&panel, &comparison()), [orders.clone(), orders].concat());
+        let said = ["yes", "no", "yes", "no", "no", "no"];
+        let known = knowing(&panel, &comparison(), &said);
+        let members = said.map(|text| vec![text.to_owned()]).to_vec();
+        let verdict = Verdict::Panel { rule: PanelRule::Majority, members };
+        assert_eq!(known.of(Some(&panel)).answer(&comparison()), Some(verdict));
+    }
+
+    #[test]
+    fn what_compares_nothing_is_repeated_as_it_is() {
+        let swapping = judge(r#"{"panel": ["a/b"], "rule": "mean", "repeats": 2, "swap": true}"#);
+        let plain = judge(r#"{"panel": ["a/b"], "rule": "mean", "repeats": 2}"#);
+        assert_eq!(prompts(&swapping, &judgement()), ["p", "p"]);
+        assert_eq!(puts(&swapping, &judgement()), puts(&plain, &judgement()));
+        assert_eq!(puts(&swapping, &similarity()).len(), 1);
+    }
+
+    #[test]
+    fn an_answer_in_one_order_is_none_in_the_other() {
+        let swapping = judge(r#"{"panel": ["a/b"], "rule": "majority", "repeats": 2, "swap": true}"#);
+        let plain = judge(r#"{"panel": ["a/b"], "rule": "majority", "repeats": 2}"#);
+        let (swapping, plain) = (puts(&swapping, &comparison()), puts(&plain, &comparison()));
+        assert_eq!(swapping[0], plain[0]);
+        assert_ne!(swapping[1], plain[1]);
     }
 
     #[test]

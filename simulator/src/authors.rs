@@ -67,7 +67,7 @@ impl Endpoint {
             return Err(ApiError::bad_request(
                 Some("messages"),
                 "no served benchmark takes this for a prompt of its judges; a judge is asked with the benchmark's own prompt as the \
-                 only message",
+                 last message",
             ));
         }
         match model {

@@ -93,8 +93,8 @@ impl Identity {
         Ok(candidates.find_map(|(position, served)| served.suite.recognise(request).map(|item| (position, item))))
     }
 
-    /// What the judge `persona` replies to `request`, where some benchmark (the one that it names, if it does) takes that for a prompt of
-    /// its judges: one message, and no item that it is the session of.
+    /// What the judge `persona` replies to `request`, where some benchmark (the one that it names, if it does) takes its last
+    /// message for a prompt of its judges, and it names no item that it is the session of. Instructions and a conversation may come before.
     pub(crate) fn judge(
         &self,
         suites: &[ServedSuite],
@@ -103,7 +103,7 @@ impl Identity {
         seed: impl FnOnce() -> SessionSeed,
     ) -> Result<Option<String>, ApiError> {
         let may_be = self.role.is_none_or(|role| role == Role::Judge) && self.item.is_none();
-        let [ChatMessage { role: ChatRole::User, content, .. }] = request.messages.as_slice() else { return Ok(None) };
+        let Some(ChatMessage { role: ChatRole::User, content, .. }) = request.messages.last() else { return Ok(None) };
         if !may_be {
             return Ok(None);
         }

@@ -39,6 +39,11 @@ impl Session<'_> {
         loop {
             let (role, mut request) = match self.suite.next(self.index, &self.cell.setting, transcript) {
                 Step::Done => return Ended::Over(Outcome::Measured),
+                Step::Unfit(reason) => {
+                    let (cell, item) = (self.cell.index, &self.item.id);
+                    tracing::error!(%cell, %item, reason, "the transcript is of no such session");
+                    return Ended::Over(Outcome::NotMeasured { cause: Cause::TranscriptUnfit });
+                }
                 Step::Ask(role, request) => (role, request),
             };
             if self.interrupt.is_cancelled() {

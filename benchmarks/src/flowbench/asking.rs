@@ -5,24 +5,29 @@ use std::sync::Arc;
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
 
 use super::data::{Entry, Format, Function, Level, Line, Mode, Scope, Script, Speaker, Stop};
-use super::prompts::{environment_system, environment_text, thought_first, user_system, user_text};
-use super::protocol::{self, Conversation, EnvironmentInput, Exchange, Limits, Next, Plan, TurnInference, TurnStep};
+use super::prompts::{OfficialSimulators, environment_system, environment_text, thought_first, user_system, user_text};
+use super::protocol::{
+    self, Conversation, EnvironmentInput, Exchange, Limits, Next, Plan, TurnInference, TurnStep, Unexpected,
+};
 use crate::Step;
 
 /// The agent's parameters (SPEC 4.3). Simulators and judges run with their provider's defaults.
 const AGENT: Sampling = Sampling { temperature: Some(0.0), top_p: None, max_tokens: None, seed: None };
 const SIMULATOR: Sampling = Sampling { temperature: None, top_p: None, max_tokens: None, seed: None };
 
-/// What comes next in the session of `entry`.
-pub(crate) fn next(entry: &Entry, mode: Mode, transcript: &Transcript) -> Step {
+/// What comes next in the session of `entry`. Simulators are told what is `official` where that is known.
+pub(crate) fn next(entry: &Entry, official: Option<&OfficialSimulators>, mode: Mode, transcript: &Transcript) -> Step {
     match mode.level {
         Level::Turn => next_of_turn(entry, mode.format, transcript),
-        Level::Session => next_of_session(entry, mode, transcript),
+        Level::Session => next_of_session(entry, official, mode, transcript),
     }
 }
 
 fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step {
-    let turn = inference(transcript);
+    let turn = match inference(transcript) {
+        Ok(turn) => turn,
+        Err(unexpected) => return Step::Unfit(unexpected.to_string()),
+    };
     match (turn.step(), entry.system(format)) {
         (TurnStep::Ask, Some(system)) => {
             let system = ChatMessage::new(ChatRole::System, thought_first(&system));
@@ -35,8 +40,11 @@ fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step 
 }
 
 /// The state of a turn after what its transcript holds.
-pub(crate) fn inference(transcript: &Transcript) -> TurnInference {
-    TurnInference::replay(transcript.replies(Role::Agent).map(|reply| reply.text.as_deref()))
+///
+/// # Errors
+/// When that is not how a turn goes.
+pub(crate) fn inference(transcript: &Transcript) -> Result<TurnInference, Unexpected> {
+    TurnInference::replay(Exchange::of_transcript(transcript))
 }
 
 /// What the conversation of a session depends on besides the replies.
@@ -50,21 +58,27 @@ pub(crate) fn plan(entry: &Entry, script: &Script, stop: Stop) -> Plan {
     Plan { limits, tools }
 }
 
-fn next_of_session(entry: &Entry, mode: Mode, transcript: &Transcript) -> Step {
+fn next_of_session(entry: &Entry, official: Option<&OfficialSimulators>, mode: Mode, transcript: &Transcript) -> Step {
     let Some(script) = entry.script() else { return Step::Done };
     let plan = plan(entry, &script, mode.stop);
-    let Ok(conversation) = Conversation::replay(&plan, Exchange::of_transcript(transcript)) else { return Step::Done };
+    let conversation = match Conversation::replay(&plan, Exchange::of_transcript(transcript)) {
+        Ok(conversation) => conversation,
+        Err(unexpected) => return Step::Unfit(unexpected.to_string()),
+    };
     match conversation.next() {
         Next::Agent(messages) => match entry.system(mode.format) {
             Some(system) => Step::Ask(Role::Agent, agent_request(system, messages)),
             None => Step::Done,
         },
         Next::User(input) => {
-            let system = user_system(&script.first_turn_hint, &script.datetime);
-            let text = user_text(&script.every_turn_hint, &input.history);
+            let (first, every, datetime) = (&script.first_turn_hint, &script.every_turn_hint, &script.datetime);
+            let (system, text) = match official {
+                Some(official) => (official.user_system(first, datetime), official.user_text(every, &input.history)),
+                None => (user_system(first, datetime), user_text(every, &input.history)),
+            };
             Step::Ask(Role::User, simulator_request(system, text))
         }
-        Next::Environment(input) => match environment_request(&script, &input) {
+        Next::Environment(input) => match environment_request(&script, official, &input) {
             Some(request) => Step::Ask(Role::Environment, request),
             None => Step::Done,
         },
@@ -82,11 +96,23 @@ fn agent_request(system: Arc<str>, messages: &[protocol::Message]) -> ChatReques
     ChatRequest::new(messages, AGENT)
 }
 
-fn environment_request(script: &Script, input: &EnvironmentInput<'_>) -> Option<ChatRequest> {
+fn environment_request(
+    script: &Script,
+    official: Option<&OfficialSimulators>,
+    input: &EnvironmentInput<'_>,
+) -> Option<ChatRequest> {
     let called = |function: &&Function| *function.name == *input.call.name;
     let function = script.functions.iter().find(called)?;
-    let text = environment_text(function, &script.datetime, &input.history, input.call.arguments.as_deref());
-    Some(simulator_request(environment_system(&script.function_prompt), text))
+    let (calls, datetime, history) = (&script.function_prompt, &script.datetime, &input.history);
+    let arguments = input.call.arguments.as_deref();
+    let (system, text) = match official {
+        Some(official) => {
+            let text = official.environment_text(function, datetime, history, arguments);
+            (official.environment_system(calls), text)
+        }
+        None => (environment_system(calls), environment_text(function, datetime, history, arguments)),
+    };
+    Some(simulator_request(system, text))
 }
 
 fn simulator_request(system: String, text: String) -> ChatRequest {

@@ -145,6 +145,7 @@ fn score_all<'p>(
         match score_answer(&prediction.key, prediction.entry, &answer, &[evaluator], verdicts) {
             Scoring::Scored(mut all) => scores.extend(all.remove(&evaluator).map(|score| (prediction, score))),
             Scoring::Needs(questions) => return Err(not_recorded(&place, &questions, verdicts)),
+            Scoring::Unfit(reason) => return Err(place.problem(reason)),
         }
     }
     Ok(Scored { scores })

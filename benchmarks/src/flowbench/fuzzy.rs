@@ -61,8 +61,20 @@ impl<'a> Tool<'a> {
     /// The question whether the texts mean the same for the parameter; what is not in the prompt is left empty.
     pub(crate) fn question(&self, parameter: &str, gold: &str, predicted: &str) -> Question {
         let (gold, predicted) = (strip(gold), strip(predicted));
+        Question::Judgement {
+            kind: KIND.to_owned(),
+            about: [self.name, parameter, gold, predicted].map(str::to_owned).to_vec(),
+            before: Vec::new(),
+            prompt: self.prompt(parameter, gold, predicted),
+            swapped: Some(self.prompt(parameter, predicted, gold)),
+            accept: vec!["(?i)yes|no".to_owned()],
+            replies_max: REPLIES_MAX,
+        }
+    }
+
+    fn prompt(&self, parameter: &str, one: &str, other: &str) -> String {
         let (name, block, time) = (self.name, self.block.unwrap_or_default(), self.time.unwrap_or_default());
-        let prompt = format!(
+        format!(
             "Two people called the same tool and each filled in one of its parameters. Judge whether their two inputs mean the \
              same thing for this parameter, so that the tool would do the same with either. Spelling, word order, formats \
              of dates and times, abbreviations and other names of one thing do not matter; another place, person, number, \
@@ -71,22 +83,13 @@ impl<'a> Tool<'a> {
              Its description:\n{block}\n\n\
              {time}\n\n\
              Parameter: {parameter}\n\
-             Input A: {gold}\n\
-             Input B: {predicted}{ASK}"
-        );
-        Question::Judgement {
-            kind: KIND.to_owned(),
-            about: [name, parameter, gold, predicted].map(str::to_owned).to_vec(),
-            before: Vec::new(),
-            prompt,
-            swapped: None,
-            accept: vec!["(?i)yes|no".to_owned()],
-            replies_max: REPLIES_MAX,
-        }
+             Input A: {one}\n\
+             Input B: {other}{ASK}"
+        )
     }
 }
 
-/// The two inputs of a question's prompt, the gold's first; nothing when it is no such prompt.
+/// The two inputs of a question's prompt, in their order; nothing when it is no such prompt.
 pub(crate) fn inputs_in(prompt: &str) -> Option<(&str, &str)> {
     let (inputs, _) = prompt.rsplit_once(ASK)?;
     let (_, inputs) = inputs.split_once("\nInput A: ")?;
@@ -142,6 +145,19 @@ mod tests {
         assert_eq!((kind.as_str(), about), ("fuzzy", ["beta", "when", "a", "B!"].map(str::to_owned).to_vec()));
         assert_eq!((accept, replies_max), (vec!["(?i)yes|no".to_owned()], 10));
         insta::assert_snapshot!(prompt);
+    }
+
+    #[test]
+    fn the_other_order_is_the_same_question_with_the_inputs_swapped() {
+        let question = Tool::find(PROMPT, "beta").question("when", "a", "B!");
+        let Some(Question::Judgement { about, prompt, .. }) = question.in_other_order() else {
+            panic!("no comparison")
+        };
+        assert_eq!(inputs_in(&prompt), Some(("B!", "a")));
+        assert_eq!(about, ["beta", "when", "a", "B!"].map(str::to_owned).to_vec());
+        let Question::Judgement { prompt: first, .. } = question else { panic!("no judgement") };
+        assert_eq!(inputs_in(&first), Some(("a", "B!")));
+        assert_eq!(first.replace("A: a\nInput B: B!", "A: B!\nInput B: a"), prompt);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use regatta_proto::{ItemIndex, Setting};
 
-use super::data::{Content, Data, Entry, Mode, Origin};
+use super::data::{Content, Data, Entry, Lengths, Mode, Origin};
 use crate::{Item, SelectError};
 
 /// Task of the real turns that were published; they run only when they are named.
@@ -67,7 +67,8 @@ pub(crate) fn select(
         [] => entry.origin == Origin::Main,
         named => named.iter().any(|wanted| wanted == task(entry)),
     };
-    let is_long_enough = |entry: &Entry| entry.origin != Origin::Main || data.lengths.admit(entry);
+    let is_long_enough =
+        |entry: &Entry| mode.lengths == Lengths::All || entry.origin != Origin::Main || data.lengths.admit(entry);
     let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
     let mut chosen = Vec::new();
     for (item, entry) in data.indexed() {

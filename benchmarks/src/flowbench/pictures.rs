@@ -8,7 +8,7 @@ use super::asking::{inference, plan};
 use super::data::{Content, Entry, GoldTurn, Mode};
 use super::flowchart::{Flowchart, LaidOver, Visit, lay_over, mark};
 use super::predictions::messages_of;
-use super::protocol::{Conversation, Exchange, Message, TurnStep};
+use super::protocol::{Conversation, Exchange, Message, TurnInference, TurnStep};
 use super::scoring::recorded;
 use crate::Picture;
 
@@ -52,7 +52,7 @@ fn named(entry: &Entry, drawn: Vec<LaidOver>) -> Vec<Picture> {
 
 fn messages(entry: &Entry, mode: Mode, transcript: &Transcript) -> Vec<Message> {
     if let Some(reply) = recorded(transcript) {
-        return messages_of(reply);
+        return messages_of(reply).unwrap_or_default();
     }
     let Some(script) = entry.script() else { return Vec::new() };
     let plan = plan(entry, &script, mode.stop);
@@ -64,8 +64,8 @@ fn predicted(transcript: &Transcript) -> Cow<'_, str> {
     if let Some(reply) = recorded(transcript) {
         return Cow::Borrowed(reply.text.as_deref().unwrap_or_default());
     }
-    match inference(transcript).step() {
-        TurnStep::Predicted(text) => Cow::Owned(text.to_owned()),
-        TurnStep::Ask | TurnStep::Lost => Cow::Borrowed(""),
+    match inference(transcript).as_ref().map(TurnInference::step) {
+        Ok(TurnStep::Predicted(text)) => Cow::Owned(text.to_owned()),
+        Ok(TurnStep::Ask | TurnStep::Lost) | Err(_) => Cow::Borrowed(""),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use regatta_proto::{Finish, ItemIndex, Reply, Transcript};
+use regatta_proto::{ItemIndex, Reply, Transcript};
 use serde_json::Value;
 
 use super::data::{Data, Entry, Level};
@@ -88,10 +88,13 @@ pub(crate) fn output<'v>(place: &Place<'_>, record: &'v Value) -> Result<Option<
     }
 }
 
-/// The conversation that [`read`] put into a reply; an empty one for what is none.
-pub(crate) fn messages_of(reply: &Reply) -> Vec<Message> {
-    let Reply { text: Some(text), finish: Finish::Stop, .. } = reply else { return Vec::new() };
-    let Ok(messages) = serde_json::from_str::<Value>(text) else { return Vec::new() };
-    let record = serde_json::json!({ "messages": messages });
-    read_messages(&Place::file("predictions", "predictions"), &record, "messages").unwrap_or_default()
+/// The conversation that [`read`] put into a reply; an empty one where nothing was predicted.
+///
+/// # Errors
+/// When the reply holds something else.
+pub(crate) fn messages_of(reply: &Reply) -> Result<Vec<Message>, DataError> {
+    let place = Place::file("predictions", "predictions");
+    let Some(text) = reply.text.as_deref() else { return Ok(Vec::new()) };
+    let messages: Value = serde_json::from_str(text).map_err(|error| place.json(&error))?;
+    read_messages(&place, &serde_json::json!({ "messages": messages }), "messages")
 }

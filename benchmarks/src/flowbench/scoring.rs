@@ -11,6 +11,9 @@ use super::session::{self, JudgePrompts};
 use super::turn::{self, GoldCall, GoldTurn, ParameterSchema, ToolSchema, TurnRecord};
 use crate::{Score, Scores, Scoring, Verdicts};
 
+/// Why a transcript cannot be scored that fits as far as it goes.
+const UNFINISHED: &str = "the session is not at its end";
+
 /// What an item was answered with.
 pub(crate) enum Answer<'a> {
     /// A turn's output; nothing for a prediction that is no text.
@@ -32,23 +35,34 @@ pub(crate) fn score(
             Content::SessionTurn(..) | Content::TurnRecord(_) => {
                 score_answer(id, entry, &Answer::Turn(reply.text.as_deref()), evaluators, verdicts)
             }
-            Content::Session(_) | Content::SessionRecord(_) => {
-                let messages = super::predictions::messages_of(reply);
-                score_answer(id, entry, &Answer::Session(&messages, None), evaluators, verdicts)
-            }
+            Content::Session(_) | Content::SessionRecord(_) => match super::predictions::messages_of(reply) {
+                Ok(messages) => score_answer(id, entry, &Answer::Session(&messages, None), evaluators, verdicts),
+                Err(error) => Scoring::Unfit(error.to_string()),
+            },
         };
     }
     let Some(script) = entry.script() else {
-        let turn = inference(transcript);
+        let turn = match inference(transcript) {
+            Ok(turn) => turn,
+            Err(unexpected) => return Scoring::Unfit(unexpected.to_string()),
+        };
         let output = match turn.step() {
             TurnStep::Predicted(text) => text,
-            TurnStep::Ask | TurnStep::Lost => "",
+            TurnStep::Lost => "",
+            TurnStep::Ask => return Scoring::Unfit(UNFINISHED.to_owned()),
         };
         return score_answer(id, entry, &Answer::Turn(Some(output)), evaluators, verdicts);
     };
+    let mut why = UNFINISHED.to_owned();
     for stop in [Stop::Paper, Stop::Code] {
         let plan = plan(entry, &script, stop);
-        let Ok(conversation) = Conversation::replay(&plan, Exchange::of_transcript(transcript)) else { continue };
+        let conversation = match Conversation::replay(&plan, Exchange::of_transcript(transcript)) {
+            Ok(conversation) => conversation,
+            Err(unexpected) => {
+                why = unexpected.to_string();
+                continue;
+            }
+        };
         // A transcript is that of a whole session. Read under other limits than its own it is too long or not yet at its end, or else
         // no limit was reached and it is the same under both.
         if let Some(ending) = conversation.ending() {
@@ -56,7 +70,7 @@ pub(crate) fn score(
             return score_answer(id, entry, &answer, evaluators, verdicts);
         }
     }
-    Scoring::Scored(score_failure(entry, evaluators))
+    Scoring::Unfit(why)
 }
 
 /// The scores when the agent made its session impossible: of an empty turn, or of a conversation in which nothing was said.
@@ -67,7 +81,7 @@ pub(crate) fn score_failure(entry: &Entry, evaluators: &[Evaluator]) -> Scores {
     };
     match score_answer(entry.id.as_str(), entry, &answer, evaluators, &Worst) {
         Scoring::Scored(scores) => scores,
-        Scoring::Needs(_) => Scores::new(),
+        Scoring::Needs(_) | Scoring::Unfit(_) => Scores::new(),
     }
 }
 

@@ -47,7 +47,7 @@ impl Suite for Loaded {
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         match (self.data.entry(item), Mode::of(setting)) {
-            (Some(entry), Some(mode)) => asking::next(entry, mode, transcript),
+            (Some(entry), Some(mode)) => asking::next(entry, self.data.simulators.as_ref(), mode, transcript),
             // `select` gives out neither such items nor such settings.
             _ => Step::Done,
         }
@@ -70,8 +70,8 @@ impl Suite for Loaded {
         self.data.entry(item).map_or_else(Scores::new, |entry| scoring::score_failure(entry, evaluators))
     }
 
-    fn tabulate(&self, evaluator: Evaluator, scores: &[(ItemIndex, &Score)]) -> Table {
-        Table { aggregate: scoring::aggregate(evaluator, &self.entries(scores)), columns: Vec::new() }
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        Table { aggregate: scoring::aggregate(evaluator, &self.entries(&trials.concat())), columns: Vec::new() }
     }
 
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {

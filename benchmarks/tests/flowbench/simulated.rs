@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use regatta_benchmarks::{Persona, Score, Scores, Scoring, Step, Suite, Verdicts};
 use regatta_proto::{
-    Call, Evaluator, Event, ItemIndex, Lane, Question, Reply, Role, Served, SessionSeed, Setting, Transcript,
-    Usage, Verdict,
+    Call, Evaluator, Event, ItemIndex, Lane, Question, Reply, Role, Served, SessionSeed, Setting, Transcript, Usage,
+    Verdict,
 };
 
 use crate::harness::{flowbench, miniature, setting, shared, shared_files};
@@ -60,7 +60,7 @@ fn drive(suite: &dyn Suite, item: ItemIndex, setting: &Setting, agent: Persona, 
 fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
     match suite.score(item, &ALL, transcript, &SimulatedJudge(suite)) {
         Scoring::Scored(scores) => scores,
-        Scoring::Needs(questions) => panic!("{questions:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -228,4 +228,113 @@ fn nodes_that_nobody_drew_are_shown_as_such_and_nothing_said_is_no_picture() {
     let pictures = suite.pictures(item, &setting, &Transcript::of_recorded(Some(said)));
     assert_eq!(pictures.len(), 1);
     assert!(pictures[0].text.contains("there is no such node") && !pictures[0].svg.contains("<b>"), "{pictures:?}");
+}
+
+#[test]
+fn a_transcript_that_is_none_of_its_session_is_neither_gone_on_with_nor_scored() {
+    let suite = miniature();
+    for name in ["turn/single/flowchart", "session/single/flowchart", "session/cross/text/code-limits"] {
+        let setting = setting(name);
+        let item = suite.select(&setting, &[], Some(1)).unwrap()[0];
+        let whole = drive(&*suite, item, &setting, Persona::Oracle, 1);
+        let Some(Event::Call(first)) = whole.events.first() else { panic!("nothing was asked") };
+        let stranger = answered(Role::Environment, first.request.clone(), Reply::said("{}"));
+        for at in [0, whole.events.len()] {
+            let mut events = whole.events.clone();
+            events.insert(at, stranger.clone());
+            let transcript = Transcript { events };
+            let Step::Unfit(reason) = suite.next(item, &setting, &transcript) else { panic!("{name} {at}") };
+            assert!(reason.contains(&format!("call {} is with the environment", at + 1)), "{name}: {reason}");
+            let scoring = suite.score(item, &ALL, &transcript, &SimulatedJudge(&*suite));
+            assert!(matches!(scoring, Scoring::Unfit(_)), "{name} {at}: {scoring:?}");
+        }
+    }
+}
+
+#[test]
+fn a_session_that_is_not_at_its_end_is_not_scored() {
+    let suite = miniature();
+    for name in ["turn/single/flowchart", "session/single/flowchart"] {
+        let setting = setting(name);
+        let item = suite.select(&setting, &[], Some(1)).unwrap()[0];
+        let mut transcript = drive(&*suite, item, &setting, Persona::Oracle, 1);
+        transcript.events.pop();
+        let scoring = suite.score(item, &ALL, &transcript, &SimulatedJudge(&*suite));
+        assert_eq!(scoring, Scoring::Unfit("the session is not at its end".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn a_prediction_that_holds_no_messages_is_no_conversation() {
+    let suite = miniature();
+    let item = suite.select(&setting("session/single/text"), &[], Some(1)).unwrap()[0];
+    let predictions = [(item, Transcript::of_recorded(Some("not a list")))];
+    let verdicts = regatta_benchmarks::RecordedVerdicts::default();
+    let error = regatta_benchmarks::score_predictions(&*suite, Evaluator::Paper, &predictions, &verdicts).unwrap_err();
+    let id = &suite.items()[item.0 as usize].id;
+    assert!(error.to_string().starts_with(&format!("failed to score item {id}: ")), "{error}");
+}
+
+/// A module in the form of the official `utils/eval_utils.py`, with other words.
+const OFFICIAL: &str = r#"USER_PROMPT_INSTRUCTION_IN = """
+Play a user. ${instruction} Now: ${datetime}. Say ${done} at the end.
+""".strip()
+USER_PROMPT_CONTEXT = """
+${instruction}
+Until now:
+${context}
+"""
+USER_INSTRUCTION_HINT = "Your part: ${hint}\n"
+PROMPT_FUNCTION_INSTRUCTION = """Answer for the tool.
+"""
+PROMPT_FUNCTION_INPUT = """Name: ${name}
+Takes ${param_def}, gives ${resp_def} at ${datetime}
+${dial}
+Called with: ${args}
+"""
+class FunctionAgent:
+    def prepare_prompt(self, name, args, msg_list):
+        prompt_system = PROMPT_FUNCTION_INSTRUCTION
+        prompt_system += "Known:\n"
+        prompt_system += self.func_prompt + "\n"
+"#;
+
+#[test]
+fn beside_the_official_module_simulators_are_told_what_it_says_and_conversations_go_as_well() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/flowbench");
+    let mut files = crate::common::read_folder(&root, Some(flowbench()));
+    files.insert("FlowBench/utils/eval_utils.py", OFFICIAL.as_bytes());
+    assert!(flowbench().wants("FlowBench/utils/eval_utils.py"));
+    let suite = flowbench().load(&files).unwrap();
+    let setting = setting("session/single/flowchart");
+    let item = suite.select(&setting, &[], Some(1)).unwrap()[0];
+    let transcript = drive(&*suite, item, &setting, Persona::Oracle, 1);
+    let told = |role: Role| {
+        let call = transcript.calls().find(|call| call.role == role).unwrap();
+        call.request.messages.iter().map(|message| message.content.to_string()).collect::<Vec<_>>()
+    };
+    let [system, text] = &told(Role::User)[..] else { panic!("two messages") };
+    assert!(system.starts_with("Play a user. ") && system.ends_with("Say [DONE] at the end."), "{system}");
+    assert!(text.starts_with("\nYour part: ") && text.ends_with("\nUntil now:\n\n"), "{text}");
+    let [system, text] = &told(Role::Environment)[..] else { panic!("two messages") };
+    assert!(system.starts_with("Answer for the tool.\nKnown:\nAction: "), "{system}");
+    assert!(text.starts_with("Name: ") && text.contains("\nUser: ") && text.contains("Called with: {"), "{text}");
+    let values = &score(&*suite, item, &transcript)[&Evaluator::Paper].values;
+    assert!(values["gold_calls"] > 0.0 && values["right_calls"] == values["gold_calls"], "{values:?}");
+}
+
+#[test]
+fn a_setting_runs_the_sessions_of_every_length() {
+    let suite = miniature();
+    let count = |name: &str| suite.select(&setting(name), &[], None).unwrap().len();
+    for scope in ["single", "cross"] {
+        let longer = count(&format!("session/{scope}/text"));
+        assert!(count(&format!("session/{scope}/text/all-lengths")) >= longer && longer > 0);
+    }
+    let Some(shared) = shared() else { return };
+    let suite = flowbench().load(&shared_files(&shared)).unwrap();
+    let count = |name: &str| suite.select(&setting(name), &[], None).unwrap().len();
+    assert_eq!((count("session/single/none"), count("session/cross/none")), (262, 149));
+    let all = ["session/single/none/all-lengths", "session/cross/none/code-limits/all-lengths"].map(count);
+    assert_eq!(all, [335, 201]);
 }

@@ -111,6 +111,6 @@ impl Verdicts for Silence {
 pub(crate) fn scored(suite: &dyn Suite, item: ItemIndex, evaluator: Evaluator, reply: Option<&str>) -> Score {
     match suite.score(item, &[evaluator], &Transcript::of_recorded(reply), &WordOverlap) {
         Scoring::Scored(mut scores) => scores.remove(&evaluator).unwrap(),
-        Scoring::Needs(questions) => panic!("asked again: {questions:?}"),
+        other => panic!("asked again: {other:?}"),
     }
 }

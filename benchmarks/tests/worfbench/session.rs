@@ -60,7 +60,7 @@ fn one_question_covers_both_evaluators_with_distinct_texts_in_order_of_appearanc
     let gold = ["find the least common multiple of 12 and 18", "add that many minutes to noon"];
     let asked = |evaluators: &[Evaluator]| match suite.score(item, evaluators, &reply, &Silence) {
         Scoring::Needs(questions) => questions,
-        Scoring::Scored(scores) => panic!("scored without verdicts: {scores:?}"),
+        other => panic!("scored without verdicts: {other:?}"),
     };
     assert_eq!(
         asked(&BOTH),
@@ -82,7 +82,7 @@ fn an_answer_without_texts_is_scored_without_asking_and_as_a_failure_is() {
     for reply in [None, Some("sorry"), Some("Node: (START,x)")] {
         let scores = match suite.score(item, &BOTH, &Transcript::of_recorded(reply), &Silence) {
             Scoring::Scored(scores) => scores,
-            Scoring::Needs(questions) => panic!("asked {questions:?}"),
+            other => panic!("asked {other:?}"),
         };
         assert_eq!(scores, suite.score_failure(item, &BOTH));
     }

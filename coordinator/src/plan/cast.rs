@@ -126,7 +126,7 @@ fn first_question(
         let transcript = play(suite, setting, item, persona, model, |_, _, _| {});
         match suite.score(item, evaluators, &transcript, &NoVerdicts) {
             Scoring::Needs(questions) => questions.into_iter().next(),
-            Scoring::Scored(_) => None,
+            Scoring::Scored(_) | Scoring::Unfit(_) => None,
         }
     };
     settings.iter().find_map(|setting| {

@@ -57,7 +57,7 @@ fn check_supporting(place: &str, model: &ModelSpec) -> Result<(), SpecError> {
     check_parameters(place, model)
 }
 
-/// A judge is one model with one price, or a panel that is one.
+/// A judge is one model with one price, or a panel that is more than that.
 pub(super) fn check_judge(place: &str, benchmark: &BenchmarkSpec, endpoints: &Endpoints) -> Result<(), SpecError> {
     let judge_place = format!("{place}.judge");
     match &benchmark.judge {
@@ -72,13 +72,25 @@ pub(super) fn check_judge(place: &str, benchmark: &BenchmarkSpec, endpoints: &En
             if benchmark.judge_price.is_some() {
                 return field(format!("{place}.judge_price"), "does not go with a panel; give each member its `price`");
             }
-            if !(2..=MEMBERS_MAX).contains(&panel.panel.len()) {
-                return field(format!("{judge_place}.panel"), format!("must have 2 to {MEMBERS_MAX} members"));
+            if !(1..=MEMBERS_MAX).contains(&panel.panel.len()) {
+                return field(format!("{judge_place}.panel"), format!("must have 1 to {MEMBERS_MAX} members"));
+            }
+            if panel.panel.len() == 1 && panel.repeats == 1 {
+                return field(
+                    format!("{judge_place}.panel"),
+                    "has one member that is asked once; write that as the judge, or give it `repeats`",
+                );
             }
             if !(1..=REPEATS_MAX).contains(&panel.repeats) {
                 return field(
                     format!("{judge_place}.repeats"),
                     format!("must be 1 to {REPEATS_MAX}, is {}", panel.repeats),
+                );
+            }
+            if panel.swap && panel.repeats == 1 {
+                return field(
+                    format!("{judge_place}.swap"),
+                    "needs `repeats` of at least 2: who is asked once sees one order only",
                 );
             }
             for (position, member) in panel.panel.iter().enumerate() {

@@ -97,6 +97,15 @@ fn roles_and_panels_are_read_with_their_parameters() {
 }
 
 #[test]
+fn one_judge_that_is_asked_several_times_is_a_panel_of_one_and_may_see_both_orders() {
+    let one = "[sim/oracle], rule: majority, repeats: 3, swap: true }";
+    let two = "[sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }], rule: majority, repeats: 3 }";
+    let spec = parse(&CAST.replace(two, one)).unwrap();
+    let judge = spec.benchmarks.values().next().unwrap().judge.clone().unwrap();
+    assert_eq!((judge.members().len(), judge.repeats(), judge.swaps()), (1, 3, true));
+}
+
+#[test]
 fn every_model_of_a_spec_is_known_with_its_field() {
     let spec = parse(CAST).unwrap();
     let named: Vec<String> = spec.all_models().iter().map(|(field, model)| format!("{field} = {model}")).collect();
@@ -125,7 +134,16 @@ fn wrong_roles_and_judges_are_errors_that_name_the_field() {
             ("tools: { kind: simulated }", "tools: { kind: recorded, path: x }"),
             ("[sim/oracle, { id", "[nowhere/oracle, { id"),
             ("[sim/oracle, { id", "[tools/noisy-0.1, { id"),
-            ("[sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }]", "[sim/oracle]"),
+            ("[sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }]", "[]"),
+            (
+                "[sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }], rule: majority, repeats: 3 }",
+                "[sim/oracle], rule: mean }"
+            ),
+            ("repeats: 3", "swap: true"),
+            (
+                "{ panel: [sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }], rule: majority, repeats: 3 }",
+                "{ id: sim/oracle, swap: true }"
+            ),
             ("repeats: 3", "repeats: 0"),
             (
                 "rule: majority, repeats: 3 }",

@@ -11,7 +11,7 @@ use super::FinishError;
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
 use crate::comparison::is_compared;
-use crate::statistics::{Estimate, Sample, Samples, estimate, missing, sample};
+use crate::statistics::{Estimate, Sample, Trials, estimate, leaves, missing, sample};
 use crate::summary::SessionCounts;
 
 /// Which number: a scoring rule and a metric.
@@ -24,8 +24,10 @@ pub(crate) struct Group<'s> {
     suite: &'s dyn Suite,
     lock: &'s BenchmarkLock,
     keys: Vec<MetricKey>,
-    /// By metric as in `keys`, then by trial, then by position of the selected item.
-    samples: Vec<Vec<Vec<Sample>>>,
+    /// What each of `keys` is an average of.
+    leaves: Vec<Vec<Metric>>,
+    /// By metric as in `keys`, then by leaf, by trial, and by position of the selected item.
+    samples: Vec<Vec<Trials>>,
     /// Cluster of each position.
     clusters: Vec<u32>,
     cells: Vec<TrialResult>,
@@ -77,8 +79,8 @@ pub(crate) struct GroupResult {
     pub(crate) poisoned: Option<(CellIndex, ItemIndex)>,
     /// Sessions by what answered.
     pub(crate) served: BTreeMap<String, u64>,
-    /// By metric as in `keys`, then by trial and position; only of models that are compared with others item by item.
-    pub(crate) samples: Vec<Vec<Vec<Sample>>>,
+    /// By metric as in `keys`, then by leaf, trial and position; only of models that are compared with others item by item.
+    pub(crate) samples: Vec<Vec<Trials>>,
     /// Cluster of each position.
     pub(crate) clusters: Vec<u32>,
 }
@@ -93,12 +95,14 @@ impl<'s> Group<'s> {
             .iter()
             .flat_map(|evaluator| metrics(evaluator).into_iter().map(|metric| (*evaluator, metric)))
             .collect();
+        let leaves: Vec<Vec<Metric>> = keys.iter().map(|(_, metric)| leaves(metric)).collect();
         Some(Self {
             sweep,
             first,
             suite,
             lock,
-            samples: vec![Vec::new(); keys.len()],
+            samples: leaves.iter().map(|of_key| vec![Vec::new(); of_key.len()]).collect(),
+            leaves,
             keys,
             clusters: clusters(sweep.selected(first).iter().map(|index| sweep.item(first, *index))),
             cells: Vec::new(),
@@ -114,7 +118,9 @@ impl<'s> Group<'s> {
         let by_item: HashMap<ItemIndex, &SessionRow> = rows.iter().map(|row| (row.item, row)).collect();
         let selected = self.sweep.selected(cell);
         let mut counts = SessionCounts { total: selected.len() as u64, ..SessionCounts::default() };
-        let mut of_cell: Vec<Vec<Sample>> = vec![Vec::with_capacity(selected.len()); self.keys.len()];
+        let empty = |of_key: &Vec<Metric>| vec![vec![Vec::with_capacity(selected.len())]; of_key.len()];
+        // Of one trial, in the shape of several.
+        let mut of_cell: Vec<Vec<Trials>> = self.leaves.iter().map(empty).collect();
         let mut known: Vec<(ItemIndex, Scores)> = Vec::with_capacity(rows.len());
         for index in selected {
             let row = by_item.get(index).copied();
@@ -126,32 +132,36 @@ impl<'s> Group<'s> {
             }
             known.extend(scores.map(|scores| (*index, scores)));
         }
-        of_cell.iter_mut().for_each(|trial| void_all(trial));
+        of_cell.iter_mut().flatten().flatten().for_each(|trial| void_all(trial));
         let positions: Vec<usize> = (0..selected.len()).collect();
-        let estimates = self.keys.iter().zip(&of_cell).map(|((_, metric), trial)| {
-            let trials = std::slice::from_ref(trial);
-            estimate(metric, &Samples { trials, positions: &positions, clusters: &self.clusters })
-        });
+        let estimates = self
+            .keys
+            .iter()
+            .zip(&of_cell)
+            .map(|((_, metric), samples)| estimate(metric, samples, &positions, &self.clusters));
         let estimates = estimates.collect();
         let tables =
             self.lock.evaluators.iter().map(|evaluator| (*evaluator, self.table(*evaluator, &known))).collect();
         self.sessions.add(&counts);
         self.cells.push(TrialResult { cell: cell.clone(), sessions: counts, estimates, tables });
-        self.samples.iter_mut().zip(of_cell).for_each(|(trials, trial)| trials.push(trial));
+        let all = self.samples.iter_mut().flatten();
+        all.zip(of_cell.into_iter().flatten()).for_each(|(trials, trial)| trials.extend(trial));
         Ok(())
     }
 
     /// What the session of `item` adds to every metric.
-    fn push_samples(&self, item: ItemIndex, scores: Option<&Scores>, of_cell: &mut [Vec<Sample>]) {
+    fn push_samples(&self, item: ItemIndex, scores: Option<&Scores>, of_cell: &mut [Vec<Trials>]) {
         let failure = scores.is_none().then(|| self.suite.score_failure(item, &self.lock.evaluators));
-        for ((evaluator, metric), trial) in self.keys.iter().zip(of_cell) {
+        for (((evaluator, _), leaves), of_leaves) in self.keys.iter().zip(&self.leaves).zip(of_cell) {
             let score = scores.or(failure.as_ref()).and_then(|scores| scores.get(evaluator));
             let values = score.map(|score| &score.values);
-            trial.push(match (values, failure.is_some()) {
-                (values, true) => missing(metric, values),
-                (Some(values), false) => sample(metric, values),
-                (None, false) => Sample::Nothing,
-            });
+            for (metric, trial) in leaves.iter().zip(of_leaves.iter_mut().flatten()) {
+                trial.push(match (values, failure.is_some()) {
+                    (values, true) => missing(metric, values),
+                    (Some(values), false) => sample(metric, values),
+                    (None, false) => Sample::Nothing,
+                });
+            }
         }
     }
 
@@ -208,8 +218,8 @@ impl<'s> Group<'s> {
     /// What all cells are together.
     pub(crate) fn finish(self) -> GroupResult {
         let over = |positions: &[usize]| -> Vec<Estimate> {
-            let of = |((_, metric), trials): (&MetricKey, &Vec<Vec<Sample>>)| {
-                estimate(metric, &Samples { trials, positions, clusters: &self.clusters })
+            let of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| {
+                estimate(metric, samples, positions, &self.clusters)
             };
             self.keys.iter().zip(&self.samples).map(of).collect()
         };

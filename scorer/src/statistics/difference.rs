@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use super::clusters::{Clusters, Spread};
 use super::estimate::{item_mean, mean};
-use super::ratio::influences;
-use super::sample::{Sample, Samples};
+use super::linear::{Linear, averaged, linear, with_samples};
+use super::ratio::ratio;
+use super::sample::{Sample, Samples, Trials};
 
 /// A paired difference: how much higher one's scores are than the other's, item by item.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// Of a mean: the mean over items of the difference of their means over trials. Of a ratio of sums: the mean over trials of the
-    /// difference of the ratios, over the sessions that both have a score of.
+    /// difference of the ratios, over the sessions that both have a score of. Of everything else: the difference over those sessions.
     pub value: f64,
     /// Lower end of the 95 % interval; absent for a single cluster of items.
     pub low: Option<f64>,
@@ -22,26 +23,21 @@ pub struct Difference {
     pub n: u32,
 }
 
-/// How much higher `metric` is for `ours` than for `theirs`, whose samples (by trial, then by position) are of the same items in the same
-/// order, in `clusters`. `None` without an item that both have a score of. The interval is Student's t over clusters: pairing takes out
-/// what makes items hard for both.
-pub(crate) fn difference(
-    metric: &Metric,
-    ours: &[Vec<Sample>],
-    theirs: &[Vec<Sample>],
-    clusters: &[u32],
-) -> Option<Difference> {
+/// How much higher `metric` is for `ours` than for `theirs`, whose samples (by leaf, then by trial and position) are of the same items in
+/// the same order, in `clusters`. `None` without an item that both have a score of. The interval is Student's t over clusters: pairing
+/// takes out what makes items hard for both.
+pub(crate) fn difference(metric: &Metric, ours: &[Trials], theirs: &[Trials], clusters: &[u32]) -> Option<Difference> {
     let positions: Vec<usize> = (0..clusters.len()).collect();
-    let (value, n, spread) = if matches!(metric.measure, Measure::Mean { .. }) {
-        let of = |trials| Samples { trials, positions: &positions, clusters };
-        of_means(&of(ours), &of(theirs))?
-    } else {
-        let (ours, theirs) = (restricted(ours, theirs), restricted(theirs, ours));
-        of_ratios(
-            metric,
-            &Samples { trials: &ours, positions: &positions, clusters },
-            &Samples { trials: &theirs, positions: &positions, clusters },
-        )?
+    let leaves = |samples| with_samples(metric, samples, &positions, clusters);
+    let (ours, theirs) = (leaves(ours), leaves(theirs));
+    let (value, n, spread) = match (&metric.measure, ours.as_slice(), theirs.as_slice()) {
+        (Measure::Mean { .. }, [(_, ours)], [(_, theirs)]) => of_means(ours, theirs)?,
+        _ => {
+            let parts = ours.iter().zip(&theirs).map(|((leaf, ours), (_, theirs))| paired(leaf, ours, theirs));
+            let all = averaged(metric, &parts.collect::<Option<Vec<Linear>>>()?)?;
+            let (spread, n) = all.spread(&positions, clusters);
+            (all.value, n, spread)
+        }
     };
     let most = metric.range.1 - metric.range.0;
     Some(Difference {
@@ -50,6 +46,24 @@ pub(crate) fn difference(
         high: spread.half.map(|half| (value + half).min(most)),
         n,
     })
+}
+
+/// The difference of a metric that is no average, over what both have a score of.
+fn paired(leaf: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Linear> {
+    if matches!(leaf.measure, Measure::Mean { .. }) {
+        let of = |position: &usize| Some(item_mean(ours, *position)? - item_mean(theirs, *position)?);
+        let differences: Vec<Option<f64>> = ours.positions.iter().map(of).collect();
+        let value = mean(&differences.iter().flatten().copied().collect::<Vec<f64>>())?;
+        let count = differences.iter().flatten().count() as f64;
+        let by_item = differences.iter().map(|difference| difference.map(|one| (one - value) / count)).collect();
+        return Some(Linear { value, by_item, trials: Vec::new() });
+    }
+    let (our_trials, their_trials) = (restricted(ours.trials, theirs.trials), restricted(theirs.trials, ours.trials));
+    let (ours, theirs) = (Samples { trials: &our_trials, ..*ours }, Samples { trials: &their_trials, ..*theirs });
+    match leaf.measure {
+        Measure::Pooled { .. } | Measure::GroupMean { .. } => Some(linear(leaf, &ours)?.less(&linear(leaf, &theirs)?)),
+        _ => of_ratios(leaf, &ours, &theirs),
+    }
 }
 
 fn of_means(ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<(f64, u32, Spread)> {
@@ -64,7 +78,7 @@ fn of_means(ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<(f64, u32, Sprea
 }
 
 /// `trials` without the sessions that `others` have no score of.
-fn restricted(trials: &[Vec<Sample>], others: &[Vec<Sample>]) -> Vec<Vec<Sample>> {
+fn restricted(trials: &[Vec<Sample>], others: &[Vec<Sample>]) -> Trials {
     let is_missing = |sample: &Sample| matches!(sample, Sample::Missing { .. });
     let both = |(sample, other): (&Sample, &Sample)| {
         if is_missing(other) { Sample::Missing { weight: 0.0 } } else { *sample }
@@ -72,33 +86,22 @@ fn restricted(trials: &[Vec<Sample>], others: &[Vec<Sample>]) -> Vec<Vec<Sample>
     trials.iter().zip(others).map(|(trial, other)| trial.iter().zip(other).map(both).collect()).collect()
 }
 
-fn of_ratios(metric: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<(f64, u32, Spread)> {
+fn of_ratios(metric: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Linear> {
     // Only trials in which both have a ratio can be compared.
     let trials: Vec<usize> = (0..ours.trials.len()).filter(|trial| has_both(metric, ours, theirs, *trial)).collect();
     let of = |samples: &Samples<'_>| {
         let trials: Vec<Vec<Sample>> = trials.iter().map(|trial| samples.trials[*trial].clone()).collect();
-        influences(metric, &Samples { trials: &trials, ..*samples })
+        ratio(metric, &Samples { trials: &trials, ..*samples })
     };
-    let (ours_found, theirs_found) = (of(ours), of(theirs));
-    let by_trial: Vec<f64> =
-        ours_found.trials.iter().zip(&theirs_found.trials).map(|(one, other)| one - other).collect();
-    let value = mean(&by_trial)?;
-    let mut clusters = Clusters::default();
-    let mut n = 0;
-    for (at, position) in ours.positions.iter().enumerate() {
-        let (one, other) = (ours_found.by_item[at], theirs_found.by_item[at]);
-        if one.is_some() || other.is_some() {
-            clusters.add(ours.clusters[*position], one.unwrap_or(0.0) - other.unwrap_or(0.0));
-            n += 1;
-        }
-    }
-    Some((value, n, clusters.of_influences()))
+    let difference = of(ours)?.less(&of(theirs)?);
+    let value = mean(&difference.trials.iter().flatten().copied().collect::<Vec<f64>>())?;
+    Some(Linear { value, ..difference })
 }
 
 fn has_both(metric: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>, trial: usize) -> bool {
     let has = |samples: &Samples<'_>| {
         let one = samples.trials.get(trial).map(std::slice::from_ref);
-        one.is_some_and(|trials| !influences(metric, &Samples { trials, ..*samples }).trials.is_empty())
+        one.is_some_and(|trials| ratio(metric, &Samples { trials, ..*samples }).is_some())
     };
     has(ours) && has(theirs)
 }
@@ -119,10 +122,10 @@ mod tests {
 
     fn paired(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<Difference> {
         let clusters: Vec<u32> = (0..ours.len() as u32).collect();
-        difference(&Metric::mean("x"), &items(ours), &items(theirs), &clusters)
+        difference(&Metric::mean("x"), &[items(ours)], &[items(theirs)], &clusters)
     }
 
-    fn ratio() -> Metric {
+    fn recall() -> Metric {
         let measure = Measure::Ratio { numerator: "right".into(), denominator: "gold".into(), of_item: true };
         Metric { measure, ..Metric::mean("recall") }
     }
@@ -156,7 +159,7 @@ mod tests {
         let (ours, theirs) =
             ([Some(0.9), Some(0.2), Some(0.6), Some(0.4)], [Some(0.5), Some(0.3), Some(0.1), Some(0.4)]);
         let of_means = paired(&ours, &theirs).unwrap();
-        let of_ratios = difference(&ratio(), &items(&ours), &items(&theirs), &[0, 1, 2, 3]).unwrap();
+        let of_ratios = difference(&recall(), &[items(&ours)], &[items(&theirs)], &[0, 1, 2, 3]).unwrap();
         assert!((of_means.value - of_ratios.value).abs() < 1e-12 && of_means.n == of_ratios.n);
         assert!((of_means.low.unwrap() - of_ratios.low.unwrap()).abs() < 1e-12);
         assert!((of_means.high.unwrap() - of_ratios.high.unwrap()).abs() < 1e-12);
@@ -166,16 +169,16 @@ mod tests {
     fn sessions_that_only_one_has_do_not_move_the_difference_of_ratios() {
         let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0), scored(3.0, 4.0)]];
         let theirs = vec![vec![scored(1.0, 2.0), Sample::Missing { weight: 8.0 }, scored(1.0, 4.0)]];
-        let found = difference(&ratio(), &ours, &theirs, &[0, 1, 2]).unwrap();
+        let found = difference(&recall(), &[ours.clone()], &[theirs.clone()], &[0, 1, 2]).unwrap();
         assert!((found.value - (4.0 / 6.0 - 2.0 / 6.0)).abs() < 1e-12 && found.n == 2, "{found:?}");
-        let other = difference(&ratio(), &theirs, &ours, &[0, 1, 2]).unwrap();
+        let other = difference(&recall(), &[theirs], &[ours], &[0, 1, 2]).unwrap();
         assert!((found.value + other.value).abs() < 1e-12);
     }
 
     #[test]
     fn a_model_does_not_differ_from_itself() {
         let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0)], vec![scored(2.0, 2.0), scored(3.0, 8.0)]];
-        let found = difference(&ratio(), &ours, &ours, &[0, 1]).unwrap();
+        let found = difference(&recall(), &[ours.clone()], &[ours], &[0, 1]).unwrap();
         assert_eq!(found, Difference { value: 0.0, low: Some(0.0), high: Some(0.0), n: 2 });
     }
 }

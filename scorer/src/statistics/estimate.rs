@@ -4,14 +4,15 @@ use regatta_benchmarks::{Measure, Measured, Metric};
 use serde::{Deserialize, Serialize};
 
 use super::clusters::Clusters;
-use super::ratio::{bounds, ratio};
-use super::sample::{Sample, Samples};
+use super::linear::{Linear, average, averaged, linear, with_samples};
+use super::sample::{Sample, Samples, Trials};
+use super::{groups, ratio};
 
 /// One number of a table. All figures but the counts are within the metric's range, and absent when nothing has a score.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Of a mean: the mean over items of each item's mean over its scored trials. Of a ratio of sums: its mean over trials. A session that
-    /// the model made impossible counts as wrong.
+    /// Of a mean: the mean over items of each item's mean over its scored trials. Of a ratio of sums: its mean over trials, or that of all
+    /// trials together. Of groups: the mean over them. A session that the model made impossible counts as wrong.
     pub value: Option<f64>,
     /// Lower end of the 95 % interval over clusters of items; absent for a single cluster and where no valid interval is known.
     pub low: Option<f64>,
@@ -25,8 +26,8 @@ pub struct Estimate {
     pub total: u32,
     /// `scored` / `total`.
     pub coverage: f64,
-    /// The value if every session without a score had been all wrong: had scored the lowest that the metric allows. For an F1, if it
-    /// had predicted nothing.
+    /// The value if every session without a score had been all wrong: had scored the lowest that the metric allows. For an F1 a trial
+    /// that lacks a session counts as 0, because nobody knows how much that would have predicted.
     pub bound_low: Option<f64>,
     /// The value if every session without a score had been all right. Absent where what is missing could move the value without limit.
     pub bound_high: Option<f64>,
@@ -44,41 +45,58 @@ impl From<&Estimate> for Measured {
     }
 }
 
-/// Estimates `metric`. The interval is Student's t over clusters, cut to where the value can be expected to lie.
-pub(crate) fn estimate(metric: &Metric, samples: &Samples<'_>) -> Estimate {
+/// Estimates `metric` over the items at `positions`, from the samples of each of its leaves, by trial and then by position. The interval
+/// is Student's t over clusters, cut to where the value can be expected to lie.
+pub(crate) fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], clusters: &[u32]) -> Estimate {
+    let leaves = with_samples(metric, samples, positions, clusters);
     let mut result = Estimate::default();
-    for position in samples.positions {
-        for sample in samples.of(*position) {
-            result.total += 1;
-            result.scored += u32::from(!matches!(sample, Sample::Missing { .. }));
-        }
+    // Whether a session has a score does not depend on what is measured.
+    for sample in leaves.first().iter().flat_map(|(_, samples)| positions.iter().flat_map(|at| samples.of(*at))) {
+        result.total += 1;
+        result.scored += u32::from(!matches!(sample, Sample::Missing { .. }));
     }
     result.coverage = if result.total == 0 { 0.0 } else { f64::from(result.scored) / f64::from(result.total) };
-    let found = if matches!(metric.measure, Measure::Mean { .. }) {
-        mean_over_items(samples)
-    } else {
-        ratio(metric, samples).map(|found| (found.value, found.n, found.spread, found.trials))
+    let found = match (&metric.measure, leaves.as_slice()) {
+        (Measure::Mean { .. }, [(_, samples)]) => mean_over_items(samples),
+        _ => averaged_over_leaves(metric, &leaves).map(|found| {
+            let (spread, n) = found.spread(positions, clusters);
+            (found.value, n, spread, found.trials.into_iter().flatten().collect())
+        }),
     };
     let Some((value, n, spread, trials)) = found else { return result };
     (result.value, result.n, result.clusters) = (Some(value), n, spread.clusters);
     result.sd = Measured::over_trials(trials.into_iter().map(Some)).sd;
-    let (least, most) = (metric.range.0, ceiling(metric, samples));
+    let most = leaves.iter().map(|(leaf, samples)| ceiling(leaf, samples)).fold(metric.range.0, f64::max);
     if let Some(half) = spread.half {
-        result.low = Some((value - half).clamp(least.min(value), value));
+        result.low = Some((value - half).clamp(metric.range.0.min(value), value));
         result.high = Some((value + half).clamp(value, value.max(most)));
     }
     if result.scored == result.total {
         (result.bound_low, result.bound_high) = (Some(value), Some(value));
         return result;
     }
-    let (low, high) = match metric.measure {
-        Measure::Mean { .. } => (mean_if_missing(samples, metric.range.0), mean_if_missing(samples, metric.range.1)),
-        _ => bounds(metric, samples),
-    };
+    let of_leaves: Vec<(Option<f64>, Option<f64>)> =
+        leaves.iter().map(|(leaf, samples)| bounds(leaf, samples)).collect();
+    let low = average(&metric.measure, &mut of_leaves.iter().map(|(low, _)| *low));
+    let high = average(&metric.measure, &mut of_leaves.iter().map(|(_, high)| *high));
     // Rounding may not put the value outside of its own bounds.
     result.bound_low = low.map(|bound| bound.min(value));
     result.bound_high = high.map(|bound| bound.max(value));
     result
+}
+
+fn averaged_over_leaves(metric: &Metric, leaves: &[(Metric, Samples<'_>)]) -> Option<Linear> {
+    let parts: Option<Vec<Linear>> = leaves.iter().map(|(leaf, samples)| linear(leaf, samples)).collect();
+    averaged(metric, &parts?)
+}
+
+/// The smallest and largest value that the sessions without a score allow a metric that is no average.
+fn bounds(leaf: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
+    match leaf.measure {
+        Measure::Mean { .. } => (mean_if_missing(samples, leaf.range.0), mean_if_missing(samples, leaf.range.1)),
+        Measure::GroupMean { .. } => groups::bounds(leaf, samples),
+        _ => ratio::bounds(leaf, samples),
+    }
 }
 
 /// Where intervals are cut: at the end of the range, or, where that is beyond the end of the unit's scale, there, unless a session shows
@@ -111,7 +129,7 @@ fn of_item(samples: &Samples<'_>, position: usize) -> OfItem {
                 item.scored += 1;
             }
             Sample::Missing { weight } => item.missing += u32::from(weight > 0.0),
-            Sample::Nothing | Sample::Void => {}
+            Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => {}
         }
     }
     item

@@ -3,6 +3,8 @@
 mod clusters;
 mod difference;
 mod estimate;
+mod groups;
+mod linear;
 mod ratio;
 mod sample;
 mod student;
@@ -11,4 +13,4 @@ pub use difference::Difference;
 pub(crate) use difference::difference;
 pub use estimate::Estimate;
 pub(crate) use estimate::estimate;
-pub(crate) use sample::{Sample, Samples, missing, sample};
+pub(crate) use sample::{Sample, Trials, leaves, missing, sample};

@@ -1,124 +1,178 @@
-//! Ratios of sums, trial by trial.
+//! Ratios of sums, trial by trial or over all of them.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 use regatta_benchmarks::{Measure, Metric};
 
-use super::clusters::{Clusters, Spread};
 use super::estimate::mean;
+use super::linear::{Linear, single_trials};
 use super::sample::{Sample, Samples};
 
-/// A mean over trials of a ratio of sums over items, and the spread of what the items contribute to it.
-pub(crate) struct Ratio {
-    pub(crate) value: f64,
-    pub(crate) spread: Spread,
-    /// Items that contribute.
-    pub(crate) n: u32,
-    /// The ratio of every trial that has one.
-    pub(crate) trials: Vec<f64>,
-}
-
-/// Sums over the items of one trial.
+/// Sums over the items of some trials.
 #[derive(Default)]
 struct Sums {
     top: f64,
     bottom: f64,
     has_score: bool,
-    is_void: bool,
 }
 
 impl Sums {
     /// `None` without any score, and without anything to divide by where the metric has no value then.
     fn ratio(&self, metric: &Metric) -> Option<f64> {
         match self {
-            Self { has_score: false, .. } | Self { is_void: true, .. } => None,
+            Self { has_score: false, .. } => None,
             Self { bottom: 0.0, .. } => metric.if_empty,
             Self { top, bottom, .. } => Some(top / bottom),
         }
     }
 }
 
-fn sums(samples: &Samples<'_>, trial: usize) -> Sums {
+/// Sums over these trials. What is void leaves its whole trial out.
+fn sums(samples: &Samples<'_>, trials: Range<usize>) -> Sums {
     let mut sums = Sums::default();
-    for position in samples.positions {
-        match samples.trials[trial].get(*position) {
-            Some(Sample::Scored { top, bottom }) => {
-                sums.top += top;
-                sums.bottom += bottom;
-                sums.has_score = true;
+    for trial in samples.trials.get(trials).unwrap_or_default() {
+        let of_trial = || samples.positions.iter().filter_map(|position| trial.get(*position));
+        if of_trial().any(|sample| *sample == Sample::Void) {
+            continue;
+        }
+        for sample in of_trial() {
+            match sample {
+                Sample::Scored { top, bottom } => {
+                    sums.top += top;
+                    sums.bottom += bottom;
+                    sums.has_score = true;
+                }
+                Sample::Nothing | Sample::DropsRun | Sample::ZeroesGroup => sums.has_score = true,
+                Sample::Void | Sample::Missing { .. } => {}
             }
-            Some(Sample::Nothing) => sums.has_score = true,
-            Some(Sample::Void) => sums.is_void = true,
-            Some(Sample::Missing { .. }) | None => {}
         }
     }
     sums
 }
 
-/// What each position contributes to the mean over trials, in the order of `samples.positions`; `None`: nothing that could vary.
-pub(crate) struct Influences {
-    pub(crate) trials: Vec<f64>,
-    pub(crate) by_item: Vec<Option<f64>>,
+/// The trials that are summed together.
+fn units(metric: &Metric, samples: &Samples<'_>) -> Vec<Range<usize>> {
+    let count = samples.trials.len();
+    match metric.measure {
+        Measure::Pooled { .. } if count > 0 => vec![0..count],
+        _ => (0..count).map(|trial| trial..trial + 1).collect(),
+    }
 }
 
-/// The ratio of every trial, and the linearised influence of every item on their mean: (top − ratio · bottom) / Σ bottom.
-pub(crate) fn influences(metric: &Metric, samples: &Samples<'_>) -> Influences {
-    let of_trials: Vec<(usize, Sums, f64)> = (0..samples.trials.len())
-        .filter_map(|trial| {
-            let sums = sums(samples, trial);
-            let ratio = sums.ratio(metric)?;
-            Some((trial, sums, ratio))
+/// The trials with nothing of groups that are out.
+fn without_zeroed<'t>(samples: &Samples<'t>) -> Cow<'t, [Vec<Sample>]> {
+    let is_out = |position: &&usize| samples.of(**position).any(|sample| sample == Sample::ZeroesGroup);
+    let out: BTreeSet<u32> = samples.positions.iter().filter(is_out).map(|at| samples.clusters[*at]).collect();
+    if out.is_empty() {
+        return Cow::Borrowed(samples.trials);
+    }
+    let mut trials = samples.trials.to_vec();
+    for position in samples.positions.iter().filter(|position| out.contains(&samples.clusters[**position])) {
+        for sample in trials.iter_mut().filter_map(|trial| trial.get_mut(*position)) {
+            *sample = match sample {
+                Sample::Void => Sample::Void,
+                // Also what is missing: whatever it would have been, it would have been out.
+                _ => Sample::Nothing,
+            };
+        }
+    }
+    Cow::Owned(trials)
+}
+
+/// What each position contributes to the mean over trials (or to the ratio that all trials have together), in the order of `samples.positions`; `None`: nothing that could vary.
+struct Influences {
+    /// The ratio of every trial, or the one of all.
+    ratios: Vec<Option<f64>>,
+    by_item: Vec<Option<f64>>,
+}
+
+/// The ratios, and the linearised influence of every item on their mean: (top − ratio · bottom) / Σ bottom.
+fn influences(metric: &Metric, samples: &Samples<'_>) -> Influences {
+    let trials = without_zeroed(samples);
+    let samples = &Samples { trials: &trials, ..*samples };
+    let units: Vec<(Range<usize>, Sums, Option<f64>)> = units(metric, samples)
+        .into_iter()
+        .map(|unit| {
+            let sums = sums(samples, unit.clone());
+            let ratio = sums.ratio(metric);
+            (unit, sums, ratio)
         })
         .collect();
-    let count = of_trials.len() as f64;
+    let count = units.iter().filter(|(_, _, ratio)| ratio.is_some()).count() as f64;
     let mut by_item = vec![None; samples.positions.len()];
-    for (trial, sums, ratio) in of_trials.iter().filter(|(_, sums, _)| sums.bottom != 0.0) {
-        for (at, position) in samples.positions.iter().enumerate() {
-            let Some(Sample::Scored { top, bottom }) = samples.trials[*trial].get(*position) else { continue };
-            if *top != 0.0 || *bottom != 0.0 {
-                *by_item[at].get_or_insert(0.0) += (top - ratio * bottom) / sums.bottom / count;
+    for (unit, sums, ratio) in &units {
+        let Some(ratio) = ratio.filter(|_| sums.bottom != 0.0) else { continue };
+        for trial in samples.trials.get(unit.clone()).unwrap_or_default() {
+            for (at, position) in samples.positions.iter().enumerate() {
+                let Some(Sample::Scored { top, bottom }) = trial.get(*position) else { continue };
+                if *top != 0.0 || *bottom != 0.0 {
+                    *by_item[at].get_or_insert(0.0) += (top - ratio * bottom) / sums.bottom / count;
+                }
             }
         }
     }
-    Influences { trials: of_trials.into_iter().map(|(_, _, ratio)| ratio).collect(), by_item }
+    Influences { ratios: units.into_iter().map(|(_, _, ratio)| ratio).collect(), by_item }
 }
 
 /// Estimates `metric`; `None` when no trial has a ratio.
-pub(crate) fn ratio(metric: &Metric, samples: &Samples<'_>) -> Option<Ratio> {
-    let found = influences(metric, samples);
-    let value = mean(&found.trials)?;
-    let mut clusters = Clusters::default();
-    let mut n = 0;
-    for (position, influence) in samples.positions.iter().zip(&found.by_item) {
-        let Some(influence) = influence else { continue };
-        clusters.add(samples.clusters[*position], *influence);
-        n += 1;
-    }
-    Some(Ratio { value, spread: clusters.of_influences(), n, trials: found.trials })
+pub(crate) fn ratio(metric: &Metric, samples: &Samples<'_>) -> Option<Linear> {
+    let Influences { ratios, by_item } = influences(metric, samples);
+    let value = mean(&ratios.iter().flatten().copied().collect::<Vec<f64>>())?;
+    let trials = match metric.measure {
+        Measure::Pooled { .. } => {
+            single_trials(samples, |trial| influences(metric, trial).ratios.first().copied().flatten())
+        }
+        _ => ratios,
+    };
+    Some(Linear { value, by_item, trials })
 }
 
 /// The smallest and largest value that the sessions without a score allow. `None` where they could move the ratio without limit: where
 /// the range has no end, and where nobody knows how much they would have had below the line.
 pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
     let (low, high) = metric.range;
+    let trials = without_zeroed(samples);
+    let samples = &Samples { trials: &trials, ..*samples };
     let with = |top_each: f64, bottom_each: f64| -> Option<f64> {
-        let of_trial = |trial: usize| {
-            let mut all = sums(samples, trial);
-            for position in samples.positions {
-                if let Some(Sample::Missing { weight }) = samples.trials[trial].get(*position) {
-                    all.top += top_each * weight;
-                    all.bottom += bottom_each * weight;
-                    all.has_score = true;
+        let of_unit = |unit: Range<usize>| {
+            let mut all = sums(samples, unit.clone());
+            for trial in samples.trials.get(unit).unwrap_or_default() {
+                for position in samples.positions {
+                    if let Some(Sample::Missing { weight }) = trial.get(*position) {
+                        all.top += top_each * weight;
+                        all.bottom += bottom_each * weight;
+                        all.has_score = true;
+                    }
                 }
             }
             all.ratio(metric)
         };
-        let ratios: Vec<f64> = (0..samples.trials.len()).filter_map(of_trial).collect();
+        let ratios: Vec<f64> = units(metric, samples).into_iter().filter_map(of_unit).collect();
         mean(&ratios).filter(|_| top_each.is_finite())
     };
-    match &metric.measure {
+    let measure = match &metric.measure {
+        Measure::Pooled { of, .. } => of,
+        other => other,
+    };
+    match measure {
         Measure::Ratio { of_item: false, .. } => (None, None),
-        // All wrong: nothing right, and nothing predicted either, as when the model makes a session impossible. All right: what is gold is
-        // predicted, and if predictions may count more than once (the range tells), perhaps with none to spare.
-        Measure::F1 { .. } => (with(0.0, 1.0), with(2.0, if high <= 1.0 { 2.0 } else { 1.0 })),
-        Measure::Mean { .. } | Measure::Ratio { .. } => (with(low, 1.0), with(high, 1.0)),
+        // All wrong: nothing right, and nobody knows how much predicted; with enough of that, all that is right counts for nothing. All
+        // right: what is gold is predicted, and if predictions may count more than once (the range tells), perhaps with none to spare.
+        Measure::F1 { .. } => (drowned(metric, samples), with(2.0, if high <= 1.0 { 2.0 } else { 1.0 })),
+        _ => (with(low, 1.0), with(high, 1.0)),
     }
+}
+
+/// The lowest F1 that the sessions without a score allow: 0 wherever there is one, because it may have predicted anything.
+fn drowned(metric: &Metric, samples: &Samples<'_>) -> Option<f64> {
+    let is_open = |trial: &Vec<Sample>| {
+        samples.positions.iter().any(|position| matches!(trial.get(*position), Some(Sample::Missing { .. })))
+    };
+    let of_unit = |unit: Range<usize>| match samples.trials.get(unit.clone()).unwrap_or_default().iter().any(is_open) {
+        true => Some(0.0),
+        false => sums(samples, unit).ratio(metric),
+    };
+    mean(&units(metric, samples).into_iter().filter_map(of_unit).collect::<Vec<f64>>())
 }

@@ -14,11 +14,18 @@ pub(crate) enum Sample {
     Nothing,
     /// Its score says that the ratios of its trial are none.
     Void,
+    /// Its score says that its group's sessions of this trial do not count.
+    DropsRun,
+    /// Its score says that its group counts nothing in any trial.
+    ZeroesGroup,
     /// Its score.
     Scored { top: f64, bottom: f64 },
 }
 
-/// The samples of some items under one metric. Sessions of one item, and of items of one cluster, are not independent.
+/// Samples of all items, by trial and then by position.
+pub(crate) type Trials = Vec<Vec<Sample>>;
+
+/// The samples of some items under one metric that is no average. Sessions of one item, and of items of one cluster, are not independent.
 #[derive(Clone, Copy)]
 pub(crate) struct Samples<'a> {
     /// By trial, then by position of the item.
@@ -42,29 +49,64 @@ pub(crate) fn sample(metric: &Metric, values: &BTreeMap<String, f64>) -> Sample 
     if metric.void_if.as_deref().and_then(value).is_some_and(|void| void > 0.0) {
         return Sample::Void;
     }
-    let parts = match &metric.measure {
+    of_measure(&metric.measure, values)
+}
+
+fn of_measure(measure: &Measure, values: &BTreeMap<String, f64>) -> Sample {
+    let value = |name: &str| values.get(name).copied();
+    let is_set = |name: &Option<String>| name.as_deref().and_then(value).is_some_and(|set| set > 0.0);
+    let ratio = |numerator: &str, denominator: &str| match (value(numerator), value(denominator)) {
+        (None, None) => None,
+        (top, bottom) => Some((top.unwrap_or(0.0), bottom.unwrap_or(0.0))),
+    };
+    let parts = match measure {
         Measure::Mean { value: name } => value(name).map(|top| (top, 1.0)),
-        Measure::Ratio { numerator, denominator, .. } => match (value(numerator), value(denominator)) {
-            (None, None) => None,
-            (top, bottom) => Some((top.unwrap_or(0.0), bottom.unwrap_or(0.0))),
-        },
+        Measure::Ratio { numerator, denominator, .. } => ratio(numerator, denominator),
         Measure::F1 { right, predicted, gold } => match [value(right), value(predicted), value(gold)] {
             [None, None, None] => None,
             [right, predicted, gold] => {
                 Some((2.0 * right.unwrap_or(0.0), predicted.unwrap_or(0.0) + gold.unwrap_or(0.0)))
             }
         },
+        Measure::Pooled { zero_group_if, .. } | Measure::GroupMean { zero_group_if, .. } if is_set(zero_group_if) => {
+            return Sample::ZeroesGroup;
+        }
+        Measure::Pooled { of, .. } => return of_measure(of, values),
+        Measure::GroupMean { drop_run_if, .. } if is_set(drop_run_if) => return Sample::DropsRun,
+        Measure::GroupMean { numerator, denominator, .. } => ratio(numerator, denominator),
+        // Its parts have samples of their own.
+        Measure::Average { .. } => None,
     };
     parts.map_or(Sample::Nothing, |(top, bottom)| Sample::Scored { top, bottom })
 }
 
 /// What a session without a score leaves open, when a session of its item that the model made impossible has the flat values `failure`.
 pub(crate) fn missing(metric: &Metric, failure: Option<&BTreeMap<String, f64>>) -> Sample {
-    let value = |name: &String| failure.and_then(|failure| failure.get(name)).copied();
-    let weight = match &metric.measure {
+    Sample::Missing { weight: failure.and_then(|failure| weight(&metric.measure, failure)).unwrap_or(0.0) }
+}
+
+fn weight(measure: &Measure, failure: &BTreeMap<String, f64>) -> Option<f64> {
+    let value = |name: &String| failure.get(name).copied();
+    match measure {
         Measure::Mean { value: name } => value(name).map(|_| 1.0),
-        Measure::Ratio { denominator, .. } => value(denominator),
+        // How much it would have had, nobody knows; only that it would have had something.
+        Measure::GroupMean { denominator, of_item: false, .. } => value(denominator).map(|_| 1.0),
+        Measure::Ratio { denominator, .. } | Measure::GroupMean { denominator, .. } => value(denominator),
         Measure::F1 { gold, .. } => value(gold),
-    };
-    Sample::Missing { weight: weight.unwrap_or(0.0) }
+        Measure::Pooled { of, .. } => weight(of, failure),
+        Measure::Average { .. } => None,
+    }
+}
+
+/// The measures that `metric` is an average of, each as a metric; itself where it is none.
+pub(crate) fn leaves(metric: &Metric) -> Vec<Metric> {
+    fn add(measure: &Measure, metric: &Metric, found: &mut Vec<Metric>) {
+        match measure {
+            Measure::Average { of } => of.iter().for_each(|part| add(part, metric, found)),
+            leaf => found.push(Metric { measure: leaf.clone(), ..metric.clone() }),
+        }
+    }
+    let mut found = Vec::new();
+    add(&metric.measure, metric, &mut found);
+    found
 }

@@ -52,7 +52,10 @@ impl Suite for Talk {
         Step::Done
     }
 
-    fn score(&self, item: ItemIndex, evaluators: &[Evaluator], _: &Transcript, known: &dyn Verdicts) -> Scoring {
+    fn score(&self, item: ItemIndex, evaluators: &[Evaluator], said: &Transcript, known: &dyn Verdicts) -> Scoring {
+        if *said == Transcript::default() {
+            return Scoring::Unfit("nothing happened".to_owned());
+        }
         let done = question("done", item);
         let Some(said) = known.answer(&done).map(words) else { return Scoring::Needs(vec![done]) };
         let mut detail = json!({ "done": said });
@@ -277,4 +280,14 @@ async fn a_member_that_stays_away_leaves_the_session_unmeasured_until_it_alone_i
     assert_eq!(again.len(), 2);
     stage.score(vec![says(&stage, "j-3", "two/judge", &again, Some("yes"))]).await;
     assert_eq!(found(&stage).await, [json!({"done": vec!["yes"; 4]})]);
+}
+
+#[tokio::test]
+async fn what_is_no_whole_session_is_not_measured_and_nobody_is_asked_about_it() {
+    let stage = stage(r#""one/judge""#).await;
+    let nothing = SessionOutcome { transcript: Transcript::default(), ..session(&stage, 0) };
+    stage.score(vec![report(&nothing)]).await;
+    assert_eq!(stage.books().await.outcomes(), [Outcome::NotMeasured { cause: Cause::TranscriptUnfit }]);
+    assert_eq!((found(&stage).await, stage.books().await.waiting), (vec![Value::Null], 0));
+    assert!(asked(&stage, "one/judge").await.is_empty());
 }

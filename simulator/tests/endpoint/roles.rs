@@ -51,6 +51,30 @@ async fn a_judge_that_is_asked_again_draws_anew_also_where_nobody_names_a_seed()
 }
 
 #[tokio::test]
+async fn a_judges_prompt_is_recognised_after_instructions_and_a_conversation_in_every_format() {
+    let harness = Harness::start(config()).await;
+    let history = json!([
+        {"role": "user", "content": "Task: os_1"},
+        {"role": "assistant", "content": "gold"},
+        {"role": "user", "content": "Judge: tea"},
+    ]);
+    let mut chat = vec![json!({"role": "system", "content": "Be strict."})];
+    chat.extend(history.as_array().unwrap().clone());
+    for (route, body) in [
+        ("/chat/completions", json!({"model": "oracle", "messages": chat})),
+        ("/messages", json!({"model": "oracle", "max_tokens": 99, "system": "Be strict.", "messages": history})),
+        ("/responses", json!({"model": "oracle", "instructions": "Be strict.", "input": history})),
+    ] {
+        for role in [None, Some("judge")] {
+            let request = harness.post(route, &body).header("x-regatta-seed", "5");
+            let request = role.into_iter().fold(request, |request, role| request.header("x-regatta-role", role));
+            let answer = read(request).await;
+            assert!(answer.text.contains("Oracle says yes to tea, seed 5"), "{route} {role:?}: {}", answer.text);
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_no_benchmark_takes_for_a_judges_prompt_is_refused() {
     let harness = Harness::start(config()).await;
     let body = json!({"model": "oracle", "messages": [{"role": "user", "content": "Is it good?"}]});

@@ -35,7 +35,7 @@ fn miniature() -> Arc<dyn Suite> {
 fn first_request(suite: &dyn Suite, item: ItemIndex, setting: &Setting) -> ChatRequest {
     match suite.next(item, setting, &Transcript::default()) {
         Step::Ask(_, request) => request,
-        Step::Done => panic!("the session of item {item} begins with nothing to do"),
+        other => panic!("the session of item {item} begins with {other:?}"),
     }
 }
 

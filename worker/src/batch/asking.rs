@@ -16,6 +16,8 @@ pub(super) enum Next<'a> {
     Ask(Box<Asked<'a>>),
     /// Nothing; it is over.
     Done,
+    /// Nothing; its transcript is of no such session.
+    Unfit(String),
     /// The sweep has no such session.
     Misfit,
 }
@@ -59,7 +61,11 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
     let key = &job.key;
     let found = sweep.cell(key.cell).and_then(|cell| Some((cell, sweep.suite(cell)?, sweep.item(cell, key.item)?)));
     let Some((cell, suite, item)) = found else { return Next::Misfit };
-    let Step::Ask(role, mut request) = suite.next(key.item, &cell.setting, &job.transcript) else { return Next::Done };
+    let (role, mut request) = match suite.next(key.item, &cell.setting, &job.transcript) {
+        Step::Ask(role, request) => (role, request),
+        Step::Done => return Next::Done,
+        Step::Unfit(reason) => return Next::Unfit(reason),
+    };
     let model = sweep.lock.model(&cell.model);
     if let Some(model) = model {
         override_sampling(&mut request, model);
@@ -79,7 +85,7 @@ pub(super) async fn all<'a>(sweep: &'a Sweep, job: &BatchJob) -> Option<Vec<Aske
         }
         match next(sweep, session) {
             Next::Ask(asked) => all.push(*asked),
-            Next::Done | Next::Misfit => return None,
+            Next::Done | Next::Unfit(_) | Next::Misfit => return None,
         }
     }
     Some(all)

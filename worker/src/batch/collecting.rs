@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use regatta_benchmarks::{Step as Asking, Suite};
 use regatta_llm::{Collected, Spending, rule};
 use regatta_proto::{
-    Attempt, AttemptId, BatchJob, Call, CostSum, Event, FailedCall, OpenAttempt, Outcome, Progress, Report, SessionJob,
+    Attempt, AttemptId, BatchJob, Call, Cause, CostSum, Event, FailedCall, OpenAttempt, Outcome, Progress, Report, SessionJob,
     SessionOutcome, Setting, Transcript, Try, Usage,
 };
 
@@ -138,6 +138,10 @@ fn go_on(
             transcript.events.push(Event::Call(Box::new(call)));
             return match suite.next(session.key.item, setting, &transcript) {
                 Asking::Done => Ok(SessionEnd { outcome: Outcome::Measured, transcript }),
+                Asking::Unfit(reason) => {
+                    tracing::error!(session = %session.key, reason, "the transcript is of no such session");
+                    Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, transcript })
+                }
                 Asking::Ask(..) => Err(transcript),
             };
         }
@@ -149,7 +153,7 @@ fn go_on(
     if may_try_again && class.is_some_and(|class| rule(class).retried) {
         return Err(transcript);
     }
-    let internal = Outcome::NotMeasured { cause: regatta_proto::Cause::Internal };
+    let internal = Outcome::NotMeasured { cause: Cause::Internal };
     Ok(SessionEnd { outcome: class.map_or(internal, Outcome::of_failure), transcript })
 }
 

@@ -147,6 +147,11 @@ impl BatchLane {
                     self.conclude(job, Outcome::Measured, receipt).await;
                     return None;
                 }
+                Next::Unfit(reason) => {
+                    tracing::error!(session = %job.key, reason, "the transcript is of no such session");
+                    self.conclude(job, Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, receipt).await;
+                    return None;
+                }
                 Next::Misfit => {
                     tracing::error!(session = %job.key, "the job names a cell or an item that the sweep does not have");
                     self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;

@@ -9,8 +9,8 @@ use regatta_catalog::Sweep;
 use regatta_proto::{
     AccountId, BenchmarkLock, Call, Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, EndpointKind,
     EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, ModelRef, ModelSpec,
-    Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, SessionSeed, Setting, Simulation,
-    SweepLock, Transcript,
+    Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served, SessionSeed, Setting,
+    Simulation, SweepLock, Transcript, Usage,
 };
 use regatta_simulator::{Config, SimulatedEndpoint};
 
@@ -36,6 +36,9 @@ impl Suite for Talk {
 
     fn next(&self, _: ItemIndex, _: &Setting, transcript: &Transcript) -> Step {
         let calls: Vec<_> = transcript.calls().collect();
+        if let Some((call, part)) = calls.iter().zip(PARTS).find(|(call, part)| call.role != *part) {
+            return Step::Unfit(format!("{} spoke for {part}", call.role));
+        }
         let Some(role) = PARTS.get(calls.len()) else { return Step::Done };
         let heard = match calls.last() {
             Some(call) if calls.len() < 3 => call.reply.text.as_deref().unwrap_or_default().to_owned(),
@@ -274,6 +277,42 @@ async fn a_conversation_that_is_handed_over_goes_on_where_it_was_and_no_call_is_
     assert_eq!(attempts, expected);
     assert_eq!(company.requests(), [1, 3, 1]);
     assert_eq!(company.spent(None).await, cost_of(&outcome.transcript, &PARTS));
+}
+
+#[tokio::test]
+async fn a_conversation_that_another_version_began_is_not_measured_and_nobody_is_asked() {
+    let company = Company::gather(Simulation::default()).await;
+    let stage = &company.stage;
+    let stranger = Call {
+        role: Role::Environment,
+        attempt: 1,
+        model: "tools/oracle".parse().unwrap(),
+        request: ChatRequest::default(),
+        reply: Reply::said("I begin"),
+        tries: Vec::new(),
+        usage: Usage::default(),
+        raw_usage: None,
+        cost: None,
+        reported_cost: None,
+        served: Served::default(),
+        latency_us: 1,
+        first_token_us: None,
+        at: None,
+        lane: Lane::Live,
+        from_cache: false,
+    };
+    let mut job = stage.job(0, 0);
+    job.attempt = 2;
+    job.transcript.events.push(Event::Call(Box::new(stranger)));
+    let begun = job.transcript.clone();
+    stage.publish([job]).await;
+    let mut reports = stage.reports().await;
+    stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let worker = stage.start_untold("w", |_| {});
+    let outcome = reports.outcome().await;
+    worker.leave().await;
+    assert_eq!(outcome.outcome, Outcome::NotMeasured { cause: Cause::TranscriptUnfit });
+    assert_eq!((outcome.transcript, company.requests()), (begun, [0, 0, 0]));
 }
 
 #[tokio::test]

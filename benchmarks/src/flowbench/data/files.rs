@@ -25,6 +25,8 @@ pub(super) enum Kind {
     SessionRecords,
     /// `turn_data….zip`, `session_data….zip`.
     Archive,
+    /// `utils/eval_utils.py` of the official repository: what it tells the simulators.
+    OfficialPrompts,
 }
 
 impl Kind {
@@ -41,6 +43,7 @@ impl Kind {
             "knowledge.json" => Some(Self::Knowledge),
             "role_datetime.json" => Some(Self::Datetimes),
             "role_desc.json" => Some(Self::RoleDescriptions),
+            "eval_utils.py" if folders.last() == Some(&"utils") => Some(Self::OfficialPrompts),
             "sample_input.jsonl" => Some(Self::Samples),
             "sessions_single.jsonl" | "sessions_cross.jsonl" => Some(Self::Sessions),
             _ if within("turn_data") && name.ends_with(".jsonl") => Some(Self::TurnRecords),
@@ -110,6 +113,9 @@ mod tests {
             ("turn_data.zip/turn_data/single/a.jsonl", Some(Kind::TurnRecords)),
             ("session_data/cross/text/a.jsonl", Some(Kind::SessionRecords)),
             ("turn_data/knowledge.json", Some(Kind::Knowledge)),
+            ("FlowBench/utils/eval_utils.py", Some(Kind::OfficialPrompts)),
+            ("FlowBench/utils/llm.py", None),
+            ("eval_utils.py", None),
             ("turn_data/single/a.json", None),
             ("turn_data/__MACOSX/a.jsonl", None),
             ("turn_data/.cache/a.jsonl", None),

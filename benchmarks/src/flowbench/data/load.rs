@@ -18,6 +18,7 @@ use super::read_sessions::{ReadSession, read_session};
 use super::scenario::Scenario;
 use super::setting::{Level, Scope};
 use crate::DataError;
+use crate::flowbench::prompts::OfficialSimulators;
 use crate::place::{Place, lines};
 
 /// The files of the data set by kind, in the order of their paths; archives unpacked.
@@ -126,7 +127,21 @@ pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
         return Err(nothing(set));
     }
     entries.sort_by_key(|entry| (entry.origin, entry.level(), entry.group.scope));
-    Ok(Data::new(entries))
+    Ok(Data::new(entries, read_simulators(&files)?))
+}
+
+/// What the user's copy of the official repository tells the simulators, if there is one beside the data.
+fn read_simulators(files: &Files<'_>) -> Result<Option<OfficialSimulators>, DataError> {
+    let mut known: Option<OfficialSimulators> = None;
+    for (file, _, content) in files.of_kind(Kind::OfficialPrompts) {
+        let read = OfficialSimulators::read(&file, content)?;
+        if known.as_ref().is_some_and(|first| *first != read) {
+            return Err(file
+                .problem("tells the simulators something else than the other utils/eval_utils.py; keep one of them"));
+        }
+        known = Some(read);
+    }
+    Ok(known)
 }
 
 fn nothing(set: &FileSet) -> DataError {

@@ -26,13 +26,15 @@ use std::collections::HashMap;
 
 use regatta_proto::{ItemId, ItemIndex};
 
+use super::prompts::OfficialSimulators;
+
 pub(crate) use self::conversation::{GoldTurn, Invocation, Line, Message, Session, Speaker, UserProfile};
 pub(crate) use self::entry::{Content, Entry, Function, Origin, Script};
 pub(crate) use self::files::wants;
 pub(crate) use self::load::load;
 pub(crate) use self::one_line::one_line;
 pub(crate) use self::scenario::{Scenario, Tool};
-pub(crate) use self::setting::{Format, Level, Mode, Scope, Stop};
+pub(crate) use self::setting::{Format, Lengths, Level, Mode, Scope, Stop};
 pub(crate) use self::tool_text::{NAME_LABEL, TIME_LABEL};
 
 /// The loaded data set.
@@ -43,11 +45,13 @@ pub(crate) struct Data {
     pub(crate) entries: Vec<Entry>,
     /// From which length on sessions are evaluated as such.
     pub(crate) lengths: SessionLengths,
+    /// What the simulators are told officially, where the files tell it.
+    pub(crate) simulators: Option<OfficialSimulators>,
     by_id: HashMap<ItemId, ItemIndex>,
 }
 
-/// Only the longer sessions are evaluated as sessions; the paper does not say which, so this is a choice (SPEC 3.4): least numbers of
-/// gold agent turns.
+/// The longer sessions, which alone are evaluated as sessions unless the setting wants all; the paper does not say which they are, so this
+/// is a choice (SPEC 3.4): least numbers of gold agent turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SessionLengths {
     /// With one scenario.
@@ -74,9 +78,9 @@ impl SessionLengths {
 }
 
 impl Data {
-    fn new(entries: Vec<Entry>) -> Self {
+    fn new(entries: Vec<Entry>, simulators: Option<OfficialSimulators>) -> Self {
         let by_id = (0_u32..).map(ItemIndex).zip(&entries).map(|(index, entry)| (entry.id.clone(), index)).collect();
-        Self { entries, lengths: SessionLengths::default(), by_id }
+        Self { entries, lengths: SessionLengths::default(), simulators, by_id }
     }
 
     /// The item at this position.

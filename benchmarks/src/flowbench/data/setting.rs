@@ -46,6 +46,15 @@ pub(crate) enum Stop {
     Code,
 }
 
+/// Which sessions are evaluated as such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Lengths {
+    /// The longer ones, as in the paper (SPEC 1, 3.4).
+    Longer,
+    /// All of them.
+    All,
+}
+
 impl Level {
     /// As in names of settings.
     pub(crate) const fn name(self) -> &'static str {
@@ -102,7 +111,7 @@ impl Format {
     }
 }
 
-/// One setting: `turn/single/flowchart`, `session/cross/text/code-limits`.
+/// One setting: `turn/single/flowchart`, `session/cross/text/code-limits`, `session/single/none/all-lengths`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Mode {
     /// What is scored.
@@ -113,20 +122,28 @@ pub(crate) struct Mode {
     pub(crate) format: Format,
     /// What stops a conversation; of turns always the first.
     pub(crate) stop: Stop,
+    /// Which sessions there are; of turns always the first, although all sessions have turns.
+    pub(crate) lengths: Lengths,
 }
 
-/// Ends the name of a setting whose conversations the limits of the released code stop.
+/// Follows in the name of a setting whose conversations the limits of the released code stop.
 const CODE_LIMITS: &str = "/code-limits";
+/// Ends the name of a setting that has sessions of every length.
+const ALL_LENGTHS: &str = "/all-lengths";
 
 impl Mode {
     /// Every setting, `turn/single/flowchart` first because it is the default: four formats at turn level, six at session level, these
-    /// under either limits.
+    /// under either limits and over the longer sessions or all.
     pub(crate) fn all() -> Vec<Self> {
+        let mut kinds = vec![(Level::Turn, Stop::Paper, Lengths::Longer)];
+        for lengths in [Lengths::Longer, Lengths::All] {
+            kinds.extend([Stop::Paper, Stop::Code].map(|stop| (Level::Session, stop, lengths)));
+        }
         let mut modes = Vec::new();
-        for (level, stop) in [(Level::Turn, Stop::Paper), (Level::Session, Stop::Paper), (Level::Session, Stop::Code)] {
+        for (level, stop, lengths) in kinds {
             for scope in Scope::ALL {
                 let formats = Format::ALL.into_iter().filter(|format| format.is_of(level));
-                modes.extend(formats.map(|format| Self { level, scope, format, stop }));
+                modes.extend(formats.map(|format| Self { level, scope, format, stop, lengths }));
             }
         }
         modes.sort_by_key(|mode| *mode != Self::DEFAULT);
@@ -134,8 +151,13 @@ impl Mode {
     }
 
     /// The paper's best: what runs when nothing is said.
-    pub(crate) const DEFAULT: Self =
-        Self { level: Level::Turn, scope: Scope::Single, format: Format::Flowchart, stop: Stop::Paper };
+    pub(crate) const DEFAULT: Self = Self {
+        level: Level::Turn,
+        scope: Scope::Single,
+        format: Format::Flowchart,
+        stop: Stop::Paper,
+        lengths: Lengths::Longer,
+    };
 
     /// The mode that `setting` names.
     pub(crate) fn of(setting: &Setting) -> Option<Self> {
@@ -148,7 +170,11 @@ impl Mode {
             Stop::Paper => "",
             Stop::Code => CODE_LIMITS,
         };
-        format!("{}/{}/{}{stop}", self.level.name(), self.scope.name(), self.format.name())
+        let lengths = match self.lengths {
+            Lengths::Longer => "",
+            Lengths::All => ALL_LENGTHS,
+        };
+        format!("{}/{}/{}{stop}{lengths}", self.level.name(), self.scope.name(), self.format.name())
     }
 }
 
@@ -159,9 +185,12 @@ mod tests {
     #[test]
     fn a_setting_names_level_scope_and_format() {
         let names: Vec<String> = Mode::all().into_iter().map(Mode::name).collect();
-        assert_eq!(names.len(), 8 + 12 + 12);
+        assert_eq!(names.len(), 8 + 4 * 12);
         assert_eq!(names[0], "turn/single/flowchart");
-        assert!(names.contains(&"session/cross/text/code-limits".to_owned()));
+        for name in ["session/cross/text/code-limits", "session/single/none/all-lengths"] {
+            assert!(names.contains(&name.to_owned()), "{name}");
+        }
+        assert!(names.contains(&"session/cross/ensemble/code-limits/all-lengths".to_owned()));
         for name in &names {
             let setting: Setting = name.parse().unwrap_or_else(|error| unreachable!("{name}: {error}"));
             assert_eq!(Mode::of(&setting).map(Mode::name).as_ref(), Some(name));

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use regatta_proto::{Role, Transcript};
+use regatta_proto::Role;
 
 use super::agent_call::{Attempt, CALLS_MAX, Tries};
 use super::reading::Output;
-use super::{Ending, EnvironmentInput, Failure, Limit, Limits, Message, Speaker, ToolCall, UserInput};
+use super::{
+    Ending, EnvironmentInput, Exchange, Failure, Limit, Limits, Message, Speaker, ToolCall, Unexpected, UserInput,
+};
 use crate::python::{parse, strip};
 
 /// Said by whoever plays the user when there is nothing more to say.
@@ -27,22 +29,6 @@ pub(crate) struct Plan {
     pub(crate) tools: BTreeSet<String>,
 }
 
-/// One exchange with a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Exchange<'a> {
-    /// Whom the request went to.
-    pub(crate) role: Role,
-    /// What came back; `None` for a try without reply.
-    pub(crate) reply: Option<&'a str>,
-}
-
-impl<'a> Exchange<'a> {
-    /// The answered calls of a transcript, in order. An answer without text is a try without reply.
-    pub(crate) fn of_transcript(transcript: &'a Transcript) -> impl Iterator<Item = Self> {
-        transcript.calls().map(|call| Self { role: call.role, reply: call.reply.text.as_deref() })
-    }
-}
-
 /// What a conversation does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next<'a> {
@@ -54,18 +40,6 @@ pub(crate) enum Next<'a> {
     Environment(EnvironmentInput<'a>),
     /// Nothing.
     Over(&'a Ending),
-}
-
-/// An exchange that does not belong where it stands: the transcript is of another session or version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("exchange {at} (from 0) is with {got:?}, where {expected:?} comes next (None: the conversation is over)")]
-pub(crate) struct Unexpected {
-    /// Its position.
-    pub(crate) at: usize,
-    /// Whom the conversation would ask there.
-    pub(crate) expected: Option<Role>,
-    /// Whom the exchange is with.
-    pub(crate) got: Role,
 }
 
 /// Whose reply is awaited, and what went wrong with it so far.

@@ -7,6 +7,7 @@ mod agent_call;
 mod case;
 mod conversation;
 mod ending;
+mod exchange;
 mod inputs;
 mod limits;
 mod message;
@@ -20,8 +21,9 @@ mod golden;
 mod tests;
 
 pub(crate) use case::{conversation_item, error_counts, turn_inference_item};
-pub(crate) use conversation::{Conversation, Exchange, Next, Plan};
+pub(crate) use conversation::{Conversation, Next, Plan};
 pub(crate) use ending::{Ending, Failure, Limit};
+pub(crate) use exchange::{Exchange, Unexpected};
 pub(crate) use inputs::{EnvironmentInput, HistoryLine, Side, UserInput};
 pub(crate) use limits::Limits;
 pub(crate) use message::{Message, Speaker, ToolCall};

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use regatta_proto::Role;
 
 use super::agent_call::{CALLS_MAX, TRIES_MAX};
-use super::conversation::Unexpected;
 use super::*;
 
 const CALL: &str = "Thought: t\nAction: lookUp\nAction Input: {\"a\": 1}";
@@ -218,15 +217,29 @@ fn an_exchange_with_somebody_else_is_refused() {
     assert_eq!(refused.expected, None);
 }
 
+fn turn_after<'a>(replies: impl IntoIterator<Item = Option<&'a str>>) -> Result<TurnInference, Unexpected> {
+    TurnInference::replay(replies.into_iter().map(|reply| Exchange { role: Role::Agent, reply }))
+}
+
+#[test]
+fn a_turn_is_with_the_agent_alone_and_ends_when_it_is_over() {
+    let late = turn_after([Some(REPLY), Some("late")]).unwrap_err();
+    assert_eq!(late, Unexpected { at: 1, expected: None, got: Role::Agent });
+    let refused = TurnInference::replay([agent("x"), user("y")]).unwrap_err();
+    assert_eq!(refused, Unexpected { at: 1, expected: Some(Role::Agent), got: Role::User });
+    assert_eq!(refused.to_string(), "call 2 is with the user, where the agent is to be asked");
+    assert_eq!(late.to_string(), "call 2 is with the agent, where the session is over");
+}
+
 #[test]
 fn a_turn_is_over_when_a_thought_is_in_it() {
-    let step = |replies: &[Option<&str>]| match TurnInference::replay(replies.iter().copied()).step() {
+    let step = |replies: &[Option<&str>]| match turn_after(replies.iter().copied()).unwrap().step() {
         TurnStep::Ask => "ask".to_owned(),
         TurnStep::Predicted(text) => text.to_owned(),
         TurnStep::Lost => "lost".to_owned(),
     };
     assert_eq!(step(&[Some("Response: x")]), "ask");
-    assert_eq!(step(&[Some("Response: x"), Some(REPLY), Some("late")]), REPLY);
+    assert_eq!(step(&[Some("Response: x"), Some(REPLY)]), REPLY);
     assert_eq!(step(&[Some("x"); 10]), "Thought: None\nx");
     assert_eq!(step(&[None; 19]), "ask");
     assert_eq!(step(&[None; 20]), "lost");
@@ -295,7 +308,10 @@ proptest! {
 
     #[test]
     fn any_text_is_a_turn_after_ten_calls_at_the_latest(text in text()) {
-        let turn = TurnInference::replay(std::iter::repeat_n(Some(text.as_str()), 10 * usize::from(TRIES_MAX)));
+        let mut turn = TurnInference::default();
+        for _ in 0..10 * usize::from(TRIES_MAX) {
+            turn.push(Some(&text));
+        }
         prop_assert_ne!(turn.step(), TurnStep::Ask);
     }
 }

@@ -1,6 +1,9 @@
 //! Inference of one turn: up to ten calls of the agent until a thought is among what it says (SPEC 5.2).
 
+use regatta_proto::Role;
+
 use super::agent_call::{Attempt, CALLS_MAX, TRIES_MAX, Tries};
+use super::{Exchange, Unexpected};
 
 /// What the inference of a turn does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,16 +37,23 @@ pub(crate) struct TurnInference {
 }
 
 impl TurnInference {
-    /// The state after `replies` (`None`: a try without reply). Replies beyond the end are ignored.
-    pub(crate) fn replay<'a>(replies: impl IntoIterator<Item = Option<&'a str>>) -> Self {
+    /// The state after `exchanges`, in order.
+    ///
+    /// # Errors
+    /// When one of them is not with the agent, or comes when the turn is over.
+    pub(crate) fn replay<'a>(exchanges: impl IntoIterator<Item = Exchange<'a>>) -> Result<Self, Unexpected> {
         let mut turn = Self::default();
-        for reply in replies {
+        for (at, Exchange { role, reply }) in exchanges.into_iter().enumerate() {
+            let expected = (!turn.over).then_some(Role::Agent);
+            if expected != Some(role) {
+                return Err(Unexpected { at, expected, got: role });
+            }
             turn.push(reply);
         }
-        turn
+        Ok(turn)
     }
 
-    /// Takes the reply to [`TurnStep::Ask`].
+    /// Takes the reply to [`TurnStep::Ask`]; one beyond the end is ignored.
     pub(crate) fn push(&mut self, reply: Option<&str>) {
         if self.over {
             return;

@@ -157,7 +157,7 @@ fn every_golden_session_is_scored_as_by_each_evaluator() {
                         );
                         scored.entry(evaluator).or_default().push(entry);
                     }
-                    Scoring::Needs(questions) => panic!("{case} {item} {evaluator}: {questions:?}"),
+                    other => panic!("{case} {item} {evaluator}: {other:?}"),
                 }
             }
         }

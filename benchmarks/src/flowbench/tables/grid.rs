@@ -36,8 +36,8 @@ impl<'a> Grid<'a> {
             (of.level, of.scope, of.format) == (level, scope, format) && cell.model == model
         };
         let cells = self.cells.iter().filter(|(of, cell)| is_it(of, cell));
-        // With both limits in a sweep, the paper's tables show what the paper's limits gave.
-        cells.min_by_key(|(of, _)| of.stop).map(|(_, cell)| *cell)
+        // With both limits or all lengths in a sweep, the paper's tables show the longer sessions first, and what the paper's limits gave.
+        cells.min_by_key(|(of, _)| (of.lengths, of.stop)).map(|(_, cell)| *cell)
     }
 
     /// Whether cells at `level` know `metric`.

@@ -26,6 +26,8 @@ fn measured(at: usize, of: usize) -> Measured {
     Measured { value: Some(value), low: Some(value * 0.9), high: Some((value * 1.1).min(1.0)), sd: Some(0.015) }
 }
 
+static NO_TABLE: crate::Table = crate::Table { aggregate: serde_json::Value::Null, columns: Vec::new() };
+
 fn cells<'a>(of: &'a [(Setting, ModelRef)], metrics: &'a [Vec<crate::Metric>]) -> Vec<CellResult<'a>> {
     let cell = |(at, (setting, model)): (usize, &'a (Setting, ModelRef))| {
         let values: BTreeMap<&str, Measured> =
@@ -40,6 +42,7 @@ fn cells<'a>(of: &'a [(Setting, ModelRef)], metrics: &'a [Vec<crate::Metric>]) -
             parts: ["Logistics Solutions", "Customer Service"].map(|domain| (domain, values.clone())).into(),
             metrics: values,
             tables: Vec::new(),
+            all_trials: &NO_TABLE,
         }
     };
     of.iter().enumerate().map(cell).collect()

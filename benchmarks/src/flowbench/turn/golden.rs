@@ -68,6 +68,7 @@ fn the_golden_turns_are_scored_alike_by_evaluators_that_ask_together() {
                 Scoring::Needs(questions) => {
                     panic!("{name}, {item}: not recorded: {:?}", verdicts.missing(&questions[0]))
                 }
+                Scoring::Unfit(reason) => panic!("{name}, {item}: {reason}"),
             }
         }
         for (output, evaluator) in outputs {
@@ -122,7 +123,7 @@ fn the_gold_of_the_whole_data_scores_full_marks_without_any_judge() {
             Scoring::Scored(all) => {
                 all.into_iter().for_each(|(evaluator, score)| scores.entry(evaluator).or_default().push(score));
             }
-            Scoring::Needs(_) => panic!("{id}: the gold needs a judge"),
+            other => panic!("{id}: the gold needs a judge: {other:?}"),
         }
     }
     assert_eq!(scores.len(), evaluators.len());

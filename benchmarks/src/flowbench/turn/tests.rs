@@ -47,13 +47,13 @@ fn output(action: &str, input: &str) -> String {
 fn scored(record: &TurnRecord<'_>, output: &str, judge: Option<&'static str>) -> BTreeMap<Evaluator, Score> {
     match score(record, Some(output), &ALL, &Says(judge)) {
         Scoring::Scored(scores) => scores,
-        Scoring::Needs(questions) => panic!("needs {questions:?}"),
+        other => panic!("needs {other:?}"),
     }
 }
 
 fn questions(record: &TurnRecord<'_>, output: &str, evaluator: Evaluator) -> Vec<Vec<String>> {
     match score(record, Some(output), &[evaluator], &Says(None)) {
-        Scoring::Scored(_) => Vec::new(),
+        Scoring::Scored(_) | Scoring::Unfit(_) => Vec::new(),
         Scoring::Needs(questions) => questions
             .into_iter()
             .map(|question| match question {

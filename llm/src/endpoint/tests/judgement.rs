@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use regatta_proto::{AccountId, CostSum, Digest, Money, Question, Thinking, Verdict};
+use regatta_proto::{AccountId, CostSum, Digest, Money, Question, Reasoning, Thinking, Verdict};
 use serde_json::{Value, json};
 
 use super::*;
@@ -76,6 +76,34 @@ async fn a_judgement_is_one_message_with_no_parameters_but_the_judges_own() {
     let plain = json!({"model": "judge-1", "messages": [{"role": "user", "content": "Was all done?"}]});
     assert_eq!(bodies[0], plain);
     assert_eq!((&bodies[1]["temperature"], &bodies[1]["max_tokens"]), (&json!(0.0), &json!(50)));
+}
+
+#[tokio::test]
+async fn the_prompt_is_the_last_message_after_the_conversation_that_the_question_brings() {
+    let server = talking(&["Hm.", "yes"]).await;
+    let bench = open(&spec(&server));
+    let AskedQuestion { mut question, .. } = judgement("Was all done?", 10);
+    let thought = Reasoning { text: "a thought".into(), opaque: Some("sealed".into()) };
+    let before = vec![
+        ChatMessage::new(ChatRole::System, "Be strict."),
+        ChatMessage::new(ChatRole::User, "책을 예약해 줘"),
+        ChatMessage { reasoning: Some(thought), ..ChatMessage::new(ChatRole::Assistant, "네") },
+    ];
+    if let Question::Judgement { before: place, .. } = &mut question {
+        before.clone_into(place);
+    }
+    let asked = AskedQuestion { digest: question.digest(), question };
+    let answers = answer_by(&bench, &judge(), std::slice::from_ref(&asked)).await;
+    assert_eq!(replies(&answers), [["Hm.", "yes"]]);
+    let expected = json!([
+        {"role": "system", "content": "Be strict."},
+        {"role": "user", "content": "책을 예약해 줘"},
+        {"role": "assistant", "content": "네"},
+        {"role": "user", "content": "Was all done?"},
+    ]);
+    for seen in server.seen() {
+        assert_eq!(serde_json::from_str::<Value>(&seen.body).unwrap()["messages"], expected);
+    }
 }
 
 #[tokio::test]
@@ -152,6 +180,28 @@ async fn the_same_question_under_another_name_is_another_sample() {
 }
 
 #[tokio::test]
+async fn a_comparison_in_the_other_order_is_asked_with_its_other_prompt_and_kept_apart() {
+    let server = talking(&["yes", "no"]).await;
+    let bench = open(&spec(&server));
+    let price = price();
+    let paying = Payer { cache: CacheMode::ReadWrite, ..payer(&bench.sweep, Some(&price)) };
+    let AskedQuestion { digest, mut question } = judgement("A then B?", 10);
+    if let Question::Judgement { swapped, .. } = &mut question {
+        *swapped = Some("B then A?".to_owned());
+    }
+    let other = AskedQuestion { digest, question: question.in_other_order().unwrap() };
+    let one = AskedQuestion { digest, question };
+    let mut said = Vec::new();
+    for asked in [&one, &other, &one, &other] {
+        let asked = std::slice::from_ref(asked);
+        said.extend(replies(&bench.endpoint.answer(&judge(), asked, paying, &bench.interrupt).await.unwrap()));
+    }
+    assert_eq!(said, [["yes"], ["no"], ["yes"], ["no"]]);
+    let bodies: Vec<String> = server.seen().into_iter().map(|seen| seen.body).collect();
+    assert!(bodies.len() == 2 && bodies[0].contains("A then B?") && bodies[1].contains("B then A?"), "{bodies:?}");
+}
+
+#[tokio::test]
 async fn endpoints_that_are_told_hear_of_the_judge_and_a_seed_for_each_asking() {
     let server = talking(&["Hm.", "yes"]).await;
     let bench = open(&EndpointSpec { identify_sessions: true, ..spec(&server) });
@@ -173,6 +223,30 @@ async fn a_judge_that_nobody_can_pay_is_not_asked() {
     let unpriced = Payer { accounts: &account, ..payer(&bench.sweep, None) };
     let answers = bench.endpoint.answer(&judge(), &[judgement("a?", 10)], unpriced, &bench.interrupt).await.unwrap();
     assert_eq!((answers.unanswered[0].class, server.seen().len()), (ErrorClass::Budget, 0));
+}
+
+#[tokio::test]
+async fn what_comes_before_the_prompt_counts_into_what_a_judgement_may_cost() {
+    let server = talking(&["yes"]).await;
+    let store = FakeStore::default();
+    let bench = open_with(&spec(&server), &store);
+    let account = [AccountId { sweep: bench.sweep.clone(), model: None }];
+    // A thousandth of a dollar: a thousand tokens.
+    store.budget(&account[0], Money(1_000_000));
+    let terse = ModelSpec { max_tokens: Some(1), ..judge() };
+    let price = price();
+    let paying = Payer { accounts: &account, ..payer(&bench.sweep, Some(&price)) };
+    let AskedQuestion { mut question, .. } = judgement("a?", 1);
+    for (length, sent) in [(500, 1), (1000, 1)] {
+        if let Question::Judgement { before, .. } = &mut question {
+            *before = vec![ChatMessage::new(ChatRole::System, "x".repeat(length))];
+        }
+        let asked = [AskedQuestion { digest: question.digest(), question: question.clone() }];
+        let answers = bench.endpoint.answer(&terse, &asked, paying, &bench.interrupt).await.unwrap();
+        let refused: Vec<ErrorClass> = answers.unanswered.iter().map(|unanswered| unanswered.class).collect();
+        assert_eq!(refused, if length > 500 { vec![ErrorClass::Budget] } else { Vec::new() });
+        assert_eq!(server.seen().len(), sent);
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod error_table;
 mod fault_matrix;
 mod judge;
 mod judgement;
+mod simulated;
 
 use std::path::Path;
 

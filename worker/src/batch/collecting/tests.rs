@@ -11,6 +11,9 @@ struct Turns(usize);
 
 impl Suite for Turns {
     fn next(&self, _: ItemIndex, _: &Setting, transcript: &Transcript) -> Asking {
+        if transcript.calls().any(|call| call.role != Role::Agent) {
+            return Asking::Unfit("nobody else is asked".to_owned());
+        }
         if transcript.calls().count() < self.0 { Asking::Ask(Role::Agent, request()) } else { Asking::Done }
     }
 
@@ -122,4 +125,10 @@ fn what_the_error_table_does_not_try_again_ends_the_session_at_once() {
         after(vec![failed(ErrorClass::ContextLength)]),
         Some(Outcome::ModelFailure { cause: Cause::ContextLength })
     );
+}
+
+#[test]
+fn a_session_whose_transcript_is_of_no_such_session_is_not_measured() {
+    let stranger = answered().map(|call| Call { role: Role::User, ..call });
+    assert_eq!(after(vec![stranger]), Some(Outcome::NotMeasured { cause: Cause::TranscriptUnfit }));
 }

@@ -1,0 +1,130 @@
+//! Means over groups of items.
+
+use std::collections::BTreeMap;
+
+use regatta_benchmarks::{Measure, Metric, OverTrials};
+
+use super::estimate::mean;
+use super::linear::{Linear, single_trials};
+use super::sample::{Sample, Samples};
+
+/// A group in one trial.
+#[derive(Debug, Clone, Copy, Default)]
+struct Run {
+    top: f64,
+    bottom: f64,
+    has_score: bool,
+    /// Something is missing, and nobody knows how much of it there would be.
+    is_open: bool,
+    is_dropped: bool,
+    is_zero: bool,
+}
+
+/// The runs of every group, by trial.
+fn runs(samples: &Samples<'_>) -> BTreeMap<u32, Vec<Run>> {
+    runs_with(samples, None, true)
+}
+
+/// The runs of every group if what is missing had scored `fill`; `of_item`: whether it is known how much of it there would be.
+fn runs_with(samples: &Samples<'_>, fill: Option<f64>, of_item: bool) -> BTreeMap<u32, Vec<Run>> {
+    let mut groups: BTreeMap<u32, Vec<Run>> = BTreeMap::new();
+    for position in samples.positions {
+        let group = groups.entry(samples.clusters[*position]).or_default();
+        group.resize(samples.trials.len(), Run::default());
+        for (run, trial) in group.iter_mut().zip(samples.trials) {
+            match (trial.get(*position), fill) {
+                (Some(Sample::Scored { top, bottom }), _) => {
+                    run.top += top;
+                    run.bottom += bottom;
+                    run.has_score = true;
+                }
+                (Some(Sample::Nothing), _) => run.has_score = true,
+                (Some(Sample::DropsRun), _) => (run.has_score, run.is_dropped) = (true, true),
+                (Some(Sample::ZeroesGroup), _) => (run.has_score, run.is_zero) = (true, true),
+                (Some(Sample::Missing { weight }), Some(fill)) => {
+                    run.has_score = true;
+                    match of_item {
+                        true => {
+                            run.top += fill * weight;
+                            run.bottom += weight;
+                        }
+                        false => run.is_open |= *weight > 0.0,
+                    }
+                }
+                (Some(Sample::Void | Sample::Missing { .. }) | None, _) => {}
+            }
+        }
+    }
+    groups
+}
+
+/// The number of a group; `None` without any score. What is open counts as `open`.
+fn value(metric: &Metric, runs: &[Run], open: f64) -> Option<f64> {
+    let Measure::GroupMean { trials, .. } = &metric.measure else { return None };
+    if runs.iter().any(|run| run.is_zero) {
+        return Some(0.0);
+    }
+    if !runs.iter().any(|run| run.has_score) {
+        return None;
+    }
+    let empty = metric.if_empty.unwrap_or(0.0);
+    let kept = runs.iter().filter(|run| run.has_score && !run.is_dropped);
+    let ratio = |run: &Run| match run {
+        Run { is_open: true, .. } => open,
+        Run { bottom: 0.0, .. } => empty,
+        Run { top, bottom, .. } => top / bottom,
+    };
+    match trials {
+        OverTrials::Mean => mean(&kept.map(ratio).collect::<Vec<f64>>()).or(Some(empty)),
+        OverTrials::Pooled => {
+            let sum = |mut all: Run, run: &Run| {
+                all.top += run.top;
+                all.bottom += run.bottom;
+                all.is_open |= run.is_open;
+                all
+            };
+            Some(ratio(&kept.fold(Run::default(), sum)))
+        }
+    }
+}
+
+fn mean_over_groups(metric: &Metric, samples: &Samples<'_>) -> Option<f64> {
+    mean(&runs(samples).values().filter_map(|runs| value(metric, runs, 0.0)).collect::<Vec<f64>>())
+}
+
+/// The mean over the groups that have a score. A group moves it by its deviation, which is shared out evenly among its items.
+pub(crate) fn group_mean(metric: &Metric, samples: &Samples<'_>) -> Option<Linear> {
+    let found = runs(samples).into_iter().filter_map(|(group, runs)| Some((group, value(metric, &runs, 0.0)?)));
+    let groups: BTreeMap<u32, f64> = found.collect();
+    let value = mean(&groups.values().copied().collect::<Vec<f64>>())?;
+    let has_score =
+        |position: usize| samples.of(position).any(|sample| !matches!(sample, Sample::Missing { .. } | Sample::Void));
+    let mut items: BTreeMap<u32, u32> = BTreeMap::new();
+    for position in samples.positions.iter().filter(|position| has_score(**position)) {
+        *items.entry(samples.clusters[*position]).or_default() += 1;
+    }
+    let influence = |position: &usize| {
+        let group = samples.clusters[*position];
+        let (of_group, items) = (groups.get(&group)?, items.get(&group)?);
+        has_score(*position).then(|| (of_group - value) / groups.len() as f64 / f64::from(*items))
+    };
+    let by_item = samples.positions.iter().map(influence).collect();
+    Some(Linear { value, by_item, trials: single_trials(samples, |trial| mean_over_groups(metric, trial)) })
+}
+
+/// The smallest and largest value that the sessions without a score allow: a group of which something is missing is anywhere in the
+/// metric's range where nobody knows how much it is.
+pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
+    let Measure::GroupMean { of_item, .. } = metric.measure else { return (None, None) };
+    let with = |fill: f64, open: f64| {
+        let groups = runs_with(samples, Some(fill), of_item);
+        let values: Vec<f64> = groups.values().filter_map(|runs| value(metric, runs, open)).collect();
+        mean(&values).filter(|value| value.is_finite())
+    };
+    let empty = metric.if_empty.unwrap_or(0.0);
+    let (low, high) = metric.range;
+    (with(low, low.min(empty)), with(high, high.max(empty)))
+}
+
+#[cfg(test)]
+mod tests;
