@@ -19,6 +19,7 @@ mod setting;
 mod simulate;
 mod stepwise;
 mod suite;
+mod tables;
 mod topology;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::data::{Data, Entry};
 use super::setting::{Mode, Route};
 use super::simulate::{self, Asked};
 use super::stepwise::Toolbox;
-use super::{asking, case, items, scoring};
+use super::{asking, case, items, scoring, tables};
 use crate::{
     CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
     Verdicts,
@@ -79,8 +79,7 @@ impl Suite for Loaded {
     }
 
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
-        let _ = (setting, evaluator);
-        Vec::new()
+        tables::metrics(setting, evaluator)
     }
 
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
@@ -88,8 +87,7 @@ impl Suite for Loaded {
     }
 
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
-        let _ = (evaluator, cells);
-        Vec::new()
+        tables::paper_tables(evaluator, cells)
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

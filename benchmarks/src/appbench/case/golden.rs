@@ -90,3 +90,8 @@ fn plans_have_the_official_shapes() {
 fn plans_are_scored_as_the_paper_means_it() {
     check(&["paper-mixed"]);
 }
+
+#[test]
+fn plans_are_executed_as_specified() {
+    check(&["exec-mixed"]);
+}

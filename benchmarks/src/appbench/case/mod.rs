@@ -4,6 +4,8 @@ mod predictions;
 mod topology;
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod golden;
 
 use std::collections::BTreeMap;
@@ -16,7 +18,7 @@ use self::predictions::{Prediction, read_lines};
 use super::data::Data;
 use super::official::app_selection::Selection;
 use super::parse::{analysis, apps, evaluation, lines, without_backslashes};
-use super::{official, paper};
+use super::{exec, official, paper};
 use crate::DataError;
 use crate::case::{Case, PREDICTIONS_FILE, case_place, predictions};
 use crate::place::Place;
@@ -45,6 +47,15 @@ pub(crate) fn score(case: &Case, files: &FileSet, data: &Data) -> Result<BTreeMa
                     (counters, json!(counters))
                 };
                 grouped(&read_lines(data, &place, content)?, item, |items| paper::aggregate(items.iter().copied()))
+            }
+            ("predictions", Evaluator::Exec) => {
+                let item = |prediction: &Prediction<'_>| {
+                    let scored = exec::score(data, prediction.entry, prediction.plan());
+                    (scored.outcome(), scored.golden())
+                };
+                grouped(&read_lines(data, &place, content)?, item, |items| {
+                    exec::aggregate(items.iter().copied().copied())
+                })
             }
             ("hierarchical", Evaluator::Official) => hierarchical(data, &read_lines(data, &place, content)?),
             ("topology", Evaluator::Official) => topology::score(&place, content)?,
