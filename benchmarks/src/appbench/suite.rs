@@ -72,9 +72,9 @@ impl Suite for Loaded {
         self.entry(item).map(|entry| scoring::score_failure(&self.data, entry, evaluators)).unwrap_or_default()
     }
 
-    fn tabulate(&self, evaluator: Evaluator, scores: &[(ItemIndex, &Score)]) -> Table {
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
         let known: Vec<(&Entry, &Score)> =
-            scores.iter().filter_map(|(item, score)| Some((self.entry(*item)?, *score))).collect();
+            trials.iter().flatten().filter_map(|(item, score)| Some((self.entry(*item)?, *score))).collect();
         Table { aggregate: scoring::aggregate(evaluator, &known), columns: Vec::new() }
     }
 

@@ -61,6 +61,7 @@ fn tables(evaluator: Evaluator, settings: &[&str]) -> Vec<PaperTable> {
             BTreeMap::from([("succ", Measured { low: Some(0.5), high: Some(1.0), ..Measured::default() })]),
         )]),
         tables: vec![if setting.as_str().starts_with("flat") { &first } else { &perfect }],
+        all_trials: &perfect,
     };
     let cells: Vec<CellResult<'_>> = settings.iter().map(cell).collect();
     paper_tables(evaluator, &cells)
@@ -170,6 +171,7 @@ fn small_buckets_of_figure_4_are_not_shown() {
             metrics: BTreeMap::new(),
             parts: BTreeMap::new(),
             tables: vec![table],
+            all_trials: table,
         };
         let tables = paper_tables(Evaluator::Official, &[cell]);
         tables.into_iter().find(|table| table.name == "figure-4-scale")
@@ -208,6 +210,7 @@ fn every_metric_has_a_name_of_its_own_and_is_made_of_values_that_sessions_have()
                 crate::Measure::Mean { value } => vec![value],
                 crate::Measure::Ratio { numerator, denominator, .. } => vec![numerator, denominator],
                 crate::Measure::F1 { right, predicted, gold } => vec![right, predicted, gold],
+                other => panic!("{}: {other:?}", metric.name),
             };
             assert!(used.iter().all(|value| values.contains_key(*value)), "{}: {used:?}", metric.name);
         }
