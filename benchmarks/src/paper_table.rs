@@ -28,6 +28,8 @@ pub struct CellResult<'a> {
     pub parts: BTreeMap<&'a str, BTreeMap<&'a str, Measured>>,
     /// The benchmark's own aggregates, one a trial.
     pub tables: Vec<&'a Table>,
+    /// Its aggregate of all trials together.
+    pub all_trials: &'a Table,
 }
 
 /// A table. Rows and columns are in the paper's order.

@@ -111,7 +111,7 @@ pub fn score_predictions(
     }
     scored.sort_by_key(|(item, _)| *item);
     let borrowed: Vec<(ItemIndex, &Score)> = scored.iter().map(|(item, score)| (*item, score)).collect();
-    let table = suite.tabulate(evaluator, &borrowed);
+    let table = suite.tabulate(evaluator, &[borrowed]);
     let predicted: BTreeSet<ItemIndex> = scored.iter().map(|(item, _)| *item).collect();
     let ids: Vec<ItemId> = (0_u32..)
         .map(ItemIndex)

@@ -74,8 +74,10 @@ pub trait Suite: Send + Sync {
     /// item can have: what it lacks, no session of the item has.
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores;
 
-    /// The aggregate of one cell in the shape of the golden files (`aggregate`), and the flat metrics that tables show.
-    fn tabulate(&self, evaluator: Evaluator, scores: &[(ItemIndex, &Score)]) -> Table;
+    /// The aggregate of some trials together in the shape of the golden files (`aggregate`), and the flat metrics that tables show. It is
+    /// asked for each trial alone, and once for all trials of a setting and model, which official code may pool in ways of its own.
+    /// Each trial has its scores by ascending item. [`Score::detail`] may be `null` here: tables are made of flat values alone.
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table;
 
     /// What is measured in `setting`. By default, the means of all flat values, each in 0..=1.
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
@@ -185,12 +187,12 @@ pub enum Scoring {
     Unfit(String),
 }
 
-/// The aggregate of one cell and evaluator.
+/// The aggregate of one cell, or of all trials of a setting and model, under one evaluator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// `aggregate` of the golden files, with the SPEC's names.
     pub aggregate: serde_json::Value,
-    /// The columns of the paper's main table that this cell fills, in its order: label and value in 0..=1 (`None`: no items).
+    /// The columns of the paper's main table that it fills, in their order: label and value in 0..=1 (`None`: no items).
     pub columns: Vec<(String, Option<f64>)>,
 }
 

@@ -51,7 +51,7 @@ impl Suite for Talk {
         Scores::new()
     }
 
-    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &Score)]) -> Table {
+    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
         unreachable!("a plan has no results")
     }
 

@@ -131,8 +131,8 @@ impl Suite for Loaded {
         self.data.record(item).map_or_else(Scores::new, |record| scoring::score_failure(record, evaluators))
     }
 
-    fn tabulate(&self, evaluator: Evaluator, scores: &[(ItemIndex, &Score)]) -> Table {
-        let with_tasks = scores.iter().filter_map(|(item, score)| Some((self.data.record(*item)?.task, *score)));
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        let with_tasks = trials.iter().flatten().filter_map(|(item, score)| Some((self.data.record(*item)?.task, *score)));
         tables::tabulate(evaluator, with_tasks)
     }
 

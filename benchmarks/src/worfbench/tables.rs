@@ -1,4 +1,4 @@
-//! The aggregate of a cell, and the paper's main table.
+//! The aggregate of trials, and the paper's main table.
 
 use std::collections::BTreeSet;
 
@@ -54,9 +54,9 @@ fn main_table(cells: &[CellResult<'_>]) -> Option<PaperTable> {
 
 fn row(cell: &CellResult<'_>, labels: &[&String]) -> PaperRow {
     let value = |table: &Table, label: &String| table.columns.iter().find(|(other, _)| other == label)?.1;
-    let entry = |label: &&String| PaperEntry {
-        ours: Measured::over_trials(cell.tables.iter().map(|table| value(table, label))),
-        published: None,
+    let entry = |label: &&String| {
+        let by_trial = Measured::over_trials(cell.tables.iter().map(|table| value(table, label)));
+        PaperEntry { ours: Measured { value: value(cell.all_trials, label), ..by_trial }, published: None }
     };
     PaperRow {
         keys: vec![cell.model.to_string()],

@@ -129,7 +129,7 @@ fn columns_are_those_of_the_main_table_and_the_held_out_tasks_stand_apart() {
     let items = ["wikihow_mini1", "os_mini1", "seal_tools_mini1"].map(|id| index_of(&*suite, id));
     let scores = items.map(|item| suite.score_failure(item, &BOTH).remove(&Evaluator::Paper).unwrap());
     let pairs: Vec<_> = items.into_iter().zip(&scores).collect();
-    let table = suite.tabulate(Evaluator::Paper, &pairs);
+    let table = suite.tabulate(Evaluator::Paper, &[pairs]);
     insta::assert_json_snapshot!(table.columns);
     assert!(suite.tabulate(Evaluator::Official, &[]).columns.iter().all(|(_, value)| value.is_none()));
 }

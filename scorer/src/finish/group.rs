@@ -6,6 +6,7 @@ use regatta_backends::SessionRow;
 use regatta_benchmarks::{Metric, Score, Scores, Suite, Table};
 use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome};
+use serde_json::Value;
 
 use super::FinishError;
 use super::partition::{clusters, parts, tasks};
@@ -31,6 +32,8 @@ pub(crate) struct Group<'s> {
     /// Cluster of each position.
     clusters: Vec<u32>,
     cells: Vec<TrialResult>,
+    /// Scores of every trial without their details, by item; none where one trial is all there is.
+    scores: Vec<Vec<(ItemIndex, Scores)>>,
     sessions: SessionCounts,
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
     poisoned: Option<(CellIndex, ItemIndex)>,
@@ -43,7 +46,7 @@ pub(crate) struct TrialResult {
     pub(crate) sessions: SessionCounts,
     /// As in [`GroupResult::keys`].
     pub(crate) estimates: Vec<Estimate>,
-    /// Aggregates of the benchmark, by evaluator.
+    /// Aggregates of the benchmark for this trial alone, by evaluator.
     pub(crate) tables: Vec<(Evaluator, Table)>,
 }
 
@@ -67,6 +70,8 @@ pub(crate) struct GroupResult {
     pub(crate) headline: BTreeSet<usize>,
     /// Over all trials; as in `keys`.
     pub(crate) estimates: Vec<Estimate>,
+    /// Aggregates of the benchmark over all trials, by evaluator.
+    pub(crate) tables: Vec<(Evaluator, Table)>,
     pub(crate) sessions: SessionCounts,
     pub(crate) cells: Vec<TrialResult>,
     /// In the order of the data set.
@@ -106,6 +111,7 @@ impl<'s> Group<'s> {
             keys,
             clusters: clusters(sweep.selected(first).iter().map(|index| sweep.item(first, *index))),
             cells: Vec::new(),
+            scores: Vec::new(),
             sessions: SessionCounts::default(),
             outcomes: BTreeMap::new(),
             poisoned: None,
@@ -140,8 +146,11 @@ impl<'s> Group<'s> {
             .zip(&of_cell)
             .map(|((_, metric), samples)| estimate(metric, samples, &positions, &self.clusters));
         let estimates = estimates.collect();
-        let tables =
-            self.lock.evaluators.iter().map(|evaluator| (*evaluator, self.table(*evaluator, &known))).collect();
+        let tables = self.tables(std::slice::from_ref(&known));
+        if self.sweep.lock.trials > 1 {
+            known.iter_mut().flat_map(|(_, scores)| scores.values_mut()).for_each(|score| score.detail = Value::Null);
+            self.scores.push(known);
+        }
         self.sessions.add(&counts);
         self.cells.push(TrialResult { cell: cell.clone(), sessions: counts, estimates, tables });
         let all = self.samples.iter_mut().flatten();
@@ -199,10 +208,13 @@ impl<'s> Group<'s> {
         }
     }
 
-    fn table(&self, evaluator: Evaluator, known: &[(ItemIndex, Scores)]) -> Table {
-        let scores: Vec<(ItemIndex, &Score)> =
-            known.iter().filter_map(|(item, scores)| Some((*item, scores.get(&evaluator)?))).collect();
-        self.suite.tabulate(evaluator, &scores)
+    /// What the benchmark makes of these trials, by evaluator.
+    fn tables(&self, trials: &[Vec<(ItemIndex, Scores)>]) -> Vec<(Evaluator, Table)> {
+        let of = |evaluator: &Evaluator| {
+            let trials: Vec<Vec<(ItemIndex, &Score)>> = trials.iter().map(|trial| under(*evaluator, trial)).collect();
+            (*evaluator, self.suite.tabulate(*evaluator, &trials))
+        };
+        self.lock.evaluators.iter().map(of).collect()
     }
 
     /// All sessions added so far.
@@ -237,6 +249,10 @@ impl<'s> Group<'s> {
         let tasks = of_parts(tasks(items));
         let parts = of_parts(parts(self.suite, selected));
         let is_compared = is_compared(self.sweep, &self.first.model);
+        let tables = match self.cells.as_slice() {
+            [only] => only.tables.clone(),
+            _ => self.tables(&self.scores),
+        };
         GroupResult {
             first: self.first.clone(),
             simulated: is_simulated(self.sweep, &self.first.model)
@@ -244,6 +260,7 @@ impl<'s> Group<'s> {
             items: selected.len() as u32,
             headline: headline(&self.keys),
             estimates,
+            tables,
             sessions: self.sessions,
             tasks,
             parts,
@@ -256,6 +273,11 @@ impl<'s> Group<'s> {
             clusters: self.clusters,
         }
     }
+}
+
+/// The scores that a trial has under `evaluator`.
+fn under(evaluator: Evaluator, trial: &[(ItemIndex, Scores)]) -> Vec<(ItemIndex, &Score)> {
+    trial.iter().filter_map(|(item, scores)| Some((*item, scores.get(&evaluator)?))).collect()
 }
 
 /// What voids a trial voids every part of it: a crash of an evaluator leaves no number at all.

@@ -33,7 +33,8 @@ struct TableRow<'a> {
     benchmark: &'a BenchmarkName,
     setting: &'a Setting,
     model: &'a ModelRef,
-    trial: u16,
+    /// `null` over all trials.
+    trial: Option<u16>,
     evaluator: Evaluator,
     aggregate: &'a Value,
 }
@@ -42,7 +43,7 @@ struct TableRow<'a> {
 struct Document<'a> {
     v: u32,
     metrics: Vec<Row<'a>>,
-    /// The benchmark's own aggregates, by cell.
+    /// The benchmark's own aggregates: over all trials, and of each.
     aggregates: Vec<TableRow<'a>>,
     /// The papers' tables.
     tables: &'a [BenchmarkTable],
@@ -107,13 +108,14 @@ fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
 pub(crate) fn json(groups: &[GroupResult], tables: &[BenchmarkTable]) -> Result<Vec<u8>, FinishError> {
     let mut aggregates = Vec::new();
     for group in groups {
-        for cell in &group.cells {
-            for (evaluator, table) in &cell.tables {
+        let of_trials = group.cells.iter().map(|cell| (Some(cell.cell.trial.0), &cell.tables));
+        for (trial, tables) in std::iter::once((None, &group.tables)).chain(of_trials) {
+            for (evaluator, table) in tables {
                 aggregates.push(TableRow {
-                    benchmark: &cell.cell.benchmark,
-                    setting: &cell.cell.setting,
-                    model: &cell.cell.model,
-                    trial: cell.cell.trial.0,
+                    benchmark: &group.first.benchmark,
+                    setting: &group.first.setting,
+                    model: &group.first.model,
+                    trial,
                     evaluator: *evaluator,
                     aggregate: &table.aggregate,
                 });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{CellResult, Measured, PaperEntry};
+use regatta_benchmarks::{CellResult, Measured, PaperEntry, Table};
 use regatta_catalog::Sweep;
 use regatta_proto::{Evaluator, ModelSpec};
 
@@ -18,7 +18,7 @@ pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult]) -> Vec<BenchmarkTabl
         let Some(first) = of.first().map(|group| &group.first) else { continue };
         let (Some(suite), Some(lock)) = (sweep.suite(first), sweep.benchmark(first)) else { continue };
         for evaluator in &lock.evaluators {
-            let cells: Vec<CellResult<'_>> = of.iter().map(|group| cell(sweep, group, *evaluator)).collect();
+            let cells: Vec<CellResult<'_>> = of.iter().filter_map(|group| cell(sweep, group, *evaluator)).collect();
             all.extend(suite.paper_tables(*evaluator, &cells).into_iter().map(|table| BenchmarkTable {
                 benchmark: first.benchmark.clone(),
                 evaluator: *evaluator,
@@ -29,16 +29,18 @@ pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult]) -> Vec<BenchmarkTabl
     all
 }
 
-fn cell<'g>(sweep: &'g Sweep, group: &'g GroupResult, evaluator: Evaluator) -> CellResult<'g> {
+/// `None` for a group without the evaluator.
+fn cell<'g>(sweep: &'g Sweep, group: &'g GroupResult, evaluator: Evaluator) -> Option<CellResult<'g>> {
     let measured = |estimates: &[Estimate]| -> BTreeMap<&'g str, Measured> {
-        let of_evaluator = group.keys.iter().zip(estimates).filter(|((of, _), _)| *of == evaluator);
+        let estimated = group.keys.iter().zip(estimates).filter(|((of, _), _)| *of == evaluator);
         let named =
             |((_, metric), estimate): (&'g MetricKey, &Estimate)| (metric.name.as_str(), Measured::from(estimate));
-        of_evaluator.map(named).collect()
+        estimated.map(named).collect()
     };
-    let tables = group.cells.iter().flat_map(|trial| &trial.tables).filter(|(of, _)| *of == evaluator);
+    let of_evaluator =
+        |tables: &'g [(Evaluator, Table)]| tables.iter().find_map(|(of, table)| (*of == evaluator).then_some(table));
     let model = &group.first.model;
-    CellResult {
+    Some(CellResult {
         setting: &group.first.setting,
         model,
         family: sweep.lock.model(model).map_or(model.model.as_str(), ModelSpec::family),
@@ -47,8 +49,9 @@ fn cell<'g>(sweep: &'g Sweep, group: &'g GroupResult, evaluator: Evaluator) -> C
         sessions: group.sessions.total,
         metrics: measured(&group.estimates),
         parts: group.parts.iter().map(|part| (part.name.as_str(), measured(&part.estimates))).collect(),
-        tables: tables.map(|(_, table)| table).collect(),
-    }
+        tables: group.cells.iter().filter_map(|trial| of_evaluator(&trial.tables)).collect(),
+        all_trials: of_evaluator(&group.tables)?,
+    })
 }
 
 /// The file of a table, as `table-worfbench-main-two-shot-official.csv`.

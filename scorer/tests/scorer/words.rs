@@ -80,7 +80,7 @@ impl Suite for Talk {
         None
     }
 
-    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &Score)]) -> Table {
+    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
         unreachable!("no sweep ends here")
     }
 

@@ -97,7 +97,7 @@ impl Suite for ThreeItems {
         unreachable!("an endpoint scores nothing")
     }
 
-    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &Score)]) -> Table {
+    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
         unreachable!("an endpoint scores nothing")
     }
 

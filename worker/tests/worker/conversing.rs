@@ -73,7 +73,7 @@ impl Suite for Talk {
         unreachable!("a worker scores nothing")
     }
 
-    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &Score)]) -> Table {
+    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
         unreachable!("a worker scores nothing")
     }
 

@@ -56,6 +56,19 @@ fn tables_and_parts_are_in_the_metrics_of_the_sweep() {
 }
 
 #[test]
+fn a_benchmark_aggregates_each_trial_and_all_of_them_together() {
+    let metrics: serde_json::Value = serde_json::from_str(&text(&after_trouble(), "metrics.json")).unwrap();
+    let aggregates = metrics["aggregates"].as_array().unwrap();
+    let of_second = aggregates.iter().filter(|row| row["benchmark"] == "dialogues" && row["model"] == "sim/second");
+    let found: Vec<(Option<u64>, String)> =
+        of_second.map(|row| (row["trial"].as_u64(), row["aggregate"]["trials"].to_string())).collect();
+    let sizes: Vec<String> = found[1..].iter().map(|(_, size)| size.trim_matches(['[', ']']).to_owned()).collect();
+    let trials: Vec<Option<u64>> = found.iter().map(|(trial, _)| *trial).collect();
+    assert_eq!((trials, &found[0].1), (vec![None, Some(0), Some(1)], &format!("[{}]", sizes.join(","))));
+    assert!(aggregates.iter().all(|row| row["aggregate"]["has_details"] != true || !row["trial"].is_null()));
+}
+
+#[test]
 fn fewer_turns_are_better_and_unlimited_guesses_have_no_bounds() {
     let found = summary(&after_trouble());
     let second = found.rows.iter().find(|row| row.benchmark.as_str() == "dialogues" && row.coverage < 1.0).unwrap();

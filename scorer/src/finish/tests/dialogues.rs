@@ -75,8 +75,11 @@ impl Suite for Dialogues {
         evaluators.iter().map(|evaluator| (*evaluator, score.clone())).collect()
     }
 
-    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &Score)]) -> Table {
-        Table { aggregate: serde_json::Value::Null, columns: Vec::new() }
+    /// How many scores each trial has, and whether any says more than its values.
+    fn tabulate(&self, _: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        let sizes: Vec<usize> = trials.iter().map(Vec::len).collect();
+        let has_details = trials.iter().flatten().any(|(_, score)| !score.detail.is_null());
+        Table { aggregate: serde_json::json!({"trials": sizes, "has_details": has_details}), columns: Vec::new() }
     }
 
     fn metrics(&self, _: &Setting, _: Evaluator) -> Vec<Metric> {

@@ -33,7 +33,7 @@ impl Suite for Turns {
         unreachable!()
     }
 
-    fn tabulate(&self, _: Evaluator, _: &[(ItemIndex, &regatta_benchmarks::Score)]) -> Table {
+    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &regatta_benchmarks::Score)>]) -> Table {
         unreachable!()
     }
 
