@@ -6,20 +6,23 @@ use std::sync::Arc;
 use regatta_proto::Digest;
 
 use super::refusal::Refusal;
-use crate::appbench::data::{Api, Fixture, Phone};
+use crate::appbench::data::{Api, Fixture, Inputs, Phone};
 use crate::appbench::parse::paper::{collapse, normal};
 use crate::python::lower;
 
 /// What a call costs of a world's budget besides its bytes, so that empty ones are limited too.
 const CALL_COST: usize = 64;
 
+/// API, slot, and inputs in comparable form.
+type FixtureKey = (Arc<str>, Arc<str>, String);
+
 /// The phone as one item's plan finds it. Nothing in it depends on time or chance: outputs depend on the inputs and the item alone, and
 /// only the ledger grows.
 #[derive(Debug, Clone)]
 pub struct World {
     phone: Arc<Phone>,
-    /// Values of the item by API, slot and inputs in comparable form.
-    fixtures: Arc<HashMap<(Arc<str>, Arc<str>, String), Arc<str>>>,
+    /// Values that are the item's own.
+    fixtures: Arc<HashMap<FixtureKey, Arc<str>>>,
     /// Calls with side effects, in the order in which they happened.
     ledger: Vec<Executed>,
     /// Bytes of inputs that may still be moved or hashed.
@@ -137,7 +140,7 @@ impl World {
     ///
     /// # Errors
     /// When the budget is used up.
-    pub fn outputs(&mut self, call: &Executed) -> Result<Vec<(Arc<str>, Arc<str>)>, Refusal> {
+    pub fn outputs(&mut self, call: &Executed) -> Result<Inputs, Refusal> {
         let phone = Arc::clone(&self.phone);
         let described = phone.app(&call.app).and_then(|app| app.api(&call.api));
         let slots = described.into_iter().flat_map(Api::returned_names);
