@@ -103,8 +103,8 @@ fn shared<T: Hash + Eq>(one: impl Iterator<Item = T>, other: impl Iterator<Item 
     for element in other {
         *left.entry(element).or_default() += 1;
     }
-    let mut take = |element: T| left.get_mut(&element).filter(|count| **count > 0).map(|count| *count -= 1);
-    one.filter_map(|element| take(element)).count()
+    let take = |element: T| left.get_mut(&element).filter(|count| **count > 0).map(|count| *count -= 1);
+    one.filter_map(take).count()
 }
 
 impl ItemCounters {
