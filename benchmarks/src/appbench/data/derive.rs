@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use super::entry::{Entry, Fixture, Flag, lookup};
+use super::entry::{Entry, Fixture, Flag};
 use super::phone::Phone;
 use crate::appbench::parse::paper::{Argument, Call, call};
 
@@ -51,7 +51,7 @@ fn flags_of_calls(entry: &Entry, phone: &Phone, plan: &[Option<Call>]) -> BTreeS
             flags.insert(Flag::UsedApiNameMismatch);
         }
         let differs = |(key, value): (&String, &Argument)| match value {
-            Argument::Literal(text) => lookup(&truth.inputs, key).is_none_or(|value| **value != **text),
+            Argument::Literal(text) => truth.input(key).is_none_or(|value| **value != **text),
             Argument::Name(_) => false,
         };
         if call.arguments.iter().any(differs) {
@@ -79,9 +79,9 @@ fn follow_dependencies(entry: &Entry, plan: &[Option<Call>]) -> (Vec<Fixture>, B
                 flags.insert(Flag::UnresolvedVariable);
                 continue;
             };
-            let truth = entry.gold.used_api.get(at).and_then(|truth| lookup(&truth.inputs, key));
+            let truth = entry.gold.used_api.get(at).and_then(|truth| truth.input(key));
             let given = entry.gold.used_api.get(producer);
-            match given.and_then(|given| lookup(&given.inputs, key)) {
+            match given.and_then(|given| given.input(key)) {
                 Some(echo) if Some(echo) == truth => {}
                 Some(_) => {
                     flags.insert(Flag::DependencyConflict);

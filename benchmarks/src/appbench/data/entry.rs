@@ -10,11 +10,6 @@ use super::split::Split;
 /// Arguments by name, in the order of the file.
 pub(crate) type Inputs = Vec<(Arc<str>, Arc<str>)>;
 
-/// The value of an argument.
-pub(crate) fn lookup<'a>(inputs: &'a [(Arc<str>, Arc<str>)], name: &str) -> Option<&'a Arc<str>> {
-    inputs.iter().find(|(key, _)| **key == *name).map(|(_, value)| value)
-}
-
 /// One item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -58,6 +53,13 @@ pub(crate) struct TrueCall {
     pub(crate) api: Arc<str>,
     /// Its arguments.
     pub(crate) inputs: Inputs,
+}
+
+impl TrueCall {
+    /// The value of an argument.
+    pub(crate) fn input(&self, name: &str) -> Option<&Arc<str>> {
+        self.inputs.iter().find(|(key, _)| **key == *name).map(|(_, value)| value)
+    }
 }
 
 /// A value that an API returns to certain inputs in one item (SPEC 7).

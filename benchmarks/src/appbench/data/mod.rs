@@ -17,7 +17,7 @@ mod split;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-pub(crate) use self::entry::{Entry, Fixture, Flag, Gold, Inputs, TrueCall, lookup};
+pub(crate) use self::entry::{Entry, Fixture, Flag, Gold, Inputs, TrueCall};
 pub(crate) use self::files::{Template, wants};
 pub(crate) use self::load::load;
 pub use self::phone::{Api, App, Phone, Slot};

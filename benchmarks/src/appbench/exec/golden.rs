@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::score::ExecScore;
 use super::*;
-use crate::appbench::data::{Data, Entry, Split, lookup};
+use crate::appbench::data::{Data, Entry, Split};
 use crate::appbench::parse::paper::{Argument, Call, call};
 use crate::appbench::vectors;
 
@@ -54,7 +55,7 @@ fn rewritten(data: &Data, entry: &Entry, style: Style) -> String {
         entry.gold.api_results.iter().filter_map(|text| call(text, |name| data.phone.has_api(name))).collect();
     let mut plan = String::new();
     for (at, gold) in parsed.iter().enumerate() {
-        let truth = |at: usize, key: &str| entry.gold.used_api.get(at).and_then(|call| lookup(&call.inputs, key));
+        let truth = |at: usize, key: &str| entry.gold.used_api.get(at).and_then(|call| call.input(key));
         let write = |key: &str, value: &Argument| {
             let Argument::Name(name) = value else { return format!("'{}'", value.text()) };
             let producer = parsed.iter().take(at).rposition(|call| call.returned.contains(name));

@@ -13,9 +13,8 @@ mod world;
 
 pub(crate) use self::aggregate::aggregate;
 pub(crate) use self::outcome::Outcome;
-pub(crate) use self::plan::{Execution, execute};
 pub use self::refusal::Refusal;
-pub(crate) use self::score::{ExecScore, score};
+pub(crate) use self::score::score;
 pub use self::served::{ServedApps, SessionScore};
 pub use self::world::{Executed, Warning, World};
 

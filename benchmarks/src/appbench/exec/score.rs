@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::outcome::Outcome;
 use super::plan::{Execution, execute};
-use super::refusal::Refusal;
 use super::schedule::Schedule;
 use super::world::{Executed, comparable};
 use crate::appbench::data::{Data, Entry, Gold};
@@ -113,11 +112,6 @@ impl ExecScore {
     /// Whether some call was not executed.
     pub(crate) fn has_error(&self) -> bool {
         !self.execution.errors.is_empty()
-    }
-
-    /// How many calls were not executed for this reason.
-    pub(crate) fn refused(&self, refusal: Refusal) -> usize {
-        self.execution.errors.iter().filter(|(_, why)| *why == refusal).count()
     }
 }
 

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
+use super::plan::{Execution, execute};
 use super::schedule::Schedule;
+use super::score::ExecScore;
 use super::*;
 use crate::appbench::data::{Data, Entry};
 use crate::appbench::vectors;
