@@ -107,8 +107,8 @@ fn score_walk(entry: &Entry, walk: &Walk) -> Score {
     Score { values: outcome.to_values(), detail }
 }
 
-/// `aggregate` of the golden files: one group for each split.
-pub(crate) fn aggregate(evaluator: Evaluator, scores: &[(&Entry, &Score)]) -> Value {
+/// `aggregate` of the golden files: one group for each split. Several trials are one large set.
+pub(crate) fn aggregate<'s>(evaluator: Evaluator, scores: impl Iterator<Item = (&'s Entry, &'s Score)>) -> Value {
     let mut groups: BTreeMap<&str, Vec<&Score>> = BTreeMap::new();
     for (entry, score) in scores {
         groups.entry(entry.split.as_str()).or_default().push(score);

@@ -73,9 +73,8 @@ impl Suite for Loaded {
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        let known: Vec<(&Entry, &Score)> =
-            trials.iter().flatten().filter_map(|(item, score)| Some((self.entry(*item)?, *score))).collect();
-        Table { aggregate: scoring::aggregate(evaluator, &known), columns: Vec::new() }
+        let known = trials.iter().flatten().filter_map(|(item, score)| Some((self.entry(*item)?, *score)));
+        Table { aggregate: scoring::aggregate(evaluator, known), columns: Vec::new() }
     }
 
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
