@@ -2,6 +2,7 @@
 //!
 //! A new benchmark is a folder here that implements [`Benchmark`] and [`Suite`], and one line in [`all`].
 
+mod appbench;
 mod case;
 mod cosine;
 mod flowbench;
@@ -16,6 +17,10 @@ mod recorded;
 mod suite;
 mod worfbench;
 
+pub use appbench::{
+    Api as AppApi, App, Executed as ExecutedCall, Phone, Refusal as CallRefusal, ServedApps, SessionScore,
+    Slot as AppSlot, Warning as CallWarning, World as AppWorld,
+};
 pub use case::score_case;
 pub use flowbench::{JudgedSession, RatingScale, cohen_kappa, fleiss_kappa, judge_alignment, krippendorff_alpha};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
@@ -31,7 +36,7 @@ use regatta_proto::BenchmarkName;
 /// Every benchmark.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Benchmark] {
-    &[&flowbench::FlowBench, &orchestrationbench::OrchestrationBench, &worfbench::WorfBench]
+    &[&appbench::AppBench, &flowbench::FlowBench, &orchestrationbench::OrchestrationBench, &worfbench::WorfBench]
 }
 
 /// The benchmark of this name.

@@ -169,6 +169,8 @@ pub(crate) struct SimulateArgs {
 pub(crate) enum Simulated {
     /// An OpenAI-compatible endpoint with the models oracle, noisy-P, scripted and lexical
     Llm(SimulateLlmArgs),
+    /// The apps of AppBench's phone, to be called step by step over HTTP or MCP
+    Apps(SimulateAppsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -185,6 +187,16 @@ pub(crate) struct SimulateLlmArgs {
     /// Answers of the model `scripted` (JSON lines)
     #[arg(long)]
     pub(crate) script: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateAppsArgs {
+    /// Data directory of AppBench
+    #[arg(short = 'd', long = "data", value_name = "DIR")]
+    pub(crate) data: PathBuf,
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub(crate) listen: std::net::SocketAddr,
 }
 
 /// Where the coordinator is.

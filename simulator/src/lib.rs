@@ -6,11 +6,14 @@
 //! model is `lexical`. Latency and faults follow a [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run
 //! can be repeated. What came, what was answered and what that costs is counted ([`Counters`], also at `/simulator/counters`).
 //!
+//! [`SimulatedApps`] are the apps of AppBench's phone, to be called step by step over HTTP or MCP.
+//!
 //! A new wire format is a module of `formats`.
 
 mod account;
 mod answer_body;
 mod api_error;
+mod apps;
 mod arrivals;
 mod authors;
 mod base64;
@@ -38,6 +41,7 @@ mod sliding_minute;
 mod tokens;
 mod trickle;
 
+pub use apps::SimulatedApps;
 pub use arrivals::{Arrivals, BusiestMinute};
 pub use books::BilledNanodollars;
 pub use counters::{BatchCounters, Counters};

@@ -88,6 +88,16 @@ pub enum StartError {
     },
 }
 
+impl StartError {
+    /// The address cannot be listened on.
+    pub(crate) fn listening(address: SocketAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => Self::AddressInUse { address },
+            _ => Self::Listen { address, source },
+        }
+    }
+}
+
 /// A running server. Dropping it closes every connection at once; [`Self::shutdown`] lets requests finish.
 pub struct SimulatedEndpoint {
     address: SocketAddr,
@@ -108,10 +118,7 @@ impl SimulatedEndpoint {
         let Config { listen, simulation, suites, script, clock } = config;
         simulation.check().map_err(|(field, problem)| StartError::Simulation { field, problem })?;
         let suites = suites.into_iter().map(serve_suite).collect();
-        let cannot_listen = |source: io::Error| match source.kind() {
-            io::ErrorKind::AddrInUse => StartError::AddressInUse { address: listen },
-            _ => StartError::Listen { address: listen, source },
-        };
+        let cannot_listen = |source: io::Error| StartError::listening(listen, source);
         let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
         let address = listener.local_addr().map_err(cannot_listen)?;
         let tasks = TaskTracker::new();

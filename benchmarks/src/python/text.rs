@@ -9,8 +9,8 @@ use regex::Regex;
 use super::character::decimal_digit;
 
 /// A letter, a digit or another number, in Unicode's general categories. Rust's own `char::is_alphanumeric` also takes
-/// vowel signs and circled letters, which Python does not.
-static LETTER_OR_NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{L}\p{N}]$").ok());
+/// vowel signs and circled letters, which Python does not. What came after Unicode 14 is nothing to the reference interpreter.
+static LETTER_OR_NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[[\p{L}\p{N}]&&\p{Age:14.0}]$").ok());
 
 /// `\w`.
 pub(crate) fn is_word(c: char) -> bool {
@@ -75,6 +75,7 @@ mod tests {
     fn words_are_letters_numbers_and_the_underscore() {
         assert!(['a', 'Z', '0', '_', 'é', '好', '９', '²', 'Ⅷ', '〇', 'ª'].into_iter().all(is_word));
         assert!(!['-', ' ', 'ⓐ', '\u{93e}', '\u{301}', '。', '🙂'].into_iter().any(is_word));
+        assert!(is_word('\u{a7ca}') && !is_word('\u{a7cb}'), "a letter of Unicode 14, and one of Unicode 16");
     }
 
     #[test]

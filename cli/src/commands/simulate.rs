@@ -1,20 +1,37 @@
-//! `regatta simulate llm`: a simulated endpoint until a signal comes.
+//! `regatta simulate llm` and `regatta simulate apps`: a simulated endpoint, or simulated apps, until a signal comes.
 
 use std::process::ExitCode;
 
 use anyhow::Context;
+use regatta_benchmarks::ServedApps;
 use regatta_proto::Simulation;
-use regatta_simulator::{Config, Script, SimulatedEndpoint};
+use regatta_simulator::{Config, Script, SimulatedApps, SimulatedEndpoint};
 
-use crate::args::{SimulateArgs, SimulateLlmArgs, Simulated};
-use crate::data::{benchmark, read_dataset};
+use crate::args::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, Simulated};
+use crate::data::{benchmark, read_dataset, read_files};
 use crate::exit::bad_configuration;
 use crate::output;
 use crate::signals::Leaving;
 
 pub(crate) async fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
-    let Simulated::Llm(args) = args.what;
     let leaving = Leaving::on_signals()?;
+    match args.what {
+        Simulated::Llm(args) => run_llm(args, &leaving).await,
+        Simulated::Apps(args) => run_apps(args, &leaving).await,
+    }
+}
+
+async fn run_apps(args: SimulateAppsArgs, leaving: &Leaving) -> anyhow::Result<ExitCode> {
+    let files = read_files(&args.data, &ServedApps::wants).map_err(bad_configuration)?;
+    let apps = ServedApps::load(&files).map_err(bad_configuration)?;
+    let server = SimulatedApps::start(args.listen, apps).await.map_err(bad_configuration)?;
+    output::line(&server.url());
+    leaving.drain.cancelled().await;
+    server.shutdown().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run_llm(args: SimulateLlmArgs, leaving: &Leaving) -> anyhow::Result<ExitCode> {
     let config = configure(&args).map_err(bad_configuration)?;
     let server = SimulatedEndpoint::start(config).await.map_err(bad_configuration)?;
     output::line(&server.url());

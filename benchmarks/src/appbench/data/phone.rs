@@ -1,0 +1,126 @@
+//! The phone: its apps and their APIs (SPEC 2.2).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The apps of the phone, in its order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phone {
+    apps: Vec<App>,
+    /// The list of apps for their selection: name and description of each.
+    pub(crate) flat_apps_desc: Arc<str>,
+    /// Positions of the apps by lower-case name; the first counts.
+    by_lower_name: HashMap<String, usize>,
+    /// Position of the first app that has an API of this name.
+    first_owner: HashMap<Arc<str>, usize>,
+}
+
+/// An app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct App {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it is for.
+    pub desc: Arc<str>,
+    /// Its APIs.
+    pub apis: Vec<Api>,
+    /// `NAME: {description as a Python dictionary} \n\n `, as official prompts have it.
+    pub block: Arc<str>,
+}
+
+/// An API of an app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Api {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it does.
+    pub desc: Arc<str>,
+    /// Whether it changes the world.
+    pub is_transactional: bool,
+    /// Arguments that a call must have.
+    pub required: Vec<Slot>,
+    /// Arguments that a call may have.
+    pub optional: Vec<Slot>,
+    /// What it returns.
+    pub returns: Vec<Slot>,
+}
+
+/// An argument, going in or coming out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Its name.
+    pub name: Arc<str>,
+    /// `str`, `int`, `float`, `bool`, `date` or `time`; nothing when it is not said.
+    pub kind: Option<Arc<str>>,
+    /// What it means.
+    pub desc: Arc<str>,
+}
+
+impl Phone {
+    /// A phone with these apps.
+    pub(super) fn new(apps: Vec<App>, flat_apps_desc: Arc<str>) -> Self {
+        let (mut by_lower_name, mut first_owner) = (HashMap::new(), HashMap::new());
+        for (at, app) in apps.iter().enumerate() {
+            by_lower_name.entry(app.name.to_lowercase()).or_insert(at);
+            for api in &app.apis {
+                first_owner.entry(Arc::clone(&api.name)).or_insert(at);
+            }
+        }
+        Self { apps, flat_apps_desc, by_lower_name, first_owner }
+    }
+
+    /// The apps in phone order.
+    #[must_use]
+    pub fn apps(&self) -> &[App] {
+        &self.apps
+    }
+
+    /// The app of exactly this name.
+    #[must_use]
+    pub fn app(&self, name: &str) -> Option<&App> {
+        self.apps.iter().find(|app| *app.name == *name)
+    }
+
+    /// The app of this name in any case; `lower` is in lower case.
+    pub(crate) fn app_by_lower_name(&self, lower: &str) -> Option<&App> {
+        self.by_lower_name.get(lower).and_then(|at| self.apps.get(*at))
+    }
+
+    /// Whether some app has an API of this name.
+    pub(crate) fn has_api(&self, name: &str) -> bool {
+        self.first_owner.contains_key(name)
+    }
+
+    /// The first app in phone order that has an API of this name, and the API.
+    pub(crate) fn first_owner(&self, api: &str) -> Option<(&App, &Api)> {
+        let app = self.apps.get(*self.first_owner.get(api)?)?;
+        Some((app, app.api(api)?))
+    }
+
+    /// The description of an API: that of the app (lower-case name), or of the first app that has one of this name (SPEC 5.4).
+    pub(crate) fn description(&self, lower_app: &str, api: &str) -> Option<&Api> {
+        self.app_by_lower_name(lower_app)
+            .and_then(|app| app.api(api))
+            .or_else(|| self.first_owner(api).map(|(_, api)| api))
+    }
+}
+
+impl App {
+    /// Its API of this name.
+    #[must_use]
+    pub fn api(&self, name: &str) -> Option<&Api> {
+        self.apis.iter().find(|api| *api.name == *name)
+    }
+}
+
+impl Api {
+    /// All arguments that it takes: those required, then the optional ones.
+    pub fn arguments(&self) -> impl Iterator<Item = &Slot> {
+        self.required.iter().chain(&self.optional)
+    }
+
+    /// The described names of what it returns.
+    pub(crate) fn returned_names(&self) -> impl ExactSizeIterator<Item = &Arc<str>> {
+        self.returns.iter().map(|slot| &slot.name)
+    }
+}

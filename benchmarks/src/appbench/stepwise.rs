@@ -1,0 +1,141 @@
+//! A session with tools: the model calls the simulated apps step by step instead of writing a plan. Ours, scored by what was executed.
+//!
+//! The world is a pure state machine, so the whole session is a function of the model's replies.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use regatta_proto::{ChatMessage, ChatRole, Reply, Tool, ToolCall};
+use serde_json::{Map, Value, json};
+
+use super::data::{Api, Data, Entry, Phone};
+use super::exec::{Executed, World};
+
+/// How often the model is asked at most.
+pub(crate) const ROUNDS_MAX: usize = 20;
+/// How many calls of one reply are executed; the others are refused.
+const CALLS_MAX: usize = 32;
+/// What a session may move and hash, in bytes.
+const BUDGET: usize = 1 << 20;
+/// Longest name of a tool that all providers take.
+const NAME_MAX: usize = 64;
+
+/// The APIs of a phone as tools.
+#[derive(Debug, Clone)]
+pub(crate) struct Toolbox {
+    /// One for each API, in phone order.
+    pub(crate) tools: Vec<Tool>,
+    /// App and API by the name of the tool.
+    apis: HashMap<Arc<str>, (Arc<str>, Arc<str>)>,
+}
+
+impl Toolbox {
+    /// The tools of `phone`, named `App-api`.
+    pub(crate) fn of(phone: &Phone) -> Self {
+        let (mut tools, mut apis) = (Vec::new(), HashMap::new());
+        for app in phone.apps() {
+            for api in &app.apis {
+                let name: Arc<str> = tool_name(&app.name, &api.name).into();
+                apis.insert(Arc::clone(&name), (Arc::clone(&app.name), Arc::clone(&api.name)));
+                let description = Some(format!("{}: {}", app.name, api.desc).into());
+                tools.push(Tool { name, description, parameters: Arc::new(schema(api)) });
+            }
+        }
+        Self { tools, apis }
+    }
+}
+
+/// The name of an API as a tool: letters, digits, `_` and `-`, as providers demand.
+pub(crate) fn tool_name(app: &str, api: &str) -> String {
+    let is_taken = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let plain = |text: &str| text.chars().map(|c| if is_taken(c) { c } else { '_' }).collect::<String>();
+    format!("{}-{}", plain(app), plain(api)).chars().take(NAME_MAX).collect()
+}
+
+fn schema(api: &Api) -> Value {
+    let properties: Map<String, Value> = api
+        .arguments()
+        .map(|slot| {
+            let kind = slot.kind.as_deref().map_or_else(String::new, |kind| format!(" ({kind})"));
+            (slot.name.to_string(), json!({ "type": "string", "description": format!("{}{kind}", slot.desc) }))
+        })
+        .collect();
+    let required: Vec<&str> = api.required.iter().map(|slot| &*slot.name).collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+/// A session as far as it has gone.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    /// What was said after the instruction: the model's calls and the apps' answers.
+    pub(crate) messages: Vec<ChatMessage>,
+    /// The calls that were executed.
+    pub(crate) executed: Vec<Executed>,
+    /// Whether some call was refused.
+    pub(crate) is_refused: bool,
+    /// Replies with calls.
+    pub(crate) rounds: usize,
+    /// Whether the model has stopped calling, or may not go on.
+    pub(crate) is_over: bool,
+}
+
+impl Walk {
+    /// Replays the session of `entry` from the model's replies.
+    pub(crate) fn of<'r>(
+        data: &Data,
+        toolbox: &Toolbox,
+        entry: &Entry,
+        replies: impl Iterator<Item = &'r Reply>,
+    ) -> Self {
+        let mut world = World::new(&data.phone, &entry.fixtures, BUDGET);
+        let mut walk =
+            Self { messages: Vec::new(), executed: Vec::new(), is_refused: false, rounds: 0, is_over: false };
+        for reply in replies.take(ROUNDS_MAX) {
+            if reply.tool_calls.is_empty() {
+                walk.is_over = true;
+                break;
+            }
+            walk.rounds += 1;
+            let mut said = ChatMessage::new(ChatRole::Assistant, reply.text.clone().unwrap_or_default());
+            said.tool_calls.clone_from(&reply.tool_calls);
+            said.reasoning.clone_from(&reply.reasoning);
+            walk.messages.push(said);
+            for (at, call) in reply.tool_calls.iter().enumerate() {
+                let result = if at < CALLS_MAX { walk.call(&mut world, toolbox, call) } else { Err("too many calls") };
+                walk.is_refused |= result.is_err();
+                let content = result.unwrap_or_else(|problem| json!({ "error": problem }).to_string());
+                let mut told = ChatMessage::new(ChatRole::Tool, content);
+                told.tool_call_id = Some(Arc::clone(&call.id));
+                walk.messages.push(told);
+            }
+        }
+        walk.is_over |= walk.rounds == ROUNDS_MAX;
+        walk
+    }
+
+    /// Executes one call and returns what the app answers: everything that the API returns, by name.
+    fn call(&mut self, world: &mut World, toolbox: &Toolbox, call: &ToolCall) -> Result<String, &'static str> {
+        let (app, api) = toolbox.apis.get(&call.name).ok_or("unknown tool")?;
+        let inputs = inputs(&call.arguments).ok_or("the arguments are not a JSON object")?;
+        let executed = world.call(app, api, inputs).map_err(|refusal| refusal.as_str())?;
+        let outputs = world.outputs(&executed).map_err(|refusal| refusal.as_str())?;
+        self.executed.push(executed);
+        let outputs: Map<String, Value> =
+            outputs.into_iter().map(|(name, value)| (name.to_string(), json!(*value))).collect();
+        Ok(Value::Object(outputs).to_string())
+    }
+}
+
+/// Arguments as texts, as the data writes them: `True`, `4.60`, `2019-03-12`. What is null was not given.
+fn inputs(arguments: &str) -> Option<BTreeMap<Arc<str>, Arc<str>>> {
+    let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
+    let Ok(Value::Object(arguments)) = serde_json::from_str(arguments) else { return None };
+    let text = |value: Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        Value::Bool(true) => Some("True".to_owned()),
+        Value::Bool(false) => Some("False".to_owned()),
+        other => Some(other.to_string()),
+    };
+    Some(arguments.into_iter().filter_map(|(key, value)| Some((key.into(), text(value)?.into()))).collect())
+}

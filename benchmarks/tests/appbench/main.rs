@@ -1,0 +1,19 @@
+//! AppBench as the pipeline sees it: through the benchmark's interface, on a miniature and on the published data.
+
+#[cfg(test)]
+#[path = "../common/mod.rs"]
+mod common;
+#[cfg(test)]
+#[path = "../common/differences.rs"]
+mod differences;
+#[cfg(test)]
+#[path = "../common/driving.rs"]
+mod driving;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod prompts;
+#[cfg(test)]
+mod sessions;
