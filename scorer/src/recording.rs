@@ -6,7 +6,7 @@ use bytes::Bytes;
 use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, TranscriptRef};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
-use regatta_proto::{Cause, Digest, Outcome, Role, SessionKey, SessionOutcome, Transcript, wire};
+use regatta_proto::{Cause, CostSum, Digest, Outcome, Role, SessionKey, SessionOutcome, Transcript, Usage, wire};
 
 use crate::judging::ask;
 use crate::scorer::{Scorer, ScorerError};
@@ -19,21 +19,31 @@ struct Prepared {
     open: Open,
 }
 
+/// What is told of an outcome once it is recorded.
+struct Told {
+    outcome: &'static str,
+    usage: Usage,
+    cost: CostSum,
+    open: Open,
+}
+
 impl Scorer {
     /// Records `outcomes`, all of `sweep`. Repeating it changes nothing.
     pub(crate) async fn record(&self, sweep: &Sweep, outcomes: &[SessionOutcome]) -> Result<(), ScorerError> {
         let all: Vec<&SessionOutcome> = outcomes.iter().collect();
         let segments = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
         let scorings = self.score_measured(sweep, outcomes).await?;
-        let mut prepared = Vec::with_capacity(outcomes.len());
+        let (mut records, mut told) = (Vec::with_capacity(outcomes.len()), Vec::with_capacity(outcomes.len()));
         for ((outcome, transcript), scoring) in outcomes.iter().zip(segments).zip(scorings) {
-            prepared.push(prepare(sweep, outcome, transcript, scoring)?);
+            let Prepared { record, open } = prepare(sweep, outcome, transcript, scoring)?;
+            told.push(Told { outcome: record.outcome.as_str(), usage: record.usage, cost: record.cost, open });
+            // Records are as large as scores and transcripts: they go to the ledger as they are.
+            records.push(record);
         }
-        let records: Vec<SessionRecord> = prepared.iter().map(|one| one.record.clone()).collect();
         let recorded = self.ledger.record(records).await?;
         let mut open = Open::new();
-        for (one, recorded) in prepared.into_iter().zip(recorded) {
-            self.count(&one.record, recorded);
+        for (one, recorded) in told.into_iter().zip(recorded) {
+            self.count(&one, recorded);
             // A repeat may be the second life of a batch whose questions were never sent: ask again, answers are idempotent.
             if matches!(recorded, Recorded::First | Recorded::Repeat) {
                 for (judge, questions) in one.open {
@@ -61,7 +71,7 @@ impl Scorer {
         Ok(subjects.iter().map(|subject| subject.and_then(|_| scorings.next().flatten())).collect())
     }
 
-    fn count(&self, record: &SessionRecord, recorded: Recorded) {
+    fn count(&self, told: &Told, recorded: Recorded) {
         let metrics = &self.metrics;
         match recorded {
             Recorded::Repeat => {
@@ -70,11 +80,11 @@ impl Scorer {
             }
             Recorded::Waste => {
                 metrics.surplus.with_label_values(&["waste"]).inc();
-                metrics.wasted_nanodollars.inc_by(record.cost.known.0);
+                metrics.wasted_nanodollars.inc_by(told.cost.known.0);
             }
-            Recorded::First => metrics.sessions.with_label_values(&[record.outcome.as_str()]).inc(),
+            Recorded::First => metrics.sessions.with_label_values(&[told.outcome]).inc(),
         }
-        self.count_usage(&record.usage, &record.cost);
+        self.count_usage(&told.usage, &told.cost);
     }
 }
 

@@ -3,34 +3,52 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_tests::regatta::{Process, finish, get_json, regatta, workspace};
+use regatta_tests::regatta::{Process, finish, get_json, regatta, shared, workspace};
 use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 
-fn data() -> String {
-    workspace().join("examples/data/flowbench").display().to_string()
+fn miniature() -> PathBuf {
+    workspace().join("examples/data/flowbench")
 }
 
-/// An endpoint for whoever takes part in conversations.
-async fn simulate(median_ms: u32) -> Process {
+/// An endpoint for whoever takes part in conversations over `data`.
+async fn simulate(data: &Path, median_ms: u32) -> Process {
     let mut simulate = regatta().unwrap();
-    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("flowbench={}", data())]);
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("flowbench={}", data.display())]);
     simulate.args(["--simulation", &format!("latency: {{ median_ms: {median_ms}, spread: 1.5 }}")]);
     Process::start_and_read(simulate).await.unwrap()
 }
 
-fn spec(folder: &Path, name: &str, settings: &str, players: &Process, judge: &Process) -> PathBuf {
+/// What a sweep runs.
+#[derive(Clone, Copy)]
+struct Plan<'a> {
+    data: &'a Path,
+    settings: &'a str,
+    trials: u32,
+    /// Items of each role; all when there is none.
+    limit: Option<u32>,
+    judge: &'a str,
+}
+
+/// Both models twice over the miniature.
+fn plan<'a>(data: &'a Path, settings: &'a str) -> Plan<'a> {
+    Plan { data, settings, trials: 2, limit: None, judge: "judge/oracle" }
+}
+
+fn spec(folder: &Path, name: &str, plan: Plan<'_>, players: &Process, judge: &Process) -> PathBuf {
     let endpoint = |server: &Process| {
         format!(
             "{{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 8 }} }}",
             server.first_line
         )
     };
+    let Plan { data, settings, trials, limit, judge: judges } = plan;
+    let limit = limit.map_or_else(String::new, |limit| format!("    limit: {limit}\n"));
     let text = format!(
-        "name: {name}\nseed: 4\ntrials: 2\nbenchmarks:\n  flowbench:\n    data: {}\n    settings: {settings}\n    \
-         roles: {{ user: sim/oracle, environment: sim/oracle }}\n    judge: judge/oracle\n\
+        "name: {name}\nseed: 4\ntrials: {trials}\nbenchmarks:\n  flowbench:\n    data: {}\n    settings: {settings}\n{limit}    \
+         roles: {{ user: sim/oracle, environment: sim/oracle }}\n    judge: {judges}\n\
          endpoints:\n  sim: {}\n  judge: {}\nmodels: [sim/oracle, sim/noisy-0.3]\n",
-        data(),
+        data.display(),
         endpoint(players),
         endpoint(judge)
     );
@@ -74,10 +92,11 @@ async fn answered(server: &Process) -> u64 {
 #[tokio::test]
 async fn every_level_and_format_runs_and_the_papers_tables_are_filled() {
     let folder = tempfile::tempdir().unwrap();
-    let (players, judge) = (simulate(0).await, simulate(0).await);
+    let data = miniature();
+    let (players, judge) = (simulate(&data, 0).await, simulate(&data, 0).await);
     let settings = "[turn/single/text, turn/single/flowchart, turn/cross/flowchart, session/single/text, \
                     session/single/none_wo_tool, session/cross/flowchart, session/cross/text/code-limits]";
-    let spec = spec(folder.path(), "levels", settings, &players, &judge);
+    let spec = spec(folder.path(), "levels", plan(&data, settings), &players, &judge);
     let directory = embedded(folder.path(), &spec).await;
     for line in read(&directory, "results.jsonl").lines() {
         let line: Value = serde_json::from_str(line).unwrap();
@@ -93,9 +112,10 @@ async fn every_level_and_format_runs_and_the_papers_tables_are_filled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_that_is_handed_over_goes_on_elsewhere_and_no_call_is_made_twice() {
     let deployment = Deployment::new().await.unwrap();
-    let (players, judge) = (simulate(60).await, simulate(0).await);
+    let data = miniature();
+    let (players, judge) = (simulate(&data, 60).await, simulate(&data, 0).await);
     let settings = "[session/single/flowchart, session/cross/text]";
-    let spec = spec(deployment.folder.path(), &unique_name("talk"), settings, &players, &judge);
+    let spec = spec(deployment.folder.path(), &unique_name("talk"), plan(&data, settings), &players, &judge);
     let _roles = [deployment.start("coordinator").await.unwrap(), deployment.start("scorer").await.unwrap()];
     let leaving = deployment.start("worker").await.unwrap();
     let id = deployment.submit(&spec).await.unwrap();
@@ -116,4 +136,35 @@ async fn a_conversation_that_is_handed_over_goes_on_elsewhere_and_no_call_is_mad
 
     let embedded = embedded(deployment.folder.path(), &spec).await;
     assert_eq!(read(&directory, "results.jsonl"), read(&embedded, "results.jsonl"));
+}
+
+/// Every role of the published scenarios, with a judge that sees comparisons in both orders.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_gives_the_same_bytes_as_one_process_over_every_role() {
+    let Some(shared) = shared("a_deployment_gives_the_same_bytes_as_one_process_over_every_role") else { return };
+    let data = shared.join("benchmarks/flowbench/data");
+    let deployment = Deployment::new().await.unwrap();
+    let (players, judge) = (simulate(&data, 0).await, simulate(&data, 0).await);
+    let settings =
+        "[turn/single/flowchart, turn/cross/text, session/single/flowchart, session/cross/ensemble/all-lengths]";
+    let judges = "{ panel: [judge/noisy-0.2], rule: majority, repeats: 2, swap: true }";
+    let plan = Plan { data: &data, settings, trials: 1, limit: Some(2), judge: judges };
+    let spec = spec(deployment.folder.path(), &unique_name("roles"), plan, &players, &judge);
+    let _roles = [
+        deployment.start("coordinator").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+        deployment.start("scorer").await.unwrap(),
+    ];
+    let id = deployment.submit(&spec).await.unwrap();
+    let (code, directory) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    let results = read(&directory, "results.jsonl");
+    assert_eq!(results.lines().count(), 2 * 4 * 22 * 2, "two items of each of 22 roles in four settings by two models");
+    for line in results.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["outcome"], "measured", "{line}");
+    }
+    let embedded = embedded(deployment.folder.path(), &spec).await;
+    assert_eq!(results, read(&embedded, "results.jsonl"));
 }

@@ -56,7 +56,7 @@ fn sums(samples: &Samples<'_>, trials: Range<usize>) -> Sums {
 fn units(metric: &Metric, samples: &Samples<'_>) -> Vec<Range<usize>> {
     let count = samples.trials.len();
     match metric.measure {
-        Measure::Pooled { .. } if count > 0 => vec![0..count],
+        Measure::Pooled { .. } => std::iter::once(0..count).filter(|all| !all.is_empty()).collect(),
         _ => (0..count).map(|trial| trial..trial + 1).collect(),
     }
 }
