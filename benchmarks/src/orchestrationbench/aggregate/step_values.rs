@@ -217,7 +217,7 @@ impl DecisionValues {
 
 impl PaperStepValues {
     /// As numbers by name.
-    pub(crate) fn to_values(&self) -> BTreeMap<String, f64> {
+    pub(crate) fn to_values(self) -> BTreeMap<String, f64> {
         match self {
             Self::Plan(score) => {
                 let mut all = values([("plan_gold", flag(score.is_some()))]);

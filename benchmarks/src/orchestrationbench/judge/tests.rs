@@ -12,7 +12,7 @@ use crate::{RecordedVerdicts, Verdicts};
 fn quality() -> Quality {
     let side = |value: &str| {
         let mut arguments = Aggregated::default();
-        arguments.add_text(&format!(r#"{{"x": "same", "y": 1, "z": 1}}"#)).unwrap();
+        arguments.add_text(r#"{"x": "same", "y": 1, "z": 1}"#).unwrap();
         arguments.add_text(&format!(r#"{{"x": "{value}"}}"#)).unwrap();
         Called { names: Vec::new(), arguments }
     };
