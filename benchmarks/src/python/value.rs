@@ -244,11 +244,6 @@ impl Dict {
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Value> {
         self.entries.iter().map(|(key, _)| key)
     }
-
-    /// Keys and values in order.
-    pub(crate) fn into_entries(self) -> impl Iterator<Item = (Value, Value)> {
-        self.entries.into_iter()
-    }
 }
 
 impl FromIterator<(Value, Value)> for Dict {
