@@ -70,15 +70,16 @@ impl Run {
         let mut needs = BTreeSet::new();
         let mut inputs = BTreeMap::new();
         for (key, argument) in &parsed.arguments {
-            let value = match argument {
-                Argument::Name(name) => match self.bound.get(name).cloned() {
-                    Some((producer, slot)) => {
-                        needs.insert(producer);
-                        self.value(producer, slot)?
-                    }
-                    None => name.as_str().into(),
-                },
-                Argument::Literal(text) => text.as_str().into(),
+            let bound = match argument {
+                Argument::Name(name) => self.bound.get(name).cloned(),
+                Argument::Literal(_) => None,
+            };
+            let value = match bound {
+                Some((producer, slot)) => {
+                    needs.insert(producer);
+                    self.value(producer, slot)?
+                }
+                None => argument.text().into(),
             };
             inputs.insert(key.as_str().into(), value);
         }
