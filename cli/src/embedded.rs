@@ -166,6 +166,16 @@ impl Embedded {
                 bars.finish(&status);
                 return Ok(());
             }
+            // Nobody else takes out what was set aside here, and the run would dispatch it again for ever.
+            let set_aside = self.queue.dead_letters().await?;
+            if set_aside > 0 {
+                bars.leave();
+                anyhow::bail!(
+                    "failed to record {set_aside} of the run's reports; the log says why. What was recorded is in {}: run it again to \
+                     continue when the cause is gone",
+                    self.directory.display()
+                );
+            }
             tokio::select! {
                 () = tokio::time::sleep(REDRAW) => {}
                 () = leaving.drain.cancelled() => {

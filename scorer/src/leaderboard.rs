@@ -10,7 +10,7 @@ use regatta_proto::{CostSum, Evaluator, Money};
 use crate::report::numbers::{compact, duration, grouped, heading, measured, percent, score_with, shown, waste};
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
-/// Metrics whose intervals fit on one line.
+/// Metrics whose intervals fit beside each other; of more, each has a line of its own.
 const METRICS: usize = 3;
 /// Widest table, in columns.
 const WIDTH: u16 = 110;
@@ -106,24 +106,32 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
             |metric: &SummaryMetric| (heading(&metric.metric, metric.unit), shown(&metric.estimate, metric.unit));
         of_default.map(column).collect()
     };
-    let mut table = empty_table();
+    let (mut table, metrics) = (empty_table(), shown_metrics(first));
+    let is_stacked = metrics.len() > METRICS;
     let mut header = vec!["model".to_owned()];
-    let names = shown_metrics(first).into_iter().map(|(name, _)| name);
-    let is_narrow = names.len() > METRICS;
-    // Only between words does a heading break.
-    header.extend(names.map(|name| if is_narrow { name.replace('_', " ") } else { name }));
+    match is_stacked {
+        true => header.extend(["metric", "value"].map(str::to_owned)),
+        false => header.extend(metrics.into_iter().map(|(name, _)| name)),
+    }
     header.extend(["coverage", "tokens in / out", "cost"].map(str::to_owned));
     let columns = header.len();
     table.set_header(header);
     for row in rows {
-        let mut line = vec![format!("{}{}", row.model, if row.simulated { " *" } else { "" })];
-        line.extend(shown_metrics(row).into_iter().map(|(_, value)| value));
-        line.push(percent(row.coverage));
-        line.push(format!("{} / {}", compact(row.spending.usage.input), compact(row.spending.usage.output)));
-        line.push(in_short(&row.spending.cost));
-        table.add_row(line);
+        let model = format!("{}{}", row.model, if row.simulated { " *" } else { "" });
+        let tokens = format!("{} / {}", compact(row.spending.usage.input), compact(row.spending.usage.output));
+        let took = [percent(row.coverage), tokens, in_short(&row.spending.cost)];
+        let mut metrics = shown_metrics(row).into_iter();
+        if !is_stacked {
+            table.add_row(std::iter::once(model).chain(metrics.map(|(_, value)| value)).chain(took));
+            continue;
+        }
+        let (name, value) = metrics.next().unwrap_or_default();
+        table.add_row([model, name, value].into_iter().chain(took));
+        for (name, value) in metrics {
+            table.add_row([String::new(), name, value]);
+        }
     }
-    align(&mut table, 1..columns);
+    align(&mut table, if is_stacked { 2 } else { 1 }..columns);
     let value = if first.headline().any(|metric| metric.of_sums) { "value" } else { "mean over items" };
     let evaluator = evaluator.map_or("", Evaluator::as_str);
     let trials = if summary.trials == 1 { String::new() } else { format!(" × {} trials", summary.trials) };

@@ -19,6 +19,8 @@ use crate::finish::{FinishError, finish};
 const RETRY_MAX: Duration = Duration::from_secs(10);
 /// Tries at a batch before its reports are handed back, so that a poisoned one ends as a dead letter instead of blocking for ever.
 const TRIES: u32 = 8;
+/// The same when the ledger refuses a row: once more, should the reason have been a race, and then each report by itself.
+const TRIES_REFUSED: u32 = 2;
 /// The same while a store is away: with [`RETRY_MAX`] between them some twenty minutes, below the broker's acknowledgement time-out. Over
 /// all redeliveries that outlasts an outage of hours, so that no outcome that was paid for ends as a dead letter.
 const TRIES_IN_OUTAGE: u32 = 120;
@@ -79,17 +81,24 @@ pub enum ScorerError {
 }
 
 impl ScorerError {
-    /// Whether a store could not be reached or refused, so that the same batch may well succeed later.
-    const fn is_outage(&self) -> bool {
-        matches!(
-            self,
+    /// Whether a store could not be reached, so that the same batch may well succeed later.
+    fn is_outage(&self) -> bool {
+        match self {
+            Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) => {
+                matches!(error, LedgerError::Store { .. }) && !error.is_refusal()
+            }
             Self::Queue(_)
-                | Self::Blobs(_)
-                | Self::Ledger(LedgerError::Store { .. })
-                | Self::Segment(SegmentError::Blobs(_))
-                | Self::Catalog(CatalogError::Blobs(_))
-                | Self::Finish(FinishError::Blobs(_) | FinishError::Ledger(LedgerError::Store { .. }))
-        )
+            | Self::Blobs(_)
+            | Self::Segment(SegmentError::Blobs(_))
+            | Self::Catalog(CatalogError::Blobs(_))
+            | Self::Finish(FinishError::Blobs(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the ledger found a row wrong, which trying again does not change.
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) if error.is_refusal())
     }
 }
 
@@ -184,6 +193,9 @@ impl Scorer {
             let Err(error) = self.handle(batch).await else { return true };
             tried += 1;
             let outage = error.is_outage() && tried < TRIES_IN_OUTAGE;
+            if error.is_refusal() {
+                tries_left = tries_left.min(TRIES_REFUSED);
+            }
             tries_left -= u32::from(!outage);
             self.metrics.failed_batches.inc();
             let error = format!("{:#}", anyhow::Error::from(error));

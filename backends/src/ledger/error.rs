@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use regatta_proto::{CellIndex, Money, ShardIndex, SweepId};
+use rusqlite::ErrorCode;
 
 /// Why the ledger did not do what it was asked; nothing of the call has been kept.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +100,28 @@ pub enum LedgerError {
     },
 }
 
+impl LedgerError {
+    /// Whether the database was there and found what it was told to be wrong: against a constraint, or no value of its column. The same
+    /// will be refused as often as it is tried; what could not be reached may well succeed later.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Store { source: StoreError::Sqlite(rusqlite::Error::SqliteFailure(error, _)), .. } => {
+                matches!(error.code, ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
+            }
+            Self::Store { source: StoreError::Postgres { source }, .. } => {
+                source.code().is_some_and(|state| is_of_the_data(state.code()))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether an SQLSTATE is about the data itself: class 22 (data exception) or 23 (integrity constraint violation).
+fn is_of_the_data(state: &str) -> bool {
+    state.starts_with("22") || state.starts_with("23")
+}
+
 /// The reason a driver gave.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -148,4 +171,35 @@ fn with_reasons(error: &(dyn Error + 'static)) -> String {
         next = reason.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    fn failed(sql: &str) -> LedgerError {
+        let database = Connection::open_in_memory().unwrap();
+        database.execute_batch("CREATE TABLE t (n INTEGER PRIMARY KEY CHECK (n > 0)) STRICT").unwrap();
+        let source = database.execute_batch(sql).unwrap_err().into();
+        LedgerError::Store { action: "try", source }
+    }
+
+    #[test]
+    fn a_row_against_a_constraint_is_refused_and_a_missing_table_is_not() {
+        assert!(failed("INSERT INTO t VALUES (0)").is_refusal());
+        assert!(failed("INSERT INTO t VALUES (1), (1)").is_refusal());
+        assert!(failed("INSERT INTO t VALUES ('x')").is_refusal());
+        assert!(!failed("INSERT INTO u VALUES (1)").is_refusal());
+        let away = LedgerError::Store { action: "try", source: std::io::Error::other("away").into() };
+        assert!(!away.is_refusal());
+    }
+
+    #[test]
+    fn states_of_classes_22_and_23_are_about_the_data() {
+        // Not null, unique, a text with a zero byte; then: too many connections, shutdown, deadlock.
+        assert!(["23502", "23505", "22021"].into_iter().all(is_of_the_data));
+        assert!(!["53300", "57P01", "40P01"].into_iter().any(is_of_the_data));
+    }
 }

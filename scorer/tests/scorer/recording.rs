@@ -117,6 +117,26 @@ async fn a_report_that_can_never_be_recorded_ends_as_a_dead_letter_and_takes_no_
     assert_eq!(stage.queue.dead_letters().await.unwrap(), 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_row_that_the_ledger_refuses_is_not_tried_as_if_the_ledger_were_away() {
+    let stage = Stage::set().await;
+    let sessions: Vec<_> = (0..3).map(|item| stage.session(0, item)).collect();
+    stage.refuse_rows_of(sessions[1].key.item);
+    let (scorer, metrics) = stage.scorer(512);
+    stage.queue.publish_reports(sessions.iter().map(report).collect()).await.unwrap();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let stop = stop.clone();
+        async move { scorer.run(stop).await }
+    });
+    until(async || stage.queue.dead_letters().await.unwrap() == 1).await;
+    until(async || stage.books().await.progress[0].recorded == 2).await;
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    // Twice each time that it is delivered, instead of for twenty minutes.
+    assert!(metrics.failed_batches.get() <= 50, "{}", metrics.failed_batches.get());
+}
+
 #[tokio::test]
 async fn a_transcript_is_found_where_its_session_says() {
     let stage = Stage::set().await;

@@ -12,7 +12,7 @@ use regatta_benchmarks::{Persona, Scoring, Step, Verdicts};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_proto::{
     AskedQuestion, Attempt, BenchmarkLock, Call, CellIndex, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec,
-    Evaluator, Event, FileSet, Finish, Job, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money, Outcome,
+    Evaluator, Event, FileSet, Finish, ItemIndex, Job, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money, Outcome,
     PriceSource, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, Setting, SweepLock,
     SweepState, Transcript, Usage, Verdict,
 };
@@ -97,6 +97,16 @@ impl Stage {
         let twin = Catalog::new(self.blobs()).store(&lock).await.unwrap();
         self.enter(&twin).await;
         twin
+    }
+
+    /// The ledger refuses the sessions of this item from now on.
+    pub(crate) fn refuse_rows_of(&self, item: ItemIndex) {
+        let database = rusqlite::Connection::open(self.folder.path().join("ledger.sqlite")).unwrap();
+        let trigger = format!(
+            "CREATE TRIGGER refusing BEFORE INSERT ON sessions WHEN NEW.item = {item} \
+             BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+        );
+        database.execute_batch(&trigger).unwrap();
     }
 
     pub(crate) fn blob_folder(&self) -> std::path::PathBuf {
