@@ -132,7 +132,8 @@ impl Suite for Loaded {
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        let with_tasks = trials.iter().flatten().filter_map(|(item, score)| Some((self.data.record(*item)?.task, *score)));
+        let with_tasks =
+            trials.iter().flatten().filter_map(|(item, score)| Some((self.data.record(*item)?.task, *score)));
         tables::tabulate(evaluator, with_tasks)
     }
 

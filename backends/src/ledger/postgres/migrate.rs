@@ -9,6 +9,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../../../migrations/postgres/0001_ledger.sql")),
     (2, include_str!("../../../migrations/postgres/0002_calls.sql")),
     (3, include_str!("../../../migrations/postgres/0003_evaluators.sql")),
+    (4, include_str!("../../../migrations/postgres/0004_any_evaluator.sql")),
 ];
 
 /// Name of the advisory lock under which one process at a time migrates; nothing else in the database may use this number.

@@ -13,6 +13,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../../../migrations/sqlite/0001_ledger.sql")),
     (2, include_str!("../../../migrations/sqlite/0002_calls.sql")),
     (3, include_str!("../../../migrations/sqlite/0003_evaluators.sql")),
+    (4, include_str!("../../../migrations/sqlite/0004_any_evaluator.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.
@@ -94,7 +95,7 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 3 }), "{error}");
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 4 }), "{error}");
     }
 
     #[test]
@@ -121,9 +122,11 @@ mod tests {
         assert!(older.execute(row, ["official_fixed"]).is_err());
         drop(older);
         let ledger = open(&path).unwrap();
-        ledger.execute(row, ["official_fixed"]).unwrap();
+        for evaluator in ["official_fixed", "exec"] {
+            ledger.execute(row, [evaluator]).unwrap();
+        }
         let kept: f64 = ledger.query_row("SELECT sum(value * n) FROM metrics", [], |row| row.get(0)).unwrap();
-        assert_eq!(kept, 7.0);
+        assert_eq!(kept, 10.5);
     }
 
     #[test]
