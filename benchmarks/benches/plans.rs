@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use regatta_benchmarks::{Benchmark, RecordedVerdicts, Scoring, Suite, find, score_case};
+use regatta_benchmarks::{RecordedVerdicts, Scoring, Suite, find, score_case};
 use regatta_proto::{BenchmarkName, Evaluator, FileSet, ItemIndex, Transcript};
 
 const CASES: [&str; 4] = ["en_gold_yaml", "ko_gold_json", "en_mixed_judge", "ko_mixed_skip"];

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use regatta_benchmarks::{Persona, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Lane, ModelRef, ModelSpec, Money, Reply, Role,
-    Served, SessionSeed, Setting, Transcript, Usage,
+    Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Lane, ModelRef, ModelSpec, Money, Reply, Role, Served,
+    SessionSeed, Setting, Transcript, Usage,
 };
 use serde::Serialize;
 

@@ -2,7 +2,6 @@
 //!
 //! Three evaluators: `official` computes what the two scorers of the repository compute, which disagree; `paper` what the paper means;
 //! `exec` executes the plan on a simulated phone. Only the last one can say something about sessions with tools.
-#![expect(dead_code, unused_imports, reason = "put together from its parts")]
 
 mod asking;
 mod case;

@@ -1,5 +1,4 @@
 //! OrchestrationBench: plans of a main agent as graphs, and calls, questions and refusals of its sub agents, in English and Korean.
-#![expect(dead_code, unused_imports, reason = "put together from its parts")]
 
 mod aggregate;
 mod case;
@@ -58,6 +57,6 @@ impl Benchmark for OrchestrationBench {
     }
 
     fn score_case(&self, case: &FileSet, data: &FileSet) -> Result<BTreeMap<String, Value>, DataError> {
-        case::score_case(&Case::read(case)?, case, &data::load(data)?)
+        case::score_case(&Case::read(case)?, case, data)
     }
 }

@@ -16,7 +16,7 @@ use super::protocol::{Unresolved, decision_request, judge_conversation, judge_in
 use crate::{Score, Scores, Verdicts};
 
 /// How many judges the paper asks; in details, a step that needs none has their number of equal scores.
-const PAPER_JUDGES: usize = 3;
+pub(crate) const PAPER_JUDGES: usize = 3;
 /// What the official client of compatible servers makes of an answer without content (SPEC 3.4).
 const NO_CONTENT: &str = "\n\n";
 
@@ -81,7 +81,7 @@ pub(crate) fn of_call(reply: &Reply) -> Answer {
 impl Step<'_> {
     /// What is asked at the step; nothing where there is no such agent.
     pub(crate) fn request(&self) -> Option<ChatRequest> {
-        if self.scenario.planning.contains(&self.step) {
+        if self.is_planning() {
             return Some(planning_request(self.data, self.scenario, self.step));
         }
         decision_request(self.data, self.scenario, self.step)
@@ -122,30 +122,61 @@ impl Step<'_> {
         evaluator: Evaluator,
         judging: Judging<'_>,
     ) -> Result<Score, Box<Question>> {
-        let is_planning = self.scenario.planning.contains(&self.step);
-        let (mut values, detail) = match (evaluator, is_planning) {
-            (Evaluator::Official | Evaluator::OfficialFixed, true) => {
-                let plan = self.compare(answer, score_step_official);
-                (StepValues::Plan(PlanValues::of(&plan)).to_values(), plan.entry())
+        let (mut values, detail) = match evaluator {
+            Evaluator::Official | Evaluator::OfficialFixed => {
+                let (values, detail) = self.official(answer, judging)?;
+                (values.to_values(), detail)
             }
-            (Evaluator::Official | Evaluator::OfficialFixed, false) => {
-                let ask = |called: &Called, unsettled: &[Unsettled<'_>]| self.conversation(called, unsettled);
-                let decision = score_official(self.decision(), answer, judging, ask)?;
-                (StepValues::Decision(decision.values()).to_values(), decision.entry())
-            }
-            (Evaluator::Paper | Evaluator::Exec, true) => {
-                let plan = self.compare(answer, score_step_paper);
-                (PaperStepValues::Plan(plan.score()).to_values(), plan.entry())
-            }
-            (Evaluator::Paper | Evaluator::Exec, false) => {
-                let ask = |called: &Called, unsettled: &[Unsettled<'_>]| self.conversation(called, unsettled);
-                let decision = score_paper(self.decision(), answer, judging, ask)?;
-                (PaperStepValues::Decision(decision.values()).to_values(), decision.entry(PAPER_JUDGES))
+            Evaluator::Paper | Evaluator::Exec => {
+                let (values, detail) = self.paper(answer, judging, PAPER_JUDGES)?;
+                (values.to_values(), detail)
             }
         };
-        let is_gold_call = !is_planning && self.scenario.gold(self.step).is_some_and(|gold| !gold.calls.is_empty());
+        let is_gold_call =
+            !self.is_planning() && self.scenario.gold(self.step).is_some_and(|gold| !gold.calls.is_empty());
         derive(&mut values, is_gold_call);
-        Ok(Score { values, detail: Value::from(detail) })
+        Ok(Score { values, detail })
+    }
+
+    /// What the official evaluator makes of an answer, and its entry in the golden files' `items`.
+    ///
+    /// # Errors
+    /// With what a judge must answer first.
+    pub(crate) fn official(
+        &self,
+        answer: Option<&Answer>,
+        judging: Judging<'_>,
+    ) -> Result<(StepValues, Value), Box<Question>> {
+        if self.is_planning() {
+            let plan = self.compare(answer, score_step_official);
+            return Ok((StepValues::Plan(PlanValues::of(&plan)), plan.entry()));
+        }
+        let ask = |called: &Called, unsettled: &[Unsettled<'_>]| self.conversation(called, unsettled);
+        let decision = score_official(self.decision(), answer, judging, ask)?;
+        Ok((StepValues::Decision(decision.values()), decision.entry()))
+    }
+
+    /// The same of the paper's, where `judges` are asked what needs judging.
+    ///
+    /// # Errors
+    /// With what a judge must answer first.
+    pub(crate) fn paper(
+        &self,
+        answer: Option<&Answer>,
+        judging: Judging<'_>,
+        judges: usize,
+    ) -> Result<(PaperStepValues, Value), Box<Question>> {
+        if self.is_planning() {
+            let plan = self.compare(answer, score_step_paper);
+            return Ok((PaperStepValues::Plan(plan.score()), plan.entry()));
+        }
+        let ask = |called: &Called, unsettled: &[Unsettled<'_>]| self.conversation(called, unsettled);
+        let decision = score_paper(self.decision(), answer, judging, ask)?;
+        Ok((PaperStepValues::Decision(decision.values()), decision.entry(judges)))
+    }
+
+    fn is_planning(&self) -> bool {
+        self.scenario.planning.contains(&self.step)
     }
 
     fn compare<T>(

@@ -23,7 +23,7 @@ impl Verdicts for Nobody {
 fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
     match suite.score(item, &ALL, &transcript.without_requests(), &Nobody) {
         Scoring::Scored(scores) => scores,
-        Scoring::Needs(questions) => panic!("{questions:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

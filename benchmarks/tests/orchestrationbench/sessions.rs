@@ -37,7 +37,8 @@ fn all(suite: &dyn Suite, name: &str, agent: Persona) -> Vec<(ItemIndex, Scores)
 
 /// The aggregate of one trial.
 fn aggregate(suite: &dyn Suite, scores: &[(ItemIndex, Scores)], evaluator: Evaluator) -> serde_json::Value {
-    let of_evaluator: Vec<(ItemIndex, &Score)> = scores.iter().map(|(item, scores)| (*item, &scores[&evaluator])).collect();
+    let of_evaluator: Vec<(ItemIndex, &Score)> =
+        scores.iter().map(|(item, scores)| (*item, &scores[&evaluator])).collect();
     suite.tabulate(evaluator, &[of_evaluator]).aggregate
 }
 

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use regatta_benchmarks::{Step as Asking, Suite};
 use regatta_llm::{Collected, Spending, rule};
 use regatta_proto::{
-    Attempt, AttemptId, BatchJob, Call, Cause, CostSum, Event, FailedCall, OpenAttempt, Outcome, Progress, Report, SessionJob,
-    SessionOutcome, Setting, Transcript, Try, Usage,
+    Attempt, AttemptId, BatchJob, Call, Cause, CostSum, Event, FailedCall, OpenAttempt, Outcome, Progress, Report,
+    SessionJob, SessionOutcome, Setting, Transcript, Try, Usage,
 };
 
 use super::BatchLane;

@@ -5,8 +5,6 @@ mod topology;
 
 #[cfg(test)]
 mod fuzz;
-#[cfg(test)]
-mod golden;
 
 use std::collections::BTreeMap;
 

@@ -10,11 +10,10 @@ mod step_values;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::official::{GoldCases, Run, RunDecisions, ScenarioDecisions, ScenarioRuns};
+pub(crate) use self::official::{GoldCases, Run, ScenarioRuns};
 pub(crate) use self::official_record::{run_record, scenario_record};
-pub(crate) use self::paper::{PaperAggregate, PaperScenario, aggregate_paper};
-pub(crate) use self::rounding::round4;
-pub(crate) use self::statistics::{KeyMetrics, OfficialAggregate, aggregate_official};
+pub(crate) use self::paper::{PaperScenario, aggregate_paper};
+pub(crate) use self::statistics::{KeyMetrics, aggregate_official};
 pub(crate) use self::step_values::{
     CallValues, DecisionValues, PaperDecisionValues, PaperStepValues, PlanValues, StepValues,
 };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::rounding::round4;
 use super::*;
 use crate::orchestrationbench::decision::{Class, Confusion, Crash, Exception};
 

@@ -13,27 +13,25 @@ use serde_json::{Value, json};
 pub(crate) use self::predictions::{Prediction, read_predictions};
 use self::replay::Replay;
 use super::aggregate::{aggregate_official, aggregate_paper, run_record, scenario_record};
-use super::data::{Data, Language};
+use super::data::{Data, Language, load};
 use super::extraction::score_unit_parse;
 use super::judge::Judging;
 use super::plan::score_unit_ged;
+use super::scoring::PAPER_JUDGES;
 use crate::case::{Case, PREDICTIONS_FILE, case_place, predictions, verdicts};
 use crate::place::{Place, kind_of};
 use crate::{DataError, RecordedVerdicts};
 
-/// How many judges the paper asks.
-const PAPER_JUDGES: usize = 3;
-
-/// Scores a case: its outputs by file name. A case of kind `protocol` has none.
+/// Scores a case: its outputs by file name. A case of kind `protocol` has none. Vectors of single functions need no data.
 ///
 /// # Errors
-/// When an input cannot be read, or a judgement is not recorded.
-pub(crate) fn score_case(case: &Case, files: &FileSet, data: &Data) -> Result<BTreeMap<String, Value>, DataError> {
+/// When an input or the data cannot be read, or a judgement is not recorded.
+pub(crate) fn score_case(case: &Case, files: &FileSet, data: &FileSet) -> Result<BTreeMap<String, Value>, DataError> {
     let mut outputs = BTreeMap::new();
     for (file, evaluator) in &case.outputs {
         let output = match (case.kind.as_str(), evaluator) {
-            ("predictions", Evaluator::Official) => official(case, files, data)?,
-            ("predictions", Evaluator::Paper) => paper(case, files, data)?,
+            ("predictions", Evaluator::Official) => official(case, files, &load(data)?)?,
+            ("predictions", Evaluator::Paper) => paper(case, files, &load(data)?)?,
             ("unit_parse", Evaluator::Official) => score_unit_parse(files)?,
             ("unit_ged", Evaluator::Official) => score_unit_ged(files)?,
             ("predictions" | "unit_parse" | "unit_ged" | "protocol", _) => {

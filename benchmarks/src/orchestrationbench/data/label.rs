@@ -19,17 +19,6 @@ pub(crate) enum Suffix {
     Result,
 }
 
-impl Suffix {
-    /// The label's key as the official code writes it: `7`, `7-1`, `7-2`.
-    pub(crate) fn key(self, step: u32) -> String {
-        match self {
-            Self::Message => step.to_string(),
-            Self::Call => format!("{step}-1"),
-            Self::Result => format!("{step}-2"),
-        }
-    }
-}
-
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Speaker {
@@ -41,18 +30,6 @@ pub(crate) enum Speaker {
     Assistant,
     /// A sub agent's tools.
     Tool,
-}
-
-impl Speaker {
-    /// The `role` of the official code.
-    pub(crate) const fn role(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Tool => "tool",
-        }
-    }
 }
 
 /// One label.

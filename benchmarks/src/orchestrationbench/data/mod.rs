@@ -24,7 +24,7 @@ pub(crate) use self::files::wants;
 pub(crate) use self::label::{Content, Entry, GoldCall, Labels, Speaker, Suffix};
 pub(crate) use self::language::Language;
 pub(crate) use self::load::load;
-pub(crate) use self::scenario::{Decision, Scenario};
+pub(crate) use self::scenario::Scenario;
 
 /// The loaded data set.
 #[derive(Debug)]

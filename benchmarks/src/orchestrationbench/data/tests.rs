@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use regatta_proto::FileSet;
 
+use super::scenario::Decision;
 use super::shared::{miniature, official};
 use super::*;
 

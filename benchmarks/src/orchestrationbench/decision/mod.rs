@@ -19,10 +19,13 @@ mod score_paper;
 mod tests;
 
 pub(crate) use self::answer::{Answer, Arguments, Call};
-pub(crate) use self::arguments::{Aggregated, Values};
-pub(crate) use self::class::{Called, Class, Decided, Gold, decided, decided_by_paper, gold};
+#[cfg(test)]
+pub(crate) use self::arguments::Aggregated;
+#[cfg(test)]
+pub(crate) use self::class::Class;
+pub(crate) use self::class::{Called, Decided, decided};
 pub(crate) use self::confusion::Confusion;
 pub(crate) use self::crash::{Crash, Exception};
-pub(crate) use self::quality::{KeyCounts, Quality, Reason, Unsettled, f1, set_f1};
-pub(crate) use self::score_official::{DecisionStep, OfficialCall, OfficialDecision, score_official};
-pub(crate) use self::score_paper::{PaperCall, PaperDecision, score_paper};
+pub(crate) use self::quality::{KeyCounts, Quality, Unsettled, f1};
+pub(crate) use self::score_official::{DecisionStep, score_official};
+pub(crate) use self::score_paper::score_paper;

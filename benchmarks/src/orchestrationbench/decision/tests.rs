@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::canonical::canonical;
+use super::class::decided_by_paper;
 use super::integer::is_integer;
 use super::pattern::matches_at_start;
+use super::quality::{Reason, set_f1};
 use super::schema::Schemas;
 use super::*;
 use crate::orchestrationbench::data::{Agents, Card};

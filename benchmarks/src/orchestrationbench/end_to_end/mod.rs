@@ -32,5 +32,5 @@ mod tasks;
 mod tests;
 mod tools;
 
-pub(crate) use self::outcome::{Divergence, Outcome, Seen, StepOutcome};
-pub(crate) use self::session::{CALLS_MAX, Session};
+pub(crate) use self::outcome::Outcome;
+pub(crate) use self::session::Session;

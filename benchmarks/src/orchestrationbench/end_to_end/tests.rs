@@ -1,6 +1,7 @@
 use regatta_proto::{ChatRequest, ChatRole, Finish, Reply, SessionSeed, ToolCall};
 
-use super::{CALLS_MAX, Divergence, Outcome, Seen, Session};
+use super::outcome::{Divergence, Outcome, Seen};
+use super::session::{CALLS_MAX, Session};
 use crate::Persona;
 use crate::orchestrationbench::data::{Data, Scenario, shared};
 use crate::orchestrationbench::simulate;

@@ -9,7 +9,7 @@ mod value_score;
 
 use regatta_proto::{ChatMessage, Question, Verdict};
 
-pub(crate) use self::panel::{Heard, Said};
+pub(crate) use self::panel::Heard;
 pub(crate) use self::value_score::{Credit, ValueScore, value_score};
 use crate::Verdicts;
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use regatta_proto::{PanelRule, Question, Verdict};
 
+use super::panel::Said;
 use super::*;
 use crate::orchestrationbench::data::Agents;
 use crate::orchestrationbench::decision::{Aggregated, Called, Quality};

@@ -25,8 +25,7 @@ mod golden;
 mod tests;
 
 pub(crate) use self::case::score_unit_ged;
-pub(crate) use self::compare::Compared;
-pub(crate) use self::distance::{Costs, Similarity};
-pub(crate) use self::run::{RunScore, ScenarioScore, paper_scenario_score};
+pub(crate) use self::distance::Costs;
+pub(crate) use self::run::{RunScore, ScenarioScore};
 pub(crate) use self::step::{Extracted, PlanStep, score_step_official, score_step_paper};
 pub(crate) use self::sum::python_sum;

@@ -2,7 +2,6 @@
 
 use serde_json::{Value as Json, json};
 
-use super::step::PlanStep;
 use super::sum::python_sum;
 
 /// The planning steps of one scenario in one run.
@@ -21,26 +20,6 @@ pub(crate) struct RunScore {
 }
 
 impl RunScore {
-    /// From all planning steps of the run, in their order.
-    pub(crate) fn of<'a>(steps: impl IntoIterator<Item = &'a PlanStep>) -> Self {
-        let steps: Vec<&PlanStep> = steps.into_iter().collect();
-        // All answers are read before any is compared.
-        let unreadable = steps.iter().filter(|step| step.could_not_be_read()).find_map(|step| step.exception);
-        if let Some(class) = unreadable.or_else(|| steps.iter().find_map(|step| step.exception)) {
-            return Self { dropped: Some(class), ..Self::default() };
-        }
-        let mut run = Self { failed: steps.iter().map(|step| step.failed).sum(), ..Self::default() };
-        for step in steps.into_iter().filter(|step| step.has_gold) {
-            let (overall, structure, component) = step.compared.map_or((0.0, 0.0, 0.0), |compared| {
-                (compared.overall, compared.structure.similarity, compared.component.similarity)
-            });
-            run.overall.push(overall);
-            run.structure.push(structure);
-            run.component.push(component);
-        }
-        run
-    }
-
     /// How many steps were compared.
     pub(crate) fn compared(&self) -> u32 {
         u32::try_from(self.overall.len()).unwrap_or(u32::MAX)
@@ -104,12 +83,6 @@ impl ScenarioScore {
             "workflow_error": null,
         })
     }
-}
-
-/// What `paper` gives a scenario: the mean over all steps with gold of all runs. `None` for a scenario without any.
-pub(crate) fn paper_scenario_score<'a>(steps: impl IntoIterator<Item = &'a PlanStep>) -> Option<f64> {
-    let scores: Vec<f64> = steps.into_iter().filter_map(PlanStep::score).collect();
-    (!scores.is_empty()).then(|| python_sum(scores.iter().copied()) / scores.len() as f64)
 }
 
 fn ratio(sum: f64, of: u32) -> f64 {

@@ -100,11 +100,6 @@ impl PlanStep {
         self.has_gold.then(|| self.compared.map_or(0.0, |compared| compared.overall))
     }
 
-    /// Whether the exception comes from reading the answer, which happens to all steps before any is compared.
-    pub(super) fn could_not_be_read(&self) -> bool {
-        matches!(self.extracted, Kind::Exception(_))
-    }
-
     /// Whether a search was cut short.
     pub(crate) fn is_bounded(&self) -> bool {
         self.compared.is_some_and(|compared| compared.structure.bounded || compared.component.bounded)

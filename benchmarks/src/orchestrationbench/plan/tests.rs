@@ -7,6 +7,7 @@ use serde_json::json;
 use super::distance::{Found, Pair, Shape};
 use super::work::Work;
 use super::*;
+use crate::orchestrationbench::aggregate::{PlanValues, Run, StepValues};
 use crate::python::parse;
 use crate::python::yaml::{Dict, Value};
 
@@ -150,12 +151,17 @@ fn only_loops_make_the_official_cost_wrong() {
     assert_eq!((paper.structure.edit_cost, paper.component.edit_cost), (1.0, 1.0));
 }
 
+/// The steps of a run, as the pipeline keeps them.
+fn run(steps: &[PlanStep]) -> RunScore {
+    Run::of(steps.iter().map(|step| StepValues::Plan(PlanValues::of(step)))).plan()
+}
+
 #[test]
 fn a_plan_that_is_missing_counts_once_and_one_that_cannot_be_read_three_times() {
     let gold = gold();
     let step = |extracted| score_step_official(Some(&gold), extracted, &Costs::OFFICIAL);
     let perfect = step(Extracted::Workflow(&gold));
-    let of = |other: PlanStep| ScenarioScore::of(&[RunScore::of([&perfect, &other])]);
+    let of = |other: PlanStep| ScenarioScore::of(&[run(&[perfect.clone(), other])]);
     let missing = of(step(Extracted::Missing));
     assert_eq!((missing.with_failure, missing.without_failure, missing.failed), (1.0 / 3.0, 0.5, 1));
     let none = of(step(Extracted::None));
@@ -169,12 +175,12 @@ fn an_exception_drops_its_run_and_nothing_else() {
     let gold = gold();
     let step = |extracted| score_step_official(Some(&gold), extracted, &Costs::OFFICIAL);
     let ill_typed = plan(&json!({ "workflow_1": 1 }));
-    let perfect = RunScore::of([&step(Extracted::Workflow(&gold))]);
+    let perfect = run(&[step(Extracted::Workflow(&gold))]);
     let steps =
         [step(Extracted::Workflow(&ill_typed)), step(Extracted::None), step(Extracted::Exception("ValueError"))];
-    let dropped = RunScore::of(&steps);
+    let dropped = run(&steps);
     assert_eq!(dropped.dropped, Some("ValueError"), "answers are read first");
-    assert_eq!(RunScore::of(&steps[..2]).dropped, Some("AttributeError"));
+    assert_eq!(run(&steps[..2]).dropped, Some("AttributeError"));
     let score = ScenarioScore::of(&[dropped, perfect]);
     assert_eq!((score.with_failure, score.compared, score.failed), (1.0, 1, 0));
     assert_eq!(ScenarioScore::of(&[]), ScenarioScore::default());
@@ -192,8 +198,8 @@ fn for_the_paper_every_step_with_gold_counts_once() {
         step(Extracted::Exception("ValueError")),
         without_gold,
     ];
-    assert_eq!(paper_scenario_score(&steps), Some(0.25));
-    assert_eq!(paper_scenario_score(&steps[4..]), None);
+    let scores: Vec<Option<f64>> = steps.iter().map(PlanStep::score).collect();
+    assert_eq!(scores, [Some(1.0), Some(0.0), Some(0.0), Some(0.0), None]);
 }
 
 #[test]

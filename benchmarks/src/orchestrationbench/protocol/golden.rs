@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::orchestrationbench::data::shared::{lines, official, shared};
-use crate::orchestrationbench::data::{Content, Entry};
+use crate::orchestrationbench::data::{Content, Entry, Speaker, Suffix};
 
 /// The lines of one file of both protocol cases.
 fn vectors(file: &str) -> Vec<Value> {
@@ -22,7 +22,7 @@ fn sha(text: &str) -> String {
 
 fn label(entry: &Entry) -> Value {
     let mut fields = Map::new();
-    fields.insert("role".to_owned(), json!(entry.speaker.role()));
+    fields.insert("role".to_owned(), json!(role(entry.speaker)));
     if let Some(agent) = &entry.agent {
         fields.insert("agent_id".to_owned(), json!(agent));
     }
@@ -51,7 +51,7 @@ fn labels_are_those_of_the_official_code() {
     for vector in vectors {
         let scenario = data.named(vector["scenario"].as_str().unwrap());
         let labels: Map<String, Value> =
-            scenario.labels.iter().map(|((step, suffix), entry)| (suffix.key(*step), label(entry))).collect();
+            scenario.labels.iter().map(|((step, suffix), entry)| (key(*suffix, *step), label(entry))).collect();
         assert_eq!(Value::Object(labels), vector["label"], "{}", scenario.name());
     }
 }
@@ -168,4 +168,23 @@ fn tools_in(system: &str) -> Vec<String> {
     let (_, after) = system.rsplit_once("<tool_description>\n").unwrap();
     let (json, _) = after.split_once("\n</tool_description>").unwrap();
     serde_json::from_str::<Map<String, Value>>(json).unwrap().into_iter().map(|(name, _)| name).collect()
+}
+
+/// The label's key as the official code writes it: `7`, `7-1`, `7-2`.
+fn key(suffix: Suffix, step: u32) -> String {
+    match suffix {
+        Suffix::Message => step.to_string(),
+        Suffix::Call => format!("{step}-1"),
+        Suffix::Result => format!("{step}-2"),
+    }
+}
+
+/// The `role` of the official code.
+const fn role(speaker: Speaker) -> &'static str {
+    match speaker {
+        Speaker::System => "system",
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+        Speaker::Tool => "tool",
+    }
 }
