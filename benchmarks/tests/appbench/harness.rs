@@ -33,7 +33,3 @@ pub(crate) fn shared_files(shared: &Path) -> FileSet {
 pub(crate) fn published() -> Option<Arc<dyn Suite>> {
     Some(appbench().load(&shared_files(&shared()?)).unwrap())
 }
-
-pub(crate) fn case_files(shared: &Path, case: &str) -> FileSet {
-    read_folder(&shared.join("golden").join(case), None)
-}

@@ -4,11 +4,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(test)]
-#[path = "../common/differences.rs"]
-mod differences;
-#[cfg(test)]
 #[path = "../common/driving.rs"]
 mod driving;
+#[cfg(test)]
+#[path = "../common/golden.rs"]
+mod every_case;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]

@@ -29,7 +29,3 @@ pub(crate) fn shared() -> Option<PathBuf> {
 pub(crate) fn shared_files(shared: &Path) -> FileSet {
     read_folder(&shared.join("data"), Some(flowbench()))
 }
-
-pub(crate) fn case_files(shared: &Path, case: &str) -> FileSet {
-    read_folder(&shared.join("golden").join(case), None)
-}

@@ -4,6 +4,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(test)]
+#[path = "../common/driving.rs"]
+mod driving;
+#[cfg(test)]
+#[path = "../common/golden.rs"]
+mod every_case;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod harness;

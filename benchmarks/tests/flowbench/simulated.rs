@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use regatta_benchmarks::{Persona, Score, Scores, Scoring, Step, Suite, Verdicts};
-use regatta_proto::{
-    Call, Evaluator, Event, ItemIndex, Lane, Question, Reply, Role, Served, SessionSeed, Setting, Transcript, Usage,
-    Verdict,
-};
+use regatta_proto::{Evaluator, Event, ItemIndex, Question, Reply, Role, SessionSeed, Transcript, Verdict};
 
+use crate::driving::{answered, drive};
 use crate::harness::{flowbench, miniature, setting, shared, shared_files};
 
 const ALL: [Evaluator; 3] = [Evaluator::Official, Evaluator::OfficialFixed, Evaluator::Paper];
@@ -22,39 +20,6 @@ impl Verdicts for SimulatedJudge<'_> {
         let reply = self.0.simulate_judge(prompt, Persona::Oracle, SessionSeed(1));
         Some(Verdict::Replies { replies: vec![reply.expect("every prompt of the benchmark is recognised")] })
     }
-}
-
-fn answered(role: Role, request: regatta_proto::ChatRequest, reply: Reply) -> Event {
-    Event::Call(Box::new(Call {
-        role,
-        attempt: 1,
-        model: "sim/any".parse().unwrap(),
-        request,
-        reply,
-        tries: Vec::new(),
-        usage: Usage::default(),
-        raw_usage: None,
-        cost: None,
-        reported_cost: None,
-        served: Served::default(),
-        latency_us: 1,
-        first_token_us: None,
-        at: None,
-        lane: Lane::Live,
-        from_cache: false,
-    }))
-}
-
-/// A session driven to its end, the agent being played by `agent` and everybody else by the oracle.
-fn drive(suite: &dyn Suite, item: ItemIndex, setting: &Setting, agent: Persona, seed: u64) -> Transcript {
-    let mut transcript = Transcript::default();
-    while let Step::Ask(role, request) = suite.next(item, setting, &transcript) {
-        let persona = if role == Role::Agent { agent } else { Persona::Oracle };
-        let reply = suite.simulate(item, setting, role, persona, SessionSeed(seed), &request);
-        transcript.events.push(answered(role, request, reply));
-        assert!(transcript.events.len() < 1000, "a session ends");
-    }
-    transcript
 }
 
 fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {

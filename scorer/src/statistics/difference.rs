@@ -169,7 +169,8 @@ mod tests {
     fn sessions_that_only_one_has_do_not_move_the_difference_of_ratios() {
         let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0), scored(3.0, 4.0)]];
         let theirs = vec![vec![scored(1.0, 2.0), Sample::Missing { weight: 8.0 }, scored(1.0, 4.0)]];
-        let found = difference(&recall(), &[ours.clone()], &[theirs.clone()], &[0, 1, 2]).unwrap();
+        let found =
+            difference(&recall(), std::slice::from_ref(&ours), std::slice::from_ref(&theirs), &[0, 1, 2]).unwrap();
         assert!((found.value - (4.0 / 6.0 - 2.0 / 6.0)).abs() < 1e-12 && found.n == 2, "{found:?}");
         let other = difference(&recall(), &[theirs], &[ours], &[0, 1, 2]).unwrap();
         assert!((found.value + other.value).abs() < 1e-12);
@@ -178,7 +179,7 @@ mod tests {
     #[test]
     fn a_model_does_not_differ_from_itself() {
         let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0)], vec![scored(2.0, 2.0), scored(3.0, 8.0)]];
-        let found = difference(&recall(), &[ours.clone()], &[ours], &[0, 1]).unwrap();
+        let found = difference(&recall(), std::slice::from_ref(&ours), &[ours], &[0, 1]).unwrap();
         assert_eq!(found, Difference { value: 0.0, low: Some(0.0), high: Some(0.0), n: 2 });
     }
 }
