@@ -142,7 +142,7 @@ fn score_all<'p>(
             messages = read_messages(&place, &prediction.record, "messages")?;
             Answer::Session(&messages, None)
         };
-        match score_answer(&prediction.key, prediction.entry, &answer, &[evaluator], verdicts) {
+        match score_answer(&prediction.key, prediction.entry, None, &answer, &[evaluator], verdicts) {
             Scoring::Scored(mut all) => scores.extend(all.remove(&evaluator).map(|score| (prediction, score))),
             Scoring::Needs(questions) => return Err(not_recorded(&place, &questions, verdicts)),
             Scoring::Unfit(reason) => return Err(place.problem(reason)),

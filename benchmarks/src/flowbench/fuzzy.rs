@@ -3,6 +3,7 @@
 use regatta_proto::Question;
 
 use super::judge::REPLIES_MAX;
+use super::prompts::OfficialJudges;
 use crate::python::{lower, strip};
 
 /// Kind of the judgement.
@@ -58,15 +59,27 @@ impl<'a> Tool<'a> {
         Self { name, block, time }
     }
 
-    /// The question whether the texts mean the same for the parameter; what is not in the prompt is left empty.
-    pub(crate) fn question(&self, parameter: &str, gold: &str, predicted: &str) -> Question {
+    /// The question whether the texts mean the same for the parameter, in the `official` words where they are known; what is not in the
+    /// system prompt is left empty.
+    pub(crate) fn question(
+        &self,
+        official: Option<&OfficialJudges>,
+        parameter: &str,
+        gold: &str,
+        predicted: &str,
+    ) -> Question {
         let (gold, predicted) = (strip(gold), strip(predicted));
+        let prompt = |one, other| {
+            official
+                .and_then(|official| official.fuzzy(self.name, self.block, self.time, parameter, [one, other]))
+                .unwrap_or_else(|| self.prompt(parameter, one, other))
+        };
         Question::Judgement {
             kind: KIND.to_owned(),
             about: [self.name, parameter, gold, predicted].map(str::to_owned).to_vec(),
             before: Vec::new(),
-            prompt: self.prompt(parameter, gold, predicted),
-            swapped: Some(self.prompt(parameter, predicted, gold)),
+            prompt: prompt(gold, predicted),
+            swapped: Some(prompt(predicted, gold)),
             accept: vec!["(?i)yes|no".to_owned()],
             replies_max: REPLIES_MAX,
         }
@@ -138,7 +151,7 @@ mod tests {
     #[test]
     fn the_question_tells_everything_and_is_named_by_the_texts() {
         let Question::Judgement { kind, about, prompt, accept, replies_max, .. } =
-            Tool::find(PROMPT, "beta").question("when", " a\u{3000}", "B!")
+            Tool::find(PROMPT, "beta").question(None, "when", " a\u{3000}", "B!")
         else {
             panic!("no judgement")
         };
@@ -149,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_other_order_is_the_same_question_with_the_inputs_swapped() {
-        let question = Tool::find(PROMPT, "beta").question("when", "a", "B!");
+        let question = Tool::find(PROMPT, "beta").question(None, "when", "a", "B!");
         let Some(Question::Judgement { about, prompt, .. }) = question.in_other_order() else {
             panic!("no comparison")
         };
@@ -165,7 +178,7 @@ mod tests {
         let tool = Tool::find("nothing", "beta");
         assert!(tool.block.is_none() && tool.time.is_none());
         assert!(
-            matches!(tool.question("p", "a", "b"), Question::Judgement { prompt, .. } if !prompt.contains("nothing"))
+            matches!(tool.question(None, "p", "a", "b"), Question::Judgement { prompt, .. } if !prompt.contains("nothing"))
         );
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use regatta_proto::{Digest, PanelRule, Question, Verdict};
 
+use super::prompts::OfficialJudges;
 use crate::Verdicts;
 
 /// How often a judge is asked until its reply can be taken (SPEC 8).
@@ -12,6 +13,7 @@ pub(crate) const REPLIES_MAX: u8 = 10;
 /// Answers questions from verdicts, and collects those that are still to be asked.
 pub(crate) struct Judge<'v> {
     verdicts: &'v dyn Verdicts,
+    official: Option<&'v OfficialJudges>,
     missing: Vec<Question>,
     seen: HashSet<Digest>,
 }
@@ -65,9 +67,14 @@ impl Heard {
 }
 
 impl<'v> Judge<'v> {
-    /// With these verdicts.
-    pub(crate) fn new(verdicts: &'v dyn Verdicts) -> Self {
-        Self { verdicts, missing: Vec::new(), seen: HashSet::new() }
+    /// With these verdicts, and told what is `official` where that is known.
+    pub(crate) fn new(verdicts: &'v dyn Verdicts, official: Option<&'v OfficialJudges>) -> Self {
+        Self { verdicts, official, missing: Vec::new(), seen: HashSet::new() }
+    }
+
+    /// The official prompts, where they are known.
+    pub(crate) const fn official(&self) -> Option<&'v OfficialJudges> {
+        self.official
     }
 
     /// What was said to a question. `None` when nothing was yet; then the question is remembered, once.
@@ -114,7 +121,7 @@ mod tests {
 
     #[test]
     fn known_answers_end_with_their_last_reply_and_unknown_ones_are_asked_once() {
-        let mut judge = Judge::new(&Known("a"));
+        let mut judge = Judge::new(&Known("a"), None);
         let agrees =
             ["a", "b", "b", "c"].map(|prompt| judge.ask(question(prompt)).map(|heard| heard.agrees(|r| r == "yes")));
         assert_eq!(agrees, [Some(true), None, None, None]);

@@ -5,7 +5,7 @@ use regatta_proto::{Evaluator, Event, Reply, Transcript};
 use super::asking::{inference, plan};
 use super::data::{Content, Entry, Format, Stop, Tool};
 use super::flowchart::Flowchart;
-use super::prompts::{completion, failure_type, workflow_info};
+use super::prompts::{OfficialJudges, completion, failure_type, workflow_info};
 use super::protocol::{Conversation, Exchange, Failure, Message, TurnStep};
 use super::session::{self, JudgePrompts};
 use super::turn::{self, GoldCall, GoldTurn, ParameterSchema, ToolSchema, TurnRecord};
@@ -22,9 +22,10 @@ pub(crate) enum Answer<'a> {
     Session(&'a [Message], Option<&'a Failure>),
 }
 
-/// Scores what happened in the session of `entry`.
+/// Scores what happened in the session of `entry`. Judges are told what is `official` where that is known.
 pub(crate) fn score(
     entry: &Entry,
+    official: Option<&OfficialJudges>,
     evaluators: &[Evaluator],
     transcript: &Transcript,
     verdicts: &dyn Verdicts,
@@ -33,10 +34,12 @@ pub(crate) fn score(
     if let Some(reply) = recorded(transcript) {
         return match entry.content {
             Content::SessionTurn(..) | Content::TurnRecord(_) => {
-                score_answer(id, entry, &Answer::Turn(reply.text.as_deref()), evaluators, verdicts)
+                score_answer(id, entry, official, &Answer::Turn(reply.text.as_deref()), evaluators, verdicts)
             }
             Content::Session(_) | Content::SessionRecord(_) => match super::predictions::messages_of(reply) {
-                Ok(messages) => score_answer(id, entry, &Answer::Session(&messages, None), evaluators, verdicts),
+                Ok(messages) => {
+                    score_answer(id, entry, official, &Answer::Session(&messages, None), evaluators, verdicts)
+                }
                 Err(error) => Scoring::Unfit(error.to_string()),
             },
         };
@@ -51,7 +54,7 @@ pub(crate) fn score(
             TurnStep::Lost => "",
             TurnStep::Ask => return Scoring::Unfit(UNFINISHED.to_owned()),
         };
-        return score_answer(id, entry, &Answer::Turn(Some(output)), evaluators, verdicts);
+        return score_answer(id, entry, official, &Answer::Turn(Some(output)), evaluators, verdicts);
     };
     let mut why = UNFINISHED.to_owned();
     for stop in [Stop::Paper, Stop::Code] {
@@ -67,7 +70,7 @@ pub(crate) fn score(
         // no limit was reached and it is the same under both.
         if let Some(ending) = conversation.ending() {
             let answer = Answer::Session(conversation.messages(), ending.failure());
-            return score_answer(id, entry, &answer, evaluators, verdicts);
+            return score_answer(id, entry, official, &answer, evaluators, verdicts);
         }
     }
     Scoring::Unfit(why)
@@ -79,7 +82,7 @@ pub(crate) fn score_failure(entry: &Entry, evaluators: &[Evaluator]) -> Scores {
         Content::SessionTurn(..) | Content::TurnRecord(_) => Answer::Turn(Some("")),
         Content::Session(_) | Content::SessionRecord(_) => Answer::Session(&[], Some(&Failure::NoAgentOutput)),
     };
-    match score_answer(entry.id.as_str(), entry, &answer, evaluators, &Worst) {
+    match score_answer(entry.id.as_str(), entry, None, &answer, evaluators, &Worst) {
         Scoring::Scored(scores) => scores,
         Scoring::Needs(_) | Scoring::Unfit(_) => Scores::new(),
     }
@@ -107,6 +110,7 @@ pub(crate) fn recorded(transcript: &Transcript) -> Option<&Reply> {
 pub(crate) fn score_answer(
     id: &str,
     entry: &Entry,
+    official: Option<&OfficialJudges>,
     answer: &Answer<'_>,
     evaluators: &[Evaluator],
     verdicts: &dyn Verdicts,
@@ -122,6 +126,7 @@ pub(crate) fn score_answer(
                 gold: gold(entry),
                 tools: &tools,
                 workflow_text: &workflow_text,
+                official,
             };
             turn::score(&record, output, evaluators, verdicts)
         }
@@ -139,17 +144,20 @@ pub(crate) fn score_answer(
                 system_prompt: &system,
                 tools: &tools,
                 charts: &charts,
-                prompts: &Prompts { entry, target },
+                prompts: &Prompts { entry, target, official },
+                official,
             };
             session::score(&session, evaluators, verdicts)
         }
     }
 }
 
-/// What judges of a session are shown: the workflow as prose, whatever the agent was shown, so that they judge all formats alike (SPEC 8).
+/// What judges of a session are shown: the workflow as prose, whatever the agent was shown, so that they judge all formats alike (SPEC 8);
+/// also where the official prompt speaks of a chart.
 struct Prompts<'a> {
     entry: &'a Entry,
     target: &'a str,
+    official: Option<&'a OfficialJudges>,
 }
 
 impl Prompts<'_> {
@@ -161,7 +169,10 @@ impl Prompts<'_> {
 
 impl JudgePrompts for Prompts<'_> {
     fn completion(&self, dialogue: &str) -> String {
-        completion(self.target, &self.workflow(), dialogue)
+        let workflow = self.workflow();
+        self.official
+            .and_then(|official| official.completion(self.target, &workflow, dialogue))
+            .unwrap_or_else(|| completion(self.target, &workflow, dialogue))
     }
 
     fn failure_type(&self, dialogue: &str) -> String {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
 use super::data::{Data, Entry, Level, Mode};
+use super::prompts::{OfficialJudges, OfficialSimulators};
 use super::{asking, items, pictures, predictions, recognise, scoring, simulate, tables};
 use crate::{
     CellResult, DataError, Item, Metric, PaperTable, Persona, Picture, Score, Scores, Scoring, SelectError, Step,
@@ -22,6 +23,14 @@ impl Loaded {
     pub(super) fn new(data: Data) -> Self {
         let items = items::items(&data);
         Self { data, items }
+    }
+
+    fn simulators(&self) -> Option<&OfficialSimulators> {
+        self.data.official.as_ref().map(|official| &official.simulators)
+    }
+
+    fn judges(&self) -> Option<&OfficialJudges> {
+        self.data.official.as_ref().map(|official| &official.judges)
     }
 
     fn entries<'s>(&self, scores: &[(ItemIndex, &'s Score)]) -> Vec<(&Entry, &'s Score)> {
@@ -47,7 +56,7 @@ impl Suite for Loaded {
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         match (self.data.entry(item), Mode::of(setting)) {
-            (Some(entry), Some(mode)) => asking::next(entry, self.data.simulators.as_ref(), mode, transcript),
+            (Some(entry), Some(mode)) => asking::next(entry, self.simulators(), mode, transcript),
             // `select` gives out neither such items nor such settings.
             _ => Step::Done,
         }
@@ -61,7 +70,7 @@ impl Suite for Loaded {
         verdicts: &dyn Verdicts,
     ) -> Scoring {
         match self.data.entry(item) {
-            Some(entry) => scoring::score(entry, evaluators, transcript, verdicts),
+            Some(entry) => scoring::score(entry, self.judges(), evaluators, transcript, verdicts),
             None => Scoring::Scored(Scores::new()),
         }
     }
@@ -107,7 +116,9 @@ impl Suite for Loaded {
         request: &ChatRequest,
     ) -> Reply {
         let entry = self.data.entry(item);
-        Reply::said(entry.map(|entry| simulate::reply(entry, role, persona, seed, request)).unwrap_or_default())
+        Reply::said(
+            entry.map(|entry| simulate::reply(entry, self.judges(), role, persona, seed, request)).unwrap_or_default(),
+        )
     }
 
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
@@ -115,6 +126,6 @@ impl Suite for Loaded {
     }
 
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
-        simulate::judge_reply(prompt, persona, seed)
+        simulate::judge_reply(prompt, self.judges(), persona, seed)
     }
 }

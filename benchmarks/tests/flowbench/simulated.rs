@@ -262,15 +262,33 @@ class FunctionAgent:
         prompt_system = PROMPT_FUNCTION_INSTRUCTION
         prompt_system += "Known:\n"
         prompt_system += self.func_prompt + "\n"
+def contruct_eval_prompt(key, gt_val, pred_val, eval_prompt, action):
+    return_prompt = "Compare for " + action + "\n"
+    return_prompt += ret_info + "\n" + time_info + "\n"
+    return_prompt += "the " + key + ", yes or no:\n"
+    return_prompt += "one = " + gt_val + "\n"
+    return_prompt += "two = " + pred_val + "\n"
+    return return_prompt
+def construct_judge_prompt(target, workflow_info, dialog_str):
+    success_prompt = "Reached?\n"
+    success_prompt += target + "\n=== workflow\n"
+    success_prompt += workflow_info + "\n=== dialogue\n"
+    success_prompt += dialog_str + "\n=== end\n"
+    return success_prompt
 "#;
+
+/// The miniature with the official module beside it.
+fn miniature_with_official() -> std::sync::Arc<dyn Suite> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/flowbench");
+    let mut files = crate::common::read_folder(&root, Some(flowbench()));
+    assert!(flowbench().wants("FlowBench/utils/eval_utils.py"));
+    files.insert("FlowBench/utils/eval_utils.py", OFFICIAL.as_bytes());
+    flowbench().load(&files).unwrap()
+}
 
 #[test]
 fn beside_the_official_module_simulators_are_told_what_it_says_and_conversations_go_as_well() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/flowbench");
-    let mut files = crate::common::read_folder(&root, Some(flowbench()));
-    files.insert("FlowBench/utils/eval_utils.py", OFFICIAL.as_bytes());
-    assert!(flowbench().wants("FlowBench/utils/eval_utils.py"));
-    let suite = flowbench().load(&files).unwrap();
+    let suite = miniature_with_official();
     let setting = setting("session/single/flowchart");
     let item = suite.select(&setting, &[], Some(1)).unwrap()[0];
     let transcript = drive(&*suite, item, &setting, Persona::Oracle, 1);
@@ -286,6 +304,66 @@ fn beside_the_official_module_simulators_are_told_what_it_says_and_conversations
     assert!(text.starts_with("Name: ") && text.contains("\nUser: ") && text.contains("Called with: {"), "{text}");
     let values = &score(&*suite, item, &transcript)[&Evaluator::Paper].values;
     assert!(values["gold_calls"] > 0.0 && values["right_calls"] == values["gold_calls"], "{values:?}");
+}
+
+/// Answers nothing.
+struct Nobody;
+
+impl Verdicts for Nobody {
+    fn answer(&self, _: &Question) -> Option<Verdict> {
+        None
+    }
+}
+
+#[test]
+fn beside_the_official_module_judges_are_told_what_it_says_and_all_else_stays() {
+    let (own, official) = (miniature(), miniature_with_official());
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for name in ["turn/single/flowchart", "session/single/flowchart"] {
+        let setting = setting(name);
+        for item in own.select(&setting, &[], None).unwrap() {
+            let transcript = drive(&*own, item, &setting, Persona::Noisy(0.5), 5);
+            assert_eq!(score(&*own, item, &transcript), score(&*official, item, &transcript));
+            let asked = |suite: &dyn Suite| match suite.score(item, &ALL, &transcript, &Nobody) {
+                Scoring::Needs(questions) => questions,
+                _ => Vec::new(),
+            };
+            let (ours, theirs) = (asked(&*own), asked(&*official));
+            assert_eq!(ours.len(), theirs.len());
+            for (own, official) in ours.into_iter().zip(theirs) {
+                let Question::Judgement { kind, prompt, swapped, .. } = &official else { panic!("no judgement") };
+                *kinds.entry(kind.clone()).or_default() += 1;
+                match kind.as_str() {
+                    "fuzzy" => {
+                        let swapped = swapped.as_deref().unwrap();
+                        assert!(prompt.starts_with("Compare for ") && swapped.starts_with("Compare for "), "{prompt}");
+                        let lines = |text: &str| {
+                            let (one, two) = text.rsplit_once("\none = ").unwrap().1.split_once("\ntwo = ").unwrap();
+                            (one.to_owned(), two.trim_end_matches('\n').to_owned())
+                        };
+                        let (one, two) = lines(prompt);
+                        assert_eq!(lines(swapped), (two, one));
+                    }
+                    "completion" => {
+                        assert!(prompt.starts_with("Reached?\n") && prompt.ends_with("\n=== end\n"), "{prompt}");
+                    }
+                    _ => assert_eq!(own, official),
+                }
+                assert_eq!(without_words(own), without_words(official));
+            }
+        }
+    }
+    assert!(["fuzzy", "completion", "response_score"].iter().all(|kind| kinds.contains_key(*kind)), "{kinds:?}");
+}
+
+/// The question without its prompts.
+fn without_words(question: Question) -> Question {
+    match question {
+        Question::Judgement { kind, about, before, accept, replies_max, .. } => {
+            Question::Judgement { kind, about, before, prompt: String::new(), swapped: None, accept, replies_max }
+        }
+        other => other,
+    }
 }
 
 #[test]

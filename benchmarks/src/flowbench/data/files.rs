@@ -25,7 +25,7 @@ pub(super) enum Kind {
     SessionRecords,
     /// `turn_data….zip`, `session_data….zip`.
     Archive,
-    /// `utils/eval_utils.py` of the official repository: what it tells the simulators.
+    /// `utils/eval_utils.py` of the official repository: what it tells simulators and judges.
     OfficialPrompts,
 }
 

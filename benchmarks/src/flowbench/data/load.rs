@@ -18,7 +18,7 @@ use super::read_sessions::{ReadSession, read_session};
 use super::scenario::Scenario;
 use super::setting::{Level, Scope};
 use crate::DataError;
-use crate::flowbench::prompts::OfficialSimulators;
+use crate::flowbench::prompts::OfficialPrompts;
 use crate::place::{Place, lines};
 
 /// The files of the data set by kind, in the order of their paths; archives unpacked.
@@ -127,17 +127,18 @@ pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
         return Err(nothing(set));
     }
     entries.sort_by_key(|entry| (entry.origin, entry.level(), entry.group.scope));
-    Ok(Data::new(entries, read_simulators(&files)?))
+    Ok(Data::new(entries, read_official_prompts(&files)?))
 }
 
-/// What the user's copy of the official repository tells the simulators, if there is one beside the data.
-fn read_simulators(files: &Files<'_>) -> Result<Option<OfficialSimulators>, DataError> {
-    let mut known: Option<OfficialSimulators> = None;
+/// What the user's copy of the official repository tells simulators and judges, if there is one beside the data.
+fn read_official_prompts(files: &Files<'_>) -> Result<Option<OfficialPrompts>, DataError> {
+    let mut known: Option<OfficialPrompts> = None;
     for (file, _, content) in files.of_kind(Kind::OfficialPrompts) {
-        let read = OfficialSimulators::read(&file, content)?;
+        let read = OfficialPrompts::read(&file, content)?;
         if known.as_ref().is_some_and(|first| *first != read) {
-            return Err(file
-                .problem("tells the simulators something else than the other utils/eval_utils.py; keep one of them"));
+            return Err(file.problem(
+                "tells simulators or judges something else than the other utils/eval_utils.py; keep one of them",
+            ));
         }
         known = Some(read);
     }

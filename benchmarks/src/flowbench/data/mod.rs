@@ -26,7 +26,7 @@ use std::collections::HashMap;
 
 use regatta_proto::{ItemId, ItemIndex};
 
-use super::prompts::OfficialSimulators;
+use super::prompts::OfficialPrompts;
 
 pub(crate) use self::conversation::{GoldTurn, Invocation, Line, Message, Session, Speaker, UserProfile};
 pub(crate) use self::entry::{Content, Entry, Function, Origin, Script};
@@ -45,8 +45,8 @@ pub(crate) struct Data {
     pub(crate) entries: Vec<Entry>,
     /// From which length on sessions are evaluated as such.
     pub(crate) lengths: SessionLengths,
-    /// What the simulators are told officially, where the files tell it.
-    pub(crate) simulators: Option<OfficialSimulators>,
+    /// What simulators and judges are told officially, where the files tell it.
+    pub(crate) official: Option<OfficialPrompts>,
     by_id: HashMap<ItemId, ItemIndex>,
 }
 
@@ -78,9 +78,9 @@ impl SessionLengths {
 }
 
 impl Data {
-    fn new(entries: Vec<Entry>, simulators: Option<OfficialSimulators>) -> Self {
+    fn new(entries: Vec<Entry>, official: Option<OfficialPrompts>) -> Self {
         let by_id = (0_u32..).map(ItemIndex).zip(&entries).map(|(index, entry)| (entry.id.clone(), index)).collect();
-        Self { entries, lengths: SessionLengths::default(), simulators, by_id }
+        Self { entries, lengths: SessionLengths::default(), official, by_id }
     }
 
     /// The item at this position.

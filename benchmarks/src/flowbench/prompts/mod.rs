@@ -1,6 +1,6 @@
 //! What the models are told, in our own words with the content that SPEC 4.2, 5.4, 5.5 and 8 demand. Records in the official form
 //! bring their own system prompts and hints, which are used as they are; and where `utils/eval_utils.py` of the official repository is among
-//! the files, the simulators are told what that says.
+//! the files, the simulators and the judges that it knows are told what that says.
 //!
 //! Functions from small inputs to texts; who is asked when is the protocol's matter.
 
@@ -19,6 +19,6 @@ pub(crate) use self::agent::{AgentPrompt, agent_system, thought_first, workflow_
 pub(crate) use self::environment::{descriptions, environment_system, environment_text};
 pub(crate) use self::hints::{call_blocks, calls_with_results, every_turn_hint, first_turn_hint, user_target};
 pub(crate) use self::judges::{completion, failure_type, response_score};
-pub(crate) use self::official::OfficialSimulators;
+pub(crate) use self::official::{OfficialJudges, OfficialPrompts, OfficialSimulators};
 pub(crate) use self::section::section;
 pub(crate) use self::user::{user_system, user_text};

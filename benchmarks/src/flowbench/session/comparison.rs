@@ -61,7 +61,7 @@ pub(super) fn any_equal(
 fn all_alike(texts: &[Texts<'_>], tool: &Tool<'_>, judge: &mut Judge<'_>, agrees: fn(&str) -> bool) -> bool {
     let mut known = true;
     for texts in texts {
-        match judge.ask(tool.question(texts.parameter, texts.gold, texts.predicted)) {
+        match judge.ask(tool.question(judge.official(), texts.parameter, texts.gold, texts.predicted)) {
             Some(heard) if heard.agrees(agrees) => {}
             Some(_) => return false,
             None => known = false,

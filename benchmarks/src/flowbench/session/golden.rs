@@ -146,6 +146,7 @@ fn every_golden_session_is_scored_as_by_each_evaluator() {
                 tools: &target.tools,
                 charts: &[],
                 prompts: &NoPrompts,
+                official: None,
             };
             for (evaluator, _) in EVALUATORS {
                 match score(&session, &[evaluator], &recorded) {
@@ -208,7 +209,7 @@ fn every_synthetic_gold_session_makes_every_gold_call() {
             let target = &targets[session["session_id"].as_str().unwrap()];
             let messages: Vec<Message> = messages(&session);
             let nobody = Recorded(HashMap::new());
-            let mut judge = Judge::new(&nobody);
+            let mut judge = Judge::new(&nobody, None);
             let predicted = actions_string(&dialogue(&messages));
             let mut official = |names| {
                 matching_official::count(&target.gold_actions, &predicted, names, &target.system_prompt, &mut judge)

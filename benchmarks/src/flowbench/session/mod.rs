@@ -30,6 +30,7 @@ use self::structured::{StructuredFailure, structured_failure};
 use super::data::Scope;
 use super::flowchart::Flowchart;
 use super::judge::Judge;
+use super::prompts::OfficialJudges;
 use super::protocol::{Failure, Limits, Message};
 use super::statistics::FAILURE_TYPES;
 use super::turn::ToolSchema;
@@ -61,6 +62,8 @@ pub(crate) struct Session<'a> {
     pub(crate) charts: &'a [&'a Flowchart],
     /// Writes the prompts of the judges.
     pub(crate) prompts: &'a dyn JudgePrompts,
+    /// What judges of arguments are told officially, where that is known.
+    pub(crate) official: Option<&'a OfficialJudges>,
 }
 
 /// Writes what judges of sessions are asked. The dialogue is what [`dialogue`] makes of the messages.
@@ -74,7 +77,7 @@ pub(crate) trait JudgePrompts {
 /// Scores a session with `evaluators`, or says everything that judges must be asked before. The evaluators share questions.
 /// (Whether a session failed is known only when its completion was judged; so the reason is asked in a second round.)
 pub(crate) fn score(session: &Session<'_>, evaluators: &[Evaluator], verdicts: &dyn Verdicts) -> Scoring {
-    let mut judge = Judge::new(verdicts);
+    let mut judge = Judge::new(verdicts, session.official);
     let scores = session.scores(evaluators, &mut judge);
     let missing = judge.into_missing();
     if missing.is_empty() { Scoring::Scored(scores) } else { Scoring::Needs(missing) }

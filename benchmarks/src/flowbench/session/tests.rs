@@ -64,6 +64,7 @@ fn session<'a>(gold: &'a str, messages: &'a [Message], tools: &'a [ToolSchema]) 
         tools,
         charts: &[],
         prompts: &Plain,
+        official: None,
     }
 }
 

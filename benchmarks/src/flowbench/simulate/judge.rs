@@ -8,12 +8,19 @@ use serde_json::{Map, Value};
 use super::Mistakes;
 use crate::Persona;
 use crate::flowbench::fuzzy::inputs_in;
-use crate::flowbench::prompts::section;
+use crate::flowbench::prompts::{OfficialJudges, section};
 
-/// The reply to a judgement's prompt; nothing to what is no prompt of a judge here.
-pub(crate) fn reply(prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
+/// The reply to a judgement's prompt, in the `official` words or our own; nothing to what is no prompt of a judge here.
+pub(crate) fn reply(
+    prompt: &str,
+    official: Option<&OfficialJudges>,
+    persona: Persona,
+    seed: SessionSeed,
+) -> Option<String> {
     let mut mistakes = Mistakes::of(persona, seed, prompt);
-    if let Some((gold, predicted)) = inputs_in(prompt) {
+    if let Some((gold, predicted)) =
+        official.and_then(|official| official.inputs_in(prompt)).or_else(|| inputs_in(prompt))
+    {
         let same = means_the_same(gold, predicted) != mistakes.happens(1.0);
         return Some(if same { "yes" } else { "no" }.to_owned());
     }
@@ -22,10 +29,12 @@ pub(crate) fn reply(prompt: &str, persona: Persona, seed: SessionSeed) -> Option
         let score = (10.0 * overlap(reference, said) - off).max(0.0);
         return Some(format!("Score: {score:.0}\nReason: so many of the words are the same."));
     }
-    let (target, dialogue) = (section(prompt, "target")?, section(prompt, "dialogue")?);
+    let official = official.and_then(|official| official.session_in(prompt));
+    let own = || Some((section(prompt, "target")?, section(prompt, "dialogue")?));
+    let (target, dialogue) = official.or_else(own)?;
     let expected = calls_in(target.split_once("Expected tool calls:").map_or("", |(_, calls)| calls));
     let made = calls_in(dialogue);
-    if prompt.contains("Type: <") {
+    if official.is_none() && prompt.contains("Type: <") {
         return Some(format!("Type: {}\nReason: compared call by call.", failure(&expected, &made)));
     }
     let goals = target.lines().filter(|line| is_numbered(line)).count().max(1);

@@ -11,19 +11,28 @@ use rand_chacha::ChaCha8Rng;
 use regatta_proto::{ChatRequest, ChatRole, Role, SessionSeed, rng};
 
 use super::data::Entry;
+use super::prompts::OfficialJudges;
 use crate::Persona;
 
 pub(crate) use self::judge::reply as judge_reply;
 
-/// What a model that plays `role` answers in the session of `entry` to `request`.
-pub(crate) fn reply(entry: &Entry, role: Role, persona: Persona, seed: SessionSeed, request: &ChatRequest) -> String {
+/// What a model that plays `role` answers in the session of `entry` to `request`; `judges` says how judges are asked
+/// officially, where that is known.
+pub(crate) fn reply(
+    entry: &Entry,
+    judges: Option<&OfficialJudges>,
+    role: Role,
+    persona: Persona,
+    seed: SessionSeed,
+    request: &ChatRequest,
+) -> String {
     let last = request.messages.iter().rfind(|message| message.role == ChatRole::User);
     let asked = last.map(|message| &*message.content).unwrap_or_default();
     match role {
         Role::Agent => agent::reply(entry, persona, seed, request),
         Role::User => simulators::user(entry, persona, seed, asked),
         Role::Environment => simulators::environment(entry, persona, seed, asked),
-        Role::Judge => judge::reply(asked, persona, seed).unwrap_or_default(),
+        Role::Judge => judge::reply(asked, judges, persona, seed).unwrap_or_default(),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn score_folder(
     repaired: bool,
     verdicts: &dyn Verdicts,
 ) -> FolderScoring {
-    let mut judge = Judge::new(verdicts);
+    let mut judge = Judge::new(verdicts, None);
     let mut run = Run::default();
     for (path, content) in files.iter() {
         let Some(name) = name_in(folder, path) else { continue };
@@ -197,6 +197,7 @@ fn record<'a>(row: &'a Object, call: Option<GoldCall<'a>>) -> TurnRecord<'a> {
         gold: GoldTurn { call, ..GoldTurn::default() },
         tools: &[],
         workflow_text: "",
+        official: None,
     }
 }
 

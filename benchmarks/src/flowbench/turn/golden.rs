@@ -58,7 +58,7 @@ fn the_golden_turns_are_scored_alike_by_evaluators_that_ask_together() {
             let text = |field: &str| prediction[field].as_str().unwrap();
             let item = text("item");
             let entry = data.position(item.split('#').next().unwrap()).and_then(|at| data.entry(at)).unwrap();
-            match score_answer(item, entry, &Answer::Turn(Some(text("output"))), &asking, &verdicts) {
+            match score_answer(item, entry, None, &Answer::Turn(Some(text("output"))), &asking, &verdicts) {
                 Scoring::Scored(scores) => {
                     for (evaluator, score) in scores {
                         let entry = (item.to_owned(), text("file").to_owned(), score);
@@ -119,7 +119,7 @@ fn the_gold_of_the_whole_data_scores_full_marks_without_any_judge() {
     for entry in data.entries.iter().filter(|entry| entry.id.as_str().starts_with("syn-")) {
         let Some(content) = entry.gold().and_then(|gold| gold.content.as_deref()) else { continue };
         let id = entry.id.as_str();
-        match score_answer(id, entry, &Answer::Turn(Some(content)), &evaluators, &no_verdicts) {
+        match score_answer(id, entry, None, &Answer::Turn(Some(content)), &evaluators, &no_verdicts) {
             Scoring::Scored(all) => {
                 all.into_iter().for_each(|(evaluator, score)| scores.entry(evaluator).or_default().push(score));
             }

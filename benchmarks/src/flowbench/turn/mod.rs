@@ -20,6 +20,7 @@ use regatta_proto::Evaluator;
 
 pub(crate) use self::aggregate::{aggregate, by_file};
 use super::judge::Judge;
+use super::prompts::OfficialJudges;
 use crate::{Score, Scores, Scoring, Verdicts};
 
 /// One turn to be scored.
@@ -35,6 +36,8 @@ pub(crate) struct TurnRecord<'a> {
     pub(crate) tools: &'a [ToolSchema],
     /// The workflow of the scenarios in text format, for the judge of responses.
     pub(crate) workflow_text: &'a str,
+    /// What judges are told officially, where that is known.
+    pub(crate) official: Option<&'a OfficialJudges>,
 }
 
 /// What a turn should have been.
@@ -110,7 +113,7 @@ pub(crate) fn score(
     evaluators: &[Evaluator],
     verdicts: &dyn Verdicts,
 ) -> Scoring {
-    let mut judge = Judge::new(verdicts);
+    let mut judge = Judge::new(verdicts, record.official);
     let scores: Scores =
         evaluators.iter().map(|&evaluator| (evaluator, score_one(record, output, evaluator, &mut judge))).collect();
     let missing = judge.into_missing();

@@ -264,7 +264,7 @@ impl Comparison<'_, '_, '_> {
             }
             self.asked_without = true;
         }
-        let heard = self.judge.ask(self.tool.question(parameter, gold, predicted));
+        let heard = self.judge.ask(self.tool.question(self.judge.official(), parameter, gold, predicted));
         Ok(heard.is_some_and(|heard| heard.agrees(fuzzy::official_agrees)))
     }
 }

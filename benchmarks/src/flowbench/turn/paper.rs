@@ -137,7 +137,7 @@ fn same_value(
             strip(gold) == strip(predicted)
                 || !parameter.is_some_and(ParameterSchema::is_enumeration)
                     && judge
-                        .ask(tool.question(key, gold, predicted))
+                        .ask(tool.question(judge.official(), key, gold, predicted))
                         .is_some_and(|heard| heard.agrees(fuzzy::paper_agrees))
         }
         _ => equal_by_kind(gold, predicted),

@@ -36,6 +36,7 @@ fn record<'a>(call: Option<(&'a str, &'a str)>) -> TurnRecord<'a> {
         },
         tools: &[],
         workflow_text: "First greet.",
+        official: None,
     }
 }
 

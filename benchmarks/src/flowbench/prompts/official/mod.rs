@@ -1,11 +1,14 @@
-//! The official prompts of the simulators, read from the user's own copy of the official repository.
+//! The official prompts of the simulators and of judges, read from the user's own copy of the official repository.
 //!
-//! They stand in its `utils/eval_utils.py`, as constants of the module; the rule about listed calls is added by a function. Nothing of the
-//! module is run. What it does not hold as literals is refused rather than guessed.
+//! They stand in its `utils/eval_utils.py`: those of the simulators as constants of the module, with the rule about listed calls added by
+//! a function; those of judges are put together by a function each. Nothing of the module is run. What it does not hold as literals is
+//! refused rather than guessed.
 
+mod judges;
 mod source;
 mod template;
 
+pub(crate) use self::judges::OfficialJudges;
 use self::source::{built, constant};
 use self::template::Template;
 use super::user::{DONE, lines};
@@ -16,6 +19,28 @@ use crate::place::Place;
 
 /// What the function of [`ENVIRONMENT`] adds: the gold calls with their results.
 const CALLS: &str = "self.func_prompt";
+
+/// What the module tells everybody but the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfficialPrompts {
+    /// Whoever plays the user, and the tools.
+    pub(crate) simulators: OfficialSimulators,
+    /// The judges.
+    pub(crate) judges: OfficialJudges,
+}
+
+impl OfficialPrompts {
+    /// Reads them from the module's `content`.
+    ///
+    /// # Errors
+    /// With the constant or function that is of another form, or missing though no session can do without it.
+    pub(crate) fn read(file: &Place<'_>, content: &[u8]) -> Result<Self, DataError> {
+        let text = std::str::from_utf8(content).map_err(|error| file.problem(format!("is not UTF-8: {error}")))?;
+        // Python reads every kind of line end as one.
+        let source = text.replace("\r\n", "\n").replace('\r', "\n");
+        Ok(Self { simulators: OfficialSimulators::read(file, &source)?, judges: OfficialJudges::read(file, &source)? })
+    }
+}
 
 /// The official prompts of whoever plays the user, and the tools (SPEC 5.4, 5.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,23 +53,20 @@ pub(crate) struct OfficialSimulators {
 }
 
 impl OfficialSimulators {
-    /// Reads them from the module's `content`.
+    /// Reads them from the module's `source`.
     ///
     /// # Errors
     /// With the constant or function that is missing or of another form.
-    pub(crate) fn read(file: &Place<'_>, content: &[u8]) -> Result<Self, DataError> {
-        let text = std::str::from_utf8(content).map_err(|error| file.problem(format!("is not UTF-8: {error}")))?;
-        // Python reads every kind of line end as one.
-        let source = text.replace("\r\n", "\n").replace('\r', "\n");
+    fn read(file: &Place<'_>, source: &str) -> Result<Self, DataError> {
         let template = |name: &str, known: &[&str]| {
-            let read = constant(&source, name).and_then(|text| Template::read(&text, known));
+            let read = constant(source, name).and_then(|text| Template::read(&text, known));
             read.map_err(|problem| file.error(name, problem))
         };
         Ok(Self {
             user_system: template("USER_PROMPT_INSTRUCTION_IN", &["instruction", "datetime", "done"])?,
             persona: template("USER_INSTRUCTION_HINT", &["hint"])?,
             user_text: template("USER_PROMPT_CONTEXT", &["context", "instruction"])?,
-            environment_system: built(&source, "prepare_prompt", "prompt_system", &[CALLS])
+            environment_system: built(source, "prepare_prompt", "prompt_system", &[CALLS])
                 .map(Template::of)
                 .map_err(|problem| file.error("prepare_prompt", problem))?,
             environment_text: template(

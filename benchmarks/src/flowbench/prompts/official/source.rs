@@ -11,43 +11,77 @@ pub(super) fn constant(source: &str, name: &str) -> Result<String, String> {
     let mut found = Err("is missing".to_owned());
     for line in line_starts(source) {
         if let Some(value) = assigned(line, name, &["="]) {
-            found = literal(value).and_then(|(text, rest)| match rest.lines().next().unwrap_or_default().trim() {
-                "" => Ok(text),
-                ".strip()" => Ok(strip(&text).to_owned()),
-                comment if comment.starts_with('#') => Ok(text),
-                other => Err(format!("is more than a literal: {other:?} follows it")),
-            });
+            found =
+                literal(value).and_then(|(text, rest)| match rest.trim_start_matches(' ').strip_prefix(".strip()") {
+                    Some(rest) => nothing_follows(rest).map(|()| strip(&text).to_owned()),
+                    None => nothing_follows(rest).map(|()| text),
+                });
         }
     }
     found
 }
 
+/// Whether the module has the function.
+pub(super) fn has_function(source: &str, function: &str) -> bool {
+    let head = format!("def {function}(");
+    line_starts(source).any(|line| unindented(line).starts_with(&head))
+}
+
 /// What the function `function` assigns and adds to `variable`, line by line: literals, constants of the module, and what it is `given`.
 ///
 /// # Errors
-/// When there is no such function or variable, or something else is added.
+/// When there is no such function or variable, something else is added, or something only in some cases.
 pub(super) fn built(source: &str, function: &str, variable: &str, given: &[&str]) -> Result<Vec<Piece>, String> {
     let head = format!("def {function}(");
-    let lines = line_starts(source).skip_while(|line| !line.trim_start().starts_with(&head)).skip(1);
+    let lines = line_starts(source).skip_while(|line| !unindented(line).starts_with(&head)).skip(1);
     let mut pieces = Vec::new();
-    for line in lines.take_while(|line| !line.trim_start().starts_with("def ") && !line.starts_with("class ")) {
-        let Some(mut rest) = assigned(line.trim_start(), variable, &["=", "+="]) else { continue };
+    let mut depth = None;
+    for line in lines.take_while(|line| !unindented(line).starts_with("def ") && !line.starts_with("class ")) {
+        let statement = unindented(line);
+        let Some(mut rest) = assigned(statement, variable, &["=", "+="]) else { continue };
+        let indented = line.len() - statement.len();
+        if *depth.get_or_insert(indented) != indented {
+            return Err(format!("adds to {variable} in some cases only"));
+        }
+        if assigned(statement, variable, &["="]).is_some() {
+            pieces.clear();
+        }
         loop {
             let (piece, after) = term(source, rest.trim_start_matches(' '), given)?;
             pieces.push(piece);
             match after.trim_start_matches(' ').strip_prefix('+') {
                 Some(more) => rest = more,
-                None => break,
+                None => {
+                    nothing_follows(after).map_err(|problem| format!("adds to {variable} what {problem}"))?;
+                    break;
+                }
             }
         }
     }
     if pieces.is_empty() { Err(format!("assigns nothing to {variable}")) } else { Ok(pieces) }
 }
 
+/// Whether the line that `rest` begins with holds nothing but perhaps a comment.
+///
+/// # Errors
+/// With what it holds.
+fn nothing_follows(rest: &str) -> Result<(), String> {
+    match rest.lines().next().unwrap_or_default().trim() {
+        "" => Ok(()),
+        comment if comment.starts_with('#') => Ok(()),
+        other => Err(format!("is more than a literal: {other:?} follows it")),
+    }
+}
+
 /// The source from the beginning of each of its lines on.
 fn line_starts(source: &str) -> impl Iterator<Item = &str> {
     let ends = source.match_indices('\n').map(|(end, _)| end + 1);
     std::iter::once(0).chain(ends).filter_map(|start| source.get(start..))
+}
+
+/// The line without the blanks before it; a blank one stays blank.
+fn unindented(line: &str) -> &str {
+    line.trim_start_matches([' ', '\t'])
 }
 
 /// What follows `name` and one of `signs` at the beginning of `line`.
@@ -164,5 +198,30 @@ mod tests {
         assert_eq!(pieces, [text("constant "), text("two "), Piece::Gap("self.more".to_owned())]);
         assert_eq!(built(FUNCTION, "f", "text", &[]).unwrap_err(), "adds \"self.more\", which is missing");
         assert_eq!(built(FUNCTION, "h", "text", &[]).unwrap_err(), "assigns nothing to text");
+        assert_eq!(["f", "g", "h"].map(|name| has_function(FUNCTION, name)), [true, true, false]);
+    }
+
+    #[test]
+    fn blank_lines_say_nothing() {
+        let source = "a = 1\n\n        \ndef f():\n\n    t = 'x'\n  \n    t += 'y'\n\n\ndef g():\n    t = 'none'\n";
+        let pieces = built(source, "f", "t", &[]).unwrap();
+        assert_eq!(pieces, ["x", "y"].map(|text| Piece::Text(text.to_owned())));
+    }
+
+    #[test]
+    fn a_function_is_refused_where_what_it_puts_together_cannot_be_told() {
+        let refusal = |body: &str| built(&format!("def f(a):\n    t = 'x'\n{body}\n"), "f", "t", &["a"]).unwrap_err();
+        assert_eq!(refusal("    if a:\n        t += a"), "adds to t in some cases only");
+        assert_eq!(refusal("    t += a.lower()"), "adds \"a.lower\", which is missing");
+        assert_eq!(refusal("    t += f'{a}'"), "adds \"f\", which is missing");
+        let follows = |what: &str| format!("adds to t what is more than a literal: {what:?} follows it");
+        assert_eq!(refusal("    t += 'x'.format(a)"), follows(".format(a)"));
+        assert_eq!(refusal("    t += a % 2"), follows("% 2"));
+    }
+
+    #[test]
+    fn what_is_assigned_anew_replaces_what_was() {
+        let pieces = built("def f(a):\n    t = 'x'\n    t = 'y' + a  # why\n", "f", "t", &["a"]).unwrap();
+        assert_eq!(pieces, [Piece::Text("y".to_owned()), Piece::Gap("a".to_owned())]);
     }
 }

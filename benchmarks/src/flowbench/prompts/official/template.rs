@@ -15,8 +15,20 @@ pub(super) enum Piece {
 
 impl Template {
     /// Of pieces.
-    pub(super) const fn of(pieces: Vec<Piece>) -> Self {
-        Self(pieces)
+    pub(super) fn of(pieces: Vec<Piece>) -> Self {
+        let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            match (joined.last_mut(), piece) {
+                (Some(Piece::Text(before)), Piece::Text(text)) => before.push_str(&text),
+                (_, piece) => joined.push(piece),
+            }
+        }
+        Self(joined)
+    }
+
+    /// Whether something is filled in under this name.
+    pub(super) fn has_gap(&self, name: &str) -> bool {
+        self.0.iter().any(|piece| matches!(piece, Piece::Gap(gap) if gap == name))
     }
 
     /// Reads `$name` and `${name}` as gaps, and `$$` as a dollar.
@@ -60,6 +72,38 @@ impl Template {
         };
         self.0.iter().map(piece).collect()
     }
+
+    /// What was filled in to get `text`, in the order of the gaps; nothing when it is no such text. A value ends where the text behind
+    /// its gap begins for the first time, the last one where it does so for the last time. (So what was filled is always recognised, but
+    /// a value that holds the text behind it is cut.)
+    pub(super) fn values_in<'t>(&self, text: &'t str) -> Option<Vec<(&str, &'t str)>> {
+        let mut rest = text;
+        let mut open = None;
+        let mut values = Vec::new();
+        let end = self.0.len().saturating_sub(1);
+        for (at, piece) in self.0.iter().enumerate() {
+            let literal = match piece {
+                Piece::Gap(name) => {
+                    values.extend(open.replace(name.as_str()).map(|empty| (empty, "")));
+                    continue;
+                }
+                Piece::Text(literal) => literal.as_str(),
+            };
+            let Some(name) = open.take() else {
+                rest = rest.strip_prefix(literal)?;
+                continue;
+            };
+            let (value, behind) = if at == end { (rest.strip_suffix(literal)?, "") } else { rest.split_once(literal)? };
+            values.push((name, value));
+            rest = behind;
+        }
+        match open {
+            Some(name) => values.push((name, rest)),
+            None if rest.is_empty() => {}
+            None => return None,
+        }
+        Some(values)
+    }
 }
 
 /// How many bytes at the beginning of `text` are a name: letters of ASCII, underscores, and digits but not first.
@@ -76,6 +120,32 @@ mod tests {
     fn gaps_are_filled_and_two_dollars_are_one() {
         let template = Template::read("$a costs $$5, ${b}s: $a.", &["a", "b"]).unwrap();
         assert_eq!(template.fill(&[("a", "tea"), ("b", "$a")]), "tea costs $5, $as: tea.");
+    }
+
+    #[test]
+    fn what_was_filled_in_is_found_again() {
+        let text = |text: &str| Piece::Text(text.to_owned());
+        let gap = |name: &str| Piece::Gap(name.to_owned());
+        let template = Template::of(vec![
+            text("Is "),
+            gap("a"),
+            text("\n"),
+            text("or "),
+            gap("b"),
+            text("\n"),
+            gap("c"),
+            text("?\n"),
+        ]);
+        let found = |a, b, c| {
+            let filled = template.fill(&[("a", a), ("b", b), ("c", c)]);
+            template.values_in(&filled).unwrap().into_iter().map(|(_, value)| value.to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("tea", "", "x?\ny"), ["tea", "", "x?\ny"]);
+        assert_eq!(found("one\nor two", "b", ""), ["one", "two", "or b\n"]);
+        for other in ["", "Is tea\nor b\nc", "is tea\nor b\nc?\n", "Is tea\nc?\n"] {
+            assert_eq!(template.values_in(other), None, "{other:?}");
+        }
+        assert_eq!(Template::of(vec![gap("a"), gap("b")]).values_in("x"), Some(vec![("a", ""), ("b", "x")]));
     }
 
     #[test]
