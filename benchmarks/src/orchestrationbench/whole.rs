@@ -97,11 +97,17 @@ impl<'d> Whole<'d> {
     }
 }
 
-/// What a request says beside its instructions, and to whom.
-fn said(request: &ChatRequest) -> (Vec<(ChatRole, &str)>, Vec<&str>) {
-    let messages = request.messages.iter().filter(|message| message.role != ChatRole::System);
-    let tools = request.tools.iter().map(|tool| &*tool.name);
-    (messages.map(|message| (message.role, &*message.content)).collect(), tools.collect())
+/// What a request says beside its instructions, and to whom. Providers' formats join messages of one role, and put space between them.
+fn said(request: &ChatRequest) -> (Vec<(ChatRole, String)>, Vec<&str>) {
+    let mut said: Vec<(ChatRole, String)> = Vec::new();
+    for message in request.messages.iter().filter(|message| message.role != ChatRole::System) {
+        let letters = message.content.chars().filter(|c| !c.is_whitespace());
+        match said.last_mut() {
+            Some((role, text)) if *role == message.role => text.extend(letters),
+            _ => said.push((message.role, letters.collect())),
+        }
+    }
+    (said, request.tools.iter().map(|tool| &*tool.name).collect())
 }
 
 /// Nobody judges what was never said.

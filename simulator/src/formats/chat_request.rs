@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::content::{Content, PlainParts};
+use super::offered_tools::offered;
 use super::{ChatCall, Streaming};
 use crate::api_error::ApiError;
 use crate::identity::Metadata;
@@ -84,7 +85,10 @@ pub(super) fn parse(body: &[u8]) -> Result<ChatCall<'_>, ApiError> {
     let include_usage = wire.stream_options.and_then(|options| options.include_usage).unwrap_or(false);
     Ok(ChatCall {
         model: wire.model,
-        request: ChatRequest::new(wire.messages.into_iter().map(Into::into).collect(), sampling),
+        request: ChatRequest {
+            tools: offered(wire.tools),
+            ..ChatRequest::new(wire.messages.into_iter().map(Into::into).collect(), sampling)
+        },
         tool_tokens: wire.tools.map_or(0, |tools| count_tokens(tools.get())),
         streaming: wire.stream.unwrap_or(false).then_some(Streaming { include_usage }),
         metadata: wire.metadata.unwrap_or_default(),

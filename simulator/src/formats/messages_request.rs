@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::content::{Content, PlainParts};
+use super::offered_tools::offered;
 use super::{ChatCall, Streaming};
 use crate::api_error::ApiError;
 use crate::identity::Metadata;
@@ -108,7 +109,7 @@ pub(super) fn parse(body: &[u8]) -> Result<ChatCall<'_>, ApiError> {
     let user = wire.metadata.and_then(|metadata| metadata.user_id);
     Ok(ChatCall {
         model: wire.model,
-        request: ChatRequest::new(messages, sampling),
+        request: ChatRequest { tools: offered(wire.tools), ..ChatRequest::new(messages, sampling) },
         tool_tokens: wire.tools.map_or(0, |tools| count_tokens(tools.get())),
         streaming: wire.stream.unwrap_or(false).then_some(Streaming { include_usage: true }),
         metadata: user.map(|user| Metadata::from_text(&user)).unwrap_or_default(),
@@ -207,8 +208,10 @@ mod tests {
         let look = ToolCall { id: "c1".into(), name: "look".into(), arguments: r#"{"at": 1}"#.into() };
         let result =
             |id: &str, text| ChatMessage { tool_call_id: Some(id.into()), ..ChatMessage::new(ChatRole::Tool, text) };
+        let tools: Vec<&str> = call.request.tools.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(tools, ["look"]);
         assert_eq!(
-            call.request,
+            ChatRequest { tools: Vec::new(), ..call.request },
             ChatRequest::new(
                 vec![
                     ChatMessage::new(ChatRole::System, "be\nbrief"),

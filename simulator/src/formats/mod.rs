@@ -25,6 +25,7 @@ pub(crate) mod embeddings;
 pub(crate) mod messages;
 mod messages_request;
 pub(crate) mod narrator;
+mod offered_tools;
 pub(crate) mod responses;
 mod responses_request;
 
@@ -46,7 +47,7 @@ pub(crate) enum Format {
 pub(crate) struct ChatCall<'a> {
     pub(crate) model: Cow<'a, str>,
     pub(crate) request: ChatRequest,
-    /// Tokens of the tools, which are not part of `request`: no simulated model reads them.
+    /// Tokens of the tools, of which `request` has the names alone.
     pub(crate) tool_tokens: u64,
     /// How to stream the answer, if at all.
     pub(crate) streaming: Option<Streaming>,

@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::content::{Content, SidedParts};
+use super::offered_tools::offered;
 use super::{ChatCall, Streaming};
 use crate::api_error::ApiError;
 use crate::identity::Metadata;
@@ -84,7 +85,7 @@ pub(super) fn parse(body: &[u8]) -> Result<ChatCall<'_>, ApiError> {
         Sampling { temperature: wire.temperature, top_p: wire.top_p, max_tokens: wire.max_output_tokens, seed: None };
     Ok(ChatCall {
         model: wire.model,
-        request: ChatRequest::new(messages, sampling),
+        request: ChatRequest { tools: offered(wire.tools), ..ChatRequest::new(messages, sampling) },
         tool_tokens: wire.tools.map_or(0, |tools| count_tokens(tools.get())),
         streaming: wire.stream.unwrap_or(false).then_some(Streaming { include_usage: true }),
         metadata: wire.metadata.unwrap_or_default(),
