@@ -64,8 +64,8 @@ pub enum Measure {
         zero_group_if: Option<String>,
     },
     /// The mean over groups of items ([`crate::Item::group`]; an item without one is a group by itself) of one sum over another. All
-    /// groups that are selected count alike, also one in which there is nothing to divide by: it counts as [`Metric::if_empty`] (0 where
-    /// that says nothing). Only a group without any score is left out.
+    /// groups that are selected count alike, also one in which there is nothing to divide by: it counts as [`Metric::if_empty`], and is
+    /// left out where that says nothing. A group without any score is left out too.
     GroupMean {
         /// Summed above the line.
         numerator: String,

@@ -24,6 +24,8 @@ pub struct CellResult<'a> {
     pub sessions: u64,
     /// Values by the name of the metric.
     pub metrics: BTreeMap<&'a str, Measured>,
+    /// The same over the items of one task, by its name.
+    pub tasks: BTreeMap<&'a str, BTreeMap<&'a str, Measured>>,
     /// The same over the items of one part of the data set ([`crate::Suite::parts`]), by its name.
     pub parts: BTreeMap<&'a str, BTreeMap<&'a str, Measured>>,
     /// The benchmark's own aggregates, one a trial.
@@ -132,6 +134,12 @@ impl CellResult<'_> {
     #[must_use]
     pub fn metric(&self, name: &str) -> Measured {
         self.metrics.get(name).copied().unwrap_or_default()
+    }
+
+    /// The value of the metric `name` over the items of `task`.
+    #[must_use]
+    pub fn metric_of_task(&self, task: &str, name: &str) -> Measured {
+        self.tasks.get(task).and_then(|metrics| metrics.get(name)).copied().unwrap_or_default()
     }
 
     /// The value of the metric `name` over the items of `part`.

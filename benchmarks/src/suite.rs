@@ -127,6 +127,12 @@ pub trait Suite: Send + Sync {
     /// The item whose session `request` belongs to, for callers that do not name it; the first one when several fit.
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex>;
 
+    /// A question as the evaluators ask them, for a plan that must know whether there has to be a judge; `None` where the first sessions
+    /// show it.
+    fn example_question(&self) -> Option<Question> {
+        None
+    }
+
     /// What a simulated judge replies to a judgement's `prompt`, the last message that it gets, whatever came before; `None` for what is
     /// no prompt of this benchmark.
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {

@@ -4,11 +4,11 @@ mod cast;
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::Benchmark;
+use regatta_benchmarks::{Benchmark, Suite};
 use regatta_catalog::{Catalog, CatalogError};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge,
-    ModelRef, ModelSpec, Price, PriceSource, SpecError, SweepLock, SweepSpec, check_spec,
+    ModelRef, ModelSpec, Price, PriceSource, Setting, SpecError, SweepLock, SweepSpec, check_spec,
 };
 
 /// Says what a model at an endpoint costs, and where that is known from.
@@ -180,6 +180,7 @@ async fn plan_benchmark(
             return field(format!("{place}.settings[{position}]"), format!("{setting} is listed twice"));
         }
     }
+    check_evaluators(&place, &*suite, &settings, &evaluators)?;
     cast::check_roles(&place, &*suite, &settings, &wanted.roles)?;
     cast::check_judge(&place, &*suite, wanted, spec, &settings, &evaluators)?;
     Ok(BenchmarkLock {
@@ -195,6 +196,23 @@ async fn plan_benchmark(
     })
 }
 
+/// Every setting is measured by some evaluator; otherwise its sessions would be paid for nothing.
+fn check_evaluators(
+    place: &str,
+    suite: &dyn Suite,
+    settings: &[Setting],
+    evaluators: &[Evaluator],
+) -> Result<(), PlanError> {
+    let measures = |setting: &Setting| evaluators.iter().any(|one| !suite.metrics(setting, *one).is_empty());
+    match settings.iter().position(|setting| !measures(setting)) {
+        None => Ok(()),
+        Some(position) => field(
+            format!("{place}.settings[{position}]"),
+            format!("{} is measured by none of the evaluators that are listed; list another one", settings[position]),
+        ),
+    }
+}
+
 fn evaluators(place: &str, benchmark: &dyn Benchmark, wanted: &[Evaluator]) -> Result<Vec<Evaluator>, PlanError> {
     let known = benchmark.evaluators();
     if wanted.is_empty() {
@@ -205,7 +223,11 @@ fn evaluators(place: &str, benchmark: &dyn Benchmark, wanted: &[Evaluator]) -> R
             let known: Vec<_> = known.iter().map(|evaluator| evaluator.as_str()).collect();
             return field(
                 format!("{place}.evaluators[{position}]"),
-                format!("{evaluator} is unknown here or listed twice; known: {}", known.join(", ")),
+                format!(
+                    "{evaluator} is {}; known: {}",
+                    if wanted[..position].contains(evaluator) { "listed twice" } else { "unknown here" },
+                    known.join(", ")
+                ),
             );
         }
     }

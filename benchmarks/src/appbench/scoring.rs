@@ -55,9 +55,17 @@ pub(crate) fn score(
     evaluators.iter().map(|evaluator| (*evaluator, score_answer(data, entry, *evaluator, &answer))).collect()
 }
 
-/// The scores when the model made its session impossible: those of an empty plan.
+/// The scores when the model made its session impossible: those of an empty plan, which is as bad as one that cannot be executed.
 pub(crate) fn score_failure(data: &Data, entry: &Entry, evaluators: &[Evaluator]) -> Scores {
-    let of = |evaluator: &Evaluator| (*evaluator, score_answer(data, entry, *evaluator, &Answer::Plan("")));
+    let of = |evaluator: &Evaluator| {
+        let mut score = score_answer(data, entry, *evaluator, &Answer::Plan(""));
+        if *evaluator == Evaluator::Exec {
+            // Nothing was executed, so there is nothing that was done in no time.
+            score.values.remove("makespan");
+            score.values.insert("exec_error".to_owned(), 1.0);
+        }
+        (*evaluator, score)
+    };
     evaluators.iter().map(of).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The items as the pipeline knows them, and which of them a cell runs: the steps of scenarios, and whole scenarios.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use regatta_proto::{ItemId, ItemIndex, Setting};
@@ -114,7 +114,8 @@ impl Items {
         self.positions.get(&key(place)).copied()
     }
 
-    /// Items of `setting`, ascending, of `tasks` (all when empty), at most `limit` of each.
+    /// Items of `setting`, ascending, of `tasks` (all when empty), of the first `limit` scenarios of each: a limit in steps would cut
+    /// scenarios in two, and mean other data in each setting.
     ///
     /// # Errors
     /// When the setting or a task is unknown.
@@ -132,13 +133,17 @@ impl Items {
             let known = Language::ALL.map(Language::name).join(", ");
             return Err(SelectError::UnknownTask { task: unknown.clone(), known });
         }
-        let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut taken: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut chosen = Vec::new();
         for (index, (item, place)) in (0..).zip(self.items.iter().zip(&self.places)) {
             let is_wanted = tasks.is_empty() || tasks.iter().any(|task| **task == *item.task);
-            let count = taken.entry(&item.task).or_default();
-            if place.mode() == mode && is_wanted && limit.is_none_or(|limit| *count < limit) {
-                *count += 1;
+            if place.mode() != mode || !is_wanted {
+                continue;
+            }
+            let scenarios = taken.entry(&item.task).or_default();
+            let is_full = limit.is_some_and(|limit| scenarios.len() as u64 >= u64::from(limit));
+            if !is_full || scenarios.contains(&place.scenario()) {
+                scenarios.insert(place.scenario());
                 chosen.push(ItemIndex(index));
             }
         }

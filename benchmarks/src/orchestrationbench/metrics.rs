@@ -64,7 +64,8 @@ pub(crate) fn derive(values: &mut BTreeMap<String, f64>, is_gold_call: bool) {
     if has(values, "plan_failures") {
         let failures = number(values, "plan_failures");
         derived.push((value::PLAN_WEIGHT, number(values, "plan_gold") + failures));
-        derived.push((value::PLAN_FAILED, f64::from(u8::from(failures > 0.0))));
+        let is_failed = failures > 0.0 || number(values, "plan_exception") > 0.0;
+        derived.push((value::PLAN_FAILED, f64::from(u8::from(is_failed))));
     }
     let is_call = f64::from(u8::from(has(values, "name_f1")));
     if is_gold_call {
@@ -72,12 +73,18 @@ pub(crate) fn derive(values: &mut BTreeMap<String, f64>, is_gold_call: bool) {
     }
     if has(values, "answered") {
         let of = |one: &str, other: &str| number(values, one) + number(values, other);
+        let (reject_gold, call_gold) = match number(values, "answered") {
+            // The official code leaves out what was never answered. Here the model made it impossible, so it is a decision that is missed;
+            // what merely was not measured has no values at all.
+            0.0 => (f64::from(u8::from(!is_gold_call)), f64::from(u8::from(is_gold_call))),
+            _ => (of("reject_tp", "reject_fn"), of("reject_tn", "reject_fp")),
+        };
         let valued = f64::from(u8::from(number(values, "value_f1") > 0.0));
         derived.extend([
             (value::REJECT_PREDICTED, of("reject_tp", "reject_fp")),
-            (value::REJECT_GOLD, of("reject_tp", "reject_fn")),
+            (value::REJECT_GOLD, reject_gold),
             (value::CALL_PREDICTED, of("reject_tn", "reject_fn")),
-            (value::CALL_GOLD, of("reject_tn", "reject_fp")),
+            (value::CALL_GOLD, call_gold),
             (value::WRONG, of("reject_fp", "reject_fn")),
             (value::UNANSWERED, 1.0 - number(values, "answered")),
         ]);

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Transcript};
 
 use super::data::{Data, Scenario};
 use super::items::{Items, Mode, Place, parts};
+use super::judge::{Conversation, question};
 use super::scoring::{self, GoldPlans};
 use super::simulate::{self, Requests};
 use super::whole::Whole;
@@ -130,6 +131,11 @@ impl Suite for Loaded {
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
         let (position, step) = self.requests.step(request)?;
         self.items.position(Place::Step(position, step))
+    }
+
+    fn example_question(&self) -> Option<Question> {
+        // Whether it is asked depends on what a model answers.
+        Some(question("any", Conversation { before: Vec::new(), prompt: String::new() }))
     }
 
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {

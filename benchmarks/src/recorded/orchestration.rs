@@ -19,6 +19,9 @@ pub(crate) const NULL_CONTENT: &str = "\0";
 pub(super) struct ArgumentJudgements {
     /// The reply; none when all calls failed.
     replies: HashMap<String, Option<String>>,
+    /// The item with a run in its id (`EN/1/2/7`) by the id without (`EN/1/7`), under which single runs are scored; none where several
+    /// runs are recorded.
+    of_single_runs: HashMap<String, Option<String>>,
     /// By judge and key, the counts in the form of a reply.
     counts: HashMap<String, BTreeMap<String, Map<String, Value>>>,
 }
@@ -33,6 +36,13 @@ impl ArgumentJudgements {
     /// Adds a line.
     pub(super) fn add(&mut self, place: &Place<'_>, line: &Value) -> Result<(), DataError> {
         let item = place.text(line, "item")?.to_owned();
+        if let [language, scenario, _, step] = item.split('/').collect::<Vec<&str>>()[..] {
+            let known = self.of_single_runs.entry(format!("{language}/{scenario}/{step}"));
+            let only = known.or_insert_with(|| Some(item.clone()));
+            if only.as_ref().is_some_and(|only| *only != item) {
+                *only = None;
+            }
+        }
         if line.get("judge").is_some() { self.add_counts(place, line, item) } else { self.add_reply(place, line, item) }
     }
 
@@ -77,9 +87,17 @@ impl ArgumentJudgements {
     /// Whether something is recorded.
     pub(super) fn has(&self, kind: &str, about: &[String]) -> bool {
         match about {
-            [item] if kind == KIND => self.replies.contains_key(item) || self.counts.contains_key(item),
+            [item] if kind == KIND => {
+                let item = self.recorded_as(item);
+                self.replies.contains_key(item) || self.counts.contains_key(item)
+            }
             _ => false,
         }
+    }
+
+    /// The id under which an item is recorded.
+    fn recorded_as<'i>(&'i self, item: &'i str) -> &'i str {
+        self.of_single_runs.get(item).and_then(Option::as_deref).unwrap_or(item)
     }
 
     /// What one judge replied, or each of several; no replies at all when the calls of the one failed.
@@ -88,6 +106,7 @@ impl ArgumentJudgements {
         if kind != KIND {
             return None;
         }
+        let item = self.recorded_as(item);
         if let Some(reply) = self.replies.get(item) {
             return Some(Verdict::Replies { replies: reply.iter().cloned().collect() });
         }
@@ -101,5 +120,28 @@ impl ArgumentJudgements {
         let judges: std::collections::BTreeSet<&str> =
             self.counts.values().flat_map(|judges| judges.keys().map(String::as_str)).collect();
         judges.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(items: &[&str]) -> ArgumentJudgements {
+        let mut judgements = ArgumentJudgements::default();
+        for item in items {
+            let line = json!({ "item": item, "response": "{}" });
+            judgements.add(&Place::file("case", "judge.jsonl"), &line).unwrap();
+        }
+        judgements
+    }
+
+    #[test]
+    fn the_judgements_of_one_run_are_found_without_naming_it() {
+        let about = |item: &str| [item.to_owned()];
+        let one = recorded(&["EN/1/2/7"]);
+        assert!(one.has(KIND, &about("EN/1/7")) && one.has(KIND, &about("EN/1/2/7")));
+        let several = recorded(&["EN/1/1/7", "EN/1/2/7"]);
+        assert!(!several.has(KIND, &about("EN/1/7")) && several.has(KIND, &about("EN/1/2/7")), "which run?");
     }
 }

@@ -229,25 +229,28 @@ impl<'s> Group<'s> {
 
     /// What all cells are together.
     pub(crate) fn finish(self) -> GroupResult {
-        let over = |positions: &[usize]| -> Vec<Estimate> {
+        let over = |keys: &[MetricKey], positions: &[usize]| -> Vec<Estimate> {
             let of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| {
                 estimate(metric, samples, positions, &self.clusters)
             };
-            self.keys.iter().zip(&self.samples).map(of).collect()
+            keys.iter().zip(&self.samples).map(of).collect()
         };
-        let of_parts = |parts: Vec<(String, Vec<usize>)>| -> Vec<PartResult> {
+        let of_parts = |keys: &[MetricKey], parts: Vec<(String, Vec<usize>)>| -> Vec<PartResult> {
             let of = |(name, positions): (String, Vec<usize>)| PartResult {
                 name,
                 items: positions.len() as u32,
-                estimates: over(&positions),
+                estimates: over(keys, &positions),
             };
             parts.into_iter().map(of).collect()
         };
         let selected = self.sweep.selected(self.first);
         let items = selected.iter().map(|index| self.sweep.item(self.first, *index));
-        let estimates = over(&(0..selected.len()).collect::<Vec<usize>>());
-        let tasks = of_parts(tasks(items));
-        let parts = of_parts(parts(self.suite, selected));
+        let estimates = over(&self.keys, &(0..selected.len()).collect::<Vec<usize>>());
+        let tasks = of_parts(&self.keys, tasks(items));
+        // What official code makes of nothing at all it makes of whole data sets; in a part, a metric may just not be about its items.
+        let without_empty = |(evaluator, metric): &MetricKey| (*evaluator, Metric { if_empty: None, ..metric.clone() });
+        let keys_of_parts: Vec<MetricKey> = self.keys.iter().map(without_empty).collect();
+        let parts = of_parts(&keys_of_parts, parts(self.suite, selected));
         let is_compared = is_compared(self.sweep, &self.first.model);
         let tables = match self.cells.as_slice() {
             [only] => only.tables.clone(),

@@ -48,6 +48,7 @@ fn cell<'g>(sweep: &'g Sweep, group: &'g GroupResult, evaluator: Evaluator) -> O
         scored: group.sessions.scored(),
         sessions: group.sessions.total,
         metrics: measured(&group.estimates),
+        tasks: group.tasks.iter().map(|task| (task.name.as_str(), measured(&task.estimates))).collect(),
         parts: group.parts.iter().map(|part| (part.name.as_str(), measured(&part.estimates))).collect(),
         tables: group.cells.iter().filter_map(|trial| of_evaluator(&trial.tables)).collect(),
         all_trials: of_evaluator(&group.tables)?,

@@ -79,9 +79,9 @@ fn of_means(ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<(f64, u32, Sprea
 
 /// `trials` without the sessions that `others` have no score of.
 fn restricted(trials: &[Vec<Sample>], others: &[Vec<Sample>]) -> Trials {
-    let is_missing = |sample: &Sample| matches!(sample, Sample::Missing { .. });
-    let both = |(sample, other): (&Sample, &Sample)| {
-        if is_missing(other) { Sample::Missing { weight: 0.0 } } else { *sample }
+    let both = |(sample, other): (&Sample, &Sample)| match other {
+        Sample::Missing { .. } => *other,
+        _ => *sample,
     };
     trials.iter().zip(others).map(|(trial, other)| trial.iter().zip(other).map(both).collect()).collect()
 }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_model_does_not_differ_from_itself() {
         let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0)], vec![scored(2.0, 2.0), scored(3.0, 8.0)]];
-        let found = difference(&recall(), std::slice::from_ref(&ours), &[ours], &[0, 1]).unwrap();
+        let found = difference(&recall(), std::slice::from_ref(&ours), std::slice::from_ref(&ours), &[0, 1]).unwrap();
         assert_eq!(found, Difference { value: 0.0, low: Some(0.0), high: Some(0.0), n: 2 });
     }
 }

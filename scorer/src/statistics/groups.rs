@@ -14,6 +14,8 @@ struct Run {
     top: f64,
     bottom: f64,
     has_score: bool,
+    /// Something is missing that could have been divided by.
+    lacks: bool,
     /// Something is missing, and nobody knows how much of it there would be.
     is_open: bool,
     is_dropped: bool,
@@ -51,31 +53,34 @@ fn runs_with(samples: &Samples<'_>, fill: Option<f64>, of_item: bool) -> BTreeMa
                         false => run.is_open |= *weight > 0.0,
                     }
                 }
-                (Some(Sample::Void | Sample::Missing { .. }) | None, _) => {}
+                (Some(Sample::Missing { weight }), None) => run.lacks |= *weight > 0.0,
+                (Some(Sample::Void) | None, _) => {}
             }
         }
     }
     groups
 }
 
-/// The number of a group; `None` without any score. What is open counts as `open`.
+/// The number of a group; `None` without any score. What is open counts as `open`. A run whose only sessions with something to divide by
+/// are missing says nothing: that is not the same as a run with nothing to divide by.
 fn value(metric: &Metric, runs: &[Run], open: f64) -> Option<f64> {
     let Measure::GroupMean { trials, .. } = &metric.measure else { return None };
     if runs.iter().any(|run| run.is_zero) {
         return Some(0.0);
     }
-    if !runs.iter().any(|run| run.has_score) {
+    let says_something = |run: &&Run| run.has_score && (run.is_dropped || !run.lacks || run.bottom != 0.0);
+    if !runs.iter().any(|run| says_something(&run)) {
         return None;
     }
-    let empty = metric.if_empty.unwrap_or(0.0);
-    let kept = runs.iter().filter(|run| run.has_score && !run.is_dropped);
+    let empty = metric.if_empty;
+    let kept = runs.iter().filter(|run| says_something(run) && !run.is_dropped);
     let ratio = |run: &Run| match run {
-        Run { is_open: true, .. } => open,
+        Run { is_open: true, .. } => Some(open),
         Run { bottom: 0.0, .. } => empty,
-        Run { top, bottom, .. } => top / bottom,
+        Run { top, bottom, .. } => Some(top / bottom),
     };
     match trials {
-        OverTrials::Mean => mean(&kept.map(ratio).collect::<Vec<f64>>()).or(Some(empty)),
+        OverTrials::Mean => mean(&kept.filter_map(ratio).collect::<Vec<f64>>()).or(empty),
         OverTrials::Pooled => {
             let sum = |mut all: Run, run: &Run| {
                 all.top += run.top;
@@ -83,7 +88,7 @@ fn value(metric: &Metric, runs: &[Run], open: f64) -> Option<f64> {
                 all.is_open |= run.is_open;
                 all
             };
-            Some(ratio(&kept.fold(Run::default(), sum)))
+            ratio(&kept.fold(Run::default(), sum))
         }
     }
 }

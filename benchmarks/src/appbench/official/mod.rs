@@ -46,10 +46,6 @@ pub(crate) mod value {
     pub(crate) const INDEPENDENT_KEY_ERROR: &str = "ana_independent_key_missing_error";
     /// 1 when an argument that does not depend on others has a wrong value, and none that does.
     pub(crate) const INDEPENDENT_VALUE_ERROR: &str = "ana_independent_key_value_mismatch_error";
-    /// Twice the dependent arguments that are right, and beside it what they are divided by for their F1: predicted and gold ones together.
-    pub(crate) const DEPENDENT_HITS_TWICE: &str = "depend_argu_hit_twice";
-    /// Predicted and gold dependent arguments.
-    pub(crate) const DEPENDENT_PREDICTED_AND_GOLD: &str = "depend_argu_predicted_and_gold";
     /// 1 when no apps were selected, so that the official code leaves the item out; such an item has no other value.
     pub(crate) const DROPPED: &str = "dropped";
 }
@@ -139,14 +135,12 @@ impl ItemCounters {
             ]
             .map(prefixed),
         );
-        let (counters, errors) = (&self.evaluation, &self.analysis);
+        let errors = &self.analysis;
         values.extend(
             [
                 (value::UNPARSEABLE, self.unparseable),
                 (value::ARGUMENT_EM, self.argument_em.into()),
                 (value::DROPPED, 0),
-                (value::DEPENDENT_HITS_TWICE, 2 * counters.depend_argu_hit),
-                (value::DEPENDENT_PREDICTED_AND_GOLD, counters.total_pred_depend_args + counters.total_depend_argus),
                 (value::INDEPENDENT_KEY_ERROR, errors.key_missing_error - errors.depend_key_missing_error),
                 (
                     value::INDEPENDENT_VALUE_ERROR,

@@ -50,7 +50,7 @@ impl<'a> Cell<'a> {
     pub(super) fn value(self, split: Split, metric: &str, read: impl Fn(&Value) -> Option<f64>) -> Measured {
         let groups = self.result.tables.iter().map(|table| table.aggregate.get(split.as_str()));
         let over_trials = Measured::over_trials(groups.map(|group| group.and_then(&read)));
-        let Measured { low, high, .. } = self.result.metric_of_part(split.as_str(), metric);
+        let Measured { low, high, .. } = self.result.metric_of_task(split.as_str(), metric);
         if over_trials.value.is_some() { Measured { low, high, ..over_trials } } else { over_trials }
     }
 

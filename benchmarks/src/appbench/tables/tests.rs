@@ -56,7 +56,8 @@ fn tables(evaluator: Evaluator, settings: &[&str]) -> Vec<PaperTable> {
         scored: 9,
         sessions: 10,
         metrics: BTreeMap::new(),
-        parts: BTreeMap::from([(
+        parts: BTreeMap::new(),
+        tasks: BTreeMap::from([(
             "ss",
             BTreeMap::from([("succ", Measured { low: Some(0.5), high: Some(1.0), ..Measured::default() })]),
         )]),
@@ -170,6 +171,7 @@ fn small_buckets_of_figure_4_are_not_shown() {
             sessions: 1,
             metrics: BTreeMap::new(),
             parts: BTreeMap::new(),
+            tasks: BTreeMap::new(),
             tables: vec![table],
             all_trials: table,
         };

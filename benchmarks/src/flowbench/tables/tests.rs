@@ -39,6 +39,7 @@ fn cells<'a>(of: &'a [(Setting, ModelRef)], metrics: &'a [Vec<crate::Metric>]) -
             simulated: model.endpoint.as_str() == "sim",
             scored: 9,
             sessions: 10,
+            tasks: BTreeMap::new(),
             parts: ["Logistics Solutions", "Customer Service"].map(|domain| (domain, values.clone())).into(),
             metrics: values,
             tables: Vec::new(),

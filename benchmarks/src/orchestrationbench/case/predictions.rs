@@ -85,7 +85,8 @@ fn read_line(
     }
     Ok(Prediction {
         line: 0,
-        item: item.to_owned(),
+        // As it is looked up, however the numbers were written.
+        item: format!("{name}/{run}/{step}"),
         scenario: Arc::clone(scenario),
         run,
         step,

@@ -1,13 +1,14 @@
 //! Python's `int()` of a text.
 
-use crate::python::{decimal_digit, strip};
+use crate::python::{decimal_digit, is_space};
 
 /// How many digits Python turns into an integer before it refuses.
 const DIGITS_MAX: usize = 4300;
 
 /// Whether `int()` takes the text: white space around it, a sign, decimal digits of any script, single underscores between digits.
 pub(crate) fn is_integer(text: &str) -> bool {
-    let text = strip(text);
+    // `int` takes other white space than `strip` does: not the information separators.
+    let text = text.trim_matches(|c| is_space(c) && !('\u{1c}'..='\u{1f}').contains(&c));
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut count = 0_usize;
     let mut after_digit = false;

@@ -14,7 +14,7 @@ use crate::orchestrationbench::decision::{Answer, Decided, decided};
 use crate::orchestrationbench::extraction::extract;
 use crate::orchestrationbench::protocol::{decision_after, planning_after};
 
-/// How many calls a session has at most. The longest scenario has 24 in the gold.
+/// How many calls a session has at most. The longest scenarios have 16 in the gold.
 pub(crate) const CALLS_MAX: usize = 64;
 
 /// A session so far.

@@ -64,6 +64,7 @@ impl Sweep {
                 scored: 9,
                 sessions: 10,
                 metrics: BTreeMap::new(),
+                tasks: BTreeMap::new(),
                 parts: parts.map(|(part, metric, value)| (part, BTreeMap::from([(metric, of(value))]))).into(),
                 tables: tables.iter().collect(),
                 all_trials: &self.all_trials[at],

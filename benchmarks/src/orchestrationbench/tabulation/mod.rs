@@ -75,7 +75,11 @@ fn official(data: &Data, scenarios: &[(usize, Trials<'_>)]) -> (KeyMetrics, Valu
         Some(ScenarioRuns {
             id: scenario.id.to_string(),
             gold: GoldCases::of(scenario),
-            runs: trials.iter().map(|steps| Run::of(values(steps, StepValues::from_values))).collect(),
+            runs: trials
+                .iter()
+                .filter(|steps| !steps.is_empty())
+                .map(|steps| Run::of(values(steps, StepValues::from_values)))
+                .collect(),
         })
     });
     let all = aggregate_official(&runs.collect::<Vec<ScenarioRuns>>());

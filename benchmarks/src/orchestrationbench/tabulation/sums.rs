@@ -32,7 +32,7 @@ fn official(scenarios: &[&Trials<'_>]) -> (f64, f64, f64) {
             if !is_sound(&trials) {
                 return 0.0;
             }
-            mean(trials.iter().map(|run| {
+            mean(trials.iter().filter(|run| !run.is_empty()).map(|run| {
                 let of_run = || run.iter().copied();
                 share(total(of_run(), numerator), total(of_run(), denominator))
             }))

@@ -102,6 +102,12 @@ impl Data {
         (0..self.trials()).map(|trial| items().filter_map(|(item, _)| item[trial]).collect()).collect()
     }
 
+    /// Whether something of `group` was not measured, by trial.
+    fn lacks(&self, group: u32) -> Vec<bool> {
+        let items = || self.sessions.iter().zip(&self.groups).filter(|(_, of)| **of == group);
+        (0..self.trials()).map(|trial| items().any(|(item, _)| item[trial].is_none())).collect()
+    }
+
     fn is_zeroed(&self, group: u32) -> bool {
         self.runs(Some(group)).iter().flatten().any(|session| session.zeroes)
     }
@@ -122,13 +128,15 @@ impl Data {
         match measure {
             Measure::GroupMean { trials, .. } => {
                 let of_group = |group: &u32| {
-                    let mut runs = self.runs(Some(*group));
-                    runs.retain(|run| !run.is_empty());
-                    if runs.is_empty() {
-                        return None;
-                    }
+                    let has_nothing = |run: &[Session]| run.iter().all(|session| session.bottom == 0 && !session.drops);
+                    let runs = self.runs(Some(*group)).into_iter().zip(self.lacks(*group));
+                    let runs = runs.filter(|(run, lacks)| !(run.is_empty() || *lacks && has_nothing(run)));
+                    let mut runs: Vec<Vec<Session>> = runs.map(|(run, _)| run).collect();
                     if self.is_zeroed(*group) {
                         return Some(0.0);
+                    }
+                    if runs.is_empty() {
+                        return None;
                     }
                     runs.retain(|run| run.iter().all(|session| !session.drops));
                     Some(match trials {
@@ -267,7 +275,10 @@ proptest! {
             let (ours, theirs) = (one.samples(&metric), other.samples(&metric));
             let Some(there) = difference(&metric, &ours, &theirs, &one.groups) else { continue };
             let back = difference(&metric, &theirs, &ours, &one.groups).unwrap();
-            let values = one.estimate(&metric).value.unwrap() - other.estimate(&metric).value.unwrap();
+            let (Some(ours_alone), Some(theirs_alone)) = (one.estimate(&metric).value, other.estimate(&metric).value) else {
+                continue;
+            };
+            let values = ours_alone - theirs_alone;
             prop_assert!((there.value - values).abs() < 1e-9 && (there.value + back.value).abs() < 1e-9);
             prop_assert!(is_close(there.low, back.high.map(|high| -high)));
             let same = difference(&metric, &ours, &ours, &one.groups).unwrap();
@@ -291,11 +302,24 @@ fn a_group_counts_once_however_many_sessions_it_has_and_also_with_nothing_to_div
             vec![None, None],
         ],
     };
-    let zero = |trials| Metric { if_empty: None, ..metric(group_mean(trials)) };
+    let zero = |trials| Metric { if_empty: Some(0.0), ..metric(group_mean(trials)) };
     // The first group: 1/3 and 1/1, or 2/4 pooled; the second has nothing, the third no score.
     let each = data.estimate(&zero(OverTrials::Mean));
     assert_eq!((each.value, each.n, each.clusters), (Some((2.0 / 3.0) / 2.0), 3, 2));
     assert_eq!(data.estimate(&zero(OverTrials::Pooled)).value, Some(0.25));
+    // Where that says nothing, the second group is left out.
+    let nothing = Metric { if_empty: None, ..metric(group_mean(OverTrials::Pooled)) };
+    assert_eq!(data.estimate(&nothing).value, Some(0.5));
+}
+
+#[test]
+fn what_is_missing_is_not_what_was_nothing() {
+    let data = Data {
+        groups: vec![0, 0, 1],
+        sessions: vec![vec![Some(session_of(0, 0))], vec![None], vec![Some(session_of(1, 1))]],
+    };
+    let zero = Metric { if_empty: Some(0.0), ..metric(group_mean(OverTrials::Mean)) };
+    assert_eq!(data.estimate(&zero).value, Some(1.0), "the first group may have had something");
 }
 
 #[test]
