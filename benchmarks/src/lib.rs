@@ -3,6 +3,7 @@
 //! A new benchmark is a folder here that implements [`Benchmark`] and [`Suite`], and one line in [`all`].
 
 mod appbench;
+mod autoslurp;
 mod case;
 mod cosine;
 mod flowbench;
@@ -28,7 +29,8 @@ pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, P
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
 pub use recorded::{MissingVerdict, RecordedVerdicts};
 pub use suite::{
-    Benchmark, DataError, Item, Persona, Picture, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+    Benchmark, DataError, Errand, Item, Persona, Picture, Score, Scores, Scoring, SelectError, Step, Suite, Table,
+    ToolAnswer, ToolRequest, Verdicts,
 };
 
 use regatta_proto::BenchmarkName;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_proto::{
-    BenchmarkName, ChatRequest, Evaluator, FileSet, ItemId, ItemIndex, Question, Reply, Role, SessionSeed, Setting,
-    Transcript, Verdict,
+    AgentName, BenchmarkName, ChatRequest, Evaluator, FileSet, ItemId, ItemIndex, MemberName, Question, Reply, Role,
+    SessionSeed, Setting, Transcript, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,11 @@ pub trait Benchmark: Send + Sync {
 
     /// The evaluators it has, the default first.
     fn evaluators(&self) -> Vec<Evaluator>;
+
+    /// Those of them that are used when a spec names none.
+    fn usual_evaluators(&self) -> Vec<Evaluator> {
+        self.evaluators()
+    }
 
     /// Reads the data set.
     ///
@@ -58,8 +63,20 @@ pub trait Suite: Send + Sync {
         vec![Role::Agent]
     }
 
+    /// The members of the team that sessions of `setting` put to work; casts may have them played by models of their own.
+    fn members(&self, setting: &Setting) -> Vec<MemberName> {
+        let _ = setting;
+        Vec::new()
+    }
+
     /// What the session of `item` does next, given what has happened so far.
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step;
+
+    /// What the benchmark's tool servers answer to an external agent in the session of `item`.
+    fn serve(&self, item: ItemIndex, setting: &Setting, request: &ToolRequest) -> ToolAnswer {
+        let _ = (item, setting, request);
+        ToolAnswer::not_found()
+    }
 
     /// Scores a finished session with `evaluators`, or says which verdicts are missing.
     fn score(
@@ -157,11 +174,54 @@ pub struct Item {
 pub enum Step {
     /// Ask `role` this.
     Ask(Role, ChatRequest),
+    /// Have an external agent do the whole of it, and come back when it has ended.
+    Delegate(Errand),
     /// Nothing; the session is over.
     Done,
     /// Nothing; what has happened is not how this session goes, because another version began it or the transcript is damaged. It says
     /// nothing about any model, and why is for people to read: it quotes none.
     Unfit(String),
+}
+
+/// What an external agent is to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Errand {
+    /// Which agent of the spec.
+    pub agent: AgentName,
+    /// What it is told, a JSON object; addresses and the model's name are added to it.
+    pub input: serde_json::Value,
+}
+
+/// A request to a simulated tool server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRequest {
+    /// Method, in upper case.
+    pub method: String,
+    /// Whole URL: scheme, host, port, path and raw query.
+    pub url: String,
+    /// Body, if there is one.
+    pub body: Option<Vec<u8>>,
+}
+
+/// What a simulated tool server answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolAnswer {
+    /// Status.
+    pub status: u16,
+    /// Type of the body.
+    pub content_type: &'static str,
+    /// Methods that there are, where the status is about that (405, OPTIONS).
+    pub allow: Option<&'static str>,
+    /// Body.
+    pub body: Vec<u8>,
+}
+
+impl ToolAnswer {
+    /// There is no such server, or no such path.
+    #[must_use]
+    pub fn not_found() -> Self {
+        Self { status: 404, content_type: "text/plain; charset=utf-8", allow: None, body: b"not found\n".to_vec() }
+    }
 }
 
 /// Where answers to questions come from.

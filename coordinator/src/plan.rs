@@ -132,6 +132,7 @@ pub async fn plan(
         cache: spec.cache,
         benchmarks,
         endpoints,
+        agents: spec.agents,
         models,
         price_sources,
     })
@@ -190,6 +191,7 @@ async fn plan_benchmark(
         limit: wanted.limit,
         evaluators,
         roles: wanted.roles.clone(),
+        casts: wanted.casts.clone(),
         judge: wanted.judge.clone(),
         judge_price: None,
         items,
@@ -216,7 +218,7 @@ fn check_evaluators(
 fn evaluators(place: &str, benchmark: &dyn Benchmark, wanted: &[Evaluator]) -> Result<Vec<Evaluator>, PlanError> {
     let known = benchmark.evaluators();
     if wanted.is_empty() {
-        return Ok(known);
+        return Ok(benchmark.usual_evaluators());
     }
     for (position, evaluator) in wanted.iter().enumerate() {
         if !known.contains(evaluator) || wanted[..position].contains(evaluator) {

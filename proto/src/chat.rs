@@ -5,6 +5,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::MemberName;
+
 /// Who wrote a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -155,6 +157,9 @@ pub struct Sampling {
 /// wire format of each says which.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ChatRequest {
+    /// Which member of a team of agents asks; none where the agent under test is one alone. No provider is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<MemberName>,
     /// The conversation so far.
     pub messages: Vec<ChatMessage>,
     /// How to sample.

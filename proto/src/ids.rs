@@ -122,7 +122,7 @@ text_id!(
 );
 text_id!(
     /// A named choice of a benchmark's own axes, as `two-shot` or `turn/single/flowchart`.
-    Setting, "setting", "letters, digits, '.', '_', '-' and '/'", |c| slug(c) || c == '/'
+    Setting, "setting", "letters, digits, '.', '_', '-', '=' and '/'", |c| slug(c) || matches!(c, '/' | '=')
 );
 text_id!(
     /// Name of an endpoint within a spec; the part of `endpoint/model` before the first slash.
@@ -141,10 +141,27 @@ text_id!(
     AttemptId, "attempt id", "letters, digits, '.', '_' and '-'", slug
 );
 
+text_id!(
+    /// A member of a team of agents under test, as `intent`, in the benchmark's own word.
+    MemberName, "member", "letters, digits, '.', '_' and '-'", slug
+);
+text_id!(
+    /// An external agent of a spec, as `my-langgraph`.
+    AgentName, "agent name", "letters, digits, '.', '_' and '-'", slug
+);
+
 impl EndpointName {
     /// The endpoint that panels of judges are named by; it has no queue, their members have.
     pub(crate) fn of_panels() -> Self {
         Self(Arc::from("panel"))
+    }
+}
+
+impl Setting {
+    /// The name of the cast that it asks for, as `tuned` in `autogen/cast=tuned`.
+    #[must_use]
+    pub fn cast(&self) -> Option<&str> {
+        self.as_str().split('/').find_map(|part| part.strip_prefix("cast="))
     }
 }
 

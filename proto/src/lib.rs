@@ -10,6 +10,7 @@ mod dataset;
 mod digest;
 mod endpoint;
 mod event;
+mod external;
 mod ids;
 mod job;
 mod lease;
@@ -39,9 +40,10 @@ pub use dataset::{FileEntry, FileSet, Snapshot};
 pub use digest::{Digest, ParseDigestError};
 pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Lane, Limits, ModelLimits, Retries, Timeouts};
 pub use event::{Control, EndpointRoute};
+pub use external::{Ended, Exchange, ExternalAgent, HowEnded, Started};
 pub use ids::{
-    AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH, SessionKey, Setting,
-    ShardIndex, SweepId, Trial, WorkerId,
+    AgentName, AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH,
+    MemberName, SessionKey, Setting, ShardIndex, SweepId, Trial, WorkerId,
 };
 pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lease::{
@@ -52,7 +54,7 @@ pub use model::{ModelRef, ModelSpec};
 pub use money::{CostSum, Money};
 pub use outcome::{Cause, Outcome};
 pub use price::{BATCH, Circumstances, Day, Meter, Price, PriceSource, PriceTier, PriceWindow, Rates};
-pub use question::{AskedQuestion, Evaluator, Question, Verdict};
+pub use question::{AskedQuestion, Evaluator, Question, Script, Verdict};
 pub use report::{Attempt, JudgeOutcome, OpenAttempt, Progress, Report, SessionOutcome};
 pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, SimulatedBatches, Simulation};

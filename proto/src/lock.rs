@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, Judge, ModelRef, ModelSpec,
-    Price, PriceSource, Role, RoleModels, SessionSeed, Setting, Share, SweepId, Trial,
+    AgentName, BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ExternalAgent,
+    Judge, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role, RoleModels, SessionSeed, Setting, Share, SweepId,
+    Trial,
 };
 
 /// One benchmark as it will be run.
@@ -28,6 +29,9 @@ pub struct BenchmarkLock {
     /// Models of the roles beside the agent's, with the price that will be charged.
     #[serde(default, skip_serializing_if = "RoleModels::is_empty")]
     pub roles: RoleModels,
+    /// Other models for members of a team, by cast, with the price that will be charged.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub casts: BTreeMap<String, BTreeMap<MemberName, ModelSpec>>,
     /// Who answers questions; members of a panel with the price that will be charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<Judge>,
@@ -36,6 +40,19 @@ pub struct BenchmarkLock {
     pub judge_price: Option<Price>,
     /// Selected items of each setting, a count for people and a check for workers.
     pub items: BTreeMap<Setting, u32>,
+}
+
+impl BenchmarkLock {
+    /// Models that play in its sessions beside the model under test: other roles, and members of teams.
+    pub fn players(&self) -> impl Iterator<Item = &ModelSpec> {
+        self.roles.iter().map(|(_, model)| model).chain(self.casts.values().flat_map(BTreeMap::values))
+    }
+
+    /// The model that plays `member` in sessions of `setting`, where its cast names another one than that under test.
+    #[must_use]
+    pub fn member(&self, setting: &Setting, member: &MemberName) -> Option<&ModelSpec> {
+        self.casts.get(setting.cast()?)?.get(member)
+    }
 }
 
 /// What really runs: the resolved spec with data set digests, prices, versions and seeds. Its digest identifies the sweep.
@@ -64,6 +81,9 @@ pub struct SweepLock {
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkLock>,
     /// Endpoints. Names of secrets, never secrets.
     pub endpoints: BTreeMap<EndpointName, EndpointSpec>,
+    /// External agents.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<AgentName, ExternalAgent>,
     /// Models, with the price that will be charged.
     pub models: Vec<ModelSpec>,
     /// Where each model's price came from, in the order of `models`.
@@ -141,7 +161,7 @@ impl SweepLock {
     pub fn used_endpoints(&self) -> BTreeSet<&EndpointName> {
         let mut used: BTreeSet<&EndpointName> = self.models.iter().map(|model| &model.id.endpoint).collect();
         for benchmark in self.benchmarks.values() {
-            used.extend(benchmark.roles.iter().map(|(_, model)| &model.id.endpoint));
+            used.extend(benchmark.players().map(|model| &model.id.endpoint));
             used.extend(benchmark.judge.iter().flat_map(Judge::ids).map(|judge| &judge.endpoint));
         }
         used
@@ -153,8 +173,8 @@ impl SweepLock {
         if !self.models.iter().any(|model| model.id.endpoint == *endpoint) {
             return Vec::new();
         }
-        let players = self.benchmarks.values().flat_map(|benchmark| benchmark.roles.iter());
-        let needed: BTreeSet<EndpointName> = players.map(|(_, model)| model.id.endpoint.clone()).collect();
+        let players = self.benchmarks.values().flat_map(BenchmarkLock::players);
+        let needed: BTreeSet<EndpointName> = players.map(|model| model.id.endpoint.clone()).collect();
         needed.into_iter().filter(|name| name != endpoint).collect()
     }
 

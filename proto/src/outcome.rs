@@ -45,6 +45,8 @@ pub enum Cause {
     Undeliverable,
     /// What had happened is not how the benchmark's session goes: another version began it, or its transcript is damaged.
     TranscriptUnfit,
+    /// The external agent could not be started, or was killed by somebody else each time it was.
+    AgentLost,
     /// Regatta could not run or score it; a defect or a damaged store, never the model's fault.
     Internal,
 }
@@ -71,6 +73,7 @@ impl Cause {
             Self::Cancelled => "cancelled",
             Self::Undeliverable => "undeliverable",
             Self::TranscriptUnfit => "transcript_unfit",
+            Self::AgentLost => "agent_lost",
             Self::Internal => "internal",
         }
     }

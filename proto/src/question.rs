@@ -10,7 +10,8 @@ use crate::{ChatMessage, Digest, PanelRule, ToolCall};
 
 /// A versioned scoring rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub enum Evaluator {
     /// Bit for bit what the benchmark's official code computes.
     Official,
@@ -20,6 +21,54 @@ pub enum Evaluator {
     Paper,
     /// What comes of the answer when it is executed.
     Exec,
+    /// Regatta's own rules on what was really asked of tools and answered: no judge, no reading of logs.
+    Structured,
+    /// The copy of the official code that came with one of the examples of its repository.
+    OfficialOf(Script),
+}
+
+/// Copies of Auto-SLURP's official evaluator, by the example that each came with; they differ (its SPEC, section 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Script {
+    /// `examples/langgraph`.
+    Langgraph,
+    /// `examples/agentlite`.
+    Agentlite,
+    /// `examples/camelai`.
+    Camelai,
+    /// `examples/langgraph_deepseek`.
+    LanggraphDeepseek,
+    /// `examples/agentlite_deepseek`.
+    AgentliteDeepseek,
+    /// `examples/camelai_deepseek`.
+    CamelaiDeepseek,
+    /// `examples/autogen_deepseek`.
+    AutogenDeepseek,
+}
+
+impl Script {
+    /// Every copy.
+    pub const ALL: [Self; 7] = [
+        Self::Langgraph,
+        Self::Agentlite,
+        Self::Camelai,
+        Self::LanggraphDeepseek,
+        Self::AgentliteDeepseek,
+        Self::CamelaiDeepseek,
+        Self::AutogenDeepseek,
+    ];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Langgraph => "official-langgraph",
+            Self::Agentlite => "official-agentlite",
+            Self::Camelai => "official-camelai",
+            Self::LanggraphDeepseek => "official-langgraph-deepseek",
+            Self::AgentliteDeepseek => "official-agentlite-deepseek",
+            Self::CamelaiDeepseek => "official-camelai-deepseek",
+            Self::AutogenDeepseek => "official-autogen-deepseek",
+        }
+    }
 }
 
 impl Evaluator {
@@ -31,12 +80,25 @@ impl Evaluator {
             Self::OfficialFixed => "official_fixed",
             Self::Paper => "paper",
             Self::Exec => "exec",
+            Self::Structured => "structured",
+            Self::OfficialOf(script) => script.as_str(),
         }
     }
 }
 impl fmt::Display for Evaluator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+impl TryFrom<String> for Evaluator {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+impl From<Evaluator> for String {
+    fn from(evaluator: Evaluator) -> Self {
+        evaluator.as_str().to_owned()
     }
 }
 impl FromStr for Evaluator {
@@ -47,7 +109,13 @@ impl FromStr for Evaluator {
             "official_fixed" => Ok(Self::OfficialFixed),
             "paper" => Ok(Self::Paper),
             "exec" => Ok(Self::Exec),
-            _ => Err(format!("unknown evaluator {text:?}; known: official, official_fixed, paper, exec")),
+            "structured" => Ok(Self::Structured),
+            _ => Script::ALL.into_iter().find(|script| script.as_str() == text).map(Self::OfficialOf).ok_or_else(|| {
+                let scripts = Script::ALL.map(Script::as_str).join(", ");
+                format!(
+                    "unknown evaluator {text:?}; known: official, official_fixed, paper, exec, structured, {scripts}"
+                )
+            }),
         }
     }
 }

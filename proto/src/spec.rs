@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BenchmarkName, EndpointName, EndpointSpec, Evaluator, Judge, ModelSpec, Price, RoleModels, Setting, SweepId,
+    AgentName, BenchmarkName, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Judge, MemberName, ModelSpec,
+    Price, RoleModels, Setting, SweepId,
 };
 
 /// What a person writes to have a sweep run.
@@ -39,6 +40,9 @@ pub struct SweepSpec {
     pub endpoints: BTreeMap<EndpointName, EndpointSpec>,
     /// What is measured: `endpoint/model`, or a mapping with parameters.
     pub models: Vec<ModelSpec>,
+    /// Agents that are somebody else's programs, by the name that settings as `external/NAME` call them by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<AgentName, ExternalAgent>,
 }
 
 /// A sweep's part of what an endpoint allows, while several want it.
@@ -128,6 +132,10 @@ pub struct BenchmarkSpec {
     /// Models of the roles beside the agent's, where sessions have such.
     #[serde(default, skip_serializing_if = "RoleModels::is_empty")]
     pub roles: RoleModels,
+    /// Other models for single members of a team of agents, by a name of the cast that settings as `autogen/cast=NAME` call it by. Every
+    /// member that a cast does not name is played by the model under test.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub casts: BTreeMap<String, BTreeMap<MemberName, ModelSpec>>,
     /// Who answers the evaluators' questions: `endpoint/model`, a mapping with parameters, or a panel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<Judge>,

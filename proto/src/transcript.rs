@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatRequest, CostSum, Finish, Lane, ModelRef, Money, Reply, Usage};
+use crate::{ChatRequest, CostSum, Ended, Exchange, Finish, Lane, ModelRef, Money, Reply, Started, Usage};
 
 /// Who was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -231,6 +231,12 @@ pub enum Event {
     Failed(FailedCall),
     /// An answer that was recorded elsewhere and is scored here, without a call.
     Recorded(Reply),
+    /// An external agent was started. What an earlier start of it did is no part of the result; its calls are answered again from here.
+    Started(Started),
+    /// A tool server answered the external agent.
+    Exchange(Box<Exchange>),
+    /// The external agent ended.
+    Ended(Box<Ended>),
 }
 
 /// The append-only record of a session: every call with request, reply, usage, timing and provenance. A session is a function of
@@ -276,7 +282,7 @@ impl Transcript {
                     call.raw_usage = None;
                 }
                 Event::Failed(failed) => failed.request = None,
-                Event::Recorded(_) => {}
+                Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => {}
             }
         }
         Self { events }
@@ -288,7 +294,7 @@ impl Transcript {
             let (attempt, tries) = match event {
                 Event::Call(call) => (call.attempt, call.tries.as_slice()),
                 Event::Failed(failed) => (failed.attempt, failed.tries.as_slice()),
-                Event::Recorded(_) => (0, [].as_slice()),
+                Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => (0, [].as_slice()),
             };
             tries.iter().map(move |one| (attempt, one))
         })

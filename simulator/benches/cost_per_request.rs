@@ -24,7 +24,7 @@ fn main() {
             Step::Ask(_, request) => {
                 Some((item, json!({"model": "oracle", "messages": request.messages, "max_tokens": 1024}).to_string()))
             }
-            Step::Done | Step::Unfit(_) => None,
+            _ => None,
         })
         .max_by_key(|(_, body)| body.len());
     let (item, body) = body.unwrap();

@@ -44,6 +44,11 @@ impl Session<'_> {
                     tracing::error!(%cell, %item, reason, "the transcript is of no such session");
                     return Ended::Over(Outcome::NotMeasured { cause: Cause::TranscriptUnfit });
                 }
+                Step::Delegate(errand) => {
+                    let agent = errand.agent;
+                    tracing::error!(%agent, cell = %self.cell.index, "external agents cannot be run here");
+                    return Ended::Over(Outcome::NotMeasured { cause: Cause::AgentLost });
+                }
                 Step::Ask(role, request) => (role, request),
             };
             if self.interrupt.is_cancelled() {

@@ -126,7 +126,7 @@ impl CallSums {
                 Event::Failed(failed) if !failed.tries.is_empty() => {
                     sums.entry(failed.attempt).or_default().add_failed(failed.role, &failed.tries);
                 }
-                Event::Failed(_) | Event::Recorded(_) => {}
+                _ => {}
             }
         }
         sums

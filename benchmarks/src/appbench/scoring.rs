@@ -91,7 +91,7 @@ fn score_answer(data: &Data, entry: &Entry, evaluator: Evaluator, answer: &Answe
             let counters = paper::score(entry, &data.phone, &lines(text));
             Score { values: counters.to_values(), detail: json!(counters) }
         }
-        Evaluator::Exec => {
+        _ => {
             let scored = exec::score(data, entry, text);
             Score { values: scored.outcome().to_values(), detail: scored.detail() }
         }
@@ -136,7 +136,7 @@ pub(crate) fn aggregate<'s>(evaluator: Evaluator, scores: impl Iterator<Item = (
                 scores.iter().map(|score| paper::ItemCounters::from_values(&score.values)).collect();
             paper::aggregate(&counters)
         }
-        Evaluator::Exec => exec::aggregate(scores.iter().map(|score| Outcome::from_values(&score.values))),
+        _ => exec::aggregate(scores.iter().map(|score| Outcome::from_values(&score.values))),
     };
     groups.into_iter().map(|(split, scores)| (split.to_owned(), of(&scores))).collect::<Map<_, _>>().into()
 }

@@ -102,7 +102,7 @@ impl Verdicts for Worst {
 pub(crate) fn recorded(transcript: &Transcript) -> Option<&Reply> {
     transcript.events.iter().find_map(|event| match event {
         Event::Recorded(reply) => Some(reply),
-        Event::Call(_) | Event::Failed(_) => None,
+        _ => None,
     })
 }
 

@@ -103,7 +103,7 @@ pub(crate) fn derive(values: &mut BTreeMap<String, f64>, is_gold_call: bool) {
 pub(crate) fn metrics(mode: Mode, evaluator: Evaluator) -> Vec<Metric> {
     let mut metrics = match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => official(),
-        Evaluator::Paper | Evaluator::Exec => paper(),
+        _ => paper(),
     };
     if mode == Mode::EndToEnd {
         use scenario_value::{CHANGED, DIVERGED, EXTRA_CALLS, REACHED, STEPS};

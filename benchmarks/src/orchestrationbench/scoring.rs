@@ -127,7 +127,7 @@ impl Step<'_> {
                 let (values, detail) = self.official(answer, judging)?;
                 (values.to_values(), detail)
             }
-            Evaluator::Paper | Evaluator::Exec => {
+            _ => {
                 let (values, detail) = self.paper(answer, judging, PAPER_JUDGES)?;
                 (values.to_values(), detail)
             }

@@ -65,7 +65,7 @@ fn scores(
                 let score = official::score(reply, &record.gold, known)?;
                 entry(record.task, score.values(), score)
             }
-            Evaluator::Paper | Evaluator::Exec => {
+            _ => {
                 let score = paper::score(reply, &record.gold, known)?;
                 entry(record.task, score.values(), score)
             }
@@ -98,7 +98,7 @@ fn question(record: &Record, evaluators: &[Evaluator], reply: Option<&str>) -> O
                     right.add(parse_official::parse(&record.gold)?.nodes);
                 }
             }
-            Evaluator::Paper | Evaluator::Exec => {
+            _ => {
                 if let Some(predicted) = parse_paper::parse(reply) {
                     left.add(predicted.nodes);
                     right.add(parse_paper::parse(&record.gold)?.nodes);

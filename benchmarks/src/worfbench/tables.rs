@@ -70,7 +70,7 @@ fn row(cell: &CellResult<'_>, labels: &[&String]) -> PaperRow {
 pub(crate) fn tabulate<'s>(evaluator: Evaluator, scores: impl Iterator<Item = (Task, &'s Score)>) -> Table {
     match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => table::<OfficialMeans>(scores),
-        Evaluator::Paper | Evaluator::Exec => table::<PaperMeans>(scores),
+        _ => table::<PaperMeans>(scores),
     }
 }
 

@@ -101,6 +101,7 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
         limit: None,
         evaluators: vec![Evaluator::Official],
         roles: RoleModels::default(),
+        casts: BTreeMap::new(),
         judge: Some(serde_json::from_str::<Judge>(judge).unwrap()),
         judge_price: None,
         items: BTreeMap::from([(setting, 2)]),
@@ -117,6 +118,7 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
         cache: regatta_proto::CacheMode::Off,
         benchmarks: BTreeMap::from([("talk".parse().unwrap(), benchmark)]),
         endpoints: ["one", "two"].map(|name| (name.parse().unwrap(), endpoint.clone())).into(),
+        agents: BTreeMap::new(),
         models: vec![ModelSpec::from("one/agent".parse::<ModelRef>().unwrap())],
         price_sources: vec![PriceSource::Unknown],
     };

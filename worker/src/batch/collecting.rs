@@ -142,7 +142,7 @@ fn go_on(
                     tracing::error!(session = %session.key, reason, "the transcript is of no such session");
                     Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, transcript })
                 }
-                Asking::Ask(..) => Err(transcript),
+                Asking::Ask(..) | Asking::Delegate(_) => Err(transcript),
             };
         }
         Err(failed) => failed,

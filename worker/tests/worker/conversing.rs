@@ -143,6 +143,7 @@ impl Company {
             limit: None,
             evaluators: vec![Evaluator::Official],
             roles,
+            casts: BTreeMap::new(),
             judge: None,
             judge_price: None,
             items: BTreeMap::from([(setting, 1)]),
@@ -158,6 +159,7 @@ impl Company {
             cache: regatta_proto::CacheMode::Off,
             benchmarks: BTreeMap::from([("talk".parse().unwrap(), benchmark)]),
             endpoints: servers.iter().map(|(name, server)| (name.parse().unwrap(), endpoint(server))).collect(),
+            agents: BTreeMap::new(),
             models: vec![ModelSpec { budget_usd: Some(50.0), ..model("sim/oracle", 1000, 1000.0) }],
             price_sources: vec![PriceSource::Spec],
         };

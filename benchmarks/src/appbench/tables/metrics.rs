@@ -57,7 +57,7 @@ pub(crate) fn metrics(setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
         Evaluator::Exec => executed(),
         _ if !has_plans => Vec::new(),
         Evaluator::Official | Evaluator::OfficialFixed => official(),
-        Evaluator::Paper => paper(),
+        _ => paper(),
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn paper_tables(evaluator: Evaluator, cells: &[CellResult<'_>]) -> Ve
             main_table::table_11(&cells, evaluator),
             figures::figure_5(&cells, evaluator),
         ],
-        Evaluator::Exec => vec![checks::executed(&cells)],
+        _ => vec![checks::executed(&cells)],
     };
     tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }

@@ -59,7 +59,7 @@ pub(crate) fn by_group(evaluator: Evaluator, scores: &[(&str, &Score)]) -> Value
     }
     let entries = |scores: &[&Score]| match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => Sums::of(scores).official(),
-        Evaluator::Paper | Evaluator::Exec => Sums::of(scores).paper(),
+        _ => Sums::of(scores).paper(),
     };
     groups.iter().map(|(group, scores)| ((*group).to_owned(), Value::Object(entries(scores)))).collect()
 }

@@ -89,7 +89,7 @@ impl Session<'_> {
         let mut one = |evaluator| match evaluator {
             Evaluator::Official => self.official(&text, Names::Undefined, judge),
             Evaluator::OfficialFixed => self.official(&text, Names::Supplied, judge),
-            Evaluator::Paper | Evaluator::Exec => self.paper(&text, judge),
+            _ => self.paper(&text, judge),
         };
         evaluators.iter().map(|&evaluator| (evaluator, one(evaluator))).collect()
     }

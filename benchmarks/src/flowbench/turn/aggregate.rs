@@ -30,7 +30,7 @@ pub(crate) fn aggregate(evaluator: Evaluator, scores: &[&Score]) -> Value {
             sums.add_counts(&mut entries);
             Value::Object(entries)
         }
-        Evaluator::Paper | Evaluator::Exec => {
+        _ => {
             let mut entries = sums.ratios(ratio).named();
             sums.add_counts(&mut entries);
             sums.add_judgements(&mut entries);
@@ -52,7 +52,7 @@ pub(crate) fn by_file(evaluator: Evaluator, scores: &[(&str, &Score)]) -> Value 
             Evaluator::Official if sums.crashed => return Value::Null,
             Evaluator::Official => sums.ratios(official_ratio).official(),
             Evaluator::OfficialFixed => sums.ratios(official_ratio).named(),
-            Evaluator::Paper | Evaluator::Exec => sums.ratios(ratio).named(),
+            _ => sums.ratios(ratio).named(),
         };
         entries.insert(file.to_owned(), Value::Object(ratios));
     }

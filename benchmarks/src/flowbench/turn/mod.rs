@@ -128,6 +128,6 @@ fn score_one(record: &TurnRecord<'_>, output: Option<&str>, evaluator: Evaluator
             Err(crash) => official::crashed(crash),
         },
         Evaluator::OfficialFixed => official::score_fixed(record, output.unwrap_or_default(), judge).entry_fixed(),
-        Evaluator::Paper | Evaluator::Exec => paper::score(record, output.unwrap_or_default(), judge).entry(),
+        _ => paper::score(record, output.unwrap_or_default(), judge).entry(),
     }
 }

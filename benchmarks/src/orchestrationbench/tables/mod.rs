@@ -82,7 +82,7 @@ fn notes(evaluator: Evaluator) -> Vec<String> {
         Evaluator::Official | Evaluator::OfficialFixed => {
             "Published numbers are those of the repository's table; Call Rejection is the mean of two F1 scores."
         }
-        Evaluator::Paper | Evaluator::Exec => {
+        _ => {
             "Published numbers are those of the paper, English only, of other models than the repository's table; Call Rejection is an \
              accuracy."
         }

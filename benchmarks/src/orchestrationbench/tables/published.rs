@@ -50,7 +50,7 @@ const CORRELATIONS: [(Language, [f64; 3]); 2] =
 pub(super) fn models(evaluator: Evaluator) -> Vec<&'static str> {
     match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => REPOSITORY.iter().map(|(model, ..)| *model).collect(),
-        Evaluator::Paper | Evaluator::Exec => PAPER.iter().map(|(model, _)| *model).collect(),
+        _ => PAPER.iter().map(|(model, _)| *model).collect(),
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn published(
             // Hundredths of a percent, without what dividing a binary fraction leaves behind.
             Some((percent * 100.0).round() / 10_000.0)
         }
-        Evaluator::Paper | Evaluator::Exec => {
+        _ => {
             let (_, values) = PAPER.iter().find(|(name, _)| name.eq_ignore_ascii_case(model))?;
             values.get(at).copied().filter(|_| language == Some(Language::En))
         }

@@ -38,7 +38,7 @@ pub(crate) fn aggregate(data: &Data, items: &Items, evaluator: Evaluator, trials
             }
             _ if steps.is_empty() => continue,
             Evaluator::Official | Evaluator::OfficialFixed => official(data, &steps),
-            Evaluator::Paper | Evaluator::Exec => paper(data, &steps),
+            _ => paper(data, &steps),
         };
         aggregates.insert(language.name().to_owned(), aggregate);
         keys.push(key);
@@ -112,7 +112,7 @@ fn of_wholes(evaluator: Evaluator, key: KeyMetrics) -> Value {
         Evaluator::Official | Evaluator::OfficialFixed => {
             json!({ "overall_statistics": { "key_metrics": named(evaluator, key) } })
         }
-        Evaluator::Paper | Evaluator::Exec => named(evaluator, key),
+        _ => named(evaluator, key),
     }
 }
 
@@ -126,7 +126,7 @@ fn named(evaluator: Evaluator, key: KeyMetrics) -> Value {
             "FC": function_call,
             "Plan": plan,
         }),
-        Evaluator::Paper | Evaluator::Exec => {
+        _ => {
             json!({ "Score": average, "C/R": call_rejection, "FC": function_call, "Plan": plan })
         }
     }

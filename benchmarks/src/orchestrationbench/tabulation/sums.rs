@@ -16,7 +16,7 @@ pub(super) fn key_metrics<'t, 's: 't>(
     let scenarios: Vec<&Trials<'_>> = scenarios.collect();
     let (plan, call_rejection, function_call) = match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => official(&scenarios),
-        Evaluator::Paper | Evaluator::Exec => paper(&scenarios),
+        _ => paper(&scenarios),
     };
     KeyMetrics { plan, call_rejection, function_call, average: (plan + call_rejection + function_call) / 3.0 }
 }

@@ -85,7 +85,7 @@ impl<'a> Ledger<'a> {
             match event {
                 Event::Call(call) => self.add_call(call),
                 Event::Failed(failed) => self.add_failed(failed),
-                Event::Recorded(_) => {}
+                _ => {}
             }
         }
     }

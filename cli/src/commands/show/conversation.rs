@@ -54,6 +54,14 @@ impl<'t> SoFar<'t> {
                 self.said.extend(reply.text.as_deref());
                 of_reply(Role::Agent, "recorded elsewhere".to_owned(), reply)
             }
+            Event::Started(started) => {
+                of_program(format!("attempt {}", started.attempt), format!("starts {}", started.agent))
+            }
+            Event::Exchange(exchange) => {
+                let facts = format!("{} {}: {}", exchange.method, exchange.url, exchange.status);
+                of_program(facts, exchange.response.to_string())
+            }
+            Event::Ended(ended) => of_program(format!("{:?}", ended.how), ended.output.to_string()),
         }
     }
 
@@ -86,6 +94,11 @@ fn of_reply(role: Role, facts: String, reply: &Reply) -> Part {
     }
     let thought = reply.reasoning.as_ref().map(|reasoning| reasoning.text.to_string());
     Part { role, facts, told: Vec::new(), thought, said, failed_tries: Vec::new() }
+}
+
+/// What an external agent did beside asking models.
+fn of_program(facts: String, said: String) -> Part {
+    Part { role: Role::Agent, facts, told: Vec::new(), thought: None, said, failed_tries: Vec::new() }
 }
 
 fn facts(call: &Call) -> String {

@@ -346,6 +346,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         limit: Some(ITEMS as u32),
         evaluators: vec![Evaluator::Official, Evaluator::Paper],
         roles: regatta_proto::RoleModels::default(),
+        casts: BTreeMap::new(),
         judge: Some(regatta_proto::Judge::Plain(judge())),
         judge_price: None,
         items: BTreeMap::from([(setting, ITEMS as u32)]),
@@ -361,6 +362,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         cache: regatta_proto::CacheMode::Off,
         benchmarks: BTreeMap::from([("worfbench".parse().unwrap(), benchmark)]),
         endpoints: BTreeMap::from([("sim".parse().unwrap(), EndpointSpec::of_kind(EndpointKind::Simulated))]),
+        agents: BTreeMap::new(),
         models: vec![ModelSpec::from("sim/noisy-0.6".parse::<ModelRef>().unwrap())],
         price_sources: vec![PriceSource::Unknown],
     }

@@ -323,6 +323,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         limit: None,
         evaluators: vec![Evaluator::Official],
         roles: regatta_proto::RoleModels::default(),
+        casts: BTreeMap::new(),
         judge: Some(regatta_proto::Judge::Plain(judge)),
         judge_price: None,
         items: BTreeMap::from([(setting, items)]),
@@ -347,6 +348,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         cache: regatta_proto::CacheMode::Off,
         benchmarks: BTreeMap::from([(benchmark, benchmark_lock)]),
         endpoints: BTreeMap::from([("sim".parse().unwrap(), endpoint.clone())]),
+        agents: BTreeMap::new(),
         models: vec![priced, ModelSpec::from("sim/noisy-0.1".parse::<ModelRef>().unwrap())],
         price_sources: vec![PriceSource::Spec, PriceSource::Unknown],
     }

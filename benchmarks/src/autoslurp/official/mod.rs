@@ -1,0 +1,1 @@
+//! The eight official evaluators (SPEC, sections 7 and 8).

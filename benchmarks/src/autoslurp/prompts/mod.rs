@@ -1,0 +1,1 @@
+//! What each agent is told (SPEC, section 5), in our own words.

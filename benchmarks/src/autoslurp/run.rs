@@ -1,0 +1,23 @@
+//! What a session came to, whoever ran it.
+
+use std::collections::BTreeSet;
+
+use regatta_proto::{Exchange, MemberName};
+
+/// All that evaluators look at. Policies make it from the replies of their models, the bridge from what an external agent did, and golden
+/// cases hold it ready.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Run {
+    /// Standard output, as the framework of the paper prints it: what the official evaluators read.
+    pub(crate) log: String,
+    /// Requests that were made, in order.
+    pub(crate) requests: Vec<Exchange>,
+    /// What the person was answered in the end.
+    pub(crate) final_text: Option<String>,
+    /// What the intent agent said last.
+    pub(crate) intent_output: Option<String>,
+    /// Members that spoke; `None` where nobody knows.
+    pub(crate) members: Option<BTreeSet<MemberName>>,
+    /// Whether it ended at a limit of its own (rounds, steps, time) and not because it was done.
+    pub(crate) hit_limit: bool,
+}

@@ -1,0 +1,1 @@
+//! Simulated models in the roles of every agent and judge.

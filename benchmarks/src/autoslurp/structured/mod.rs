@@ -1,0 +1,1 @@
+//! The evaluator that reads requests and answers, not logs (SPEC, section 11).
