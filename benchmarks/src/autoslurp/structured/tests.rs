@@ -1,0 +1,1 @@
+//! Each rule by itself.
