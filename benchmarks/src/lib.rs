@@ -25,7 +25,7 @@ pub use appbench::{
 pub use case::score_case;
 pub use flowbench::{JudgedSession, RatingScale, cohen_kappa, fleiss_kappa, judge_alignment, krippendorff_alpha};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
-pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable};
+pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Spending};
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
 pub use recorded::{MissingVerdict, RecordedVerdicts};
 pub use suite::{

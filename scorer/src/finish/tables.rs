@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{CellResult, Measured, PaperEntry, Table};
+use regatta_benchmarks::{CellResult, Measured, PaperEntry, Spending, Table};
 use regatta_catalog::Sweep;
 use regatta_proto::{Evaluator, ModelSpec};
 
@@ -52,6 +52,7 @@ fn cell<'g>(sweep: &'g Sweep, group: &'g GroupResult, evaluator: Evaluator) -> O
         parts: group.parts.iter().map(|part| (part.name.as_str(), measured(&part.estimates))).collect(),
         tables: group.cells.iter().filter_map(|trial| of_evaluator(&trial.tables)).collect(),
         all_trials: of_evaluator(&group.tables)?,
+        spending: Spending::default(),
     })
 }
 
