@@ -49,7 +49,7 @@ pub(crate) fn score<'u>(
 }
 
 /// What a line says that a session came to; what it does not say, nobody did.
-fn run(place: &Place<'_>, line: &Value) -> Result<Run, DataError> {
+pub(crate) fn run(place: &Place<'_>, line: &Value) -> Result<Run, DataError> {
     let optional = |field: &str| match line.get(field) {
         None | Some(Value::Null) => Ok(None),
         value => place.text_at(value, field).map(|text| Some(text.to_owned())),

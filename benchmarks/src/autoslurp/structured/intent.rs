@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::slots::{Slot, between, text};
 use super::tokens::tokens;
-use crate::python::{self, Json};
+use crate::python;
 
 /// Names that are no slots.
 const NO_SLOTS: [&str; 4] = ["iid", "domain", "slots", "intent"];

@@ -27,7 +27,7 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 
 pub(crate) use self::aggregate::{PART_EXTERNAL, PART_LOCAL, part_of, tabulate};
-pub(crate) use self::case::score as score_case;
+pub(crate) use self::case::{run as read_run, score as score_case};
 pub(crate) use self::causes::CAUSES;
 use self::causes::Causes;
 use self::compare::Comparison;
