@@ -168,7 +168,9 @@ fn judges_are_shown_what_the_official_judges_were_shown() {
             let answers = |question: &Question| {
                 let Question::Judgement { kind, about, prompt, .. } = question else { return None };
                 let is_meant = |line: &&Value| {
-                    line["item"] == *item && line["stage"] == **kind && line["attempt"].to_string() == about[2]
+                    line["item"] == *item
+                        && line["stage"] == **kind
+                        && line["attempt"].as_u64() == about[2].parse().ok()
                 };
                 let line = recorded.iter().find(is_meant)?;
                 asked.borrow_mut().push((prompt.clone(), line.clone()));
@@ -317,14 +319,14 @@ proptest! {
     }
 }
 
-/// Four megabytes in which every search finds a beginning everywhere, and no end.
+/// Texts in which every search finds a beginning everywhere, and no end: if one began anew each time, this would take hours.
 #[test]
-fn a_log_of_megabytes_is_searched_in_one_pass() {
+fn long_logs_are_searched_in_one_pass() {
     let utterance = utterance();
     for part in
         ["http://intent:intent=", "http://x\n", "intent:a", "{\"code\":\"SUCCESS\",\"data\":1", "\"intent\": \"a", "\r"]
     {
-        let log = part.repeat((4 << 20) / part.len());
+        let log = part.repeat((256 << 10) / part.len());
         for script in Script::ALL.map(Some).into_iter().chain([None]) {
             let score = score(script, &subject(&utterance, &log), &|_| said("right")).unwrap();
             assert!(score.detail["resolved_slot"].is_string());
