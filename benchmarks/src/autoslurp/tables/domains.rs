@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::cells::{Cell, keys};
 use super::metrics::name;
 use super::published::{Llama, share};
+use crate::autoslurp::items::NO_DOMAIN;
 use crate::autoslurp::setting::Dataset;
 use crate::{PaperColumn, PaperEntry, PaperRow, PaperTable};
 
@@ -88,7 +89,8 @@ fn items(cells: &[&Cell<'_>]) -> BTreeMap<String, u64> {
     for domains in trials.filter_map(|table| table.aggregate.get("intent_by_domain").and_then(Value::as_object)) {
         for (domain, found) in domains {
             let n = found.get("n").and_then(Value::as_u64).unwrap_or_default();
-            let most = items.entry(domain.clone()).or_default();
+            let task = if domain.is_empty() { NO_DOMAIN } else { domain.as_str() };
+            let most = items.entry(task.to_owned()).or_default();
             *most = n.max(*most);
         }
     }

@@ -255,18 +255,28 @@ fn every_metric_has_a_name_of_its_own_and_is_made_of_values_that_sessions_have()
         slots: "[]".to_owned(),
         domain: "alarm".to_owned(),
     };
-    let mut values = crate::autoslurp::structured::failure(&utterance("alarm_set")).values;
-    values.extend(crate::autoslurp::structured::failure(&utterance("qa_stock")).values);
-    let all = metrics(&"camelai".parse().unwrap(), Evaluator::Structured);
-    let names: BTreeSet<&str> = all.iter().map(|metric| metric.name.as_str()).collect();
-    assert!(names.len() == all.len() && all.len() == 13);
-    for metric in &all {
-        let used = match &metric.measure {
-            Measure::Mean { value } => vec![value],
-            Measure::Ratio { numerator, denominator, .. } => vec![numerator, denominator],
-            other => panic!("{}: {other:?}", metric.name),
-        };
-        assert!(used.iter().all(|value| values.contains_key(*value)), "{}: {used:?}", metric.name);
+    let failure = |intent: &str| crate::autoslurp::structured::failure(&utterance(intent)).values;
+    let structured = failure("alarm_set").into_iter().chain(failure("qa_stock")).collect();
+    let official = crate::autoslurp::official::failure().values;
+    let paper = crate::autoslurp::official::paper::failure().values;
+    let evaluators: [(Evaluator, BTreeMap<String, f64>, usize); 4] = [
+        (Evaluator::Structured, structured, 13),
+        (Evaluator::Official, official.clone(), 5),
+        (Evaluator::OfficialOf(Script::LanggraphDeepseek), official, 5),
+        (Evaluator::Paper, paper, 1),
+    ];
+    for (evaluator, values, count) in evaluators {
+        let all = metrics(&"camelai".parse().unwrap(), evaluator);
+        let names: BTreeSet<&str> = all.iter().map(|metric| metric.name.as_str()).collect();
+        assert_eq!((names.len(), all.len()), (count, count));
+        for metric in &all {
+            let used = match &metric.measure {
+                Measure::Mean { value } => vec![value],
+                Measure::Ratio { numerator, denominator, .. } => vec![numerator, denominator],
+                other => panic!("{}: {other:?}", metric.name),
+            };
+            assert!(used.iter().all(|value| values.contains_key(*value)), "{evaluator} {}: {used:?}", metric.name);
+        }
     }
     assert!(metrics(&"tools".parse().unwrap(), Evaluator::Structured).is_empty());
 }
