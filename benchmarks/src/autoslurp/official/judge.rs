@@ -13,9 +13,9 @@ use super::stat::said;
 use crate::recorded::NULL_CONTENT;
 
 /// The kind of questions about the slots that a server received.
-pub(crate) const SLOT: &str = "slot";
+pub(super) const SLOT: &str = "slot";
 /// The kind of questions whether the task is done.
-pub(crate) const FINAL: &str = "final";
+pub(super) const FINAL: &str = "final";
 
 /// What came of asking a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,7 +21,7 @@ mod tabulation;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::judge::{Answer, FINAL, SLOT};
+pub(crate) use self::judge::Answer;
 pub(crate) use self::resolve::resolve;
 pub(crate) use self::scoring::{Subject, failure, score};
 pub(crate) use self::tabulation::tabulate;

@@ -7,7 +7,7 @@ use regatta_proto::{Question, Script};
 use serde_json::{Map, Value, json};
 
 use super::gate::{Gate, examine};
-use super::judge::{Answer, FINAL, SLOT, about_slots, about_task};
+use super::judge::{Answer, SLOT, about_slots, about_task};
 use super::log::content;
 use super::message::printed;
 use super::resolve;
@@ -39,8 +39,8 @@ pub(crate) struct Subject<'a> {
 }
 
 /// Scores an item as `script` does; `None` is `eval/eval.py`. Its questions are judgements about `[item, evaluator, attempt]` of the kinds
-/// [`SLOT`] and [`FINAL`]; `answers` gives what is known. Time and
-/// size are linear in the log, of which questions and details may hold all; a few megabytes take a fraction of a second.
+/// `slot` and `final`; `answers` gives what is known. Time and size are linear in the log, of which questions and details may hold all; a
+/// few megabytes take a fraction of a second.
 ///
 /// In one thing it does not follow the scripts: where a judge could not be asked, they abort the whole run, and this only ends the item,
 /// with what was said so far (`aborted` in the detail).

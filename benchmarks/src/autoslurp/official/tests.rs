@@ -7,6 +7,7 @@ use regatta_proto::{Digest, Evaluator, Question, Script};
 use serde_json::{Map, Value};
 
 use super::case::{self, Inputs};
+use super::judge::{FINAL, SLOT};
 use super::*;
 use crate::autoslurp::data::Utterance;
 
