@@ -15,7 +15,7 @@ pub(super) const DATE_TOOL: &str = "get_time";
 pub(super) const REQUEST_TOOL: &str = "url_request";
 
 /// How many calls of one message are executed.
-pub(super) const EXECUTED_MAX: usize = 32;
+pub(super) const EXECUTED_MAX: usize = 16;
 
 /// What a call came to.
 #[derive(Debug)]

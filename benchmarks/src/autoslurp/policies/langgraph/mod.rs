@@ -18,6 +18,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -50,7 +51,7 @@ const OUT_OF_STEPS: &str = "I could not finish this within the steps that I have
 pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, Asking> {
     let mut graph =
         Graph { query, list: vec![ChatMessage::new(ChatRole::User, query.text)], spoken: 0, run: Run::default() };
-    graph.run.members = Some(std::collections::BTreeSet::new());
+    graph.run.members = Some(BTreeSet::new());
     // Whether it ended as it should or was ended by an exception makes no difference to what is left of it.
     let _ended = graph.run(replies)?;
     Ok(graph.run)

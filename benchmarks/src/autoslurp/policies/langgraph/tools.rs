@@ -11,7 +11,7 @@ use crate::autoslurp::servers;
 use crate::python::{Json, Object, parse};
 
 /// How many calls of one reply are executed.
-pub(super) const EXECUTED_MAX: usize = 32;
+pub(super) const EXECUTED_MAX: usize = 16;
 
 /// A call with arguments that can be read.
 #[derive(Debug)]
