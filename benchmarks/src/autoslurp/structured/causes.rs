@@ -8,10 +8,10 @@ use super::reason::Reason;
 use super::slots::Slot;
 use super::tokens::tokens;
 use super::{Decisive, Judged};
-use crate::autoslurp::data::Utterance;
+use crate::autoslurp::data::{Utterance, is_external};
 use crate::autoslurp::members::{INTENT, LOCATION, TIME};
 use crate::autoslurp::run::Run;
-use crate::autoslurp::servers::{DATE_FORMAT, SERVERS, TIME_FORMAT, server_of};
+use crate::autoslurp::servers::{DATE_FORMAT, SERVERS, Server, TIME_FORMAT, server_of};
 use crate::python::{self, Json};
 use regatta_proto::Exchange;
 
@@ -27,7 +27,7 @@ pub(super) struct Causes {
     time: bool,
     /// A place went wrong after the intent agent had named it.
     location: bool,
-    /// The intent agent was right, and yet server, intent or names of slots were wrong.
+    /// Server, intent or a slot's name were wrong although the intent agent had that right.
     url: bool,
     /// Somebody who was needed was not asked, nothing was requested, or there was no end.
     manager: bool,
@@ -51,7 +51,7 @@ impl Causes {
                 || (!agreement.strict && failed.shows_error_of_intent()),
             time: failed.is_lost_later(is_time) || failed.has_unreadable_time(),
             location: failed.is_lost_later(is_place),
-            url: agreement.strict && failed.is_sent_elsewhere(),
+            url: failed.is_sent_elsewhere(),
             manager: failed.is_managed_badly(),
             function_call: !run.requests.is_empty() && !run.requests.iter().any(is_carried_out),
         }
@@ -109,7 +109,7 @@ impl<'a> Failed<'a> {
         if !is_one_of(intent, &self.utterance.intent) {
             return match &self.judged.decisive {
                 Some(Decisive { intent: echoed, .. }) => echoed == intent,
-                None => self.run.requests.iter().any(|request| leads_to(intent, &request.url)),
+                None => self.run.requests.iter().any(|request| self.leads_to(intent, &request.url)),
             };
         }
         let is_of_gold = |name: &str| self.gold.iter().any(|(gold, _)| gold == name);
@@ -120,6 +120,17 @@ impl<'a> Failed<'a> {
                 self.gold.iter().filter(|(gold, _)| gold == name).all(|(_, value)| tokens(value) != tokens(said))
             }),
         })
+    }
+
+    /// Whether an intent leads to a request to `url`: to its server or service, or from the simulated servers to anybody else.
+    fn leads_to(self, intent: &str, url: &str) -> bool {
+        match server_of(url) {
+            Some(server) => server.intent(intent).is_some(),
+            None if !is_external(intent) => false,
+            None => {
+                !self.utterance.is_external() || Service::of(intent).is_some_and(|service| service.is_asked_at(url))
+            }
+        }
     }
 
     /// Whether a slot of a kind went wrong although the intent agent had named it.
@@ -143,24 +154,31 @@ impl<'a> Failed<'a> {
             }
     }
 
-    /// Whether the request did not go where the intent leads, asked for something else, or named other slots.
+    /// Whether the request did not go where a right intent leads, asked for something else, or named other slots than were said.
     fn is_sent_elsewhere(self) -> bool {
+        let gold = &self.utterance.intent;
+        if !self.said.and_then(|said| said.intent.as_deref()).is_some_and(|said| is_one_of(said, gold)) {
+            return false;
+        }
         let requests = &self.run.requests;
         if let Some(service) = self.service() {
             let is_asked = requests.iter().any(|request| service.is_asked_at(&request.url));
             return service != Service::Talk && !requests.is_empty() && !is_asked;
         }
-        let gold = || self.utterance.intent.split([',', ';']).map(str::trim);
-        let knows = |server: &crate::autoslurp::servers::Server| gold().any(|intent| server.intent(intent).is_some());
+        let knows = |server: &Server| gold.split([',', ';']).any(|intent| server.intent(intent.trim()).is_some());
         let is_known = SERVERS.iter().any(knows);
-        match &self.judged.decisive {
-            Some(decisive) => {
-                (is_known && !knows(decisive.server))
-                    || !decisive.intent.as_str().is_some_and(|echoed| is_one_of(echoed, &self.utterance.intent))
-                    || self.errors().any(|(kind, _)| kind != "value")
-            }
-            None => is_known && !requests.is_empty() && !requests.iter().filter_map(|r| server_of(&r.url)).any(knows),
-        }
+        let Some(decisive) = &self.judged.decisive else {
+            let mut asked = requests.iter().filter_map(|request| server_of(&request.url));
+            return is_known && !requests.is_empty() && !asked.any(knows);
+        };
+        let is_lost = |(kind, name): (&str, &str)| match kind {
+            "missing" => self.said_of(name).is_some(),
+            "extra" => self.said_of(name).is_none(),
+            _ => false,
+        };
+        (is_known && !knows(decisive.server))
+            || !decisive.intent.as_str().is_some_and(|echoed| is_one_of(echoed, gold))
+            || self.errors().any(is_lost)
     }
 
     fn is_managed_badly(self) -> bool {
@@ -180,17 +198,6 @@ fn is_time(name: &str) -> bool {
 
 fn is_place(name: &str) -> bool {
     name.contains("place_name")
-}
-
-/// Whether an intent leads to a request to `url`.
-fn leads_to(intent: &str, url: &str) -> bool {
-    match server_of(url) {
-        Some(server) => server.intent(intent).is_some(),
-        None => {
-            crate::autoslurp::data::is_external(intent)
-                && Service::of(intent).is_some_and(|service| service.is_asked_at(url))
-        }
-    }
 }
 
 /// Whether somebody did what the request asks for, or said so.

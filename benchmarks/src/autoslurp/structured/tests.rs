@@ -499,6 +499,30 @@ mod blame {
     }
 
     #[test]
+    fn what_the_intent_agent_had_right_counts_piece_by_piece() {
+        let gold = utterance("calendar_set", "['person : ann', 'relation : boss']");
+        let said = "intent:calendar_set,person:ann";
+        let lost = answer("3002/calendar", "calendar_set", json!({}), "done");
+        assert_eq!(blamed(&gold, vec![lost], said), ["intent", "url"], "one slot each");
+        let elsewhere = answer("3008/lists", "calendar_set", json!({}), "unsupported intent");
+        assert_eq!(blamed(&gold, vec![elsewhere], said), ["intent", "url"]);
+        let searched = exchange("http://api.serpstack.com/search?query=x", 200, r#"{"organic_results":[1]}"#);
+        assert_eq!(
+            blamed(&gold, vec![searched.clone()], "intent:weather_query"),
+            ["intent"],
+            "it led away from our servers"
+        );
+        let gold = utterance("weather_query", "['date : today']");
+        assert_eq!(blamed(&gold, vec![searched.clone()], "intent:qa_factoid"), ["intent"]);
+        assert_eq!(
+            blamed(&gold, vec![searched.clone()], "intent:qa_currency"),
+            Vec::<&str>::new(),
+            "not where that leads"
+        );
+        assert_eq!(blamed(&gold, vec![searched], "intent:weather_query"), ["url"]);
+    }
+
+    #[test]
     fn a_request_that_is_not_carried_out_is_a_wrong_call() {
         let gold = utterance("calendar_set", "[]");
         let form = exchange("http://127.0.0.1:3002/calendar", 500, "<html>");
