@@ -39,8 +39,7 @@ pub(crate) struct Subject<'a> {
 }
 
 /// Scores an item as `script` does; `None` is `eval/eval.py`. Its questions are judgements about `[item, evaluator, attempt]` of the kinds
-/// `slot` and `final`; `answers` gives what is known. Time and size are linear in the log, of which questions and details may hold all; a
-/// few megabytes take a fraction of a second.
+/// `slot` and `final`; `answers` gives what is known. Time and size are linear in the log, of which questions and details may hold all.
 ///
 /// In one thing it does not follow the scripts: where a judge could not be asked, they abort the whole run, and this only ends the item,
 /// with what was said so far (`aborted` in the detail).
