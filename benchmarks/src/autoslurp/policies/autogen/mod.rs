@@ -12,7 +12,7 @@
 mod participant;
 mod print;
 mod selection;
-mod simulated;
+pub(crate) mod simulated;
 mod tools;
 
 #[cfg(test)]
@@ -24,7 +24,6 @@ use std::sync::Arc;
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, MemberName, Reasoning, Reply, Sampling, Tool, ToolCall};
 
 use self::participant::Participant;
-pub(crate) use self::simulated::reply as simulated;
 use self::tools::ToolResult;
 use super::naming::named;
 use super::{Asking, Policy, Query, Replies};

@@ -10,7 +10,7 @@
 //! Bounds: 50 turns of the supervisor and of workers, 13 model calls a turn, [`tools::EXECUTED_MAX`] executed calls a reply. Each text is kept once
 //! in the list and once in the log.
 
-mod simulated;
+pub(crate) mod simulated;
 mod supervisor;
 mod tools;
 mod worker;
@@ -24,7 +24,6 @@ use std::sync::Arc;
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Digest, Sampling, Tool};
 
-pub(crate) use self::simulated::reply as simulated;
 use self::supervisor::Next;
 use self::worker::Worker;
 use super::naming::named;
