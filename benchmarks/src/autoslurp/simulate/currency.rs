@@ -2,8 +2,8 @@
 
 use super::Slot;
 
-/// Words that name a currency or its country, most telling first: "canadian dollar" is no US dollar.
-const NAMES: [(&str, &str); 36] = [
+/// Words that name a currency or its country, most telling first: "canadian dollar" is no US dollar. The services know few others.
+const NAMES: [(&str, &str); 34] = [
     ("canad", "CAD"),
     ("cad", "CAD"),
     ("austral", "AUD"),
@@ -17,7 +17,6 @@ const NAMES: [(&str, &str); 36] = [
     ("engl", "GBP"),
     ("british", "GBP"),
     ("euro", "EUR"),
-    ("argentin", "ARS"),
     ("peso", "MXN"),
     ("mex", "MXN"),
     ("yen", "JPY"),
@@ -35,7 +34,6 @@ const NAMES: [(&str, &str); 36] = [
     ("krona", "SEK"),
     ("won", "KRW"),
     ("real", "BRL"),
-    ("rial", "SAR"),
     ("usd", "USD"),
     ("us", "USD"),
     ("united states", "USD"),

@@ -20,3 +20,6 @@ pub(crate) use self::single::reply as single_reply;
 
 /// A slot: name and value.
 pub(crate) type Slot = (String, String);
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! What is requested for an utterance: one request to a simulated server, or one or two to somebody else's service.
 
+use jiff::civil::Date;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
@@ -9,6 +10,9 @@ use crate::autoslurp::servers::{SERVERS, Server};
 
 /// What needs no escape in a value of a URL: what official logs have there unescaped too. No other character ends the pattern for URLs early.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+
+/// Longest symbol of a stock.
+const SYMBOL_BYTES_MAX: usize = 8;
 
 /// Where the smart home is.
 const HOME: &str = "new york";
@@ -47,16 +51,13 @@ impl Call {
         format!("{}?{}", self.address, parameters.collect::<Vec<_>>().join("&"))
     }
 
-    /// As URL and body: a simulated server gets its parameters in the body, other services in the URL. Of a name that repeats, the first value
-    /// counts, as it does in a URL.
+    /// As URL and body: a simulated server gets its parameters in the body, other services in the URL.
     pub(super) fn posted(&self) -> (String, String) {
         if !self.is_local {
             return (self.url(), "{}".to_owned());
         }
-        let mut body = Map::new();
-        for (name, value) in &self.parameters {
-            body.entry(name.as_str()).or_insert_with(|| Value::String(value.clone()));
-        }
+        let body = self.parameters.iter().map(|(name, value)| (name.clone(), Value::String(value.clone())));
+        let body: Map<String, Value> = body.collect();
         (self.address.clone(), Value::Object(body).to_string())
     }
 }
@@ -80,7 +81,8 @@ impl Plan {
             return Self::Weather { place: value("place_name").unwrap_or_else(|| HOME.to_owned()) };
         }
         if intent.contains("news_query") {
-            let date = value("date").filter(|date| date.starts_with("20"));
+            // What is no day the service would refuse.
+            let date = value("date").filter(|date| date.parse::<Date>().is_ok());
             return Self::News { keywords: keywords(slots), date };
         }
         if intent.contains("stock") {
@@ -97,7 +99,7 @@ impl Plan {
             return Self::Search { query: text.to_owned() };
         }
         match server_for(said) {
-            Some(server) => Self::Local { server, intent: intent.to_owned(), slots: slots.to_vec() },
+            Some(server) => Self::Local { server, intent: intent.to_owned(), slots: distinct(slots) },
             None => Self::Nothing,
         }
     }
@@ -130,9 +132,9 @@ impl Plan {
                 Some(service("http://api.mediastack.com/v1/news", &parameters))
             }
             (Self::Stock { name }, []) => Some(search(&format!("{name} stock symbol"))),
-            (Self::Stock { name }, [_]) => Some(service(
+            (Self::Stock { name }, [found]) => Some(service(
                 "http://api.marketstack.com/v1/eod",
-                &[("access_key", "KEY"), ("symbols", &symbol(name)), ("limit", "5")],
+                &[("access_key", "KEY"), ("symbols", &symbol(name, found)), ("limit", "5")],
             )),
             (Self::Currency { from, to }, []) => Some(match form {
                 Form::Get => service(
@@ -148,6 +150,18 @@ impl Plan {
             _ => None,
         }
     }
+}
+
+/// Each name once, with what was said last.
+fn distinct(slots: &[Slot]) -> Vec<Slot> {
+    let mut distinct: Vec<Slot> = Vec::new();
+    for (name, value) in slots {
+        match distinct.iter_mut().find(|(known, _)| known == name) {
+            Some((_, before)) => value.clone_into(before),
+            None => distinct.push((name.clone(), value.clone())),
+        }
+    }
+    distinct
 }
 
 fn service(address: &str, parameters: &[(&str, &str)]) -> Call {
@@ -167,10 +181,15 @@ fn keywords(slots: &[Slot]) -> String {
     if words.is_empty() { "news".to_owned() } else { words.join(" ") }
 }
 
-/// The symbol that one would guess: the first letters of the name. The simulated search does not know better.
-fn symbol(name: &str) -> String {
-    let word = name.split_whitespace().next().unwrap_or_default();
-    let letters: String = word.chars().filter(char::is_ascii_alphanumeric).take(5).collect();
+/// The symbol that the search found, or the one that one would guess: the first letters of the name.
+fn symbol(name: &str, found: &str) -> String {
+    let is_symbol = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_uppercase() || c == b'.');
+    let body = first_object(found);
+    let found = body.as_ref().and_then(|body| body.pointer("/answer_box/answer")).and_then(Value::as_str);
+    if let Some(symbol) = found.filter(|text| text.len() <= SYMBOL_BYTES_MAX && is_symbol(text)) {
+        return symbol.to_owned();
+    }
+    let letters: String = name.chars().filter(char::is_ascii_alphabetic).take(4).collect();
     if letters.is_empty() { "SPX".to_owned() } else { letters.to_ascii_uppercase() }
 }
 
