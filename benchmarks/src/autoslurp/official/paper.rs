@@ -4,24 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::Question;
 use serde_json::{Value, json};
 
-use super::judge::Answer;
-use super::scoring::{self, RIGHT, Subject};
+use super::scoring::{self, RIGHT};
 use super::tabulation::{SUCCESS_RATE, number};
 use crate::{Score, Table};
-
-/// Scores an item; the questions are those of the official evaluator.
-///
-/// # Errors
-/// With the questions that have no answer yet.
-pub(crate) fn score(
-    subject: &Subject<'_>,
-    answers: &dyn Fn(&Question) -> Option<Answer>,
-) -> Result<Score, Vec<Question>> {
-    scoring::score(None, subject, answers).map(|official| of_official(&official))
-}
 
 /// The score that follows from the official one.
 pub(crate) fn of_official(official: &Score) -> Score {
