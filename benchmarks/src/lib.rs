@@ -22,6 +22,7 @@ pub use appbench::{
     Api as AppApi, App, Executed as ExecutedCall, Phone, Refusal as CallRefusal, ServedApps, SessionScore,
     Slot as AppSlot, Warning as CallWarning, World as AppWorld,
 };
+pub use autoslurp::ServedTools;
 pub use case::score_case;
 pub use flowbench::{JudgedSession, RatingScale, cohen_kappa, fleiss_kappa, judge_alignment, krippendorff_alpha};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
@@ -38,7 +39,7 @@ use regatta_proto::BenchmarkName;
 /// Every benchmark.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Benchmark] {
-    &[&appbench::AppBench, &flowbench::FlowBench, &orchestrationbench::OrchestrationBench, &worfbench::WorfBench]
+    &[&appbench::AppBench, &autoslurp::AutoSlurp, &flowbench::FlowBench, &orchestrationbench::OrchestrationBench, &worfbench::WorfBench]
 }
 
 /// The benchmark of this name.
