@@ -21,10 +21,10 @@ pub(super) const QUERY: Query<'static> =
     Query { iid: "7", text: "wake me at seven, it's important", today: date(2025, 5, 28) };
 
 /// Plays `replies` to their end: what it came to and how many were used, or what is asked next.
-pub(super) fn played(play: Play, query: &Query<'_>, replies: &[Reply]) -> Result<(Run, usize), ChatRequest> {
+pub(super) fn played(play: Play, query: &Query<'_>, replies: &[Reply]) -> Result<(Run, usize), Box<ChatRequest>> {
     let all: Vec<&Reply> = replies.iter().collect();
     let mut left = Replies::new(&all);
-    let run = play(query, &mut left).map_err(|asking| *asking.0)?;
+    let run = play(query, &mut left).map_err(|asking| asking.0)?;
     Ok((run, all.len() - left.left()))
 }
 
@@ -43,7 +43,7 @@ pub(super) fn ended(play: Play, replies: &[Reply]) -> Run {
 pub(super) fn asked(play: Play, replies: &[Reply]) -> ChatRequest {
     match played(play, &QUERY, replies) {
         Ok((run, used)) => panic!("ended after {used}: {}", run.log),
-        Err(asked) => asked,
+        Err(asked) => *asked,
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) fn carried(
             }
             Err(asking) => {
                 replies.push(reply(&asking, &gold));
-                requests.push(asking);
+                requests.push(*asking);
             }
         }
     }
@@ -170,7 +170,7 @@ pub(super) fn assert_stable(play: Play, replies: &[Reply]) {
                 assert_eq!(now.1, length, "the last reply was asked for");
                 ended = Some(now);
             }
-            (Err(now), None) => asked.push(now),
+            (Err(now), None) => asked.push(*now),
             (Err(now), Some(_)) => panic!("asks again: {now:?}"),
         }
     }

@@ -138,3 +138,61 @@ fn response(policy: Policy) -> String {
          and nothing that it did not give. When the server asks for something, ask the user for it.{form}"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROLES: [&str; 7] = [
+        members::MANAGER,
+        members::INTENT,
+        members::TIME,
+        members::LOCATION,
+        members::URL,
+        members::REQUEST,
+        members::RESPONSE,
+    ];
+
+    #[test]
+    fn everybody_with_a_role_is_told_something_and_described_in_a_line() {
+        for role in ROLES {
+            for policy in Policy::ALL {
+                assert!(!told(policy, role).is_empty(), "{policy} {role}");
+            }
+            assert!(!described(role).is_empty() && !described(role).contains('\n'), "{role}");
+        }
+        for other in [members::SELECTOR, members::PLANNER, members::COORDINATOR] {
+            assert!(told(Policy::AutoGen, other).is_empty());
+        }
+    }
+
+    #[test]
+    fn what_only_some_are_told_is_told_to_them() {
+        let told_to = |role: &str, words: &str| -> Vec<Policy> {
+            Policy::ALL.into_iter().filter(|policy| told(*policy, role).contains(words)).collect()
+        };
+        use Policy::{AgentLite, AutoGen, CamelAi, LangGraph};
+        assert_eq!(told_to(members::INTENT, "iid"), [CamelAi, AgentLite]);
+        assert_eq!(told_to(members::INTENT, "JSON"), [LangGraph]);
+        assert_eq!(told_to(members::TIME, "15:00"), [CamelAi]);
+        assert_eq!(told_to(members::TIME, "default"), [AutoGen]);
+        assert_eq!(told_to(members::LOCATION, "Rooms"), [LangGraph, AgentLite]);
+        assert_eq!(told_to(members::URL, "renamed"), [LangGraph]);
+        assert_eq!(told_to(members::REQUEST, "http://127.0.0.1:3000/alarm"), [AgentLite]);
+        assert_eq!(told_to(members::RESPONSE, "'response'"), [LangGraph]);
+        assert_eq!(told_to(members::MANAGER, "wants to know more"), [LangGraph, AgentLite]);
+        assert_eq!(told_to(members::MANAGER, "currencies"), [AgentLite]);
+    }
+
+    #[test]
+    fn everybody_who_chooses_a_server_has_the_list_and_no_key() {
+        for policy in Policy::ALL {
+            let chooser = if policy == Policy::AgentLite { members::REQUEST } else { members::URL };
+            let told = told(policy, chooser);
+            assert!(told.contains(&services::list(policy)));
+            for key in ["access_key=", "apikey=", "api_key="] {
+                assert!(told.matches(key).count() == told.matches(&format!("{key}KEY&")).count(), "{policy} {key}");
+            }
+        }
+    }
+}
