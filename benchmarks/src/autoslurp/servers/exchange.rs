@@ -16,7 +16,7 @@ const BODY_BYTES_KEPT: usize = 64 << 10;
 /// of the official tools. The status is 0 and the answer empty where that library would raise: the text is no URL of HTTP, or nobody is
 /// there who would answer, or not in TLS.
 pub(crate) fn exchange(method: &str, url: &str, body: Option<&str>, today: Date) -> Exchange {
-    let (status, response) = match reached(url) {
+    let (status, response) = match reached(url, None) {
         Some(url) => {
             let body = body.map(|body| body.as_bytes().to_vec());
             let answer = answer(&ToolRequest { method: method.to_owned(), url, body }, today);
@@ -28,16 +28,19 @@ pub(crate) fn exchange(method: &str, url: &str, body: Option<&str>, today: Date)
     Exchange { method: method.into(), url: url.into(), body, status, response }
 }
 
-/// The URL that is really asked, if somebody answers there.
-fn reached(url: &str) -> Option<String> {
-    let Address { is_secure, host, port, path, query } = Address::parse(url)?;
-    let is_service = Service::of_host(host).is_some();
-    let is_server = || Address::parse(url).is_some_and(|it| it.is_local()) && SERVERS.iter().any(|it| it.port == port);
-    if !is_service && (is_secure || !is_server()) {
+/// The URL that is really asked, if somebody answers there: a stand-in, a server at its official port, or all of them at one further port.
+pub(super) fn reached(url: &str, all_at: Option<u16>) -> Option<String> {
+    let address = Address::parse(url)?;
+    let Address { is_secure, host, port, path, query } = address;
+    let is_all = all_at == Some(port);
+    let is_server = || address.is_local() && (is_all || SERVERS.iter().any(|server| server.port == port));
+    if Service::of_host(host).is_none() && (is_secure || !is_server()) {
         return None;
     }
     let question = if query.is_empty() { "" } else { "?" };
     let scheme = if is_secure { "https" } else { "http" };
+    // Where all of them are, the path decides, even if it is the official port of one.
+    let port = if is_all { 80 } else { port };
     Some(format!("{scheme}://{host}:{port}{}{question}{}", escape(&without_dots(path)), escape(query)))
 }
 
@@ -121,6 +124,14 @@ mod tests {
             assert_eq!(get(url), (0, String::new()), "{url}");
         }
         assert_eq!(get("http://127.0.0.1:3000/calendar").0, 404);
+    }
+
+    #[test]
+    fn one_further_port_can_have_all_of_them() {
+        let url = "http://127.0.0.1:3000/news?news_topic=a b";
+        assert_eq!(reached(url, Some(3000)).unwrap(), "http://127.0.0.1:80/news?news_topic=a%20b");
+        assert_eq!(reached(url, Some(3001)).unwrap(), "http://127.0.0.1:3000/news?news_topic=a%20b");
+        assert_eq!(reached("http://127.0.0.1:4000/news", Some(4001)), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod exchange;
 mod query;
 mod respond;
 mod route;
+mod served;
 mod server;
 mod services;
 mod table;
@@ -18,6 +19,7 @@ use jiff::civil::Date;
 
 pub(crate) use self::exchange::exchange;
 pub(crate) use self::route::{server_of, service_of};
+pub use self::served::ServedTools;
 pub(crate) use self::server::{DATE_FORMAT, Format, Intent, OK, Server, Slot, TIME_FORMAT};
 pub(crate) use self::services::Service;
 pub(crate) use self::table::SERVERS;

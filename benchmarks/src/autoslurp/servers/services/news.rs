@@ -17,7 +17,7 @@ pub(super) fn answer(given: &Parameters, today: Date) -> Answer {
     let limit = given.number("limit", 25, 1..=100);
     let offset = given.number("offset", 0, 0..=1_000_000);
     let days = match given.get("date") {
-        None => Some((today - 2.days(), today)),
+        None => Some((today.checked_sub(2.days()).unwrap_or(today), today)),
         Some(text) => {
             let (first, last) = text.split_once(',').unwrap_or((text, text));
             day(first).zip(day(last)).filter(|(first, last)| first <= last)
