@@ -51,13 +51,9 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
     let mut graph =
         Graph { query, list: vec![ChatMessage::new(ChatRole::User, query.text)], spoken: 0, run: Run::default() };
     graph.run.members = Some(BTreeSet::new());
-    // Whether it ended as it should or was ended by an exception makes no difference to what is left of it.
-    let _ended = graph.run(replies)?;
+    graph.run(replies)?;
     Ok(graph.run)
 }
-
-/// The framework raises here, and the program ends.
-struct Raised;
 
 struct Graph<'q> {
     query: &'q Query<'q>,
@@ -69,23 +65,23 @@ struct Graph<'q> {
 }
 
 impl Graph<'_> {
-    fn run(&mut self, replies: &mut Replies<'_>) -> Result<Result<(), Raised>, Asking> {
+    /// To the end of the run. Whether it came to its end or an exception ended it makes no difference to what is left of it.
+    fn run(&mut self, replies: &mut Replies<'_>) -> Result<(), Asking> {
         for _turn in 0..STEPS_MAX / 2 {
             let worker = match self.supervise(replies)? {
-                None => return Ok(Err(Raised)),
-                Some(Next::Finish) => return Ok(Ok(())),
+                None | Some(Next::Finish) => return Ok(()),
                 Some(Next::Worker(worker)) => worker,
             };
             match self.work(worker, replies)? {
-                None => return Ok(Err(Raised)),
+                None => return Ok(()),
                 Some(text) => self.hear(worker, &text),
             }
         }
         self.run.hit_limit = true;
-        Ok(Err(Raised))
+        Ok(())
     }
 
-    /// The supervisor's turn: who is next.
+    /// The supervisor's turn: who is next; `None` where the framework raises.
     fn supervise(&mut self, replies: &mut Replies<'_>) -> Result<Option<Next>, Asking> {
         let reply = replies.ask(|| supervisor::request(&self.list))?;
         self.note(members::MANAGER);
@@ -99,7 +95,7 @@ impl Graph<'_> {
         Ok(answer.next)
     }
 
-    /// A worker's turn: what it says in the end.
+    /// A worker's turn: what it says in the end; `None` where the framework raises.
     fn work(&mut self, worker: Worker, replies: &mut Replies<'_>) -> Result<Option<Arc<str>>, Asking> {
         let mut own = Vec::new();
         for call in 1..=CALLS_MAX {
