@@ -24,7 +24,9 @@ pub(crate) fn literal(text: &str) -> Option<Value> {
     let mut reader = Reader { rest: text };
     let value = reader.value(0)?;
     reader.skip_blanks();
-    reader.rest.is_empty().then_some(value)
+    // A comment may follow, as long as the line is.
+    let is_over = reader.rest.is_empty() || (reader.rest.starts_with('#') && !reader.rest.contains(['\n', '\r']));
+    is_over.then_some(value)
 }
 
 /// `repr(value)`.
@@ -197,6 +199,7 @@ impl Reader<'_> {
     /// Texts beside each other, which are one.
     fn texts(&mut self) -> Option<Value> {
         let mut text = String::new();
+        let mut is_read = false;
         loop {
             self.skip_blanks();
             let is_raw = match self.rest.chars().next() {
@@ -207,9 +210,10 @@ impl Reader<'_> {
                     self.rest = self.rest.get(1..)?;
                     prefix.eq_ignore_ascii_case(&'r')
                 }
-                _ => return Some(Value::Str(text)),
+                _ => return is_read.then_some(Value::Str(text)),
             };
             self.text(is_raw, &mut text)?;
+            is_read = true;
         }
     }
 
@@ -361,6 +365,7 @@ mod tests {
             ("-0.0", "-0.0"),
             ("000", "0"),
             ("1e999", "inf"),
+            ("{} # as it is", "{}"),
         ] {
             assert_eq!(read(text).as_deref(), Some(value), "{text}");
         }
@@ -382,6 +387,7 @@ mod tests {
             "null",
             "x",
             "f'x'",
+            "#'x'",
             "b'x'",
             "'a",
             "'a\nb'",

@@ -15,6 +15,8 @@ mod team;
 mod tests;
 mod tools;
 
+use std::collections::BTreeSet;
+
 use regatta_proto::Digest;
 
 use self::action::Action;
@@ -22,8 +24,8 @@ use self::team::{Agent, Deed, MANAGER};
 use super::{Asking, Query, Replies};
 use crate::autoslurp::members::{self, member};
 use crate::autoslurp::run::Run;
+use crate::python::display;
 use crate::python::yaml::Value;
-use crate::python::{display, dumps_text};
 
 /// Most steps of one agent in one task.
 pub(super) const STEPS_MAX: usize = 20;
@@ -47,7 +49,7 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
     let mut session = Session::new(query, replies);
     // The execution agent says so when it is made.
     session.run.log.push_str("request\n");
-    let task = format!("{{\"iid\": {}, \"query\": {}}}", dumps_text(query.iid), dumps_text(query.text));
+    let task = prompt::json(&prompt::texts(&[("iid", query.iid), ("query", query.text)]));
     match session.solve(&MANAGER, &task) {
         Ok(answer) => {
             session.run.hit_limit = answer.is_none();
@@ -84,7 +86,7 @@ struct Session<'s, 't> {
 
 impl<'s, 't> Session<'s, 't> {
     fn new(query: &'s Query<'s>, replies: &'s mut Replies<'t>) -> Self {
-        let run = Run { members: Some(std::collections::BTreeSet::new()), ..Run::default() };
+        let run = Run { members: Some(BTreeSet::new()), ..Run::default() };
         Self { query, replies, task_id: task_id(query), run }
     }
 

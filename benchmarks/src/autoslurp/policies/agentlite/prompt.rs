@@ -89,7 +89,8 @@ fn document(deed: &Deed) -> Value {
     Value::Dict(entries.into_iter().map(|(key, value)| (Value::Str(key.to_owned()), value)).collect())
 }
 
-fn texts(entries: &[(&str, &str)]) -> Value {
+/// A dict of texts.
+pub(super) fn texts(entries: &[(&str, &str)]) -> Value {
     let entries = entries.iter().map(|(key, value)| (Value::Str((*key).to_owned()), Value::Str((*value).to_owned())));
     Value::Dict(entries.collect::<Dict>())
 }

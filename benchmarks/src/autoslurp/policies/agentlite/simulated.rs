@@ -13,7 +13,7 @@ const TIME_SAID: &str = " | time: ";
 const LOCATION_SAID: &str = " | location: ";
 
 /// What a model that knows (or believes) `gold` says to `request`, of which it sees nothing but the prompt.
-pub(crate) fn reply(gold: &Gold, request: &ChatRequest) -> Reply {
+pub(crate) fn reply(request: &ChatRequest, gold: &Gold) -> Reply {
     let prompt = request.messages.last().map_or("", |message| &message.content);
     let session = Seen::of(prompt);
     let text = match request.member.as_ref().map(|member| member.as_str()) {

@@ -208,7 +208,7 @@ impl<'s, 't> Workforce<'s, 't> {
             };
             match worker.call(call, self.query.today, &mut self.run) {
                 Ok(answer) => {
-                    worker.called(call, &answer);
+                    worker.called(call, reply.reasoning.as_ref(), &answer);
                     self.keep(at, worker);
                 }
                 Err(why) => {

@@ -19,7 +19,7 @@ const TASKS: [(&str, &str); 6] = [
 ];
 
 /// What a model that knows (or believes) `gold` says to `request`, of which it sees nothing but the messages.
-pub(crate) fn reply(gold: &Gold, request: &ChatRequest) -> Reply {
+pub(crate) fn reply(request: &ChatRequest, gold: &Gold) -> Reply {
     let asked =
         request.messages.iter().rfind(|message| message.role == ChatRole::User).map_or("", |message| &message.content);
     let done = Done::of(prompt::section_of(asked, RESULTS));

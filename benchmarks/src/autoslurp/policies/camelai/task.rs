@@ -24,7 +24,6 @@ pub(super) struct Task {
     /// Whether it is there to be put together from its pieces.
     pub(super) has_failed: bool,
     pub(super) failures: u32,
-    parent: Option<TaskId>,
 }
 
 /// All tasks of a session.
@@ -73,7 +72,7 @@ impl Board {
         for (position, content) in contents.into_iter().enumerate() {
             let content = strip(&content).to_owned();
             let name = format!("{name}.{position}");
-            self.pieces.push(Task { name, content, parent: Some(task), ..Task::default() });
+            self.pieces.push(Task { name, content, ..Task::default() });
             pieces.push(TaskId(self.pieces.len()));
         }
         for piece in pieces.iter().rev() {

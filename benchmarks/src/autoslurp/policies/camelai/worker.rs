@@ -1,7 +1,7 @@
 //! Workers: single agents with a memory of this session and perhaps a tool.
 
 use jiff::civil::Date;
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Digest, ToolCall};
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Digest, Reasoning, ToolCall};
 
 use super::prompt;
 use super::reading::{self, NewWorker};
@@ -100,9 +100,13 @@ impl Worker {
         self.memory.push(ChatMessage::new(ChatRole::Assistant, text));
     }
 
-    /// It has called a tool, and this came of it.
-    pub(super) fn called(&mut self, call: &ToolCall, answer: &str) {
-        let calling = ChatMessage { tool_calls: vec![call.clone()], ..ChatMessage::new(ChatRole::Assistant, "") };
+    /// It has called a tool, after a thought that some providers want back, and this came of it.
+    pub(super) fn called(&mut self, call: &ToolCall, thought: Option<&Reasoning>, answer: &str) {
+        let calling = ChatMessage {
+            tool_calls: vec![call.clone()],
+            reasoning: thought.cloned(),
+            ..ChatMessage::new(ChatRole::Assistant, "")
+        };
         let answered = ChatMessage { tool_call_id: Some(call.id.clone()), ..ChatMessage::new(ChatRole::Tool, answer) };
         self.memory.extend([calling, answered]);
     }
@@ -184,7 +188,7 @@ mod tests {
         let call = ToolCall { id: "c".into(), name: "req".into(), arguments: "{}".into() };
         for round in 0..4 {
             worker.hears(format!("task {round}"));
-            worker.called(&call, "body");
+            worker.called(&call, None, "body");
             worker.says("done");
         }
         let messages = worker.request().messages;
