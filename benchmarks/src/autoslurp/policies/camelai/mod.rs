@@ -97,6 +97,10 @@ impl<'s, 't> Workforce<'s, 't> {
 
     fn process(&mut self) -> Result<(), Stop> {
         self.decompose(TaskId::ROOT)?;
+        if self.board.root().pieces.is_empty() {
+            // Nobody ever waits, so no worker has begun, and the framework raises when it stops those that have not.
+            return Err(Stop::Raised);
+        }
         while let Some(task) = self.board.next() {
             if self.board.get(task).has_failed {
                 self.compose(task)?;
