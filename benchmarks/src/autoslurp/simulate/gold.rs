@@ -67,7 +67,7 @@ impl Gold {
 
     /// The same for who goes by what others have said: another intent or other slots make another request, and so do other times and places.
     pub(crate) fn heard(mut self, heard: &Heard<'_>) -> Self {
-        let is_gold = |output: &str| output.contains(&self.said.text()) || output.contains(&self.said.json());
+        let is_gold = |output: &str| output.contains(&self.said.text());
         if let Some(mut said) = heard.intent.filter(|output| !is_gold(output)).and_then(Said::read) {
             if said.domain.is_empty() {
                 said.domain = domain_of(&said);
@@ -100,11 +100,6 @@ impl Gold {
     /// What the intent agent says: `domain:X,intent:Y,slot:value,…`.
     pub(crate) fn intent_text(&self) -> String {
         self.said().text()
-    }
-
-    /// The same as one JSON object: `{"domain": …, "intent": …, "slots": {…}}`.
-    pub(crate) fn intent_json(&self) -> String {
-        self.said().json()
     }
 
     /// Whether there is a time or a date for the time agent.

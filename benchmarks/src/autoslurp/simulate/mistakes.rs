@@ -40,11 +40,6 @@ impl Slip {
     /// Divisible by every number of ways up to six, so that all are as frequent.
     const WAYS: u32 = 60 * 60;
 
-    #[cfg(test)]
-    pub(super) const fn nth(number: u32) -> Self {
-        Self(number)
-    }
-
     /// One of `ways` ways, 0 where there is none.
     pub(super) const fn way(self, ways: usize) -> usize {
         // The conversions cannot lose anything: the number is small.

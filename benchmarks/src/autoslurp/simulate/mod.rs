@@ -15,7 +15,6 @@ mod wrong;
 
 pub(crate) use self::gold::{Gold, Heard};
 pub(crate) use self::judge::reply as judge_reply;
-pub(crate) use self::said::Said;
 pub(crate) use self::single::reply as single_reply;
 
 /// A slot: name and value.

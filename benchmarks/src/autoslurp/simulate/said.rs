@@ -1,6 +1,6 @@
 //! What an intent agent says, and how others read it.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Slot;
 
@@ -21,26 +21,7 @@ impl Said {
         format!("domain:{},intent:{},{}", self.domain, self.intent, listed(&self.slots))
     }
 
-    /// The same as a JSON object; values of a name that repeats are joined.
-    pub(crate) fn json(&self) -> String {
-        let mut slots = Map::new();
-        for (name, value) in &self.slots {
-            match slots.get_mut(name) {
-                Some(Value::String(first)) => *first = format!("{first}, {value}"),
-                _ => drop(slots.insert(name.clone(), Value::String(value.clone()))),
-            }
-        }
-        let text = |text: &str| Value::String(text.to_owned());
-        let pretty = |value: &Value| value.to_string();
-        format!(
-            "{{\"domain\": {}, \"intent\": {}, \"slots\": {}}}",
-            pretty(&text(&self.domain)),
-            pretty(&text(&self.intent)),
-            Value::Object(slots)
-        )
-    }
-
-    /// What somebody makes of an intent agent's `output`, in either form or in one like it; `None` when it names no intent.
+    /// What somebody makes of an intent agent's `output`, in this form, as JSON, or in one like it; `None` when it names no intent.
     pub(super) fn read(output: &str) -> Option<Self> {
         read_json(output).or_else(|| read_text(output))
     }

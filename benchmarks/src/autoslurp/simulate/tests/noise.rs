@@ -106,7 +106,7 @@ proptest! {
         let other = answers.first().copied();
         let heard = gold.clone().heard(&Heard { intent: other, time: other, location: other });
         for gold in [gold, heard] {
-            let said = [gold.intent_text(), gold.intent_json(), gold.time_text(), gold.location_text(), gold.answer(&answers)];
+            let said = [gold.intent_text(), gold.time_text(), gold.location_text(), gold.answer(&answers)];
             prop_assert!(said.iter().all(|text| !text.is_empty()));
             if let Some(url) = gold.next_url(&answers) {
                 prop_assert!(url.starts_with("http") && url.is_ascii() && !url.contains(' ') || url.contains("127.0.0.1"));
