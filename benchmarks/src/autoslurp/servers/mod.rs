@@ -18,17 +18,16 @@ mod tests;
 use jiff::civil::Date;
 
 pub(crate) use self::exchange::exchange;
-pub(crate) use self::route::{server_of, service_of};
+pub(crate) use self::route::server_of;
 pub use self::served::ServedTools;
-pub(crate) use self::server::{DATE_FORMAT, Format, Intent, OK, Server, Slot, TIME_FORMAT};
-pub(crate) use self::services::Service;
+pub(crate) use self::server::{DATE_FORMAT, Server, TIME_FORMAT};
 pub(crate) use self::table::SERVERS;
 use crate::{ToolAnswer, ToolRequest};
 
 /// Longest body that is read, in bytes.
-pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+const BODY_BYTES_MAX: usize = 1 << 20;
 /// Longest URL that is read, in bytes.
-pub(crate) const URL_BYTES_MAX: usize = 64 << 10;
+const URL_BYTES_MAX: usize = 64 << 10;
 
 /// What the simulated world answers to a request.
 ///

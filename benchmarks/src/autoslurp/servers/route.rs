@@ -22,14 +22,6 @@ pub(crate) fn server_of(url: &str) -> Option<&'static Server> {
     }
 }
 
-/// The stand-in that a request to `url` reaches, by host (or first segment of the path) and path.
-pub(crate) fn service_of(url: &str) -> Option<Service> {
-    match route(url)? {
-        (Place::Server(_), _) => None,
-        (Place::Service(service), _) => Some(service),
-    }
-}
-
 /// Who answers a request to `url`, and what query it gets.
 pub(super) fn route(url: &str) -> Option<(Place, &str)> {
     let address = Address::parse(url)?;
@@ -62,6 +54,13 @@ mod tests {
 
     fn name(url: &str) -> Option<&str> {
         server_of(url).map(|server| server.name)
+    }
+
+    fn service_of(url: &str) -> Option<Service> {
+        match route(url)?.0 {
+            Place::Service(service) => Some(service),
+            Place::Server(_) => None,
+        }
     }
 
     #[test]

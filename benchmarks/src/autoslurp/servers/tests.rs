@@ -6,6 +6,7 @@ use jiff::civil::{Date, date};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::services::Service;
 use super::*;
 use crate::python::Json;
 
