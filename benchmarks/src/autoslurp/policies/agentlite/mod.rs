@@ -2,7 +2,7 @@
 //!
 //! Every call is one prompt that ends where the next action belongs. An agent works through steps of its own on the task that it is called with, and
 //! remembers no earlier one. Bounds: [`STEPS_MAX`] steps of the manager, and as many of the agent that each of them may call; so at most
-//! [`CALLS_MAX`] calls. Texts grow with what models write, and by nothing else.
+//! 420 calls. Texts grow with what models write, and by nothing else.
 //!
 //! Tools end the run where the framework's would raise: on parameters that the action does not have, or lacks; on a URL that is none.
 
@@ -28,9 +28,7 @@ use crate::python::display;
 use crate::python::yaml::Value;
 
 /// Most steps of one agent in one task.
-pub(super) const STEPS_MAX: usize = 20;
-/// Most calls of a session: all steps of the manager are calls of agents that use all of theirs.
-pub(crate) const CALLS_MAX: usize = STEPS_MAX * (STEPS_MAX + 1);
+const STEPS_MAX: usize = 20;
 
 /// What is answered when the steps are used up.
 const NO_ANSWER: &str = "I could not do this. Please say it in another way.";

@@ -97,7 +97,8 @@ struct Step<'p> {
 impl<'p> Seen<'p> {
     fn of(prompt: &'p str) -> Self {
         let session = prompt.split_once(&format!("\n{EXECUTION}\n{TASK}")).map_or("", |(_, session)| session);
-        let mut parts = session.split("\nAction:");
+        let mark = format!("\n{ACTION}");
+        let mut parts = session.split(&mark);
         let task = parts.next().unwrap_or_default().trim_end();
         let steps = parts.filter_map(|part| {
             let (action, observation) = part.split_once(&format!("\n{OBSERVATION}"))?;
@@ -119,7 +120,6 @@ mod tests {
 
     #[test]
     fn a_prompt_is_read_again() {
-        assert_eq!(ACTION, "Action:", "what steps are split at");
         let seen = Seen::of(
             "[Role]\n\n[Execution]\nTask:wake me\nAction:A[{}]\nObservation: {\"x\":1}\n\n\nAction:B[{}]\nObservation: two\nlines\n\nAction:",
         );

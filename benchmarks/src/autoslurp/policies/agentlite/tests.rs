@@ -10,14 +10,16 @@ use super::*;
 use crate::autoslurp::data::Utterance;
 use crate::autoslurp::simulate::Gold;
 
+/// All steps of the manager are calls of agents that use all of theirs.
+const CALLS_MAX: usize = STEPS_MAX * (STEPS_MAX + 1);
 const QUERY: Query<'static> = Query { iid: "7", text: "set an alarm for seven", today: date(2025, 5, 28) };
 
-fn played(replies: &[Reply]) -> Result<Run, ChatRequest> {
+fn played(replies: &[Reply]) -> Result<Run, Box<ChatRequest>> {
     let replies: Vec<&Reply> = replies.iter().collect();
-    play(&QUERY, &mut Replies::new(&replies)).map_err(|asking| *asking.0)
+    play(&QUERY, &mut Replies::new(&replies)).map_err(|asking| asking.0)
 }
 
-fn said(texts: &[&str]) -> Result<Run, ChatRequest> {
+fn said(texts: &[&str]) -> Result<Run, Box<ChatRequest>> {
     played(&texts.iter().map(|text| Reply::said(*text)).collect::<Vec<_>>())
 }
 

@@ -13,9 +13,9 @@ use crate::autoslurp::simulate::Gold;
 const QUERY: Query<'static> = Query { iid: "7", text: "set an alarm for seven", today: date(2025, 5, 28) };
 const ALARM: &str = "{\"url\": \"http://127.0.0.1:3000/alarm?intent=alarm_set&time=07:00\"}";
 
-fn played(replies: &[Reply]) -> Result<Run, ChatRequest> {
+fn played(replies: &[Reply]) -> Result<Run, Box<ChatRequest>> {
     let replies: Vec<&Reply> = replies.iter().collect();
-    play(&QUERY, &mut Replies::new(&replies)).map_err(|asking| *asking.0)
+    play(&QUERY, &mut Replies::new(&replies)).map_err(|asking| asking.0)
 }
 
 fn ended(replies: &[Reply]) -> Run {
