@@ -31,10 +31,11 @@ impl Endpoint {
     ) -> Result<Draft, ApiError> {
         let author = self.author(headers, &call, digest)?;
         let input = call.prompt_tokens();
-        let ChatCall { model, request, streaming, .. } = call;
+        let ChatCall { model, mut request, streaming, .. } = call;
         let (reply, session) = match author {
             Author::Suite(session, persona) => {
                 let suite = &self.suites[session.suite].suite;
+                request.member.clone_from(&session.member);
                 let reply =
                     suite.simulate(session.item, &session.setting, session.role, persona, session.seed, &request);
                 (reply, Some(session))
