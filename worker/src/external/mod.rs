@@ -37,6 +37,10 @@ use places::Places;
 use running::Running;
 use stop::Stop;
 
+/// Most starts in one session, whatever ended them. An agent that asks something else each time, and takes longer than workers keep a
+/// session, would be started for ever.
+const STARTS_MAX: usize = 64;
+
 /// What all external agents of a worker share.
 pub(crate) struct External {
     listen: SocketAddr,
@@ -83,6 +87,10 @@ impl Session<'_> {
         loop {
             if self.interrupt.is_cancelled() {
                 return Some(Ended::Interrupted);
+            }
+            if times_started(transcript) >= STARTS_MAX {
+                tracing::error!(agent = %name, %item, starts = STARTS_MAX, "an external agent never came to its end before its worker left");
+                return Some(not_measured(Cause::AgentLost));
             }
             if times_killed(transcript) >= usize::from(agent.starts_max) {
                 tracing::error!(agent = %name, %item, starts = agent.starts_max, "an external agent was killed each time it was started");
@@ -165,6 +173,11 @@ async fn until(at: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
+}
+
+/// How often agents of the session were started, in all its attempts.
+fn times_started(transcript: &Transcript) -> usize {
+    transcript.events.iter().filter(|event| matches!(event, Event::Started(_))).count()
 }
 
 /// How often agents of the session were killed, in all its attempts.
