@@ -62,6 +62,17 @@ pub(crate) struct Metadata {
 struct Field(String);
 
 impl Metadata {
+    /// From `metadata` as it was written: an object with our keys among others, or a text that may be one.
+    pub(crate) fn from_json(json: &str) -> Result<Self, ApiError> {
+        let failed = |error| {
+            ApiError::bad_request(Some(METADATA), format!("failed to read `{METADATA}` of the request: {error}"))
+        };
+        if json.starts_with('{') {
+            return serde_json::from_str(json).map_err(failed);
+        }
+        serde_json::from_str::<String>(json).map(|text| Self::from_text(&text)).map_err(failed)
+    }
+
     /// From a text that may be a JSON object of ours. Anything else says nothing about the session.
     pub(crate) fn from_text(text: &str) -> Self {
         if text.starts_with('{') { serde_json::from_str(text).unwrap_or_default() } else { Self::default() }
@@ -207,7 +218,7 @@ mod tests {
             (SETTING, "a b"),
         ] {
             let error = read(&[(name, value)]).unwrap_err();
-            assert_eq!(error.param, Some(name), "{value}");
+            assert_eq!(error.param.as_deref(), Some(name), "{value}");
             assert!(error.message.contains(name), "{}", error.message);
         }
     }

@@ -6,9 +6,10 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use regatta_proto::{Clock, Digest, Simulation};
+use regatta_serving::Format as ChatFormat;
 
 use crate::answer_body::AnswerBody;
-use crate::api_error::{ApiError, Dialect, json_bytes, respond};
+use crate::api_error::{ApiError, Dialect, json_bytes, respond, respond_error};
 use crate::batches::{self, Batches};
 use crate::counters::{Counters, Tally};
 use crate::delivery::Dropped;
@@ -27,9 +28,9 @@ const HEALTH: &str = "/healthz";
 const COUNTERS: &str = "/simulator/counters";
 /// Everything that is served, for those who ask for something else.
 const ROUTES: [&str; 10] = [
-    Format::Chat.route(),
-    Format::Messages.route(),
-    Format::Responses.route(),
+    ChatFormat::Chat.route(),
+    ChatFormat::Messages.route(),
+    ChatFormat::Responses.route(),
     Format::Embeddings.route(),
     "/v1/files",
     "/v1/batches",
@@ -132,9 +133,7 @@ impl Endpoint {
     ) -> Result<Draft, ApiError> {
         match format {
             Format::Embeddings => embeddings::draft(body),
-            Format::Chat | Format::Messages | Format::Responses => {
-                self.write(format, headers, ChatCall::parse(format, body)?, digest)
-            }
+            Format::Chat(format) => self.write(format, headers, ChatCall::parse(format, body)?, digest),
         }
     }
 
@@ -145,7 +144,7 @@ impl Endpoint {
     /// Answers with `refusal`, and counts it.
     pub(crate) fn refuse(&self, refusal: ApiError, dialect: Dialect) -> Response<AnswerBody> {
         self.tally.refused();
-        refusal.into_response(dialect)
+        respond_error(&refusal, dialect)
     }
 }
 
