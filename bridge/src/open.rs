@@ -7,10 +7,13 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use crate::session::BridgedSession;
+use crate::connection::Peer;
+use crate::flights::Flights;
+use crate::routes::REQUESTS_MAX;
+use crate::session::{Answered, BridgedSession, Refused};
 use crate::token::Tokens;
 
 /// The sessions of one bridge.
@@ -25,8 +28,13 @@ pub(crate) struct Opened {
     pub(crate) session: Arc<dyn BridgedSession>,
     pub(crate) closed: CancellationToken,
     /// Its calls, which outlive the connections that asked for them.
-    pub(crate) calls: TaskTracker,
+    pub(crate) flights: Flights<Outcome, Peer>,
+    /// Places for requests.
+    pub(crate) requests: Semaphore,
 }
+
+/// What comes of a call.
+pub(crate) type Outcome = Arc<Result<Answered, Refused>>;
 
 /// Why there is no such session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +54,12 @@ impl Sessions {
 
     pub(crate) fn open(self: &Arc<Self>, address: SocketAddr, session: Arc<dyn BridgedSession>) -> OpenSession {
         let token = self.tokens.make(self.opened.fetch_add(1, Ordering::Relaxed));
-        let opened = Arc::new(Opened { session, closed: CancellationToken::new(), calls: TaskTracker::new() });
+        let opened = Arc::new(Opened {
+            session,
+            closed: CancellationToken::new(),
+            flights: Flights::new(),
+            requests: Semaphore::new(REQUESTS_MAX),
+        });
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         open.insert(token.clone(), Arc::clone(&opened));
         OpenSession {
@@ -70,8 +83,8 @@ impl Sessions {
     fn close(&self, token: &str) {
         let closed = self.open.write().unwrap_or_else(PoisonError::into_inner).remove(token);
         if let Some(opened) = closed {
+            opened.flights.close();
             opened.closed.cancel();
-            opened.calls.close();
         }
     }
 }
@@ -95,9 +108,9 @@ impl OpenSession {
 
     /// Closes it, and waits until every call that was begun has ended.
     pub async fn close(self) {
-        let calls = self.opened.calls.clone();
+        let running = self.opened.flights.running();
         drop(self);
-        calls.wait().await;
+        running.wait().await;
     }
 }
 

@@ -32,6 +32,9 @@ mod logprobs;
 mod messages;
 mod narrator;
 mod parts;
+#[cfg(test)]
+mod properties;
+mod request_body;
 mod responses;
 mod thinking;
 mod tools;
@@ -42,3 +45,4 @@ pub use error::{ApiError, Dialect, json_bytes};
 pub use format::Format;
 pub use narrator::{Narrator, at_once};
 pub use parts::{Part, part, parts};
+pub use request_body::{NoBody, read_body};

@@ -4,27 +4,28 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 use bytes::{Bytes, BytesMut};
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 
-use crate::api_error::ApiError;
+use crate::error::ApiError;
 
-/// Longest request to a model that is accepted: far above any benchmark's longest conversation.
-pub(crate) const MAX_BODY_BYTES: usize = 16 << 20;
 /// A body that is too long is still read (and thrown away) up to so many times its limit, because a client that is cut off while it
 /// sends does not get to see the refusal.
 const DISCARDED: u64 = 4;
 
 /// Why there is no body.
 #[derive(Debug)]
-pub(crate) enum NoBody {
+pub enum NoBody<E> {
     /// The client is told.
     Refused(ApiError),
     /// The client went away.
-    Disconnected(hyper::Error),
+    Disconnected(E),
 }
 
 /// The whole body, of at most `limit` bytes.
-pub(crate) async fn read(body: Incoming, limit: usize) -> Result<Bytes, NoBody> {
+///
+/// # Errors
+/// When it is longer (413), or breaks off.
+pub async fn read_body<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<Bytes, NoBody<B::Error>> {
     let mut body = pin!(body);
     let declared = body.size_hint().lower();
     let mut length = 0u64;
