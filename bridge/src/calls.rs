@@ -115,12 +115,14 @@ impl Asked<'_> {
 /// Makes the call in a task of its own, so that it ends whether or not anybody waits.
 fn fly(opened: Arc<Opened>, pilot: Pilot<Outcome>, request: regatta_proto::ChatRequest, model: String) {
     tokio::spawn(async move {
+        let Pilot { number, outcome: told, running } = pilot;
         // A call that panics has failed.
-        let mut landing = Landing { opened: &opened, number: pilot.number, is_answered: false };
+        let mut landing = Landing { opened: &opened, number, is_answered: false };
         let outcome = opened.session.call(request, &model).await;
         landing.is_answered = outcome.is_ok();
         drop(landing);
-        pilot.outcome.send_replace(Some(Arc::new(outcome)));
+        told.send_replace(Some(Arc::new(outcome)));
+        drop(running);
     });
 }
 

@@ -85,7 +85,7 @@ pub(crate) struct Pilot<O> {
     pub(crate) number: u64,
     pub(crate) outcome: watch::Sender<Option<O>>,
     /// Until it is dropped, the call counts as running.
-    _running: TaskTrackerToken,
+    pub(crate) running: TaskTrackerToken,
 }
 
 impl<O, W> Flights<O, W> {
@@ -164,7 +164,7 @@ impl<O, W: Waiting> Flights<O, W> {
             has_landed: false,
             is_claimed: false,
         });
-        let pilot = Pilot { number, outcome: sender, _running: self.running.token() };
+        let pilot = Pilot { number, outcome: sender, running: self.running.token() };
         Boarding::New(pilot, Seat { number, outcome })
     }
 }

@@ -107,7 +107,8 @@ fn given_back(format: Format, answer: &Value) -> Value {
         }
         Format::Responses => {
             let items = answer["output"].as_array().unwrap().iter().cloned();
-            json!({"model": "m", "input": [user].into_iter().chain(items).collect::<Vec<_>>()})
+            let input: Vec<Value> = std::iter::once(user).chain(items).collect();
+            json!({"model": "m", "input": input})
         }
     }
 }
