@@ -45,6 +45,26 @@ async fn one_that_is_killed_is_started_again_and_no_call_is_paid_twice() {
 }
 
 #[tokio::test]
+async fn what_was_asked_at_the_same_time_is_known_again_too() {
+    let agent = python(
+        "from concurrent.futures import ThreadPoolExecutor\n\
+         said = list(ThreadPoolExecutor(8).map(ask, ['same', 'same', 'same', 'same', 'a', 'b', 'c', 'd']))\n\
+         if first_time('x'): os.kill(os.getpid(), signal.SIGKILL)\nprint(ask('end'))",
+    );
+    let office = Office::of(agent).await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    assert_eq!(office.server.counters().total_answered(), 9);
+    let said = replies(&outcome.transcript);
+    let (mut first, mut second) = (said[..8].to_vec(), said[8..16].to_vec());
+    first.sort_unstable();
+    second.sort_unstable();
+    assert_eq!((said.len(), first.clone()), (17, second));
+    first.dedup();
+    assert_eq!(first.len(), 8, "also equal requests are answered one by one");
+}
+
+#[tokio::test]
 async fn one_that_is_killed_each_time_is_lost() {
     let agent = ExternalAgent { starts_max: 2, ..python("ask('a')\nos.kill(os.getpid(), signal.SIGTERM)") };
     let office = Office::of(agent).await;

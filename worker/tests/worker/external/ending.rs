@@ -1,5 +1,7 @@
 //! What ends a session before its agent does.
 
+use axum::Router;
+use axum::http::StatusCode;
 use regatta_proto::{Cause, ExternalAgent, Faults, Money, Outcome, Simulation, SweepLock};
 
 use super::office::{CALL_AT_MOST, Office, output, python, story};
@@ -49,4 +51,24 @@ async fn calls_beyond_the_limit_are_refused_and_the_agent_goes_on() {
     assert_eq!(outcome.outcome, Outcome::Measured);
     assert_eq!(output(&outcome.transcript), "['refused', 'refused']\n");
     assert_eq!(office.server.counters().total_answered(), 2);
+}
+
+#[tokio::test]
+async fn a_call_that_its_model_made_impossible_is_the_agents_to_live_with() {
+    let refuse = || async {
+        let error =
+            r#"{"error": {"message": "too long", "type": "invalid_request_error", "code": "context_length_exceeded"}}"#;
+        (StatusCode::BAD_REQUEST, [("content-type", "application/json")], error)
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(refuse)).await });
+    let office = Office::with(1, python("print(ask('a')); print('I gave up')"), Simulation::default(), |lock| {
+        lock.endpoints.values_mut().for_each(|endpoint| endpoint.base_url = Some(url.clone()));
+    })
+    .await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    assert_eq!(story(&outcome.transcript), ["attempt 1 starts mine", "fails: context_length", "ends: Exited(0)"]);
+    assert_eq!(output(&outcome.transcript), "refused 400\nI gave up\n");
 }

@@ -1,6 +1,7 @@
 //! Agents that are services.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -25,15 +26,20 @@ const LOST: Outcome = Outcome::NotMeasured { cause: Cause::AgentLost };
 struct Asker {
     client: Client,
     together: Arc<Barrier>,
+    running: Arc<AtomicU32>,
+    most: Arc<AtomicU32>,
 }
 
 impl Asker {
-    async fn serve(together: usize) -> String {
+    fn new(together: usize) -> Self {
         let client = http_client(&"http://127.0.0.1/".parse().unwrap(), Duration::from_secs(60)).unwrap();
-        let asker = Self { client, together: Arc::new(Barrier::new(together)) };
+        Self { client, together: Arc::new(Barrier::new(together)), running: Arc::default(), most: Arc::default() }
+    }
+
+    async fn serve(self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let router = Router::new().route("/", post(Self::run)).with_state(asker);
+        let router = Router::new().route("/", post(Self::run)).with_state(self);
         tokio::spawn(async move { axum::serve(listener, router).await });
         url
     }
@@ -41,6 +47,7 @@ impl Asker {
     async fn run(State(asker): State<Self>, body: Bytes) -> (StatusCode, String) {
         let errand: Value = serde_json::from_slice(&body).unwrap();
         let told = |name: &str| errand[name].as_str().unwrap().to_owned();
+        asker.most.fetch_max(asker.running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         asker.together.wait().await;
         let mut heard = Vec::new();
         for text in ["first ", "second "] {
@@ -53,13 +60,14 @@ impl Asker {
         }
         let tool = asker.client.get(format!("{}/proxy/http/host:80/x", told("tools_url")));
         heard.push(tool.send().await.unwrap().text().await.unwrap());
+        asker.running.fetch_sub(1, Ordering::SeqCst);
         (StatusCode::OK, heard.join("\n"))
     }
 }
 
 #[tokio::test]
 async fn its_answer_is_its_output() {
-    let office = Office::of(service(&Asker::serve(1).await)).await;
+    let office = Office::of(service(&Asker::new(1).serve().await)).await;
     let outcome = office.outcome().await;
     assert_eq!(outcome.outcome, Outcome::Measured);
     insta::assert_snapshot!(story(&outcome.transcript).join("\n"));
@@ -67,11 +75,29 @@ async fn its_answer_is_its_output() {
     assert_eq!(output(&outcome.transcript), format!("{}\n{}\nGET for item-0-", said[0], said[1]));
 }
 
+#[tokio::test]
+async fn no_more_of_it_run_at_once_than_it_says() {
+    let asker = Asker::new(2);
+    let agent = ExternalAgent { concurrency: 2, ..service(&asker.clone().serve().await) };
+    let office = Office::with(6, agent, Simulation::default(), |_| {}).await;
+    office.stage.publish((0..6).map(|item| office.stage.job(0, item))).await;
+    let mut reports = office.stage.reports().await;
+    let worker = office.stage.start("w", |_| {}).await;
+    for _ in 0..6 {
+        assert_eq!(reports.outcome().await.outcome, Outcome::Measured);
+    }
+    worker.leave().await;
+    assert_eq!(asker.most.load(Ordering::SeqCst), 2);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_sessions_at_once_stay_apart() {
     const SESSIONS: u32 = 1000;
-    let agent =
-        ExternalAgent { concurrency: SESSIONS, deadline_s: 3600, ..service(&Asker::serve(SESSIONS as usize).await) };
+    let agent = ExternalAgent {
+        concurrency: SESSIONS,
+        deadline_s: 3600,
+        ..service(&Asker::new(SESSIONS as usize).serve().await)
+    };
     let office = Office::with(SESSIONS, agent, Simulation::default(), |lock| {
         lock.endpoints.values_mut().for_each(|endpoint| endpoint.limits.concurrency = SESSIONS);
     })
