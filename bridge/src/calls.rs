@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Response, StatusCode};
 use regatta_proto::{Digest, MemberName};
-use regatta_serving::{Answer, ApiError, ChatCall, Format, Reading, Stamp, Streaming, at_once};
+use regatta_serving::{Answer, ApiError, ChatCall, Format, Reading, Stamp, Streaming};
 
 use crate::answer_body::{AnswerBody, Claim};
 use crate::answers::{JSON, refuse, refuse_call, respond};
@@ -96,7 +96,7 @@ impl Asked<'_> {
         let answer = Answer { model, reply, usage, stamp: &stamp };
         let (content_type, bytes): (&str, Bytes) = match streaming {
             None => (JSON, answer.whole(self.format)),
-            Some(streaming) => ("text/event-stream", at_once(answer.narrator(self.format, streaming), reply)),
+            Some(streaming) => ("text/event-stream", answer.streamed(self.format, streaming)),
         };
         let claim = Claim { opened: Arc::clone(self.opened), number, peer: self.peer.clone() };
         let mut response = respond(StatusCode::OK, content_type, AnswerBody::new(bytes, Some(claim)));

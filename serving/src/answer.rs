@@ -5,7 +5,7 @@ use regatta_proto::{Reply, Usage};
 
 use crate::call::Streaming;
 use crate::format::Format;
-use crate::narrator::Narrator;
+use crate::narrator::{Narrator, at_once};
 use crate::{chat, messages, responses};
 
 /// What is answered to a request.
@@ -42,6 +42,18 @@ impl Answer<'_> {
             Format::Chat => chat::answer::completion(self),
             Format::Messages => messages::answer::message(self),
             Format::Responses => responses::answer::response(self),
+        }
+    }
+
+    /// All of it, as events. Arguments that are no object are said as in a whole answer, so that every client can put them together.
+    #[must_use]
+    pub fn streamed(&self, format: Format, streaming: Streaming) -> Bytes {
+        match format {
+            Format::Messages => {
+                let reply = messages::answer::with_objects(self.reply);
+                at_once(Answer { reply: &reply, ..*self }.narrator(format, streaming), &reply)
+            }
+            Format::Chat | Format::Responses => at_once(self.narrator(format, streaming), self.reply),
         }
     }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use regatta_proto::{Finish, Reasoning, Reply, TokenLogprob, ToolCall, Usage};
 use serde_json::{Value, json};
 
-use crate::{Answer, ChatCall, Format, Reading, Stamp, Streaming, at_once};
+use crate::{Answer, ChatCall, Format, Reading, Stamp, Streaming};
 
 /// Words of the formats, so that made-up values get past the first look.
 const WORDS: [&str; 26] = [
@@ -154,7 +154,7 @@ proptest! {
             let thought = |reasoning: &Option<Reasoning>| reasoning.as_ref().map(|reasoning| reasoning.text.clone()).unwrap_or_default();
             prop_assert_eq!(thought(&said.reasoning), thought(&reply.reasoning));
             // What is streamed is made of the same pieces.
-            let told = at_once(answer.narrator(format, Streaming { include_usage: true }), &reply);
+            let told = answer.streamed(format, Streaming { include_usage: true });
             let told = String::from_utf8(told.to_vec()).unwrap();
             for data in told.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]") {
                 prop_assert!(serde_json::from_str::<Value>(data).is_ok());

@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(Metadata::from_text("somebody"), Metadata::default());
         assert_eq!(Metadata::from_text("{somebody}"), Metadata::default());
         let error = Identity::read(&HeaderMap::new(), &Metadata::from_text(r#"{"regatta_trial": "x"}"#)).unwrap_err();
-        assert_eq!(error.param, Some("metadata"));
+        assert_eq!(error.param.as_deref(), Some("metadata"));
         assert!(error.message.contains(TRIAL), "{}", error.message);
     }
 

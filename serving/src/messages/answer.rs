@@ -36,6 +36,17 @@ fn tool_use(call: &ToolCall, input: Value) -> Value {
     json!({"type": "tool_use", "id": &*call.id, "name": &*call.name, "input": input})
 }
 
+/// The same, with arguments that are objects.
+pub(crate) fn with_objects(reply: &Reply) -> Reply {
+    let mut reply = reply.clone();
+    for call in &mut reply.tool_calls {
+        if !matches!(serde_json::from_str(&call.arguments), Ok(Value::Object(_))) {
+            call.arguments = input(&call.arguments).to_string().into();
+        }
+    }
+    reply
+}
+
 fn input(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),
