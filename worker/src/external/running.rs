@@ -119,7 +119,7 @@ impl<'s> Running<'s> {
             Note::Call(request, reply) => match self.ask(request) {
                 Ok(Asked::Made(place, call)) => Some(call.map(move |result| Done { place, result, reply }).boxed()),
                 Ok(Asked::Known(place, call)) => {
-                    self.settle(Done { place, result: Ok(call), reply });
+                    self.settle(Done { place, result: Ok(*call), reply });
                     None
                 }
                 Err(refused) => {
@@ -152,7 +152,7 @@ impl<'s> Running<'s> {
         if let Some(known) = self.recorded.answer(self.transcript, &key, place.repeat, attempt) {
             self.at_most.insert(place.number, Some(Money::ZERO));
             self.clock.asked();
-            return Ok(Asked::Known(place, known));
+            return Ok(Asked::Known(place, Box::new(known)));
         }
         self.at_most.insert(place.number, player.price().map(|price| worst_case(&request, price)));
         self.clock.asked();
@@ -231,7 +231,7 @@ enum Asked<'s> {
     /// It is asked.
     Made(Place, BoxFuture<'s, Result<Call, CallError>>),
     /// It was answered before.
-    Known(Place, Call),
+    Known(Place, Box<Call>),
 }
 
 fn tell(reply: oneshot::Sender<Result<Answered, Refused>>, told: Result<Answered, Refused>) {
