@@ -472,6 +472,10 @@ pub(crate) struct WorkerArgs {
     /// Seconds after which a session is handed over; keep it well below the broker's acknowledgement time-out
     #[arg(long, env = "REGATTA_HAND_OVER_AFTER_S", default_value_t = 1200)]
     pub(crate) hand_over_after_s: u64,
+    /// Address at which external agents ask their models; port 0 takes a free one. Whoever reaches it and knows the address of a session
+    /// can ask at its cost
+    #[arg(long, env = "REGATTA_BRIDGE", default_value = "127.0.0.1:0")]
+    pub(crate) bridge: std::net::SocketAddr,
 }
 
 #[derive(Debug, Args)]

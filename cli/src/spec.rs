@@ -74,6 +74,13 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
             }
         }
     }
+    for (name, agent) in &mut spec.agents {
+        let Some(directory) = &agent.directory else { continue };
+        let full = base.join(directory);
+        let full = std::fs::canonicalize(&full)
+            .with_context(|| format!("{place}: agents.{name}.directory: there is no {}", full.display()))?;
+        agent.directory = Some(full);
+    }
     Ok(Loaded { spec, data, recorded, prices: args.prices.clone() })
 }
 

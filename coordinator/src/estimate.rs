@@ -30,7 +30,7 @@ pub struct CellEstimate {
     pub input_tokens: u64,
     /// Generated tokens, if answers are as long as the gold.
     pub output_tokens: u64,
-    /// What these cost; `None` when the price is unknown.
+    /// What these cost; `None` when the price is unknown, or what will be asked is, as it is of external agents.
     pub cost: Option<Money>,
     /// Of `cost`, what models cost that play other roles than the agent's; `None` where there are none, or the price is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,10 +61,15 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
     let players =
         suite.roles(&cell.setting).into_iter().filter_map(|role| Some((role, sweep.lock.player(cell, role)?)));
     let players: BTreeMap<Role, &ModelSpec> = players.collect();
-    let is_priced = players.values().all(|model| model.price.is_some());
+    let cast = sweep.benchmark(cell).and_then(|benchmark| benchmark.casts.get(cell.setting.cast()?));
+    let others = players.len().saturating_sub(1) + cast.map_or(0, BTreeMap::len);
+    // Nobody knows beforehand what somebody else's agent asks.
+    let is_known = cell.setting.external().is_none();
+    let mut all = players.values().copied().chain(cast.into_iter().flat_map(BTreeMap::values));
+    let is_priced = is_known && all.all(|model| model.price.is_some());
     sum.cost = is_priced.then_some(Money::ZERO);
     sum.at_most = is_priced.then_some(Money::ZERO);
-    sum.others_cost = (is_priced && players.len() > 1).then_some(Money::ZERO);
+    sum.others_cost = (is_priced && others > 0).then_some(Money::ZERO);
     for item in items {
         play(suite.as_ref(), &cell.setting, *item, Persona::Oracle, &cell.model, |role, request, answer| {
             let usage = Usage {
@@ -75,7 +80,9 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
             sum.calls += 1;
             sum.input_tokens += usage.input;
             sum.output_tokens += usage.output;
-            let Some(model) = players.get(&role) else { return };
+            let of_cast = || sweep.benchmark(cell)?.member(&cell.setting, request.member.as_ref()?);
+            let member = if role == Role::Agent { of_cast() } else { None };
+            let Some(model) = member.or(players.get(&role).copied()) else { return };
             let lane = sweep.lock.endpoints.get(&model.id.endpoint).map_or(Lane::Live, |endpoint| endpoint.lane);
             let circumstances =
                 Circumstances { variant: (lane == Lane::Batch).then_some(regatta_proto::BATCH), at: None };
@@ -83,7 +90,7 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
             let plus =
                 |so_far: Option<Money>, more: Option<Money>| so_far.zip(more).map(|(so_far, more)| so_far + more);
             sum.cost = plus(sum.cost, cost);
-            if role != Role::Agent {
+            if role != Role::Agent || member.is_some() {
                 sum.others_cost = plus(sum.others_cost, cost);
             }
             sum.at_most = plus(sum.at_most, at_most(request, model));

@@ -79,6 +79,14 @@ pub async fn plan(
                 return unpriced(format!("{place}.roles.{role}"), "price", &model.id);
             }
         }
+        for (cast, members) in &mut locked.casts {
+            for (member, model) in members {
+                model.price = price(model);
+                if must_know && model.price.is_none() {
+                    return unpriced(format!("{place}.casts.{cast}.{member}"), "price", &model.id);
+                }
+            }
+        }
         match &mut locked.judge {
             Some(Judge::Panel(panel)) => {
                 for (position, member) in panel.panel.iter_mut().enumerate() {
@@ -183,6 +191,7 @@ async fn plan_benchmark(
     }
     check_evaluators(&place, &*suite, &settings, &evaluators)?;
     cast::check_roles(&place, &*suite, &settings, &wanted.roles)?;
+    cast::check_members(&place, &*suite, &settings, &wanted.casts)?;
     cast::check_judge(&place, &*suite, wanted, spec, &settings, &evaluators)?;
     Ok(BenchmarkLock {
         dataset: *dataset,

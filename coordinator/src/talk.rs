@@ -2,8 +2,8 @@
 
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
 use regatta_proto::{
-    ChatMessage, ChatRequest, ChatRole, Evaluator, ItemIndex, Question, Reply, Role, Sampling, SessionSeed, Setting,
-    Transcript,
+    ChatMessage, ChatRequest, ChatRole, Evaluator, ItemIndex, MemberName, Question, Reply, Role, Sampling, SessionSeed,
+    Setting, Transcript,
 };
 
 /// In `talk` a user speaks with the agent and a judge says how it went; in `alone` nobody does either.
@@ -20,6 +20,11 @@ impl Suite for Talk {
 
     fn roles(&self, setting: &Setting) -> Vec<Role> {
         if setting.as_str() == "talk" { vec![Role::Agent, Role::User] } else { vec![Role::Agent] }
+    }
+
+    fn members(&self, setting: &Setting) -> Vec<MemberName> {
+        let is_team = setting.as_str().starts_with("team");
+        ["lead", "cook"].iter().filter(|_| is_team).filter_map(|name| name.parse().ok()).collect()
     }
 
     fn next(&self, _: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {

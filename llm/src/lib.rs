@@ -57,4 +57,4 @@ pub use prices::{
     PRICE_FILE_BYTES_MAX, PriceTable, PriceTableError,
 };
 pub use recorded::{RecordedError, RecordedVerdicts};
-pub use transport::TransportError;
+pub use transport::{TransportError, http_client};

@@ -75,20 +75,7 @@ impl Transport {
         if let Some(value) = secret.header(key_header.prefix).map_err(|_| TransportError::Key)? {
             headers.insert(HeaderName::from_static(key_header.name), value);
         }
-        let mut builder = Client::builder()
-            .user_agent(concat!("regatta/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .http1_only()
-            .tcp_nodelay(true)
-            .pool_max_idle_per_host(usize::MAX)
-            .pool_idle_timeout(IDLE)
-            .connect_timeout(Duration::from_millis(timeouts.connect_ms))
-            .tls_backend_preconfigured(tls(url.scheme() == "https")?);
-        if is_loopback(url) {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| TransportError::Tls(error.into()))?;
+        let client = http_client(url, Duration::from_millis(timeouts.connect_ms))?;
         Ok(Self { client, headers, timeouts, secret })
     }
 
@@ -286,6 +273,27 @@ fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dy
 
 fn answered(class: ErrorClass, status: StatusCode, detail: String) -> Failure {
     Failure { status: Some(status.as_u16()), ..Failure::unanswered(class, detail) }
+}
+
+/// A connection pool for `url` alone, with the TLS of all our traffic; no request is sent twice, and no redirection followed.
+///
+/// # Errors
+/// When certificates are needed and none can be read.
+pub fn http_client(url: &Url, connect_max: Duration) -> Result<Client, TransportError> {
+    let mut builder = Client::builder()
+        .user_agent(concat!("regatta/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .http1_only()
+        .tcp_nodelay(true)
+        .pool_max_idle_per_host(usize::MAX)
+        .pool_idle_timeout(IDLE)
+        .connect_timeout(connect_max)
+        .tls_backend_preconfigured(tls(url.scheme() == "https")?);
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| TransportError::Tls(error.into()))
 }
 
 /// ring, given explicitly: no other crate decides what encrypts our traffic. Certificates are read only where they are needed.

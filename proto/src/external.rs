@@ -31,7 +31,7 @@ pub struct ExternalAgent {
     /// Further variables of the command. Never secrets: specs are stored.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Seconds after which it is stopped; what it did until then counts.
+    /// Seconds, waits for permits and retries left out, after which it is stopped; what it did until then counts.
     #[serde(default = "deadline_s")]
     pub deadline_s: u32,
     /// Most bytes that are kept of its standard output; beyond them it is stopped.
@@ -114,7 +114,7 @@ pub struct Ended {
 pub enum HowEnded {
     /// By itself, with this exit code or, when it was called at an address, this status.
     Exited(i32),
-    /// By a signal of somebody else.
+    /// By a signal of somebody else; 0 where the connection to it broke.
     Killed(i32),
     /// It was stopped at its deadline.
     Deadline,

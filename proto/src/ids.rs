@@ -163,6 +163,13 @@ impl Setting {
     pub fn cast(&self) -> Option<&str> {
         self.as_str().split('/').find_map(|part| part.strip_prefix("cast="))
     }
+
+    /// The external agent that does its sessions, as `my-agent` in `external/my-agent`.
+    #[must_use]
+    pub fn external(&self) -> Option<&str> {
+        let mut parts = self.as_str().split('/');
+        (parts.next() == Some("external")).then(|| parts.next().unwrap_or_default())
+    }
 }
 
 macro_rules! index {

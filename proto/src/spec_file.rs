@@ -1,5 +1,6 @@
 //! Reading a spec: `${VAR}` substitution, YAML, and the checks that need no data.
 
+mod agents;
 mod cast;
 
 use std::collections::BTreeSet;
@@ -134,7 +135,7 @@ fn add_implied_endpoints(spec: &mut SweepSpec) {
 }
 
 impl SweepSpec {
-    /// Every model that it names: under test, in other roles, and as judges, with the field that names it.
+    /// Every model that it names: under test, in other roles, of members of teams, and as judges, with the field that names it.
     #[must_use]
     pub fn all_models(&self) -> Vec<(String, &ModelRef)> {
         let tested = self.models.iter().enumerate().map(|(position, model)| (format!("models[{position}]"), &model.id));
@@ -142,6 +143,12 @@ impl SweepSpec {
         for (name, benchmark) in &self.benchmarks {
             let roles = benchmark.roles.iter();
             all.extend(roles.map(|(role, model)| (format!("benchmarks.{name}.roles.{role}"), &model.id)));
+            for (cast, members) in &benchmark.casts {
+                let members = members.iter();
+                all.extend(
+                    members.map(|(member, model)| (format!("benchmarks.{name}.casts.{cast}.{member}"), &model.id)),
+                );
+            }
             match &benchmark.judge {
                 Some(Judge::Panel(panel)) => {
                     all.extend(
@@ -215,6 +222,7 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
     }
     for (name, benchmark) in &spec.benchmarks {
         cast::check_roles(&format!("benchmarks.{name}.roles"), &benchmark.roles, &spec.endpoints)?;
+        agents::check_casts(&format!("benchmarks.{name}"), benchmark, spec)?;
         cast::check_judge(&format!("benchmarks.{name}"), benchmark, &spec.endpoints)?;
         if benchmark.judge_price.as_ref().is_some_and(|price| !price.is_sane()) {
             return field(
@@ -230,6 +238,7 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
         }
     }
     cast::check_agreement(spec)?;
+    agents::check_agents(spec)?;
     for (name, endpoint) in &spec.endpoints {
         check_endpoint(&format!("endpoints.{name}"), endpoint)?;
     }

@@ -3,6 +3,7 @@
 use hyper::HeaderMap;
 use regatta_benchmarks::Persona;
 use regatta_proto::{Digest, Reply, Role, SessionSeed, Usage};
+use regatta_serving::Format as ChatFormat;
 
 use crate::api_error::ApiError;
 use crate::draft::{Content, Draft};
@@ -10,7 +11,7 @@ use crate::formats::{ChatCall, Format};
 use crate::identity::Identity;
 use crate::model::ChatModel;
 use crate::routes::Endpoint;
-use crate::said::Said;
+use crate::said::{tokens, within};
 use crate::session::Session;
 
 /// Where an answer comes from.
@@ -24,31 +25,32 @@ impl Endpoint {
     /// What the model of `call` answers.
     pub(crate) fn write(
         &self,
-        format: Format,
+        format: ChatFormat,
         headers: &HeaderMap,
         call: ChatCall<'_>,
         digest: &Digest,
     ) -> Result<Draft, ApiError> {
         let author = self.author(headers, &call, digest)?;
         let input = call.prompt_tokens();
-        let ChatCall { model, request, streaming, .. } = call;
+        let ChatCall { model, mut request, streaming, .. } = call;
         let (reply, session) = match author {
             Author::Suite(session, persona) => {
                 let suite = &self.suites[session.suite].suite;
+                request.member.clone_from(&session.member);
                 let reply =
                     suite.simulate(session.item, &session.setting, session.role, persona, session.seed, &request);
                 (reply, Some(session))
             }
             Author::Said(session, reply) => (reply, session),
         };
-        let said = Said::of(reply, request.sampling.max_tokens);
+        let reply = within(reply, request.sampling.max_tokens);
         Ok(Draft {
-            format,
+            format: Format::Chat(format),
             model: model.into_owned(),
-            usage: Usage { input, cached_input: self.cached(input), output: said.tokens(), ..Usage::default() },
+            usage: Usage { input, cached_input: self.cached(input), output: tokens(&reply), ..Usage::default() },
             item: session.map(|session| (session.suite, session.item)),
             streaming,
-            content: Content::Said(said),
+            content: Content::Said { format, reply },
         })
     }
 

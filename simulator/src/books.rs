@@ -2,10 +2,14 @@
 
 use jiff::Timestamp;
 use regatta_proto::{Circumstances, Money, Usage};
+use regatta_serving::Stamp;
 use serde::{Deserialize, Serialize};
 
-use crate::draft::{Draft, Stamp};
+use crate::draft::Draft;
 use crate::routes::Endpoint;
+
+/// What served every answer of chat completions.
+const FINGERPRINT: &str = "regatta-simulated";
 
 /// What one answer costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,6 +40,6 @@ impl Endpoint {
     /// What is added to an answer that costs `bill`.
     pub(crate) fn stamp(&self, id: String, bill: Bill) -> Stamp {
         let cost = bill.cost.filter(|_| self.simulation.report_cost);
-        Stamp { id, created: self.created, cost: cost.map(Money::dollars) }
+        Stamp { id, created: self.created, cost: cost.map(Money::dollars), fingerprint: Some(FINGERPRINT) }
     }
 }

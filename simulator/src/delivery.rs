@@ -6,11 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use regatta_proto::Digest;
+use regatta_serving::at_once;
 use tokio::time::Instant;
 
 use crate::account::Account;
 use crate::answer_body::AnswerBody;
-use crate::api_error::{ApiError, Dialect, respond};
+use crate::api_error::{ApiError, Dialect, overloaded, respond, respond_error, server_error};
 use crate::draft::Draft;
 use crate::event_stream::{Ending, EventStream};
 use crate::faults::{Fate, Fault, generation_time};
@@ -38,7 +39,7 @@ impl Endpoint {
             Ok(()) => self.play(draft, request).await?,
             Err(excess) => {
                 self.tally.over_limit(excess.limit, now);
-                excess.into_error().into_response(dialect)
+                respond_error(&excess.into_error(), dialect)
             }
         };
         if self.simulation.rate_limit_headers {
@@ -66,9 +67,9 @@ impl Endpoint {
             Some(Fault::RateLimitedWithRetryAfter) => {
                 ApiError::rate_limited(Some(1), "simulated rate limit; try again in 1 s")
             }
-            Some(Fault::Overloaded) => ApiError::overloaded(dialect),
-            Some(Fault::ServerError) => ApiError::server_error(),
-            Some(Fault::ErrorIn200) => ApiError::server_error().with_status_ok(),
+            Some(Fault::Overloaded) => overloaded(dialect),
+            Some(Fault::ServerError) => server_error(),
+            Some(Fault::ErrorIn200) => ApiError { status: StatusCode::OK, ..server_error() },
             Some(Fault::Garbage) => {
                 wait(latency).await;
                 account.failed();
@@ -90,7 +91,7 @@ impl Endpoint {
             wait(latency).await;
         }
         account.failed();
-        Ok(error.into_response(dialect))
+        Ok(respond_error(&error, dialect))
     }
 
     /// Answers after `delay`, and the time that the fault and, of an answer in one piece, the generation take.
@@ -110,7 +111,7 @@ impl Endpoint {
             _ => delay,
         };
         let latency = &self.simulation.latency;
-        let Some((narrator, said)) = draft.narrated(&stamp) else {
+        let Some((narrator, reply)) = draft.narrated(&stamp) else {
             let body = draft.whole(&stamp);
             wait(delay + generation_time(latency, draft.usage.output)).await;
             return whole(account, fault, body);
@@ -127,12 +128,10 @@ impl Endpoint {
             account.lost();
         }
         *response.body_mut() = match fault {
-            Some(Fault::SlowLoris) => {
-                AnswerBody::Trickle(Box::new(Trickle::new(&EventStream::at_once(narrator, said), account)))
-            }
+            Some(Fault::SlowLoris) => AnswerBody::Trickle(Box::new(Trickle::new(&at_once(narrator, reply), account))),
             _ => {
                 let pause = generation_time(latency, 1);
-                AnswerBody::Stream(Box::new(EventStream::new(narrator, account, said.clone(), ending, pause)))
+                AnswerBody::Stream(Box::new(EventStream::new(narrator, account, reply.clone(), ending, pause)))
             }
         };
         response

@@ -1,13 +1,12 @@
 //! An answer that could be given, before it is known whether and as what it is delivered.
 
 use bytes::Bytes;
-use regatta_proto::Usage;
+use regatta_proto::{Reply, Usage};
+use regatta_serving::{Answer, Format as ChatFormat, Narrator, Stamp, Streaming};
 
 use crate::counters::AnsweredItem;
 use crate::formats::embeddings::Encoding;
-use crate::formats::narrator::Narrator;
-use crate::formats::{Format, Streaming, chat, embeddings, messages, responses};
-use crate::said::Said;
+use crate::formats::{Format, embeddings};
 
 /// What a model answers, without what depends on the delivery.
 #[derive(Debug)]
@@ -25,45 +24,29 @@ pub(crate) struct Draft {
 #[derive(Debug)]
 pub(crate) enum Content {
     /// Of a chat.
-    Said(Said),
+    Said { format: ChatFormat, reply: Reply },
     /// Texts to embed.
     Vectors { texts: Vec<String>, encoding: Encoding },
-}
-
-/// What the delivery adds to a draft.
-#[derive(Debug, Clone)]
-pub(crate) struct Stamp {
-    /// Unique for each sending of each request, without the format's prefix.
-    pub(crate) id: String,
-    /// Seconds since 1970.
-    pub(crate) created: i64,
-    /// Dollars, where the cost is known and to be told.
-    pub(crate) cost: Option<f64>,
 }
 
 impl Draft {
     /// The whole answer, as JSON.
     pub(crate) fn whole(&self, stamp: &Stamp) -> Bytes {
         match &self.content {
-            Content::Said(said) => match self.format {
-                Format::Messages => messages::message(self, said, stamp),
-                Format::Responses => responses::response(self, said, stamp),
-                Format::Chat | Format::Embeddings => chat::completion(self, said, stamp),
-            },
+            Content::Said { format, reply } => self.answer(reply, stamp).whole(*format),
             Content::Vectors { texts, encoding } => embeddings::list(self, texts, *encoding, stamp),
         }
     }
 
     /// The answer in pieces: who tells them, and what is told. `None` when the answer is to be given whole.
-    pub(crate) fn narrated(&self, stamp: &Stamp) -> Option<(Box<dyn Narrator>, &Said)> {
-        let (Some(Streaming { include_usage }), Content::Said(said)) = (self.streaming, &self.content) else {
+    pub(crate) fn narrated(&self, stamp: &Stamp) -> Option<(Box<dyn Narrator>, &Reply)> {
+        let (Some(streaming), Content::Said { format, reply }) = (self.streaming, &self.content) else {
             return None;
         };
-        let narrator: Box<dyn Narrator> = match self.format {
-            Format::Messages => Box::new(messages::Events::new(self, said, stamp)),
-            Format::Responses => Box::new(responses::Events::new(self, said, stamp)),
-            Format::Chat | Format::Embeddings => Box::new(chat::Chunks::new(self, said, include_usage, stamp)),
-        };
-        Some((narrator, said))
+        Some((self.answer(reply, stamp).narrator(*format, streaming), reply))
+    }
+
+    fn answer<'a>(&'a self, reply: &'a Reply, stamp: &'a Stamp) -> Answer<'a> {
+        Answer { model: &self.model, reply, usage: &self.usage, stamp }
     }
 }

@@ -8,12 +8,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use regatta_proto::Reply;
+use regatta_serving::{Narrator, Part, part, parts};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::account::Account;
-use crate::api_error::ApiError;
-use crate::formats::narrator::Narrator;
-use crate::said::{Part, Said};
+use crate::api_error::server_error;
 use crate::tokens::CHARACTERS_PER_TOKEN;
 
 /// Most pieces of an answer; those of a longer answer have several tokens each.
@@ -48,7 +48,7 @@ pub(crate) struct EventStream {
     narrator: Box<dyn Narrator>,
     /// Until the stream is over.
     account: Option<Account>,
-    said: Said,
+    reply: Reply,
     ending: Ending,
     stage: Stage,
     /// What is still to be told before the ending.
@@ -76,15 +76,15 @@ enum Move {
 }
 
 impl EventStream {
-    /// Tells `said` as `narrator` does, with `pause` from one token to the next.
+    /// Tells `reply` as `narrator` does, with `pause` from one token to the next.
     pub(crate) fn new(
         narrator: Box<dyn Narrator>,
         account: Account,
-        said: Said,
+        reply: Reply,
         ending: Ending,
         pause: Duration,
     ) -> Self {
-        let characters: usize = said.parts().map(|part| said.part(part).chars().count()).sum();
+        let characters: usize = parts(&reply).map(|told| part(&reply, told).chars().count()).sum();
         let tokens = (characters.div_ceil(CHARACTERS_PER_TOKEN) as u64).div_ceil(MAX_PIECES).max(1);
         // At most the tokens of an answer that is in memory.
         let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
@@ -92,11 +92,11 @@ impl EventStream {
             Ending::Whole => None,
             Ending::Error | Ending::Cut | Ending::Broken => Some(characters / 2),
         };
-        let moves = moves(&said, CHARACTERS_PER_TOKEN * tokens as usize, told);
+        let moves = moves(&reply, CHARACTERS_PER_TOKEN * tokens as usize, told);
         Self {
             narrator,
             account: Some(account),
-            said,
+            reply,
             ending,
             stage: Stage::Opening,
             moves,
@@ -105,19 +105,6 @@ impl EventStream {
             due: Instant::now(),
             timer: None,
         }
-    }
-
-    /// Everything at once, for bodies that have a pace of their own.
-    pub(crate) fn at_once(mut narrator: Box<dyn Narrator>, said: &Said) -> Bytes {
-        let mut out = Vec::new();
-        narrator.opening(&mut out);
-        for part in said.parts() {
-            narrator.begin(part, said, &mut out);
-            narrator.piece(part, said.part(part), &mut out);
-            narrator.end(part, said, &mut out);
-        }
-        narrator.closing(said, &mut out);
-        out.into()
     }
 
     /// What comes next, once it is due.
@@ -146,13 +133,13 @@ impl EventStream {
     fn tell(&mut self, now: Option<Instant>, out: &mut Vec<u8>) {
         while let Some(next) = self.moves.front() {
             match next {
-                Move::Begin(part) => self.narrator.begin(*part, &self.said, out),
-                Move::End(part) => self.narrator.end(*part, &self.said, out),
+                Move::Begin(told) => self.narrator.begin(*told, &self.reply, out),
+                Move::End(told) => self.narrator.end(*told, &self.reply, out),
                 Move::Piece(..) if now.is_none_or(|now| self.due > now) => return,
-                Move::Piece(part, place) => {
-                    let piece = self.said.part(*part).get(place.clone()).unwrap_or_default();
-                    self.narrator.piece(*part, piece, out);
-                    if *part == Part::Text {
+                Move::Piece(told, place) => {
+                    let piece = part(&self.reply, *told).get(place.clone()).unwrap_or_default();
+                    self.narrator.piece(*told, piece, out);
+                    if *told == Part::Text {
                         self.told = place.end;
                     }
                     self.due += self.pause;
@@ -171,11 +158,11 @@ impl EventStream {
                 if let Some(mut account) = account {
                     account.delivered();
                 }
-                self.narrator.closing(&self.said, &mut out);
+                self.narrator.closing(&self.reply, &mut out);
             }
             Ending::Error => {
-                let text = self.said.text().get(..self.told).unwrap_or_default();
-                self.narrator.error(&ApiError::server_error(), text, &mut out);
+                let text = part(&self.reply, Part::Text).get(..self.told).unwrap_or_default();
+                self.narrator.error(&server_error(), text, &mut out);
             }
             Ending::Cut => return Next::End,
             Ending::Broken => return Next::Break,
@@ -205,26 +192,26 @@ impl std::fmt::Debug for EventStream {
     }
 }
 
-/// How `said` is told in pieces of so many characters: all of it, or so many characters and then no more.
-fn moves(said: &Said, characters_a_piece: usize, limit: Option<usize>) -> VecDeque<Move> {
+/// How `reply` is told in pieces of so many characters: all of it, or so many characters and then no more.
+fn moves(reply: &Reply, characters_a_piece: usize, limit: Option<usize>) -> VecDeque<Move> {
     let mut moves = VecDeque::new();
     let mut left = limit.unwrap_or(usize::MAX);
-    for part in said.parts() {
-        moves.push_back(Move::Begin(part));
-        let text = said.part(part);
-        let mut told = 0;
-        while told < text.len() && left > 0 {
-            let rest = &text[told..];
+    for told in parts(reply) {
+        moves.push_back(Move::Begin(told));
+        let text = part(reply, told);
+        let mut end = 0;
+        while end < text.len() && left > 0 {
+            let rest = &text[end..];
             let characters = characters_a_piece.min(left);
-            let end = told + nth_character(rest, characters);
-            moves.push_back(Move::Piece(part, told..end));
-            told = end;
+            let start = end;
+            end += nth_character(rest, characters);
+            moves.push_back(Move::Piece(told, start..end));
             left -= characters;
         }
         if left == 0 || limit.is_some() && text.is_empty() {
             return moves;
         }
-        moves.push_back(Move::End(part));
+        moves.push_back(Move::End(told));
     }
     moves
 }

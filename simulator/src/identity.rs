@@ -7,13 +7,14 @@
 //! | `x-regatta-item` | `regatta_item` | id of the item, percent-encoded in the header only |
 //! | `x-regatta-trial` | `regatta_trial` | number of the trial |
 //! | `x-regatta-role` | `regatta_role` | `agent` (the default), `user`, `environment` or `judge` |
+//! | `x-regatta-member` | `regatta_member` | member of the agent's team that speaks, where it is a team |
 //! | `x-regatta-seed` | `regatta_seed` | seed of the answer |
 //!
 //! OpenAI's formats have the keys in `metadata` itself, Anthropic's as a JSON object written as text into `metadata.user_id`, the only
 //! field that it has there. A header goes before its key.
 
 use hyper::HeaderMap;
-use regatta_proto::{Digest, Role, Setting};
+use regatta_proto::{Digest, MemberName, Role, Setting};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 
@@ -25,6 +26,7 @@ pub(crate) const ITEM: &str = "x-regatta-item";
 const TRIAL: &str = "x-regatta-trial";
 const SEED: &str = "x-regatta-seed";
 const ROLE: &str = "x-regatta-role";
+const MEMBER: &str = "x-regatta-member";
 /// What a session's headers are called.
 const HEADERS: [&str; 5] = [BENCHMARK, SETTING, ITEM, TRIAL, SEED];
 /// The field of a body that may take their place.
@@ -38,6 +40,7 @@ pub(crate) struct Identity {
     pub(crate) item: Option<String>,
     pub(crate) trial: u16,
     pub(crate) role: Option<Role>,
+    pub(crate) member: Option<MemberName>,
     pub(crate) seed: Option<u64>,
 }
 
@@ -50,6 +53,7 @@ pub(crate) struct Metadata {
     regatta_item: Option<Field>,
     regatta_trial: Option<Field>,
     regatta_role: Option<Field>,
+    regatta_member: Option<Field>,
     regatta_seed: Option<Field>,
 }
 
@@ -58,6 +62,17 @@ pub(crate) struct Metadata {
 struct Field(String);
 
 impl Metadata {
+    /// From `metadata` as it was written: an object with our keys among others, or a text that may be one.
+    pub(crate) fn from_json(json: &str) -> Result<Self, ApiError> {
+        let failed = |error| {
+            ApiError::bad_request(Some(METADATA), format!("failed to read `{METADATA}` of the request: {error}"))
+        };
+        if json.starts_with('{') {
+            return serde_json::from_str(json).map_err(failed);
+        }
+        serde_json::from_str::<String>(json).map(|text| Self::from_text(&text)).map_err(failed)
+    }
+
     /// From a text that may be a JSON object of ours. Anything else says nothing about the session.
     pub(crate) fn from_text(text: &str) -> Self {
         if text.starts_with('{') { serde_json::from_str(text).unwrap_or_default() } else { Self::default() }
@@ -77,6 +92,7 @@ impl Identity {
             item,
             trial: parsed(headers, TRIAL, metadata.regatta_trial.as_ref())?.unwrap_or(0),
             role: parsed(headers, ROLE, metadata.regatta_role.as_ref())?,
+            member: parsed(headers, MEMBER, metadata.regatta_member.as_ref())?,
             seed: parsed(headers, SEED, metadata.regatta_seed.as_ref())?,
         })
     }
@@ -85,9 +101,9 @@ impl Identity {
 /// Everything that makes two requests the same one: route, session and body.
 pub(crate) fn request_digest(route: &str, headers: &HeaderMap, body: &[u8]) -> Digest {
     let session = HEADERS.iter().map(|name| headers.get(*name).map_or(&[][..], |value| value.as_bytes()));
-    // Said only where it is not the agent's, so that nothing else draws another fault for it.
-    let role = headers.get(ROLE).map(|value| value.as_bytes());
-    Digest::of_parts([route.as_bytes()].into_iter().chain(session).chain(role).chain([body]))
+    // Said only where it is not the agent's, or one of its team's, so that nothing else draws another fault for it.
+    let speaker = [ROLE, MEMBER].into_iter().filter_map(|name| headers.get(name)).map(|value| value.as_bytes());
+    Digest::of_parts([route.as_bytes()].into_iter().chain(session).chain(speaker).chain([body]))
 }
 
 /// The value of a header, or else what the metadata says instead.
@@ -173,10 +189,17 @@ mod tests {
 
     #[test]
     fn headers_are_decoded() {
-        let pairs =
-            [(ITEM, "caf%C3%A9%20%25"), (SETTING, "turn/single"), (TRIAL, "3"), (ROLE, "environment"), (SEED, "99")];
+        let pairs = [
+            (ITEM, "caf%C3%A9%20%25"),
+            (SETTING, "turn/single"),
+            (TRIAL, "3"),
+            (ROLE, "environment"),
+            (MEMBER, "intent"),
+            (SEED, "99"),
+        ];
         let headers = read(&pairs).unwrap();
         assert_eq!(headers.role, Some(Role::Environment));
+        assert_eq!(headers.member, Some("intent".parse().unwrap()));
         assert_eq!(headers.item.as_deref(), Some("café %"));
         assert_eq!(headers.setting, Some("turn/single".parse().unwrap()));
         assert_eq!((headers.trial, headers.seed), (3, Some(99)));
@@ -184,11 +207,18 @@ mod tests {
 
     #[test]
     fn a_header_that_cannot_be_read_is_named() {
-        for (name, value) in
-            [(ITEM, "%4"), (ITEM, "%zz"), (ITEM, "%FF"), (TRIAL, "-1"), (ROLE, "boss"), (SEED, "x"), (SETTING, "a b")]
-        {
+        for (name, value) in [
+            (ITEM, "%4"),
+            (ITEM, "%zz"),
+            (ITEM, "%FF"),
+            (TRIAL, "-1"),
+            (ROLE, "boss"),
+            (MEMBER, "a b"),
+            (SEED, "x"),
+            (SETTING, "a b"),
+        ] {
             let error = read(&[(name, value)]).unwrap_err();
-            assert_eq!(error.param, Some(name), "{value}");
+            assert_eq!(error.param.as_deref(), Some(name), "{value}");
             assert!(error.message.contains(name), "{}", error.message);
         }
     }
@@ -197,13 +227,14 @@ mod tests {
     fn metadata_says_the_same_unless_a_header_does() {
         let metadata = Metadata::from_text(
             r#"{"regatta_benchmark": "b", "regatta_setting": "turn/single", "regatta_item": "café %41", "regatta_trial": "3",
-                "regatta_seed": 99, "team": ["x"]}"#,
+                "regatta_member": "intent", "regatta_seed": 99, "team": ["x"]}"#,
         );
         let identity = Identity::read(&HeaderMap::new(), &metadata).unwrap();
         assert_eq!(identity.benchmark.as_deref(), Some("b"));
         assert_eq!(identity.setting, Some("turn/single".parse().unwrap()));
         assert_eq!(identity.item.as_deref(), Some("café %41"));
         assert_eq!((identity.trial, identity.seed), (3, Some(99)));
+        assert_eq!(identity.member, Some("intent".parse().unwrap()));
         let headers = HeaderMap::from_iter([(TRIAL.parse().unwrap(), "4".parse().unwrap())]);
         assert_eq!(Identity::read(&headers, &metadata).unwrap().trial, 4);
     }
@@ -213,7 +244,7 @@ mod tests {
         assert_eq!(Metadata::from_text("somebody"), Metadata::default());
         assert_eq!(Metadata::from_text("{somebody}"), Metadata::default());
         let error = Identity::read(&HeaderMap::new(), &Metadata::from_text(r#"{"regatta_trial": "x"}"#)).unwrap_err();
-        assert_eq!(error.param, Some("metadata"));
+        assert_eq!(error.param.as_deref(), Some("metadata"));
         assert!(error.message.contains(TRIAL), "{}", error.message);
     }
 

@@ -31,7 +31,6 @@ mod lexical;
 mod limits;
 mod model;
 mod rate_limit_headers;
-mod request_body;
 mod routes;
 mod said;
 mod script;

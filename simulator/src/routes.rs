@@ -6,9 +6,10 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use regatta_proto::{Clock, Digest, Simulation};
+use regatta_serving::{Format as ChatFormat, NoBody, read_body};
 
 use crate::answer_body::AnswerBody;
-use crate::api_error::{ApiError, Dialect, json_bytes, respond};
+use crate::api_error::{ApiError, Dialect, json_bytes, respond, respond_error};
 use crate::batches::{self, Batches};
 use crate::counters::{Counters, Tally};
 use crate::delivery::Dropped;
@@ -17,19 +18,20 @@ use crate::formats::{ChatCall, Format, embeddings};
 use crate::identity::request_digest;
 use crate::limits::Limits;
 use crate::model::ModelList;
-use crate::request_body::{self, MAX_BODY_BYTES, NoBody};
 use crate::script::Script;
 use crate::seen::Seen;
 use crate::session::ServedSuite;
 
+/// Longest request to a model that is accepted: far above any benchmark's longest conversation.
+const MAX_BODY_BYTES: usize = 16 << 20;
 const MODELS: &str = "/v1/models";
 const HEALTH: &str = "/healthz";
 const COUNTERS: &str = "/simulator/counters";
 /// Everything that is served, for those who ask for something else.
 const ROUTES: [&str; 10] = [
-    Format::Chat.route(),
-    Format::Messages.route(),
-    Format::Responses.route(),
+    ChatFormat::Chat.route(),
+    ChatFormat::Messages.route(),
+    ChatFormat::Responses.route(),
     Format::Embeddings.route(),
     "/v1/files",
     "/v1/batches",
@@ -83,7 +85,7 @@ impl Endpoint {
         let path = head.uri.path();
         let format = Format::at(path);
         match (&head.method, path, format) {
-            (&Method::POST, _, Some(format)) => match request_body::read(body, MAX_BODY_BYTES).await {
+            (&Method::POST, _, Some(format)) => match read_body(body, MAX_BODY_BYTES).await {
                 Ok(body) => self.ask(format, &head.headers, &body).await,
                 Err(NoBody::Refused(refusal)) => Ok(self.refuse(refusal, format.dialect())),
                 Err(NoBody::Disconnected(error)) => {
@@ -132,9 +134,7 @@ impl Endpoint {
     ) -> Result<Draft, ApiError> {
         match format {
             Format::Embeddings => embeddings::draft(body),
-            Format::Chat | Format::Messages | Format::Responses => {
-                self.write(format, headers, ChatCall::parse(format, body)?, digest)
-            }
+            Format::Chat(format) => self.write(format, headers, ChatCall::parse(format, body)?, digest),
         }
     }
 
@@ -145,7 +145,7 @@ impl Endpoint {
     /// Answers with `refusal`, and counts it.
     pub(crate) fn refuse(&self, refusal: ApiError, dialect: Dialect) -> Response<AnswerBody> {
         self.tally.refused();
-        refusal.into_response(dialect)
+        respond_error(&refusal, dialect)
     }
 }
 

@@ -1,93 +1,47 @@
 //! What a simulated model says: a text, calls of tools, or both, as far as it may.
 
-use std::sync::Arc;
-
-use regatta_proto::{Finish, Reply, ToolCall};
+use regatta_proto::{Finish, Reply};
 
 use crate::tokens::{count_tokens, cut};
 
-/// An answer of a chat model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
-    /// `None`: only calls, or nothing.
-    pub(crate) text: Option<Arc<str>>,
-    pub(crate) calls: Vec<ToolCall>,
-    pub(crate) finish: Finish,
-}
-
-impl Said {
-    /// As much of `reply` as `max_tokens` allow. The text comes first; of the first call that does not fit, the arguments are cut.
-    pub(crate) fn of(reply: Reply, max_tokens: Option<u32>) -> Self {
-        let Reply { mut text, tool_calls, mut finish, .. } = reply;
-        let mut left = max_tokens;
-        if let Some(whole) = &mut text {
-            let (kept, end) = cut(whole, left);
-            if end == Finish::Length {
-                let kept = kept.into();
-                return Self { text: Some(kept), calls: Vec::new(), finish: Finish::Length };
-            }
-            left = less(left, count_tokens(whole));
+/// As much of `reply` as `max_tokens` allow. The text comes first; of the first call that does not fit, the arguments are cut.
+pub(crate) fn within(reply: Reply, max_tokens: Option<u32>) -> Reply {
+    let Reply { mut text, tool_calls, mut finish, .. } = reply;
+    let mut left = max_tokens;
+    if let Some(whole) = &mut text {
+        let (kept, end) = cut(whole, left);
+        if end == Finish::Length {
+            let kept = kept.into();
+            return Reply { text: Some(kept), ..Reply::of_text(None, Finish::Length) };
         }
-        let mut calls = Vec::with_capacity(tool_calls.len());
-        for mut call in tool_calls {
-            let name = count_tokens(&call.name);
-            // A name is one of those that the request lists: no model stops in the middle of it.
-            if left.is_some_and(|left| u64::from(left) < name) {
-                finish = Finish::Length;
-                break;
-            }
-            left = less(left, name);
-            let (kept, end) = cut(&call.arguments, left);
-            if end == Finish::Length {
-                call.arguments = kept.into();
-                calls.push(call);
-                finish = Finish::Length;
-                break;
-            }
-            left = less(left, count_tokens(&call.arguments));
+        left = less(left, count_tokens(whole));
+    }
+    let mut calls = Vec::with_capacity(tool_calls.len());
+    for mut call in tool_calls {
+        let name = count_tokens(&call.name);
+        // A name is one of those that the request lists: no model stops in the middle of it.
+        if left.is_some_and(|left| u64::from(left) < name) {
+            finish = Finish::Length;
+            break;
+        }
+        left = less(left, name);
+        let (kept, end) = cut(&call.arguments, left);
+        if end == Finish::Length {
+            call.arguments = kept.into();
             calls.push(call);
+            finish = Finish::Length;
+            break;
         }
-        Self { text, calls, finish }
+        left = less(left, count_tokens(&call.arguments));
+        calls.push(call);
     }
-
-    /// Tokens of all of it.
-    pub(crate) fn tokens(&self) -> u64 {
-        let calls = self.calls.iter().map(|call| count_tokens(&call.name) + count_tokens(&call.arguments));
-        count_tokens(self.text()) + calls.sum::<u64>()
-    }
-
-    /// The text, empty where there is none.
-    pub(crate) fn text(&self) -> &str {
-        self.text.as_deref().unwrap_or_default()
-    }
-
-    /// Whether formats that tell an answer in blocks have one for the text: beside calls, nothing said is no block.
-    pub(crate) fn has_text_block(&self) -> bool {
-        self.calls.is_empty() || !self.text().is_empty()
-    }
-
-    /// What is told piece by piece: the text, then the arguments of each call.
-    pub(crate) fn part(&self, part: Part) -> &str {
-        match part {
-            Part::Text => self.text(),
-            Part::Call(number) => self.calls.get(number).map(|call| &*call.arguments).unwrap_or_default(),
-        }
-    }
-
-    /// The parts there are, in order.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> + use<> {
-        let text = self.has_text_block().then_some(Part::Text);
-        text.into_iter().chain((0..self.calls.len()).map(Part::Call))
-    }
+    Reply { text, tool_calls: calls, ..Reply::of_text(None, finish) }
 }
 
-/// Something that is told piece by piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// The text.
-    Text,
-    /// The arguments of the call at this position.
-    Call(usize),
+/// Tokens of all of it.
+pub(crate) fn tokens(reply: &Reply) -> u64 {
+    let calls = reply.tool_calls.iter().map(|call| count_tokens(&call.name) + count_tokens(&call.arguments));
+    reply.text.as_deref().map_or(0, count_tokens) + calls.sum::<u64>()
 }
 
 fn less(left: Option<u32>, tokens: u64) -> Option<u32> {
@@ -97,6 +51,7 @@ fn less(left: Option<u32>, tokens: u64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use regatta_proto::ToolCall;
 
     use super::*;
 
@@ -107,18 +62,17 @@ mod tests {
     #[test]
     fn a_reply_that_fits_is_said_as_it_is() {
         let reply = Reply::calling(Some("abcd"), vec![call("look", "{}"), call("take", "not JSON")]);
-        let said = Said::of(reply.clone(), Some(6));
-        assert_eq!((said.text.clone(), said.calls.clone()), (reply.text, reply.tool_calls));
-        assert_eq!((said.finish, said.tokens()), (Finish::ToolCalls, 6));
+        let said = within(reply.clone(), Some(6));
+        assert_eq!((said.text.clone(), said.tool_calls.clone()), (reply.text, reply.tool_calls));
+        assert_eq!((said.finish, tokens(&said)), (Finish::ToolCalls, 6));
     }
 
     #[test]
     fn the_limit_cuts_the_text_first_then_the_arguments_of_a_call_never_its_name() {
-        let said =
-            |max| Said::of(Reply::calling(Some("abcd"), vec![call("look", "12345678"), call("x", "")]), Some(max));
-        let shape = |said: Said| {
+        let said = |max| within(Reply::calling(Some("abcd"), vec![call("look", "12345678"), call("x", "")]), Some(max));
+        let shape = |said: Reply| {
             let calls: Vec<String> =
-                said.calls.iter().map(|call| format!("{}({})", call.name, call.arguments)).collect();
+                said.tool_calls.iter().map(|call| format!("{}({})", call.name, call.arguments)).collect();
             (said.text.unwrap().to_string(), calls.join(" "), said.finish)
         };
         let expected = |calls: &str, finish| ("abcd".to_owned(), calls.to_owned(), finish);
@@ -127,7 +81,7 @@ mod tests {
         assert_eq!(shape(said(3)), expected("look(1234)", Finish::Length));
         assert_eq!(shape(said(4)), expected("look(12345678)", Finish::Length));
         assert_eq!(shape(said(5)), expected("look(12345678) x()", Finish::ToolCalls));
-        let long = Said::of(Reply::calling(Some("abcde"), vec![call("look", "")]), Some(1));
+        let long = within(Reply::calling(Some("abcde"), vec![call("look", "")]), Some(1));
         assert_eq!(shape(long), expected("", Finish::Length));
     }
 
@@ -141,11 +95,11 @@ mod tests {
             let calls: Vec<ToolCall> = calls.iter().map(|(name, arguments)| call(name, arguments)).collect();
             let finish = if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
             let reply = Reply { tool_calls: calls, ..Reply::of_text(text.as_deref(), finish) };
-            let said = Said::of(reply.clone(), Some(max));
-            prop_assert!(said.tokens() <= u64::from(max));
-            let is_whole = said.text == reply.text && said.calls == reply.tool_calls;
+            let said = within(reply.clone(), Some(max));
+            prop_assert!(tokens(&said) <= u64::from(max));
+            let is_whole = said.text == reply.text && said.tool_calls == reply.tool_calls;
             prop_assert_eq!(is_whole, said.finish == finish);
-            prop_assert_eq!(&Said::of(reply.clone(), None).calls, &reply.tool_calls);
+            prop_assert_eq!(&within(reply.clone(), None).tool_calls, &reply.tool_calls);
         }
     }
 }

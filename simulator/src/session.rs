@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{Persona, Suite};
-use regatta_proto::{BenchmarkName, ChatMessage, ChatRequest, ChatRole, Digest, ItemIndex, Role, SessionSeed, Setting};
+use regatta_proto::{
+    BenchmarkName, ChatMessage, ChatRequest, ChatRole, Digest, ItemIndex, MemberName, Role, SessionSeed, Setting,
+};
 
 use crate::api_error::ApiError;
 use crate::identity::{BENCHMARK, ITEM, Identity, SETTING};
@@ -34,6 +36,8 @@ pub(crate) struct Session {
     pub(crate) setting: Setting,
     /// Who speaks.
     pub(crate) role: Role,
+    /// Of its team.
+    pub(crate) member: Option<MemberName>,
     pub(crate) seed: SessionSeed,
 }
 
@@ -63,6 +67,7 @@ impl Identity {
             item,
             setting: setting.clone(),
             role: self.role.unwrap_or(Role::Agent),
+            member: self.member.clone(),
             seed,
         }))
     }

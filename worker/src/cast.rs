@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use regatta_catalog::Sweep;
 use regatta_llm::Endpoint;
-use regatta_proto::{AccountId, Cell, EndpointName, ModelRef, ModelSpec, Role};
+use regatta_proto::{AccountId, Cell, EndpointName, MemberName, ModelRef, ModelSpec, Price, Role};
 
 /// The players of one session.
 pub(crate) struct Cast {
     agent: Player,
     others: Vec<(Role, Player)>,
+    /// Members of the team whom other models play; `None` where their endpoint is not open in this process.
+    members: Vec<(MemberName, Option<Player>)>,
 }
 
 /// One player.
@@ -21,6 +23,13 @@ pub(crate) struct Player {
     pub(crate) parameters: Option<ModelSpec>,
     /// Accounts that its calls are paid from.
     pub(crate) accounts: Vec<AccountId>,
+}
+
+impl Player {
+    /// What its tokens cost, as far as it is known.
+    pub(crate) fn price(&self) -> Option<&Price> {
+        self.parameters.as_ref()?.price.as_ref()
+    }
 }
 
 impl Cast {
@@ -38,26 +47,32 @@ impl Cast {
             parameters: sweep.lock.model(&cell.model).cloned(),
             accounts: accounts(sweep, Some(&cell.model)),
         };
-        let roles = sweep.benchmark(cell).into_iter().flat_map(|benchmark| benchmark.roles.iter());
-        let others = roles.filter_map(|(role, model)| {
+        let play = |model: &ModelSpec| {
             let name = &model.id.endpoint;
             let endpoint = if *name == cell.model.endpoint { endpoint } else { beside.get(name)? };
-            let player = Player {
+            Some(Player {
                 endpoint: endpoint.clone(),
                 model: model.id.model.clone(),
                 parameters: Some(model.clone()),
                 // The budget of a model under test is for that model alone.
                 accounts: accounts(sweep, None),
-            };
-            Some((role, player))
-        });
-        Self { agent, others: others.collect() }
+            })
+        };
+        let locked = sweep.benchmark(cell);
+        let roles = locked.into_iter().flat_map(|benchmark| benchmark.roles.iter());
+        let others = roles.filter_map(|(role, model)| Some((role, play(model)?)));
+        let cast = locked.and_then(|benchmark| benchmark.casts.get(cell.setting.cast()?));
+        let members = cast.into_iter().flatten().map(|(member, model)| (member.clone(), play(model)));
+        Self { agent, others: others.collect(), members: members.collect() }
     }
 
-    /// Who plays `role`.
-    pub(crate) fn player(&self, role: Role) -> Option<&Player> {
+    /// Who plays `role`, or, of the agent's team, `member`.
+    pub(crate) fn player(&self, role: Role, member: Option<&MemberName>) -> Option<&Player> {
         match role {
-            Role::Agent => Some(&self.agent),
+            Role::Agent => match self.members.iter().find(|(name, _)| Some(name) == member) {
+                Some((_, player)) => player.as_ref(),
+                None => Some(&self.agent),
+            },
             role => self.others.iter().find(|(other, _)| *other == role).map(|(_, player)| player),
         }
     }

@@ -1,6 +1,7 @@
 //! What a worker must be told.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ pub struct WorkerConfig {
     pub progress_every: Duration,
     /// Seed of retry jitter.
     pub seed: u64,
+    /// Where external agents reach the bridge, once there are any. Whoever reaches it and knows the address of a session can ask models
+    /// there, so it belongs to the loopback interface, or to a network of agents that are trusted.
+    pub bridge: SocketAddr,
 }
 
 impl WorkerConfig {
@@ -33,6 +37,7 @@ impl WorkerConfig {
             hand_over_after: Duration::from_secs(20 * 60),
             progress_every: Duration::from_millis(250),
             seed,
+            bridge: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
         }
     }
 }
@@ -42,7 +47,8 @@ impl WorkerConfig {
 pub struct Environment {
     /// Timestamps.
     pub clock: Arc<dyn Clock>,
-    /// Variables that hold keys, by name. A map and not the process environment, so that tests and the embedded run need not set it.
+    /// Variables that hold keys, and those that commands of external agents get, by name. A map and not the process environment, so that
+    /// tests and the embedded run need not set it.
     pub variables: Arc<BTreeMap<String, String>>,
     /// Permits and money, shared by the fleet.
     pub permits: Arc<dyn PermitStore>,

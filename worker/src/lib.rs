@@ -7,6 +7,7 @@ mod attempts;
 mod batch;
 mod cast;
 mod config;
+mod external;
 mod judging;
 mod metrics;
 mod outbox;

@@ -188,12 +188,13 @@ impl Line {
         let session = Session {
             sweep,
             cell,
-            suite: suite.as_ref(),
+            suite,
             index: key.item,
             item,
             cast: &cast,
             attempt: open,
             interrupt: &interrupt,
+            external: &self.shared.external,
         };
         let driving = session.drive(transcript);
         tokio::pin!(driving);

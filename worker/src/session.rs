@@ -1,16 +1,19 @@
 //! Drives one session: asks the benchmark what comes next, does it, until it is over.
 
+use std::sync::Arc;
+
 use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{CallError, ChatCall, Payer, SessionTag};
 use regatta_proto::{
-    AccountId, Cause, Cell, ChatRequest, ErrorClass, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Role,
+    AccountId, Call, Cause, Cell, ChatRequest, ErrorClass, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Role,
     Transcript,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::attempts::OpenGuard;
-use crate::cast::Cast;
+use crate::cast::{Cast, Player};
+use crate::external::External;
 
 /// How driving a session ended here.
 pub(crate) enum Ended {
@@ -24,13 +27,15 @@ pub(crate) enum Ended {
 pub(crate) struct Session<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) cell: &'a Cell,
-    pub(crate) suite: &'a dyn Suite,
+    pub(crate) suite: &'a Arc<dyn Suite>,
     pub(crate) index: ItemIndex,
     pub(crate) item: &'a Item,
     pub(crate) cast: &'a Cast,
     pub(crate) attempt: &'a OpenGuard<'a>,
     /// Fires when no further call may begin.
     pub(crate) interrupt: &'a CancellationToken,
+    /// What runs sessions that are somebody else's agent's.
+    pub(crate) external: &'a External,
 }
 
 impl Session<'_> {
@@ -44,45 +49,21 @@ impl Session<'_> {
                     tracing::error!(%cell, %item, reason, "the transcript is of no such session");
                     return Ended::Over(Outcome::NotMeasured { cause: Cause::TranscriptUnfit });
                 }
-                Step::Delegate(errand) => {
-                    let agent = errand.agent;
-                    tracing::error!(%agent, cell = %self.cell.index, "external agents cannot be run here");
-                    return Ended::Over(Outcome::NotMeasured { cause: Cause::AgentLost });
-                }
+                Step::Delegate(errand) => match self.delegate(&errand, transcript).await {
+                    Some(ended) => return ended,
+                    None => continue,
+                },
                 Step::Ask(role, request) => (role, request),
             };
             if self.interrupt.is_cancelled() {
                 return Ended::Interrupted;
             }
-            let Some(player) = self.cast.player(role) else {
-                // The plan and the broadcasts see to it that everybody is there.
-                tracing::error!(%role, cell = %self.cell.index, "a session needs a role that nobody plays here");
+            let Some(player) = self.dress(role, &mut request) else {
                 return Ended::Over(Outcome::NotMeasured { cause: Cause::Internal });
             };
-            if let Some(parameters) = &player.parameters {
-                override_sampling(&mut request, parameters);
-            }
-            let price = player.parameters.as_ref().and_then(|parameters| parameters.price.as_ref());
-            self.report_in_flight(transcript, &request, price);
+            self.report(transcript, player.price().map(|price| worst_case(&request, price)));
             let repeat = asked_before(transcript, role, &request);
-            let call = ChatCall {
-                model: &player.model,
-                role,
-                attempt: self.attempt.number(),
-                request: &request,
-                payer: payer(self.sweep, &player.accounts, price),
-                session: Some(SessionTag {
-                    benchmark: &self.cell.benchmark,
-                    setting: &self.cell.setting,
-                    item: &self.item.id,
-                    trial: self.cell.trial,
-                    role,
-                    seed: self.sweep.seed(self.cell, self.item).of_part(role, repeat),
-                }),
-                repeat,
-                interrupt: self.interrupt,
-            };
-            match player.endpoint.chat(call).await {
+            match self.ask(player, role, &request, repeat, self.interrupt).await {
                 Ok(call) => transcript.events.push(Event::Call(Box::new(call))),
                 Err(CallError::Interrupted(failed)) => {
                     if !failed.tries.is_empty() {
@@ -100,10 +81,57 @@ impl Session<'_> {
         }
     }
 
-    fn report_in_flight(&self, transcript: &Transcript, request: &ChatRequest, price: Option<&Price>) {
+    /// Who answers `request` to `role`, which gets the parameters that it is to be asked with.
+    pub(crate) fn dress(&self, role: Role, request: &mut ChatRequest) -> Option<&Player> {
+        let Some(player) = self.cast.player(role, request.member.as_ref()) else {
+            // The plan and the broadcasts see to it that everybody is there.
+            let member = request.member.as_ref().map(|member| member.as_str());
+            tracing::error!(%role, member, cell = %self.cell.index, "a session needs somebody whom nobody plays here");
+            return None;
+        };
+        if let Some(parameters) = &player.parameters {
+            override_sampling(request, parameters);
+        }
+        Some(player)
+    }
+
+    /// One call; `repeat` is how often the session has asked the same before.
+    ///
+    /// # Errors
+    /// As [`regatta_llm::Endpoint::chat`].
+    pub(crate) async fn ask(
+        &self,
+        player: &Player,
+        role: Role,
+        request: &ChatRequest,
+        repeat: u32,
+        interrupt: &CancellationToken,
+    ) -> Result<Call, CallError> {
+        let call = ChatCall {
+            model: &player.model,
+            role,
+            attempt: self.attempt.number(),
+            request,
+            payer: payer(self.sweep, &player.accounts, player.price()),
+            session: Some(SessionTag {
+                benchmark: &self.cell.benchmark,
+                setting: &self.cell.setting,
+                item: &self.item.id,
+                trial: self.cell.trial,
+                role,
+                seed: self.sweep.seed(self.cell, self.item).of_part(role, repeat),
+            }),
+            repeat,
+            interrupt,
+        };
+        player.endpoint.chat(call).await
+    }
+
+    /// Tells what the attempt has spent so far, and what the calls that are under way may cost; `None` when a price is unknown.
+    pub(crate) fn report(&self, transcript: &Transcript, in_flight: Option<Money>) {
         let (usage, cost) = transcript.spent_by(self.attempt.number());
         let doubtful = transcript.at_most_by(self.attempt.number());
-        self.attempt.spent(usage, cost, price.map(|price| doubtful + worst_case(request, price)));
+        self.attempt.spent(usage, cost, in_flight.map(|in_flight| doubtful + in_flight));
     }
 }
 
@@ -136,7 +164,7 @@ pub(crate) fn override_sampling(request: &mut ChatRequest, model: &ModelSpec) {
 }
 
 /// What one try of `request` can cost at most: a token is at least one byte of the prompt, and the answer fills its limit.
-fn worst_case(request: &ChatRequest, price: &Price) -> Money {
+pub(crate) fn worst_case(request: &ChatRequest, price: &Price) -> Money {
     /// Assumed when a benchmark sets no limit.
     const OUTPUT_TOKENS_MAX: u32 = 16_384;
     price.at_most(request.prompt_bytes(), u64::from(request.sampling.max_tokens.unwrap_or(OUTPUT_TOKENS_MAX)))

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::attempts::Attempts;
+use crate::external::External;
 use crate::outbox::{Outbox, Parcel};
 use crate::route::Route;
 use crate::{Environment, WorkerConfig, WorkerMetrics};
@@ -72,6 +73,7 @@ pub(crate) struct Shared {
     pub(crate) purses: Arc<Purses>,
     /// Fires when no session may begin another call.
     pub(crate) interrupt: CancellationToken,
+    pub(crate) external: External,
     catalog: Catalog,
     cancelled: RwLock<BTreeSet<SweepId>>,
 }
@@ -130,6 +132,7 @@ impl Worker {
             hand_over_after: self.config.hand_over_after,
             purses: Purses::new(self.environment.permits.clone(), self.config.id.clone(), self.call_metrics.clone()),
             interrupt: CancellationToken::new(),
+            external: External::new(self.config.bridge, self.environment.variables.clone()),
             catalog: self.catalog.clone(),
             cancelled: RwLock::default(),
         });

@@ -24,6 +24,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let config = WorkerConfig {
         drain: Duration::from_secs(args.drain_s),
         hand_over_after: Duration::from_secs(args.hand_over_after_s),
+        bridge: args.bridge,
         ..WorkerConfig::new(super::worker_id(seed)?, seed)
     };
     let id = config.id.clone();

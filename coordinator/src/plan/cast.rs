@@ -1,9 +1,11 @@
-//! Whether a benchmark's sessions have everybody they need: roles, judges, live endpoints.
+//! Whether a benchmark's sessions have everybody they need: roles, members of teams, judges, live endpoints.
+
+use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts};
 use regatta_proto::{
-    BenchmarkLock, BenchmarkName, BenchmarkSpec, EndpointKind, Evaluator, ItemIndex, Judge, Lane, ModelRef, Question,
-    Role, RoleModels, Setting, SweepSpec, Verdict,
+    BenchmarkLock, BenchmarkName, BenchmarkSpec, EndpointKind, Evaluator, ItemIndex, Judge, Lane, MemberName, ModelRef,
+    ModelSpec, Question, Role, RoleModels, Setting, SweepSpec, Verdict,
 };
 
 use super::{PlanError, field};
@@ -46,15 +48,48 @@ pub(super) fn check_roles(
     Ok(())
 }
 
-/// Sessions with several roles are conversations, which no batch API can hold.
+/// Every cast that a setting names gives models to members that its sessions have.
+pub(super) fn check_members(
+    place: &str,
+    suite: &dyn Suite,
+    settings: &[Setting],
+    casts: &BTreeMap<String, BTreeMap<MemberName, ModelSpec>>,
+) -> Result<(), PlanError> {
+    for setting in settings {
+        let Some((cast, models)) = setting.cast().and_then(|name| casts.get_key_value(name)) else { continue };
+        let members = suite.members(setting);
+        // What members somebody else's agent has, is for that agent to say.
+        if setting.external().is_some() && members.is_empty() {
+            continue;
+        }
+        if let Some(stranger) = models.keys().find(|member| !members.contains(member)) {
+            let known: Vec<&str> = members.iter().map(|member| member.as_str()).collect();
+            let known = if known.is_empty() { "none" } else { &known.join(", ") };
+            return field(
+                format!("{place}.casts.{cast}.{stranger}"),
+                format!("is no member of the teams of {setting}; members: {known}"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Sessions with several models are conversations, and those of external agents ask at once; no batch API can hold either.
 pub(super) fn check_lanes(
     benchmark: &BenchmarkName,
     locked: &BenchmarkLock,
     suite: &dyn Suite,
     spec: &SweepSpec,
 ) -> Result<(), PlanError> {
-    let is_conversation = |setting: &&Setting| suite.roles(setting).iter().any(|role| *role != Role::Agent);
+    let is_conversation = |setting: &&Setting| {
+        let has_roles = suite.roles(setting).iter().any(|role| *role != Role::Agent);
+        has_roles || setting.cast().is_some() || setting.external().is_some()
+    };
     let Some(setting) = locked.settings.iter().find(is_conversation) else { return Ok(()) };
+    let what = match setting.external() {
+        Some(_) => "those of an external agent, which waits for its answers",
+        None => "conversations of several models",
+    };
     for (position, model) in spec.models.iter().enumerate() {
         let lane = spec.endpoints.get(&model.id.endpoint).map(|endpoint| endpoint.lane);
         if lane == Some(Lane::Batch) {
@@ -62,7 +97,7 @@ pub(super) fn check_lanes(
                 format!("models[{position}]"),
                 format!(
                     "{} is served by the batch lane, which answers single calls, but sessions of {benchmark} {setting} are \
-                     conversations of several models; name a live endpoint, or run that setting in a sweep of its own",
+                     {what}; name a live endpoint, or run that setting in a sweep of its own",
                     model.id
                 ),
             );

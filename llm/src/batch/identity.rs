@@ -1,17 +1,23 @@
 //! Which session a line belongs to, said in its body: the lines of a batch have no headers.
 
-use regatta_proto::SessionSeed;
+use regatta_proto::{MemberName, SessionSeed};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Api;
 use crate::SessionTag;
 
-/// `body` with the session in its `metadata`: as five texts, or, where the API has a single field for it, as JSON in that one.
+/// `body` with the session, and the member of its team that speaks, in its `metadata`: as texts, or, where the API has a single field for
+/// it, as JSON in that one.
 ///
 /// # Errors
 /// When `body` is not a JSON object.
-pub(super) fn identified(api: Api, body: &[u8], tag: &SessionTag<'_>) -> Result<Box<RawValue>, serde_json::Error> {
+pub(super) fn identified(
+    api: Api,
+    body: &[u8],
+    tag: &SessionTag<'_>,
+    member: Option<&MemberName>,
+) -> Result<Box<RawValue>, serde_json::Error> {
     let mut body: Map<String, Value> = serde_json::from_slice(body)?;
     let metadata = body.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
     if !metadata.is_object() {
@@ -25,8 +31,9 @@ pub(super) fn identified(api: Api, body: &[u8], tag: &SessionTag<'_>) -> Result<
         ("regatta_trial", tag.trial.to_string()),
         ("regatta_seed", seed.to_string()),
     ];
-    let session: Map<String, Value> =
-        session.map(|(name, text)| (name.to_owned(), Value::String(text))).into_iter().collect();
+    let member = member.map(|member| ("regatta_member", member.to_string()));
+    let session = session.into_iter().chain(member);
+    let session: Map<String, Value> = session.map(|(name, text)| (name.to_owned(), Value::String(text))).collect();
     if let Value::Object(metadata) = metadata {
         match api {
             Api::OpenAi => metadata.extend(session),
@@ -53,7 +60,7 @@ mod tests {
             role: regatta_proto::Role::Agent,
             seed: SessionSeed(7),
         };
-        identified(api, body.as_bytes(), &tag).unwrap().get().to_owned()
+        identified(api, body.as_bytes(), &tag, None).unwrap().get().to_owned()
     }
 
     #[test]

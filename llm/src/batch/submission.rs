@@ -150,7 +150,7 @@ impl BatchClient {
         // Without the session, which would go into headers.
         let prepared = self.sending.http.prepare(call.model, call.request, None)?;
         let body = if self.identify_sessions {
-            identity::identified(self.api, &prepared.body, &call.session)
+            identity::identified(self.api, &prepared.body, &call.session, call.request.member.as_ref())
         } else {
             serde_json::from_slice(&prepared.body)
         };

@@ -103,7 +103,7 @@ impl HttpClient {
         };
         let mut prepared = self.prepared(outgoing)?;
         if let Some(told) = told.filter(|_| self.identify_sessions) {
-            prepared.headers.extend(session_headers(told));
+            prepared.headers.extend(session_headers(told, request.member.as_ref()));
         }
         Ok(prepared)
     }

@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-use regatta_proto::{Role, SessionSeed};
+use regatta_proto::{MemberName, Role, SessionSeed};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::call::Told;
 
-/// The headers of what may be `told`: five of a session, a sixth where another than the agent speaks, and two of a judgement.
-pub(super) fn session_headers(told: &Told<'_>) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(6);
+/// The headers of what may be `told`: five of a session, a sixth where another than the agent speaks or where `member` of its team does,
+/// and two of a judgement.
+pub(super) fn session_headers(told: &Told<'_>, member: Option<&MemberName>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(7);
     let SessionSeed(seed) = told.seed();
     headers.insert(HeaderName::from_static("x-regatta-seed"), HeaderValue::from(seed));
     let role = match told {
@@ -18,6 +19,10 @@ pub(super) fn session_headers(told: &Told<'_>) -> HeaderMap {
     };
     if role != Role::Agent {
         headers.insert(HeaderName::from_static("x-regatta-role"), HeaderValue::from_static(role.as_str()));
+    }
+    // Names of members are visible ASCII.
+    if let Some(Ok(value)) = member.map(|member| HeaderValue::from_str(member.as_str())) {
+        headers.insert(HeaderName::from_static("x-regatta-member"), value);
     }
     let Told::Session(tag) = told else { return headers };
     headers.insert(HeaderName::from_static("x-regatta-trial"), HeaderValue::from(tag.trial.0));

@@ -21,26 +21,30 @@ fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
 /// The models of roles can chat at once, and have the fields that make sense for them.
 pub(super) fn check_roles(place: &str, roles: &RoleModels, endpoints: &Endpoints) -> Result<(), SpecError> {
     for (role, model) in roles.iter() {
-        let place = format!("{place}.{role}");
-        let Some(endpoint) = endpoints.get(&model.id.endpoint) else { continue };
-        if !endpoint.kind.chats() {
-            return field(
-                place,
-                format!("{} is served by an endpoint that only answers evaluators' questions", model.id),
-            );
-        }
-        if endpoint.lane == Lane::Batch {
-            return field(
-                place,
-                format!(
-                    "{} is served by the batch lane, which cannot take part in conversations; name a live endpoint",
-                    model.id
-                ),
-            );
-        }
-        check_supporting(&place, model)?;
+        check_player(&format!("{place}.{role}"), model, endpoints)?;
     }
     Ok(())
+}
+
+/// A model beside the one under test can chat at once, and has the fields that make sense for it.
+pub(super) fn check_player(place: &str, model: &ModelSpec, endpoints: &Endpoints) -> Result<(), SpecError> {
+    let Some(endpoint) = endpoints.get(&model.id.endpoint) else { return Ok(()) };
+    if !endpoint.kind.chats() {
+        return field(
+            place.to_owned(),
+            format!("{} is served by an endpoint that only answers evaluators' questions", model.id),
+        );
+    }
+    if endpoint.lane == Lane::Batch {
+        return field(
+            place.to_owned(),
+            format!(
+                "{} is served by the batch lane, which cannot take part in conversations; name a live endpoint",
+                model.id
+            ),
+        );
+    }
+    check_supporting(place, model)
 }
 
 /// What only makes sense for models under test.

@@ -31,6 +31,7 @@ use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, Dialect, json_bytes};
 use crate::formats::Format;
 use crate::routes::Endpoint;
+use regatta_serving::Format as ChatFormat;
 
 const WINDOW: SignedDuration = SignedDuration::from_hours(24);
 /// Most requests of a batch.
@@ -81,8 +82,11 @@ impl Endpoint {
         match (&head.method, &segments(head.uri.path())[2..]) {
             (&Method::POST, []) => {
                 let lines = read(body)?;
-                let batch =
-                    self.start_batch("msgbatch_", Origin::Anthropic, Work { format: Format::Messages, lines })?;
+                let batch = self.start_batch(
+                    "msgbatch_",
+                    Origin::Anthropic,
+                    Work { format: Format::Chat(ChatFormat::Messages), lines },
+                )?;
                 Ok(answer(&wire(&batch, head)))
             }
             (&Method::GET, []) => {

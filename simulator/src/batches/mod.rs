@@ -13,6 +13,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
+use regatta_serving::{NoBody, read_body};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,7 +21,6 @@ use tokio_util::task::TaskTracker;
 use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, Dialect, json_bytes, respond};
 use crate::delivery::Dropped;
-use crate::request_body::{self, NoBody};
 use crate::routes::Endpoint;
 
 mod anthropic;
@@ -78,7 +78,7 @@ impl Endpoint {
         body: Incoming,
     ) -> Result<Response<AnswerBody>, Dropped> {
         let body = if head.method == Method::POST {
-            match request_body::read(body, MAX_UPLOAD_BYTES).await {
+            match read_body(body, MAX_UPLOAD_BYTES).await {
                 Ok(body) => body,
                 Err(NoBody::Refused(refusal)) => return Ok(self.refuse(refusal, dialect)),
                 Err(NoBody::Disconnected(error)) => {

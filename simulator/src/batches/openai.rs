@@ -32,6 +32,7 @@ use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, Dialect, json_bytes};
 use crate::formats::Format;
 use crate::routes::Endpoint;
+use regatta_serving::Format as ChatFormat;
 
 /// The one window there is.
 const WINDOW: &str = "24h";
@@ -130,7 +131,7 @@ impl Endpoint {
         if completion_window != WINDOW {
             return Err(ApiError::bad_request(Some("completion_window"), "`completion_window` is `24h`"));
         }
-        let formats = [Format::Chat, Format::Responses, Format::Embeddings];
+        let formats = [Format::Chat(ChatFormat::Chat), Format::Chat(ChatFormat::Responses), Format::Embeddings];
         let Some(format) = formats.into_iter().find(|format| format.route() == endpoint) else {
             let message = "`endpoint` is /v1/chat/completions, /v1/responses or /v1/embeddings";
             return Err(ApiError::bad_request(Some("endpoint"), message));
@@ -257,7 +258,7 @@ fn wire(batch: &Batch) -> Value {
     let seconds = |at: Option<Timestamp>| at.map(Timestamp::as_second);
     let (input_file, format, metadata) = match &batch.origin {
         Origin::Openai { input_file, format, metadata } => (input_file.as_str(), *format, metadata.as_ref()),
-        Origin::Anthropic => ("", Format::Messages, None),
+        Origin::Anthropic => ("", Format::Chat(ChatFormat::Messages), None),
     };
     let status = status(batch);
     let ended_as = |name: &str| seconds(batch.end.as_ref().filter(|_| status == name).map(|end| end.at));

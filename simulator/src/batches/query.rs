@@ -52,7 +52,7 @@ mod tests {
         let limit = |uri: &str| limit(&uri.parse().unwrap(), 100);
         assert_eq!((limit("/batches"), limit("/batches?after=x&limit=7")), (Ok(20), Ok(7)));
         for bad in ["/b?limit=0", "/b?limit=101", "/b?limit=many"] {
-            assert_eq!(limit(bad).unwrap_err().param, Some("limit"), "{bad}");
+            assert_eq!(limit(bad).unwrap_err().param.as_deref(), Some("limit"), "{bad}");
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::anthropic;
 use super::lines::{Line, LineCounts, LineEnd, Work, raw};
 use super::store::{Batch, End, Mistake, Origin, Results};
-use crate::api_error::{ApiError, Dialect};
+use crate::api_error::{ApiError, Dialect, server_error};
 use crate::faults::{LineFault, draw_line_fault};
 use crate::formats::Format;
 use crate::identity::request_digest;
@@ -101,7 +101,7 @@ impl Endpoint {
             Some(LineFault::Expired) => LineEnd::Expired,
             Some(LineFault::Failed) => {
                 self.tally.requested_in_batch(&draft.model);
-                failed(id, &ApiError::server_error())
+                failed(id, &server_error())
             }
             None => {
                 let bill = self.bill(&draft, Some(BATCH), created);

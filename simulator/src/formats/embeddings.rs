@@ -5,12 +5,13 @@ use std::fmt;
 
 use bytes::Bytes;
 use regatta_proto::Usage;
+use regatta_serving::Stamp;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api_error::{ApiError, json_bytes};
 use crate::base64;
-use crate::draft::{Content, Draft, Stamp};
+use crate::draft::{Content, Draft};
 use crate::formats::Format;
 use crate::lexical::{LEXICAL_DIMENSIONS, embed};
 use crate::model::check_embedding_model;

@@ -1,43 +1,26 @@
-//! The wire formats that an endpoint speaks, all at one address.
-//!
-//! | format | route | source of the field names |
-//! |---|---|---|
-//! | [`chat`] | `/v1/chat/completions` | OpenAI's API reference, "Chat Completions" and its streaming events |
-//! | [`messages`] | `/v1/messages` | Anthropic's API reference, "Messages", and its guide to streaming |
-//! | [`responses`] | `/v1/responses` | OpenAI's API reference, "Responses" and its streaming events |
-//! | [`embeddings`] | `/v1/embeddings` | OpenAI's API reference, "Embeddings" |
+//! The wire formats that an endpoint speaks, all at one address: those of chats ([`regatta_serving`]) and OpenAI's embeddings
+//! (`/v1/embeddings`; field names from OpenAI's API reference, "Embeddings").
 //!
 //! Every route is also served without the version, for clients whose base address has or lacks it. Requests may hold tools, calls of
-//! tools and their results; answers hold text and calls. Fields that are not listed in a format's request are ignored.
+//! tools and their results; answers hold text and calls. Other fields are ignored, since no simulated model looks at them.
 
 use std::borrow::Cow;
 
 use regatta_proto::ChatRequest;
+use regatta_serving::{Format as ChatFormat, Reading, Streaming};
+use serde_json::value::RawValue;
 
 use crate::api_error::{ApiError, Dialect};
 use crate::identity::Metadata;
 use crate::tokens::count_tokens;
 
-pub(crate) mod chat;
-mod chat_request;
-mod content;
 pub(crate) mod embeddings;
-pub(crate) mod messages;
-mod messages_request;
-pub(crate) mod narrator;
-mod offered_tools;
-pub(crate) mod responses;
-mod responses_request;
 
 /// What a request and its answer look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// OpenAI's chat completions.
-    Chat,
-    /// Anthropic's messages.
-    Messages,
-    /// OpenAI's responses.
-    Responses,
+    /// One of the formats of chats.
+    Chat(ChatFormat),
     /// OpenAI's embeddings.
     Embeddings,
 }
@@ -55,49 +38,43 @@ pub(crate) struct ChatCall<'a> {
     pub(crate) metadata: Metadata,
 }
 
-/// How an answer is streamed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Streaming {
-    /// Whether OpenAI's chat completions end with a chunk that tells the usage; the other formats always tell it.
-    pub(crate) include_usage: bool,
-}
-
 impl Format {
-    const ALL: [Self; 4] = [Self::Chat, Self::Messages, Self::Responses, Self::Embeddings];
-
     /// Where it is served.
     pub(crate) const fn route(self) -> &'static str {
         match self {
-            Self::Chat => "/v1/chat/completions",
-            Self::Messages => "/v1/messages",
-            Self::Responses => "/v1/responses",
+            Self::Chat(format) => format.route(),
             Self::Embeddings => "/v1/embeddings",
         }
     }
 
     /// The format served at `path`, which may lack the version.
     pub(crate) fn at(path: &str) -> Option<Self> {
-        let is_at = |format: &Self| format.route() == path || format.route().strip_prefix("/v1") == Some(path);
-        Self::ALL.into_iter().find(is_at)
+        match path {
+            "/v1/embeddings" | "/embeddings" => Some(Self::Embeddings),
+            _ => ChatFormat::at(path).map(Self::Chat),
+        }
     }
 
     /// Whose manners its errors and headers have.
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
-            Self::Messages => Dialect::Anthropic,
-            Self::Chat | Self::Responses | Self::Embeddings => Dialect::Openai,
+            Self::Chat(format) => format.dialect(),
+            Self::Embeddings => Dialect::Openai,
         }
     }
 }
 
 impl<'a> ChatCall<'a> {
-    /// Reads the body of a request in `format`, which is one of chats.
-    pub(crate) fn parse(format: Format, body: &'a [u8]) -> Result<Self, ApiError> {
-        match format {
-            Format::Messages => messages_request::parse(body),
-            Format::Responses => responses_request::parse(body),
-            Format::Chat | Format::Embeddings => chat_request::parse(body),
-        }
+    /// Reads the body of a request in `format`.
+    pub(crate) fn parse(format: ChatFormat, body: &'a [u8]) -> Result<Self, ApiError> {
+        let call = regatta_serving::ChatCall::parse(format, body, Reading::Gist)?;
+        Ok(Self {
+            model: call.model,
+            request: call.request,
+            tool_tokens: call.tools.map_or(0, |tools| count_tokens(tools.get())),
+            streaming: call.streaming,
+            metadata: call.metadata.map(RawValue::get).map_or_else(|| Ok(Metadata::default()), Metadata::from_json)?,
+        })
     }
 
     /// Tokens of everything that the model reads.
@@ -107,5 +84,35 @@ impl<'a> ChatCall<'a> {
             count_tokens(&message.content) + calls.sum::<u64>()
         });
         messages.sum::<u64>() + self.tool_tokens
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_reads_is_counted_in_messages_calls_and_tools() {
+        let body = br#"{"model": "m", "messages": [
+            {"role": "developer", "content": "be\nbrief"},
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"at\": 1}"}}
+            ]},
+            {"role": "tool", "tool_call_id": "c1", "content": "a key"}
+        ], "tools": [{"type": "function"}]}"#;
+        let call = ChatCall::parse(ChatFormat::Chat, body).unwrap();
+        assert_eq!(call.tool_tokens, 6);
+        // Tokens: be brief (2), ab (1), the call (1 + 3), its result (2), and the tools.
+        assert_eq!(call.prompt_tokens(), 2 + 1 + 4 + 2 + 6);
+    }
+
+    #[test]
+    fn every_format_is_served_with_the_version_and_without() {
+        for format in ChatFormat::ALL.map(Format::Chat).into_iter().chain([Format::Embeddings]) {
+            assert_eq!(Format::at(format.route()), Some(format));
+            assert_eq!(Format::at(format.route().strip_prefix("/v1").unwrap()), Some(format));
+        }
+        assert_eq!(Format::at("/v1/audio"), None);
     }
 }

@@ -3,6 +3,7 @@
 
 mod batch;
 mod conversing;
+mod external;
 mod leaving;
 mod obeying;
 mod reporting;

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use regatta_proto::{Call, ChatMessage, ChatRequest, ChatRole, Event, Reply, Role, Transcript, Try};
+use regatta_proto::{
+    Call, ChatMessage, ChatRequest, ChatRole, Ended, Event, Exchange, HowEnded, MemberName, Reply, Role, Transcript,
+    Try,
+};
 
 /// One contribution.
 pub(super) struct Part {
@@ -30,7 +33,7 @@ pub(super) fn parts(transcript: &Transcript) -> Vec<Part> {
 /// What has been asked and said before.
 #[derive(Default)]
 struct SoFar<'t> {
-    asked: BTreeMap<Role, &'t [ChatMessage]>,
+    asked: BTreeMap<(Role, Option<&'t MemberName>), &'t [ChatMessage]>,
     said: Vec<&'t str>,
 }
 
@@ -55,20 +58,17 @@ impl<'t> SoFar<'t> {
                 of_reply(Role::Agent, "recorded elsewhere".to_owned(), reply)
             }
             Event::Started(started) => {
-                of_program(format!("attempt {}", started.attempt), format!("starts {}", started.agent))
+                of_program(format!("attempt {}", started.attempt), format!("({} is started)", started.agent))
             }
-            Event::Exchange(exchange) => {
-                let facts = format!("{} {}: {}", exchange.method, exchange.url, exchange.status);
-                of_program(facts, exchange.response.to_string())
-            }
-            Event::Ended(ended) => of_program(format!("{:?}", ended.how), ended.output.to_string()),
+            Event::Exchange(exchange) => of_exchange(exchange),
+            Event::Ended(ended) => of_end(ended),
         }
     }
 
-    /// The messages of `request` that are neither in the role's request before nor what somebody just said.
+    /// The messages of `request` that are neither in the request before of the same role and member nor what somebody just said.
     fn told(&mut self, role: Role, request: &'t ChatRequest) -> Vec<(&'static str, String)> {
         let messages = request.messages.as_slice();
-        let earlier = self.asked.insert(role, messages).unwrap_or_default();
+        let earlier = self.asked.insert((role, request.member.as_ref()), messages).unwrap_or_default();
         let new = messages.strip_prefix(earlier).unwrap_or(messages);
         new.iter()
             .filter(|message| message.role != ChatRole::Assistant || earlier.is_empty())
@@ -101,10 +101,40 @@ fn of_program(facts: String, said: String) -> Part {
     Part { role: Role::Agent, facts, told: Vec::new(), thought: None, said, failed_tries: Vec::new() }
 }
 
+/// A request to a tool server, with its answer.
+fn of_exchange(exchange: &Exchange) -> Part {
+    let mut said = exchange.body.as_ref().map(|body| format!("{}\n", body.trim_end())).unwrap_or_default();
+    let status = if exchange.status == 0 { "no answer".to_owned() } else { exchange.status.to_string() };
+    said.push_str(&format!("→ {status}: {}", exchange.response));
+    of_program(format!("{} {}", exchange.method, exchange.url), said)
+}
+
+/// How the program ended, and what it wrote.
+fn of_end(ended: &Ended) -> Part {
+    let facts = match ended.how {
+        HowEnded::Exited(status) => format!("ended by itself with {status}"),
+        HowEnded::Killed(0) => "broke off".to_owned(),
+        HowEnded::Killed(signal) => format!("was killed by signal {signal}"),
+        HowEnded::Deadline => "was stopped at its deadline".to_owned(),
+        HowEnded::TooMuchOutput => "was stopped because it wrote too much".to_owned(),
+        HowEnded::NotStarted => "could not be started or reached".to_owned(),
+        HowEnded::Interrupted => "was stopped for reasons that are not its own".to_owned(),
+    };
+    let mut said = if ended.output.is_empty() { "(no output)".to_owned() } else { ended.output.to_string() };
+    if ended.is_cut {
+        said.push_str("\n(cut here)");
+    }
+    if !ended.errors.is_empty() {
+        said.push_str(&format!("\n(standard error: {})", ended.errors.trim_end()));
+    }
+    of_program(facts, said)
+}
+
 fn facts(call: &Call) -> String {
     let cost = call.cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
     let mut facts = format!(
-        "{}, {} tokens in, {} out, {cost}, {:?}",
+        "{}{}, {} tokens in, {} out, {cost}, {:?}",
+        call.request.member.as_ref().map(|member| format!("{member}, ")).unwrap_or_default(),
         call.model,
         call.usage.input,
         call.usage.output,

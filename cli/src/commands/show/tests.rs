@@ -79,3 +79,27 @@ fn what_others_said_is_not_told_again() {
     let told: Vec<usize> = parts(&transcript()).iter().map(|part| part.told.len()).collect();
     assert_eq!(told, [1, 1, 1, 0, 0]);
 }
+
+#[test]
+fn what_an_external_agent_did_reads_like_a_story() {
+    let of_member = |member: &str, text: &str| {
+        let request =
+            json!({ "member": member, "messages": [{ "role": "user", "content": "Play jazz" }], "sampling": {} });
+        call("agent", &[], text, &json!({ "request": request }))
+    };
+    let events = [
+        json!({ "started": { "agent": "mine", "attempt": 1 } }),
+        of_member("intent", "play_music"),
+        json!({ "ended": { "how": { "killed": 9 }, "output": "", "errors": "Traceback\n" } }),
+        json!({ "started": { "agent": "mine", "attempt": 2 } }),
+        of_member("intent", "play_music"),
+        json!({ "exchange": {
+            "method": "POST", "url": "http://127.0.0.1:3000/play", "body": "{\"genre\": \"jazz\"}", "status": 200, "response": "ok",
+        } }),
+        of_member("response", "It plays."),
+        json!({ "ended": { "how": "too_much_output", "output": "It plays. It", "is_cut": true } }),
+    ];
+    let transcript: Transcript = serde_json::from_value(json!({ "events": events })).unwrap();
+    let shown = Shown { parts: parts(&transcript), pictures: Vec::new(), ..shown() };
+    insta::assert_snapshot!(text::text(&shown));
+}

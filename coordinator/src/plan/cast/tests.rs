@@ -42,19 +42,23 @@ fn a_missing_role_and_an_unused_one_are_errors_that_name_the_key() {
     insta::assert_snapshot!(refused.map(|result| result.unwrap_err().to_string()).join("\n"));
 }
 
-#[test]
-fn conversations_are_refused_in_the_batch_lane() {
-    let lock = |names: &[&str]| BenchmarkLock {
+fn lock(names: &[&str]) -> BenchmarkLock {
+    BenchmarkLock {
         dataset: Digest::of(b""),
         settings: settings(names),
         tasks: Vec::new(),
         limit: None,
         evaluators: Vec::new(),
         roles: roles(true, false),
+        casts: BTreeMap::new(),
         judge: None,
         judge_price: None,
         items: BTreeMap::new(),
-    };
+    }
+}
+
+#[test]
+fn conversations_are_refused_in_the_batch_lane() {
     let name: BenchmarkName = "talk".parse().unwrap();
     assert!(check_lanes(&name, &lock(&["alone"]), &Talk, &spec()).is_ok());
     let error = check_lanes(&name, &lock(&["alone", "talk"]), &Talk, &spec()).unwrap_err();
@@ -75,4 +79,27 @@ fn a_judge_is_missed_where_some_session_is_judged_in_words() {
     assert!(check(&wanted, &["alone"]).is_ok());
     let none = check(&wanted, &["alone", "talk"]).unwrap_err();
     insta::assert_snapshot!(format!("{encoder}\n{none}"));
+}
+
+#[test]
+fn a_cast_gives_models_to_members_that_its_sessions_have() {
+    let model = || ModelSpec::from("people/oracle".parse::<ModelRef>().unwrap());
+    let cast =
+        |member: &str| BTreeMap::from([("best".to_owned(), BTreeMap::from([(member.parse().unwrap(), model())]))]);
+    let check =
+        |setting: &str, member: &str| check_members("benchmarks.talk", &Talk, &settings(&[setting]), &cast(member));
+    assert!(check("team/cast=best", "cook").is_ok());
+    assert!(check("external/mine/cast=best", "anybody").is_ok(), "what members a program has, only it knows");
+    assert!(check("alone", "clerk").is_ok(), "it is not played there");
+    let refused = [check("team/cast=best", "clerk"), check("alone/cast=best", "cook")];
+    insta::assert_snapshot!(refused.map(|result| result.unwrap_err().to_string()).join("\n"));
+}
+
+#[test]
+fn neither_teams_of_several_models_nor_external_agents_go_into_the_batch_lane() {
+    let name: BenchmarkName = "talk".parse().unwrap();
+    let check = |setting: &str| check_lanes(&name, &lock(&[setting]), &Talk, &spec());
+    assert!(check("team").is_ok());
+    let refused = [check("team/cast=best"), check("external/mine")];
+    insta::assert_snapshot!(refused.map(|result| result.unwrap_err().to_string()).join("\n"));
 }

@@ -117,6 +117,8 @@ async fn sessions_are_named_only_where_asked_for() {
     let bench = open(&EndpointSpec { identify_sessions: true, ..spec(&server) });
     let user = SessionTag { role: Role::User, ..tag };
     bench.endpoint.chat(ChatCall { session: Some(user), role: Role::User, ..bench.call(&request) }).await.unwrap();
+    let of_team = ChatRequest { member: Some("intent".parse().unwrap()), ..request.clone() };
+    bench.endpoint.chat(ChatCall { session: Some(tag), ..bench.call(&of_team) }).await.unwrap();
     let named: Vec<Vec<String>> = server
         .seen()
         .iter()
@@ -131,6 +133,8 @@ async fn sessions_are_named_only_where_asked_for() {
     assert_eq!(named[1], named[2]);
     let also: Vec<&String> = named[3].iter().filter(|line| !named[1].contains(line)).collect();
     assert_eq!(also, ["x-regatta-role: user"], "the agent goes without saying");
+    let also: Vec<&String> = named[4].iter().filter(|line| !named[1].contains(line)).collect();
+    assert_eq!(also, ["x-regatta-member: intent"]);
     insta::assert_snapshot!(named[1].join("\n"), @r#"
     x-regatta-benchmark: worfbench
     x-regatta-item: n%c3%a4h%201%25

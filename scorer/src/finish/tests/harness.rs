@@ -51,6 +51,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         })
         .collect();
     let worfbench = BenchmarkLock {
+        casts: BTreeMap::new(),
         dataset: miniature().snapshot().digest(),
         settings: vec!["two-shot".parse().unwrap()],
         tasks: vec!["wikihow".to_owned(), "os".to_owned()],
@@ -62,6 +63,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         items: [("two-shot".parse().unwrap(), 4)].into(),
     };
     SweepLock {
+        agents: BTreeMap::new(),
         v: SweepLock::VERSION,
         regatta: "0.1.0".to_owned(),
         name: "small".parse().unwrap(),

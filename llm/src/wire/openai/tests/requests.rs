@@ -41,6 +41,7 @@ fn everything_that_can_be_asked_for_is_said() {
     let result = |id: &str| ChatMessage { tool_call_id: Some(id.into()), ..ChatMessage::new(ChatRole::Tool, "table") };
     let thought = Reasoning { text: "Where is it?".into(), opaque: None };
     let request = ChatRequest {
+        member: None,
         messages: vec![
             ChatMessage::new(ChatRole::System, "be brief"),
             ChatMessage::new(ChatRole::User, "where is the mug?"),

@@ -28,6 +28,7 @@ fn everything_that_can_be_asked_for_is_said() {
     let call = ToolCall { id: "call_1".into(), name: "find".into(), arguments: "{}".into() };
     let parameters = json!({"type": "object"});
     let request = ChatRequest {
+        member: None,
         messages: vec![
             ChatMessage::new(ChatRole::System, "be brief"),
             ChatMessage::new(ChatRole::System, "be kind"),

@@ -1,0 +1,127 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+/// A client that can be told to go.
+#[derive(Clone, Default)]
+struct Client(Arc<AtomicBool>);
+
+impl Client {
+    fn leave(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Waiting for Client {
+    fn is_gone(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+type Calls = Flights<&'static str, Client>;
+
+fn ticket(body: &str) -> Ticket {
+    Ticket { request: Digest::of(body.as_bytes()), idempotency_key: None, is_retry: false }
+}
+
+fn retry(body: &str) -> Ticket {
+    Ticket { is_retry: true, ..ticket(body) }
+}
+
+fn keyed(body: &str, key: &str) -> Ticket {
+    Ticket { idempotency_key: Some(key.to_owned()), ..ticket(body) }
+}
+
+fn new(boarding: Boarding<&'static str>) -> u64 {
+    match boarding {
+        Boarding::New(pilot, seat) => {
+            assert_eq!(pilot.number, seat.number);
+            seat.number
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn joined(boarding: Boarding<&'static str>) -> u64 {
+    match boarding {
+        Boarding::Joined(seat) => seat.number,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn two_equal_requests_whose_clients_both_wait_are_two_calls() {
+    let calls = Calls::new();
+    assert_eq!(new(calls.board(ticket("x"), Client::default())), 0);
+    assert_eq!(new(calls.board(ticket("x"), Client::default())), 1);
+}
+
+#[test]
+fn a_request_joins_the_call_whose_client_is_gone_in_flight_and_landed() {
+    let calls = Calls::new();
+    let (first, second) = (Client::default(), Client::default());
+    new(calls.board(ticket("x"), first.clone()));
+    first.leave();
+    assert_eq!(joined(calls.board(ticket("x"), second.clone())), 0);
+    assert_eq!(new(calls.board(ticket("y"), Client::default())), 1);
+    calls.landed(0, true);
+    second.leave();
+    assert_eq!(joined(calls.board(ticket("x"), Client::default())), 0);
+}
+
+#[test]
+fn a_retry_joins_the_call_in_flight_although_its_client_seems_to_wait_but_rather_one_that_is_left() {
+    let calls = Calls::new();
+    let second = Client::default();
+    new(calls.board(ticket("x"), Client::default()));
+    new(calls.board(ticket("x"), second.clone()));
+    assert_eq!(joined(calls.board(retry("x"), Client::default())), 0);
+    second.leave();
+    assert_eq!(joined(calls.board(retry("x"), Client::default())), 1);
+    assert_eq!(new(calls.board(retry("y"), Client::default())), 2);
+}
+
+#[test]
+fn an_answer_that_was_given_is_given_to_nobody_else_unless_the_idempotency_key_is_the_same() {
+    let calls = Calls::new();
+    new(calls.board(ticket("x"), Client::default()));
+    calls.landed(0, true);
+    calls.claimed(0);
+    assert_eq!(new(calls.board(retry("x"), Client::default())), 1);
+    assert_eq!(new(calls.board(keyed("x", "k"), Client::default())), 2);
+    calls.landed(2, true);
+    calls.claimed(2);
+    assert_eq!(joined(calls.board(keyed("x", "k"), Client::default())), 2);
+    assert_eq!(new(calls.board(keyed("x", "other"), Client::default())), 3);
+    assert_eq!(new(calls.board(keyed("y", "k"), Client::default())), 4);
+}
+
+#[test]
+fn a_call_that_failed_is_forgotten() {
+    let calls = Calls::new();
+    new(calls.board(keyed("x", "k"), Client::default()));
+    calls.landed(0, false);
+    assert_eq!(new(calls.board(keyed("x", "k"), Client::default())), 1);
+}
+
+#[test]
+fn calls_in_flight_and_kept_answers_are_bounded() {
+    let calls = Calls::new();
+    for number in 0..IN_FLIGHT_MAX as u64 {
+        assert_eq!(new(calls.board(keyed("x", &number.to_string()), Client::default())), number);
+    }
+    assert!(matches!(calls.board(ticket("x"), Client::default()), Boarding::Full));
+    for number in 0..=KEPT_MAX as u64 {
+        calls.landed(number, true);
+    }
+    assert_eq!(new(calls.board(keyed("x", "0"), Client::default())), IN_FLIGHT_MAX as u64);
+    assert_eq!(joined(calls.board(keyed("x", "1"), Client::default())), 1);
+}
+
+#[test]
+fn no_call_begins_in_a_closed_session() {
+    let calls = Calls::new();
+    calls.close();
+    assert!(matches!(calls.board(ticket("x"), Client::default()), Boarding::Closed));
+}

@@ -1,0 +1,128 @@
+//! The sessions that are open.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::Peer;
+use crate::flights::Flights;
+use crate::routes::REQUESTS_MAX;
+use crate::session::{Answered, BridgedSession, Refused};
+use crate::token::Tokens;
+
+/// The sessions of one bridge.
+pub(crate) struct Sessions {
+    tokens: Tokens,
+    opened: AtomicU64,
+    open: RwLock<HashMap<String, Arc<Opened>>>,
+}
+
+/// An open session.
+pub(crate) struct Opened {
+    pub(crate) session: Arc<dyn BridgedSession>,
+    pub(crate) closed: CancellationToken,
+    /// Its calls, which outlive the connections that asked for them.
+    pub(crate) flights: Flights<Outcome, Peer>,
+    /// Places for requests.
+    pub(crate) requests: Semaphore,
+}
+
+/// What comes of a call.
+pub(crate) type Outcome = Arc<Result<Answered, Refused>>;
+
+/// Why there is no such session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// There was one.
+    Closed,
+    /// There never was.
+    Unknown,
+}
+
+impl Sessions {
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { tokens: Tokens::new()?, opened: AtomicU64::new(0), open: RwLock::default() })
+    }
+
+    pub(crate) fn open(self: &Arc<Self>, address: SocketAddr, session: Arc<dyn BridgedSession>) -> OpenSession {
+        let token = self.tokens.make(self.opened.fetch_add(1, Ordering::Relaxed));
+        let opened = Arc::new(Opened {
+            session,
+            closed: CancellationToken::new(),
+            flights: Flights::new(),
+            requests: Semaphore::new(REQUESTS_MAX),
+        });
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        open.insert(token.clone(), Arc::clone(&opened));
+        OpenSession {
+            sessions: Arc::clone(self),
+            base_url: format!("http://{address}/sessions/{token}"),
+            token,
+            opened,
+        }
+    }
+
+    /// The open session of this token.
+    pub(crate) fn find(&self, token: &str) -> Result<Arc<Opened>, Absent> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        match open.get(token) {
+            Some(opened) => Ok(Arc::clone(opened)),
+            None if self.tokens.is_ours(token) => Err(Absent::Closed),
+            None => Err(Absent::Unknown),
+        }
+    }
+
+    fn close(&self, token: &str) {
+        let closed = self.open.write().unwrap_or_else(PoisonError::into_inner).remove(token);
+        if let Some(opened) = closed {
+            opened.flights.close();
+            opened.closed.cancel();
+        }
+    }
+}
+
+/// A session that its agent can reach. Dropping it closes it: whoever still waits, and whoever comes, is told 410. Calls that were begun
+/// are run to their end.
+pub struct OpenSession {
+    sessions: Arc<Sessions>,
+    base_url: String,
+    token: String,
+    opened: Arc<Opened>,
+}
+
+impl OpenSession {
+    /// What the agent is given: `http://127.0.0.1:PORT/sessions/TOKEN`. Clients of Anthropic's format take it as it is, those of OpenAI's
+    /// with `/v1` behind it; of a member of a team, `/members/NAME` goes between. Who knows it may use the session.
+    #[must_use]
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Closes it, and waits until every call that was begun has ended.
+    pub async fn close(self) {
+        let running = self.opened.flights.running();
+        drop(self);
+        running.wait().await;
+    }
+}
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        self.sessions.close(&self.token);
+    }
+}
+
+impl fmt::Debug for OpenSession {
+    // Without the URL, which is a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenSession").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,181 @@
+//! What is served where.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use regatta_benchmarks::ToolRequest;
+use regatta_proto::MemberName;
+use regatta_serving::{ApiError, Dialect, Format, NoBody, read_body};
+
+use crate::answer_body::{AnswerBody, Gone};
+use crate::answers::refuse;
+use crate::calls::{Asked, closed};
+use crate::connection::Peer;
+use crate::open::{Absent, Opened, Sessions};
+use crate::{models, tools};
+
+/// Longest request to a model.
+const CALL_BYTES_MAX: usize = 4 << 20;
+/// Longest request to a tool.
+const TOOL_BYTES_MAX: usize = 1 << 20;
+/// Longest time that a request's body may take; it comes from the same machine, mostly.
+const BODY_TIME_MAX: Duration = Duration::from_secs(60);
+/// Requests of one session that are served at once.
+pub(crate) const REQUESTS_MAX: usize = 256;
+
+const MEMBER: &str = "x-regatta-member";
+const MODELS: &str = "/v1/models";
+const TOOL_REQUEST: &str = "/tools/request";
+const TOOL_PROXY: &str = "/tools/proxy/";
+
+/// Everything that requests share.
+pub(crate) struct Server {
+    pub(crate) sessions: Arc<Sessions>,
+    /// Seconds since 1970 that every answer carries: the start of the bridge.
+    pub(crate) created: i64,
+}
+
+/// Where in a session a request goes.
+enum Place<'p> {
+    Call(Format),
+    Models,
+    ToolRequest,
+    ToolProxy(&'p str),
+}
+
+impl<'p> Place<'p> {
+    fn at(path: &'p str) -> Option<Self> {
+        match path {
+            MODELS | "/models" => Some(Self::Models),
+            TOOL_REQUEST => Some(Self::ToolRequest),
+            _ => match path.strip_prefix(TOOL_PROXY) {
+                Some(place) => Some(Self::ToolProxy(place)),
+                None => Format::at(path).map(Self::Call),
+            },
+        }
+    }
+
+    fn takes(&self, method: &Method) -> bool {
+        match self {
+            Self::Call(_) | Self::ToolRequest => method == Method::POST,
+            Self::Models => method == Method::GET,
+            Self::ToolProxy(_) => true,
+        }
+    }
+}
+
+impl Server {
+    /// Answers one request.
+    pub(crate) async fn serve(&self, request: Request<Incoming>, peer: &Peer) -> Result<Response<AnswerBody>, Gone> {
+        let (head, body) = request.into_parts();
+        let dialect = dialect(&head);
+        match self.answer(&head, body, peer).await {
+            Ok(response) => Ok(response),
+            Err(NoBody::Refused(error)) => Ok(refuse(&error, dialect)),
+            Err(NoBody::Disconnected(error)) => {
+                tracing::debug!(%error, "a client of the bridge went away while it sent its request");
+                Err(Gone)
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        head: &Parts,
+        body: Incoming,
+        peer: &Peer,
+    ) -> Result<Response<AnswerBody>, NoBody<hyper::Error>> {
+        let refused = NoBody::Refused;
+        let (opened, rest) = self.find(head.uri.path()).map_err(refused)?;
+        let (member, rest) = member(rest, &head.headers).map_err(refused)?;
+        let Some(place) = Place::at(rest) else {
+            return Err(refused(unknown_route(head)));
+        };
+        if !place.takes(&head.method) {
+            let message = format!("{rest} does not take {}", head.method);
+            return Err(refused(ApiError::wrong_method(message)));
+        }
+        let Ok(_place_of_request) = opened.requests.try_acquire() else {
+            let message =
+                format!("{REQUESTS_MAX} requests of this session wait for their answers; wait for one of them");
+            return Err(refused(ApiError::rate_limited(Some(1), message)));
+        };
+        let limit = if matches!(place, Place::Call(_)) { CALL_BYTES_MAX } else { TOOL_BYTES_MAX };
+        let reading = tokio::time::timeout(BODY_TIME_MAX, read_body(body, limit));
+        let body = match opened.closed.run_until_cancelled(reading).await {
+            None => return Err(refused(closed())),
+            Some(Err(_)) => return Err(refused(too_slow())),
+            Some(Ok(body)) => body?,
+        };
+        Ok(match place {
+            Place::Call(format) => {
+                let (opened, headers, created) = (&opened, &head.headers, self.created);
+                Asked { opened, member, format, headers, body: &body, peer, created }.answer().await
+            }
+            Place::Models => models::list(&opened.session.models(), self.created, dialect(head)),
+            Place::ToolRequest => {
+                let request = tools::read(&body).map_err(refused)?;
+                let answer = opened.session.serve(request);
+                if tools::wants_it_raw(&head.headers) { tools::given(answer) } else { tools::told(&answer) }
+            }
+            Place::ToolProxy(place) => {
+                let url = tools::proxied(place, &head.uri).map_err(refused)?;
+                let body = (!body.is_empty()).then(|| body.to_vec());
+                tools::given(opened.session.serve(ToolRequest { method: head.method.as_str().to_owned(), url, body }))
+            }
+        })
+    }
+
+    /// The session that `path` names, and what follows its name.
+    fn find<'p>(&self, path: &'p str) -> Result<(Arc<Opened>, &'p str), ApiError> {
+        let Some(named) = path.strip_prefix("/sessions/") else {
+            return Err(ApiError::unknown_route("everything here is below the base URL of a session"));
+        };
+        let end = named.find('/').unwrap_or(named.len());
+        let (token, rest) = named.split_at(end);
+        match self.sessions.find(token) {
+            Ok(opened) => Ok((opened, rest)),
+            Err(Absent::Closed) => Err(closed()),
+            Err(Absent::Unknown) => Err(ApiError::unknown_id("there is no such session")),
+        }
+    }
+}
+
+/// The member of a team that the path or, if it does not, a header names; and the path without it.
+fn member<'p>(path: &'p str, headers: &HeaderMap) -> Result<(Option<MemberName>, &'p str), ApiError> {
+    let (name, rest) = match path.strip_prefix("/members/") {
+        Some(named) => {
+            let (name, rest) = named.split_at(named.find('/').unwrap_or(named.len()));
+            (Some(name), rest)
+        }
+        None => match headers.get(MEMBER).map(|name| name.to_str()) {
+            Some(Err(_)) => return Err(ApiError::bad_request(Some(MEMBER), "the name of the member is no text")),
+            Some(Ok(name)) => (Some(name), path),
+            None => (None, path),
+        },
+    };
+    let name = name.map(MemberName::new).transpose();
+    let name = name.map_err(|error| ApiError::bad_request(Some(MEMBER), error.to_string()))?;
+    Ok((name, rest))
+}
+
+/// Whose manners a client expects, whatever it asks for.
+fn dialect(head: &Parts) -> Dialect {
+    let is_anthropic = head.headers.contains_key("anthropic-version") || head.uri.path().ends_with("/messages");
+    if is_anthropic { Dialect::Anthropic } else { Dialect::Openai }
+}
+
+fn unknown_route(head: &Parts) -> ApiError {
+    let routes: Vec<&str> =
+        Format::ALL.map(Format::route).into_iter().chain([MODELS, TOOL_REQUEST, TOOL_PROXY]).collect();
+    let message = format!("there is no such {} here; a session has {}", head.method, routes.join(", "));
+    ApiError::unknown_route(message)
+}
+
+fn too_slow() -> ApiError {
+    let message = format!("the body took longer than {} s", BODY_TIME_MAX.as_secs());
+    ApiError { status: StatusCode::REQUEST_TIMEOUT, ..ApiError::bad_request(None, message) }
+}

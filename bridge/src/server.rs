@@ -1,0 +1,129 @@
+//! Listening, connections, stopping.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioTimer;
+use regatta_proto::{Clock as _, SystemClock};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use crate::connection::Connection;
+use crate::open::{OpenSession, Sessions};
+use crate::routes::Server;
+use crate::session::BridgedSession;
+
+/// Connections served at once; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 8192;
+/// Longest head of a request, and most that is read ahead.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+const HEADERS_MAX: usize = 100;
+/// A connection that says nothing for so long is closed. Clients drop theirs sooner.
+const IDLE_MAX: Duration = Duration::from_secs(90);
+/// Pause after a failed accept, which is mostly a lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The HTTP server of a process that all its sessions share. Dropping it closes every connection.
+pub struct Bridge {
+    address: SocketAddr,
+    sessions: Arc<Sessions>,
+    tasks: TaskTracker,
+    stopped: DropGuard,
+}
+
+impl Bridge {
+    /// Starts serving on the current runtime; port 0 picks a free one. The address is to be of the loopback interface: whoever reaches it
+    /// and knows a session's URL can make calls.
+    ///
+    /// # Errors
+    /// When the address cannot be listened on, or the system has no randomness to give.
+    pub async fn start(listen: SocketAddr) -> io::Result<Self> {
+        let sessions = Arc::new(Sessions::new()?);
+        let listener = TcpListener::bind(listen).await?;
+        let address = listener.local_addr()?;
+        let server = Server { sessions: Arc::clone(&sessions), created: SystemClock.now().as_second() };
+        let (tasks, stopped) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(accept(listener, Arc::new(server), tasks.clone(), stopped.clone()));
+        Ok(Self { address, sessions, tasks, stopped: stopped.drop_guard() })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Makes `session` reachable until what is returned is dropped.
+    #[must_use]
+    pub fn open(&self, session: Arc<dyn BridgedSession>) -> OpenSession {
+        self.sessions.open(self.address, session)
+    }
+
+    /// Stops listening and closes every connection. Calls that were begun are run to their end.
+    pub async fn shutdown(self) {
+        self.stopped.disarm().cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bridge").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, stopped: CancellationToken) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await.ok()?;
+            Some((place, listener.accept().await))
+        };
+        let Some(Some((place, accepted))) = stopped.run_until_cancelled(next).await else {
+            return;
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let (server, stopped) = (Arc::clone(&server), stopped.clone());
+                tasks.spawn(async move {
+                    stopped.run_until_cancelled(converse(stream, server)).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "failed to accept a connection to the bridge; trying again");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection until either side has had enough.
+async fn converse(stream: TcpStream, server: Arc<Server>) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "failed to turn off Nagle's algorithm");
+    }
+    let connection = Connection::new(stream);
+    let peer = connection.peer();
+    let service = service_fn(move |request| {
+        let (server, peer) = (Arc::clone(&server), peer.clone());
+        async move { server.serve(request, &peer).await }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .serve_connection(connection, service);
+    if let Err(error) = served.await {
+        tracing::debug!(%error, "a connection to the bridge ended early");
+    }
+}

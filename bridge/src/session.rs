@@ -1,0 +1,53 @@
+//! What the bridge asks of whoever runs a session.
+
+use futures::future::BoxFuture;
+use regatta_benchmarks::{ToolAnswer, ToolRequest};
+use regatta_proto::{ChatRequest, ErrorClass, Reply, Usage};
+
+/// A session whose agent is an external one: its model calls are answered, and its tool servers are simulated.
+pub trait BridgedSession: Send + Sync + 'static {
+    /// Answers a model call. `model` is what the agent wrote in the field of that name; [`ChatRequest::member`] is set where the agent says
+    /// which member of its team asks.
+    ///
+    /// The call is run to its end by a task of its own, whether or not the agent still waits for it: it may be paid for by then.
+    fn call(&self, request: ChatRequest, model: &str) -> BoxFuture<'_, Result<Answered, Refused>>;
+
+    /// What the tool server at the request's URL answers. Does not block.
+    fn serve(&self, request: ToolRequest) -> ToolAnswer;
+
+    /// Names that the agent may write in the field `model`, for those who ask for the list.
+    fn models(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// An answered model call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// What the model answered.
+    pub reply: Reply,
+    /// What the agent is told that it took.
+    pub usage: Usage,
+    /// What the agent is told that answered.
+    pub model: String,
+}
+
+/// A model call that is not answered. The agent is told so in the shape of its format, and that trying again is of no use: whatever can be
+/// tried again was, before it came to this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Why; the status and the words of the error follow from it.
+    pub class: ErrorClass,
+    /// A status in place of that of the class; a 4xx or 5xx.
+    pub status: Option<u16>,
+    /// What is wrong, for people.
+    pub message: String,
+}
+
+impl Refused {
+    /// A refusal with the status of its class.
+    #[must_use]
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self { class, status: None, message: message.into() }
+    }
+}

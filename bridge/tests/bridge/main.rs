@@ -1,0 +1,11 @@
+//! The bridge as agents see it, over loopback.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod formats;
+#[cfg(test)]
+mod harness;
+mod isolation;
+mod joining;
+mod refusals;
+mod sdk_bodies;
+mod tools;

@@ -1,0 +1,172 @@
+//! Checks of external agents, of casts, and of the settings that name them.
+
+use std::collections::BTreeSet;
+
+use super::SpecError;
+use super::cast::check_player;
+use crate::{BenchmarkSpec, ExternalAgent, Setting, SweepSpec};
+
+/// Longest deadline, in seconds. A session must end well before it would be handed over to another worker.
+const DEADLINE_MAX_S: u32 = 3600;
+/// Least output that can be kept, in bytes.
+const OUTPUT_MIN: u32 = 1 << 10;
+/// Most output that can be kept, in bytes.
+const OUTPUT_MAX: u32 = 64 << 20;
+/// Most calls of a session.
+const CALLS_MAX: u32 = 100_000;
+/// Most agents of one name that a worker runs at once.
+const CONCURRENCY_MAX: u32 = 100_000;
+/// Longest name of a cast.
+const CAST_NAME_MAX: usize = 64;
+
+/// Variables that say where a session's models and tools are.
+const OURS: [&str; 7] = [
+    "OPENAI_BASE_URL",
+    "OPENAI_API_BASE",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "REGATTA_TOOLS_URL",
+    "REGATTA_MODEL",
+];
+
+/// Variables that hold keys where no endpoint says otherwise.
+const USUAL_KEYS: [&str; 4] = ["GEMINI_API_KEY", "AZURE_OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
+
+fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError::Field { field, problem: problem.into() })
+}
+
+/// Every agent can be run as it is described.
+pub(super) fn check_agents(spec: &SweepSpec) -> Result<(), SpecError> {
+    let named = spec.endpoints.values().filter_map(|endpoint| endpoint.api_key_env.as_deref());
+    let keys: BTreeSet<&str> = named.chain(USUAL_KEYS).collect();
+    for (name, agent) in &spec.agents {
+        check_agent(&format!("agents.{name}"), agent, &keys)?;
+    }
+    Ok(())
+}
+
+fn check_agent(place: &str, agent: &ExternalAgent, keys: &BTreeSet<&str>) -> Result<(), SpecError> {
+    match (&agent.command[..], &agent.url) {
+        ([], None) => {
+            return field(place.into(), "needs a `command` that starts it, or the `url` that it is called at");
+        }
+        ([_, ..], Some(_)) => return field(place.into(), "has both `command` and `url`; leave one of them out"),
+        ([program, ..], None) if program.is_empty() => {
+            return field(format!("{place}.command"), "begins with an empty word; begin with a program");
+        }
+        ([_, ..], None) if agent.command.iter().any(|word| word.contains('\0')) => {
+            return field(format!("{place}.command"), "holds a zero byte, which no argument can");
+        }
+        ([_, ..], None) => {}
+        ([], Some(url)) => check_url(place, url, agent)?,
+    }
+    for (name, of) in
+        agent.pass_env.iter().map(|name| (name, "pass_env")).chain(agent.env.keys().map(|name| (name, "env")))
+    {
+        check_variable(&format!("{place}.{of}"), name, keys)?;
+    }
+    if let Some((name, _)) = agent.env.iter().find(|(_, value)| value.contains('\0')) {
+        return field(format!("{place}.env.{name}"), "holds a zero byte, which no variable can");
+    }
+    let ranges = [
+        ("deadline_s", agent.deadline_s, 1, DEADLINE_MAX_S),
+        ("output_bytes_max", agent.output_bytes_max, OUTPUT_MIN, OUTPUT_MAX),
+        ("calls_max", agent.calls_max, 1, CALLS_MAX),
+        ("starts_max", agent.starts_max.into(), 1, u8::MAX.into()),
+        ("concurrency", agent.concurrency, 1, CONCURRENCY_MAX),
+    ];
+    for (name, value, min, max) in ranges {
+        if !(min..=max).contains(&value) {
+            return field(format!("{place}.{name}"), format!("must be {min} to {max}, is {value}"));
+        }
+    }
+    Ok(())
+}
+
+fn check_url(place: &str, url: &str, agent: &ExternalAgent) -> Result<(), SpecError> {
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return field(format!("{place}.url"), format!("must begin with http:// or https://, is {url:?}"));
+    }
+    let host = url.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
+    if host.is_none_or(|host| host.is_empty() || host.contains('@')) {
+        return field(format!("{place}.url"), "must name a host, and hold no credentials");
+    }
+    let of_commands = [
+        ("directory", agent.directory.is_some()),
+        ("pass_env", !agent.pass_env.is_empty()),
+        ("env", !agent.env.is_empty()),
+    ];
+    match of_commands.into_iter().find(|(_, is_there)| *is_there) {
+        Some((name, _)) => field(format!("{place}.{name}"), "only belongs to agents with a `command`"),
+        None => Ok(()),
+    }
+}
+
+fn check_variable(place: &str, name: &str, keys: &BTreeSet<&str>) -> Result<(), SpecError> {
+    let first_is_letter = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !first_is_letter || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return field(place.into(), format!("{name:?} is not a variable name"));
+    }
+    if OURS.contains(&name) {
+        return field(place.into(), format!("{name} is set for each session; leave it out"));
+    }
+    if keys.contains(name) {
+        return field(
+            place.into(),
+            format!("{name} holds the key of an endpoint, and agents ask models without keys; leave it out"),
+        );
+    }
+    Ok(())
+}
+
+/// The models of casts can take part in conversations, and settings name casts that there are.
+pub(super) fn check_casts(place: &str, benchmark: &BenchmarkSpec, spec: &SweepSpec) -> Result<(), SpecError> {
+    for (name, members) in &benchmark.casts {
+        let place = format!("{place}.casts.{name}");
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if name.is_empty() || name.len() > CAST_NAME_MAX || !name.chars().all(is_word) {
+            return field(place, format!("must be named by 1 to {CAST_NAME_MAX} letters, digits, '.', '_' and '-'"));
+        }
+        if members.is_empty() {
+            return field(place, "names no member; name one with its model, or leave the cast out");
+        }
+        for (member, model) in members {
+            check_player(&format!("{place}.{member}"), model, &spec.endpoints)?;
+        }
+    }
+    for (position, setting) in benchmark.settings.iter().enumerate() {
+        let place = format!("{place}.settings[{position}]");
+        if let Some(cast) = setting.cast()
+            && !benchmark.casts.contains_key(cast)
+        {
+            let known = benchmark.casts.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            return field(
+                place,
+                format!("{setting} names the cast {cast:?}, which `casts` does not list; listed: {known}"),
+            );
+        }
+        if let Some(agent) = setting.external()
+            && !spec.agents.keys().any(|name| name.as_str() == agent)
+        {
+            let known = spec.agents.keys().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+            return field(
+                place,
+                format!("{setting} names the agent {agent:?}, which `agents` does not list; listed: {known}"),
+            );
+        }
+    }
+    let is_named =
+        |name: &String| benchmark.settings.iter().filter_map(Setting::cast).any(|cast| cast == name.as_str());
+    match benchmark.casts.keys().find(|name| !is_named(name)) {
+        Some(name) => field(
+            format!("{place}.casts.{name}"),
+            format!("is played in no setting; name it in one as SETTING/cast={name}, or leave it out"),
+        ),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

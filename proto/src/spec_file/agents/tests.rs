@@ -1,0 +1,76 @@
+use crate::{SweepSpec, parse_spec};
+
+const SPEC: &str = "\
+name: demo
+benchmarks:
+  autoslurp:
+    data: data
+    settings: [autogen/cast=tuned, external/mine]
+    casts: { tuned: { intent: { id: small/tuned, temperature: 0.2 } } }
+endpoints:
+  sim: { kind: simulated }
+  small: { kind: openai, base_url: 'http://127.0.0.1:1/v1', api_key_env: SMALL_KEY }
+models: [sim/oracle]
+agents:
+  mine: { command: [python3, agent.py], directory: agents, pass_env: [VIRTUAL_ENV], env: { A: b } }
+";
+
+fn parse(text: &str) -> Result<SweepSpec, String> {
+    parse_spec(text, &|_| None).map_err(|error| error.to_string())
+}
+
+fn error(from: &str, to: &str) -> String {
+    let text = SPEC.replace(from, to);
+    assert_ne!(text, SPEC, "{from}");
+    parse(&text).unwrap_err()
+}
+
+#[test]
+fn an_agent_gets_the_documented_defaults_and_its_cast_is_among_the_models() {
+    let spec = parse(SPEC).unwrap();
+    insta::assert_yaml_snapshot!(spec.agents);
+    let models: Vec<String> = spec.all_models().iter().map(|(place, model)| format!("{place}: {model}")).collect();
+    assert_eq!(models, ["models[0]: sim/oracle", "benchmarks.autoslurp.casts.tuned.intent: small/tuned"]);
+}
+
+#[test]
+fn an_agent_that_cannot_be_run_is_an_error_that_names_the_field() {
+    let command = "command: [python3, agent.py], directory: agents, pass_env: [VIRTUAL_ENV], env: { A: b }";
+    let cases = [
+        (command, ""),
+        ("command:", "url: 'http://127.0.0.1:1/', command:"),
+        ("command: [python3, agent.py]", "command: ['', agent.py]"),
+        ("command: [python3, agent.py]", "url: 'ftp://host/'"),
+        ("command: [python3, agent.py]", "url: 'http://me:secret@host/'"),
+        ("command: [python3, agent.py]", "url: 'http://host/run'"),
+        ("[VIRTUAL_ENV]", "['A B']"),
+        ("[VIRTUAL_ENV]", "[SMALL_KEY]"),
+        ("[VIRTUAL_ENV]", "[GEMINI_API_KEY]"),
+        ("{ A: b }", "{ OPENAI_BASE_URL: x }"),
+        ("{ A: b }", "{ A: b }, deadline_s: 0"),
+        ("{ A: b }", "{ A: b }, deadline_s: 3601"),
+        ("{ A: b }", "{ A: b }, output_bytes_max: 10"),
+        ("{ A: b }", "{ A: b }, output_bytes_max: 100000000"),
+        ("{ A: b }", "{ A: b }, calls_max: 0"),
+        ("{ A: b }", "{ A: b }, starts_max: 0"),
+        ("{ A: b }", "{ A: b }, concurrency: 0"),
+        ("{ A: b }", "{ A: b }, timeout: 3"),
+    ];
+    insta::assert_snapshot!(cases.map(|(from, to)| error(from, to)).join("\n"));
+}
+
+#[test]
+fn a_setting_names_agents_and_casts_that_there_are_and_a_cast_models_that_chat() {
+    let cases = [
+        ("external/mine", "external/yours"),
+        ("external/mine", "external"),
+        ("cast=tuned", "cast=tune"),
+        ("[autogen/cast=tuned, external/mine]", "[autogen]"),
+        ("{ intent: { id: small/tuned, temperature: 0.2 } }", "{}"),
+        ("small/tuned", "nowhere/tuned"),
+        ("temperature: 0.2", "budget_usd: 3"),
+        ("casts: { tuned", "casts: { 'a b': { intent: sim/oracle }, tuned"),
+        ("api_key_env: SMALL_KEY }", "api_key_env: SMALL_KEY, lane: batch }"),
+    ];
+    insta::assert_snapshot!(cases.map(|(from, to)| error(from, to)).join("\n"));
+}

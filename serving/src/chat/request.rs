@@ -1,0 +1,243 @@
+//! `POST /v1/chat/completions` as OpenAI's clients write it.
+
+use std::sync::Arc;
+
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, OutputSchema, Sampling, ToolCall, ToolChoice};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Number, Value};
+
+use super::thoughts;
+use crate::call::{ChatCall, Streaming};
+use crate::content::{Content, PLAIN};
+use crate::error::ApiError;
+use crate::fields::{Fields, Reader, Text, parse as read};
+use crate::thinking::effort;
+use crate::tools::{expect_kind, function, offered};
+
+/// Fields that say nothing about the answer.
+const BY_THE_WAY: &[&str] =
+    &["user", "store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"];
+
+#[derive(Deserialize, Default)]
+struct StreamOptions {
+    include_usage: Option<bool>,
+}
+
+pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<'a>, ApiError> {
+    let mut fields = Fields::of_body(body)?;
+    let model = fields.need_text("model")?;
+    let messages = fields.objects("messages")?;
+    if messages.is_empty() {
+        return Err(fields.refuse("messages", "is empty; send at least one"));
+    }
+    let messages = messages.into_iter().map(|message| self::message(message, reader)).collect::<Result<_, _>>()?;
+    if fields.take::<u64>("n")?.is_some_and(|n| n != 1) {
+        return Err(fields.refuse("n", "has to be 1: there is one choice; leave it out and repeat the request"));
+    }
+    let (max_tokens, max_completion_tokens) = (fields.take("max_tokens")?, fields.take("max_completion_tokens")?);
+    let max_tokens = max_completion_tokens.or(max_tokens);
+    if max_tokens == Some(0) {
+        return Err(fields.refuse("max_tokens", "is 0; ask for at least one token"));
+    }
+    let sampling = Sampling {
+        temperature: fields.take("temperature")?,
+        top_p: fields.take("top_p")?,
+        max_tokens,
+        seed: seed(&mut fields, reader)?,
+    };
+    let is_streamed = fields.take::<bool>("stream")?.unwrap_or(false);
+    let options: StreamOptions = fields.take("stream_options")?.unwrap_or_default();
+    let streaming = is_streamed.then(|| Streaming { include_usage: options.include_usage.unwrap_or(false) });
+    let metadata = fields.raw("metadata");
+    let tools = fields.raw("tools");
+    let mut request = ChatRequest::new(messages, sampling);
+    if reader.is_whole() {
+        fill(&mut request, &mut fields, tools, reader)?;
+    } else {
+        request.tools = offered(tools);
+    }
+    fields.finish(reader)?;
+    Ok(ChatCall { model, request, streaming, tools, metadata, left_out: Vec::new() })
+}
+
+/// Reads everything that only a whole reading reads.
+fn fill(
+    request: &mut ChatRequest,
+    fields: &mut Fields<'_>,
+    tools: Option<&RawValue>,
+    reader: &mut Reader,
+) -> Result<(), ApiError> {
+    fields.pass_over(BY_THE_WAY);
+    fields.only("service_tier", &["\"auto\"", "\"default\""], reader)?;
+    fields.only("modalities", &["[\"text\"]"], reader)?;
+    fields.only("verbosity", &["\"medium\""], reader)?;
+    for penalty in ["frequency_penalty", "presence_penalty"] {
+        if fields.take::<f64>(penalty)?.is_some_and(|penalty| penalty != 0.0) {
+            return Err(fields.refuse(penalty, "cannot be carried; leave it out, or say 0"));
+        }
+    }
+    for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
+        let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
+        expect_kind(&mut tool, "function")?;
+        let Some(inner) = tool.object("function")? else { return Err(tool.refuse("function", "is missing")) };
+        request.tools.push(function(inner, "parameters", reader)?);
+        tool.pass_over(&["cache_control"]);
+        tool.finish(reader)?;
+    }
+    request.tool_choice = tool_choice(fields, reader)?;
+    request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
+    request.output = output(fields, reader)?;
+    request.stop = stop(fields)?;
+    request.thinking = effort(fields, "reasoning_effort", reader)?;
+    let (logprobs, top) = (fields.take::<bool>("logprobs")?, fields.take::<u8>("top_logprobs")?);
+    request.logprobs = match (logprobs, top) {
+        (Some(true), top) => Some(top.unwrap_or(0)),
+        (_, None | Some(0)) => None,
+        _ => return Err(fields.refuse("top_logprobs", "needs `logprobs` beside it")),
+    };
+    Ok(())
+}
+
+fn message(mut fields: Fields<'_>, reader: &mut Reader) -> Result<ChatMessage, ApiError> {
+    let role = role(&mut fields)?;
+    let path = fields.path_of("content");
+    let content = Content::read(fields.raw("content"), &path, PLAIN, reader)?;
+    let calls = fields.objects("tool_calls")?.into_iter();
+    let mut message = ChatMessage {
+        tool_calls: calls.map(|call| tool_call(call, reader)).collect::<Result<_, _>>()?,
+        tool_call_id: fields.take("tool_call_id")?,
+        ..ChatMessage::new(role, content.text)
+    };
+    if reader.is_whole() {
+        message.cache_until_here = content.cache_until_here | fields.raw("cache_control").is_some();
+        if role == ChatRole::Assistant {
+            message.reasoning = thoughts::take(&mut fields)?;
+            // Clients give an answer back as they got it.
+            fields.pass_over(&["annotations"]);
+        } else if !message.tool_calls.is_empty() {
+            return Err(fields.refuse("tool_calls", "belongs to the assistant's messages alone"));
+        }
+        if (role == ChatRole::Tool) != message.tool_call_id.is_some() {
+            return Err(fields.refuse("tool_call_id", "has to be there in results of tools, and nowhere else"));
+        }
+        say_the_name(&mut message, &mut fields, reader)?;
+    }
+    fields.finish(reader)?;
+    Ok(message)
+}
+
+/// There is no field for the name of a message. It is said before the text where it tells anything.
+fn say_the_name(message: &mut ChatMessage, fields: &mut Fields<'_>, reader: &mut Reader) -> Result<(), ApiError> {
+    let Some(name) = fields.text("name")? else { return Ok(()) };
+    let role = match message.role {
+        ChatRole::System => "system",
+        ChatRole::User => "user",
+        ChatRole::Assistant => "assistant",
+        ChatRole::Tool => return Ok(()),
+    };
+    if name != role && !message.content.is_empty() {
+        message.content = format!("{name}: {}", message.content).into();
+        reader.left_out.insert("messages.name");
+    }
+    Ok(())
+}
+
+fn tool_call(mut call: Fields<'_>, reader: &Reader) -> Result<ToolCall, ApiError> {
+    if reader.is_whole() {
+        expect_kind(&mut call, "function")?;
+    }
+    let id = call.need("id")?;
+    let Some(mut function) = call.object("function")? else { return Err(call.refuse("function", "is missing")) };
+    let tool_call = ToolCall { id, name: function.need("name")?, arguments: function.need("arguments")? };
+    function.finish(reader)?;
+    call.pass_over(&["index"]);
+    call.finish(reader)?;
+    Ok(tool_call)
+}
+
+fn role(fields: &mut Fields<'_>) -> Result<ChatRole, ApiError> {
+    match fields.need_text("role")?.as_ref() {
+        "system" | "developer" => Ok(ChatRole::System),
+        "user" => Ok(ChatRole::User),
+        "assistant" => Ok(ChatRole::Assistant),
+        "tool" => Ok(ChatRole::Tool),
+        other => {
+            let why = format!("is {other:?}; expected system, developer, user, assistant or tool");
+            Err(fields.refuse("role", &why))
+        }
+    }
+}
+
+/// Providers take seeds of 64 bits without a sign; a simulated model takes those with one as well.
+fn seed(fields: &mut Fields<'_>, reader: &Reader) -> Result<Option<u64>, ApiError> {
+    let Some(seed) = fields.take::<Number>("seed")? else { return Ok(None) };
+    let signed = seed.as_i64().filter(|_| !reader.is_whole()).map(i64::cast_unsigned);
+    match seed.as_u64().or(signed) {
+        Some(seed) => Ok(Some(seed)),
+        None => Err(fields.refuse("seed", "is no whole number from 0 that fits into 64 bits")),
+    }
+}
+
+fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<ToolChoice, ApiError> {
+    let Some(value) = fields.raw("tool_choice") else { return Ok(ToolChoice::Auto) };
+    if let Ok(Text(word)) = read::<Text<'_>>(value, "tool_choice") {
+        return match word.as_ref() {
+            "auto" => Ok(ToolChoice::Auto),
+            "none" => Ok(ToolChoice::None),
+            "required" => Ok(ToolChoice::Required),
+            other => Err(fields.refuse("tool_choice", &format!("is {other:?}; expected auto, none or required"))),
+        };
+    }
+    let mut choice = Fields::of(value, "tool_choice".to_owned())?;
+    expect_kind(&mut choice, "function")?;
+    let Some(mut function) = choice.object("function")? else { return Err(choice.refuse("function", "is missing")) };
+    let name = function.need("name")?;
+    function.finish(reader)?;
+    choice.finish(reader)?;
+    Ok(ToolChoice::Named(name))
+}
+
+fn output(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<OutputSchema>, ApiError> {
+    let Some(mut format) = fields.object("response_format")? else { return Ok(None) };
+    let kind = format.need_text("type")?;
+    let output = match kind.as_ref() {
+        "text" => None,
+        "json_schema" => {
+            let Some(schema) = format.object("json_schema")? else {
+                return Err(format.refuse("json_schema", "is missing"));
+            };
+            Some(output_schema(schema, reader)?)
+        }
+        other => {
+            let why = format!("is {other:?}; text and json_schema can be carried");
+            return Err(format.refuse("type", &why));
+        }
+    };
+    format.finish(reader)?;
+    Ok(output)
+}
+
+/// A schema of the answer, with its name. Whether the provider is to hold the model to it (`strict`) is not asked: it always is.
+pub(crate) fn output_schema(mut fields: Fields<'_>, reader: &mut Reader) -> Result<OutputSchema, ApiError> {
+    let (name, schema): (Arc<str>, Value) = (fields.need("name")?, fields.need("schema")?);
+    if fields.text("description")?.is_some() {
+        reader.left_out.insert("output.description");
+    }
+    fields.take::<bool>("strict")?;
+    fields.finish(reader)?;
+    Ok(OutputSchema { name, schema: Arc::new(schema) })
+}
+
+fn stop(fields: &mut Fields<'_>) -> Result<Vec<Arc<str>>, ApiError> {
+    let Some(value) = fields.raw("stop") else { return Ok(Vec::new()) };
+    if value.get().starts_with('"') { Ok(vec![read(value, "stop")?]) } else { read(value, "stop") }
+}
+
+/// The entries of a list that may be absent.
+pub(crate) fn list<'a>(value: Option<&'a RawValue>, path: &str) -> Result<Vec<&'a RawValue>, ApiError> {
+    value.map_or_else(|| Ok(Vec::new()), |value| read(value, path))
+}
+
+#[cfg(test)]
+mod tests;

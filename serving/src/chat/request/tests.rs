@@ -1,0 +1,177 @@
+use regatta_proto::{Reasoning, Thinking, Tool};
+use serde_json::json;
+
+use super::*;
+use crate::{Format, Reading};
+
+fn parse(body: &str, reading: Reading) -> Result<ChatCall<'_>, ApiError> {
+    ChatCall::parse(Format::Chat, body.as_bytes(), reading)
+}
+
+fn refusal(body: &str) -> String {
+    let error = parse(body, Reading::Whole).unwrap_err();
+    assert_eq!(error.status, 400);
+    error.message
+}
+
+fn with(fields: &str) -> String {
+    format!(r#"{{"model": "m", "messages": [{{"role": "user", "content": "x"}}], {fields}}}"#)
+}
+
+fn whole(fields: &str) -> ChatRequest {
+    let body = with(fields);
+    parse(&body, Reading::Whole).unwrap().request
+}
+
+const EVERY_WAY: &str = r#"{"model": "m", "messages": [
+    {"role": "developer", "content": "be\nbrief"},
+    {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "name": "user"},
+    {"role": "assistant", "content": null, "refusal": null, "annotations": [], "tool_calls": [
+        {"id": "c1", "type": "function", "index": 0, "function": {"name": "look", "arguments": "{\"at\": 1}"}}
+    ]},
+    {"role": "tool", "tool_call_id": "c1", "name": "look", "content": "a key"},
+    {"role": "assistant"}
+], "temperature": 0.5, "max_tokens": 9, "max_completion_tokens": 7, "seed": 3, "user": "x", "stream": false,
+"metadata": {"a": "b"}, "tool_choice": "auto"}"#;
+
+#[test]
+fn every_way_to_write_a_message_is_read() {
+    let look = ToolCall { id: "c1".into(), name: "look".into(), arguments: "{\"at\": 1}".into() };
+    for reading in [Reading::Whole, Reading::Gist] {
+        let call = parse(EVERY_WAY, reading).unwrap();
+        assert_eq!(
+            call.request,
+            ChatRequest::new(
+                vec![
+                    ChatMessage::new(ChatRole::System, "be\nbrief"),
+                    ChatMessage::new(ChatRole::User, "ab"),
+                    ChatMessage { tool_calls: vec![look.clone()], ..ChatMessage::new(ChatRole::Assistant, "") },
+                    ChatMessage { tool_call_id: Some("c1".into()), ..ChatMessage::new(ChatRole::Tool, "a key") },
+                    ChatMessage::new(ChatRole::Assistant, ""),
+                ],
+                Sampling { temperature: Some(0.5), top_p: None, max_tokens: Some(7), seed: Some(3) },
+            )
+        );
+        assert_eq!((call.streaming, call.metadata.unwrap().get()), (None, r#"{"a": "b"}"#));
+        assert_eq!(call.left_out, Vec::<&str>::new());
+    }
+}
+
+#[test]
+fn a_whole_reading_carries_everything_that_a_request_can_say() {
+    let request = whole(
+        r#""tools": [{"type": "function", "function": {"name": "look", "description": "d", "strict": false,
+               "parameters": {"type": "object", "properties": {"at": {"type": "integer"}}}}},
+            {"type": "function", "function": {"name": "wait"}}],
+        "tool_choice": {"type": "function", "function": {"name": "look"}}, "parallel_tool_calls": false,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "a", "strict": true, "schema": {"type": "object"}}},
+        "stop": ["x", "y"], "reasoning_effort": "low", "logprobs": true, "top_logprobs": 2, "frequency_penalty": 0, "n": 1,
+        "presence_penalty": 0.0, "service_tier": "auto", "modalities": ["text"], "logit_bias": {}, "store": true"#,
+    );
+    let tool = |name: &str, description: Option<&str>, parameters| Tool {
+        name: name.into(),
+        description: description.map(Into::into),
+        parameters: Arc::new(parameters),
+    };
+    assert_eq!(
+        request,
+        ChatRequest {
+            tools: vec![
+                tool("look", Some("d"), json!({"type": "object", "properties": {"at": {"type": "integer"}}})),
+                tool("wait", None, json!({"type": "object", "properties": {}})),
+            ],
+            tool_choice: ToolChoice::Named("look".into()),
+            parallel_tool_calls: Some(false),
+            output: Some(OutputSchema { name: "a".into(), schema: Arc::new(json!({"type": "object"})) }),
+            stop: vec!["x".into(), "y".into()],
+            thinking: Some(Thinking::Low),
+            logprobs: Some(2),
+            ..ChatRequest::new(vec![ChatMessage::new(ChatRole::User, "x")], Sampling::default())
+        }
+    );
+    assert_eq!(whole(r#""stop": "x""#).stop, ["x".into()]);
+    assert_eq!(whole(r#""tool_choice": "required""#).tool_choice, ToolChoice::Required);
+    assert_eq!(whole(r#""logprobs": true"#).logprobs, Some(0));
+}
+
+#[test]
+fn a_name_that_tells_something_is_said_before_the_text_and_told() {
+    let body = r#"{"model": "m", "messages": [
+        {"role": "user", "name": "user", "content": "a"},
+        {"role": "user", "name": "planner", "content": "b"},
+        {"role": "assistant", "name": "coder", "content": "", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": ""}}]}
+    ], "tools": [{"type": "function", "function": {"name": "f", "strict": true}}]}"#;
+    let call = parse(body, Reading::Whole).unwrap();
+    let texts: Vec<&str> = call.request.messages.iter().map(|message| &*message.content).collect();
+    assert_eq!(texts, ["a", "planner: b", ""]);
+    assert_eq!(call.left_out, ["messages.name", "tools.strict"]);
+}
+
+#[test]
+fn thoughts_come_back_as_they_were_told_or_as_their_provider_tells_them() {
+    let thought = |fields: &str| {
+        let body = format!(r#"{{"model": "m", "messages": [{{"role": "assistant", "content": "x", {fields}}}]}}"#);
+        parse(&body, Reading::Whole).unwrap().request.messages[0].reasoning.clone()
+    };
+    let reasoning =
+        |text: &str, opaque: Option<&str>| Some(Reasoning { text: text.into(), opaque: opaque.map(Into::into) });
+    assert_eq!(thought(r#""reasoning_content": "hm""#), reasoning("hm", None));
+    let ours = format!(r#""reasoning": "hm", "reasoning_details": {}"#, thoughts::details("secret"));
+    assert_eq!(thought(&ours), reasoning("hm", Some("secret")));
+    let theirs = r#"[{"type": "reasoning.text", "text": "hm"}]"#;
+    assert_eq!(thought(&format!(r#""reasoning_details": {theirs}"#)), reasoning("", Some(theirs)));
+}
+
+#[test]
+fn a_stream_may_be_asked_for_with_usage_and_without() {
+    let streaming = |options: &str| {
+        let body = with(options);
+        parse(&body, Reading::Whole).unwrap().streaming.map(|streaming| streaming.include_usage)
+    };
+    assert_eq!(streaming(r#""stream": true"#), Some(false));
+    assert_eq!(streaming(r#""stream": true, "stream_options": {"include_usage": true}"#), Some(true));
+    assert_eq!(streaming(r#""stream": null, "stream_options": null"#), None);
+}
+
+#[test]
+fn a_gist_is_read_whatever_else_a_request_holds() {
+    let body =
+        with(r#""tools": [{"type": "function"}, {"name": "x"}], "tool_choice": 1, "anything": {"a": 1}, "seed": -1"#);
+    let call = parse(&body, Reading::Gist).unwrap();
+    assert_eq!(call.request.tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["x"]);
+    assert_eq!(call.request.sampling.seed, Some(u64::MAX));
+}
+
+#[test]
+fn what_cannot_be_carried_is_refused_by_name() {
+    let message = |message: &str| format!(r#"{{"model": "m", "messages": [{message}]}}"#);
+    insta::assert_snapshot!(
+        [
+            refusal(&with("\"n\": 2")),
+            refusal(&with("\"max_tokens\": 0")),
+            refusal(r#"{"model": "m", "messages": []}"#),
+            refusal(r#"{"messages": [{"role": "user", "content": "x"}]}"#),
+            refusal(&message(r#"{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}"#)),
+            refusal(&message(r#"{"role": "critic", "content": "x"}"#)),
+            refusal(&message(r#"{"role": "user", "content": 1}"#)),
+            refusal(&message(r#"{"role": "tool", "content": "x"}"#)),
+            refusal(&message(r#"{"role": "user", "content": "x", "audio": {"id": "a"}}"#)),
+            refusal(&message(r#"{"role": "assistant", "function_call": {"name": "f", "arguments": ""}}"#)),
+            refusal("{"),
+            refusal(&with(r#""temperature": "hot""#)),
+            refusal(&with(r#""seed": -1"#)),
+            refusal(&with(r#""logit_bias": {"1": 2}"#)),
+            refusal(&with(r#""presence_penalty": 0.5"#)),
+            refusal(&with(r#""functions": [{"name": "f"}]"#)),
+            refusal(&with(r#""tools": [{"type": "custom", "custom": {"name": "f"}}]"#)),
+            refusal(&with(r#""tools": [{"type": "function", "function": {"name": "f", "parameters": 1}}]"#)),
+            refusal(&with(r#""tool_choice": {"type": "allowed_tools"}"#)),
+            refusal(&with(r#""response_format": {"type": "json_object"}"#)),
+            refusal(&with(r#""top_logprobs": 2"#)),
+            refusal(&with(r#""reasoning_effort": "xhigh""#)),
+            refusal(&with(r#""service_tier": "priority""#)),
+            refusal(&with(r#""top_k": 5"#)),
+        ]
+        .join("\n")
+    );
+}

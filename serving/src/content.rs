@@ -1,0 +1,56 @@
+//! Contents that are a text, or a list of parts that hold texts.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::error::ApiError;
+use crate::fields::{Fields, Reader, Text, parse, refuse};
+
+/// What chat completions and messages call a part that holds a text.
+pub(crate) const PLAIN: &[&str] = &["text"];
+
+/// What responses call it, which tell apart who wrote a part.
+pub(crate) const SIDED: &[&str] = &["input_text", "output_text"];
+
+/// The text of a content, of its parts together, or of nothing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Content {
+    pub(crate) text: Arc<str>,
+    /// A part is marked as worth caching up to.
+    pub(crate) cache_until_here: bool,
+}
+
+impl Content {
+    /// Reads the content at `path`, whose parts are of `kinds`.
+    pub(crate) fn read(
+        value: Option<&RawValue>,
+        path: &str,
+        kinds: &[&str],
+        reader: &Reader,
+    ) -> Result<Self, ApiError> {
+        let Some(value) = value else { return Ok(Self::default()) };
+        if value.get().starts_with('"') {
+            let Text(text) = parse(value, path)?;
+            return Ok(Self { text: text.into(), cache_until_here: false });
+        }
+        if !value.get().starts_with('[') {
+            return Err(refuse(path, "cannot be read: expected a text or a list of text parts"));
+        }
+        let parts: Vec<&RawValue> = parse(value, path)?;
+        let (mut text, mut cache_until_here) = (String::new(), false);
+        for (index, part) in parts.into_iter().enumerate() {
+            let mut part = Fields::of(part, format!("{path}[{index}]"))?;
+            let kind = part.need_text("type")?;
+            if !kinds.contains(&kind.as_ref()) {
+                return Err(part.refuse("type", &format!("is {kind:?}; only text can be carried")));
+            }
+            text.push_str(&part.text("text")?.unwrap_or_default());
+            cache_until_here |= part.raw("cache_control").is_some();
+            // About a text that was answered before, and not part of it.
+            part.pass_over(&["annotations", "citations", "logprobs"]);
+            part.finish(reader)?;
+        }
+        Ok(Self { text: text.into(), cache_until_here })
+    }
+}

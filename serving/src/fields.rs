@@ -1,0 +1,229 @@
+//! The fields of a JSON object, taken one by one, so that none is overlooked.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::Reading;
+use crate::error::ApiError;
+
+/// How a request is read, and what came of it beside the request.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) reading: Reading,
+    /// Names of what was said but cannot be carried, and does not keep the request from being answered.
+    pub(crate) left_out: BTreeSet<&'static str>,
+}
+
+impl Reader {
+    pub(crate) const fn new(reading: Reading) -> Self {
+        Self { reading, left_out: BTreeSet::new() }
+    }
+
+    pub(crate) const fn is_whole(&self) -> bool {
+        matches!(self.reading, Reading::Whole)
+    }
+}
+
+/// A JSON object whose values are not read yet. What says nothing (`null`, an empty list, an empty object) counts as absent.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    /// Where it is in the request; empty for the request itself.
+    path: String,
+    entries: Vec<(Cow<'a, str>, &'a RawValue)>,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of a request.
+    pub(crate) fn of_body(body: &'a [u8]) -> Result<Self, ApiError> {
+        let Entries(entries) = serde_json::from_slice(body)
+            .map_err(|error| ApiError::bad_request(None, format!("failed to read the request: {error}")))?;
+        Ok(Self { path: String::new(), entries })
+    }
+
+    /// The fields of a value that is at `path` of the request.
+    pub(crate) fn of(value: &'a RawValue, path: String) -> Result<Self, ApiError> {
+        let Entries(entries) = parse(value, &path)?;
+        Ok(Self { path, entries })
+    }
+
+    /// Where the field `name` is in the request.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+
+    /// Takes the value of `name` out.
+    pub(crate) fn raw(&mut self, name: &str) -> Option<&'a RawValue> {
+        let place = self.entries.iter().position(|(field, _)| field == name)?;
+        let (_, value) = self.entries.swap_remove(place);
+        (!says_nothing(value)).then_some(value)
+    }
+
+    /// Takes the value of `name` out and reads it.
+    pub(crate) fn take<T: Deserialize<'a>>(&mut self, name: &str) -> Result<Option<T>, ApiError> {
+        self.raw(name).map(|value| parse(value, &self.path_of(name))).transpose()
+    }
+
+    /// Takes the value of `name` out and reads it; it has to be there.
+    pub(crate) fn need<T: Deserialize<'a>>(&mut self, name: &str) -> Result<T, ApiError> {
+        self.take(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// Takes a text out.
+    pub(crate) fn text(&mut self, name: &str) -> Result<Option<Cow<'a, str>>, ApiError> {
+        Ok(self.take::<Text<'a>>(name)?.map(|Text(text)| text))
+    }
+
+    /// Takes a text out that has to be there.
+    pub(crate) fn need_text(&mut self, name: &str) -> Result<Cow<'a, str>, ApiError> {
+        self.text(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// Takes an object out.
+    pub(crate) fn object(&mut self, name: &str) -> Result<Option<Fields<'a>>, ApiError> {
+        self.raw(name).map(|value| Fields::of(value, self.path_of(name))).transpose()
+    }
+
+    /// Takes a list of objects out.
+    pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Fields<'a>>, ApiError> {
+        let values: Vec<&'a RawValue> = self.take(name)?.unwrap_or_default();
+        let path = self.path_of(name);
+        values.into_iter().enumerate().map(|(index, value)| Fields::of(value, format!("{path}[{index}]"))).collect()
+    }
+
+    /// Takes out what says nothing about the answer.
+    pub(crate) fn pass_over(&mut self, names: &[&str]) {
+        self.entries.retain(|(field, _)| !names.contains(&field.as_ref()));
+    }
+
+    /// Takes out what may be there only with values that change nothing.
+    pub(crate) fn only(&mut self, name: &str, harmless: &[&str], reader: &Reader) -> Result<(), ApiError> {
+        match self.raw(name) {
+            Some(value) if reader.is_whole() && !harmless.contains(&value.get()) => {
+                Err(self.refuse(name, &format!("cannot be carried; leave it out, or say {}", harmless.join(" or "))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whatever was not taken cannot be carried, and says something: a whole reading refuses it by name.
+    pub(crate) fn finish(mut self, reader: &Reader) -> Result<(), ApiError> {
+        if !reader.is_whole() {
+            return Ok(());
+        }
+        self.entries.retain(|(_, value)| !says_nothing(value));
+        match self.entries.first() {
+            Some((name, _)) => Err(self.refuse(name, "is not known, said twice, or cannot be carried; leave it out")),
+            None => Ok(()),
+        }
+    }
+
+    /// A refusal of what `name` says.
+    pub(crate) fn refuse(&self, name: &str, why: &str) -> ApiError {
+        refuse(&self.path_of(name), why)
+    }
+
+    fn missing(&self, name: &str) -> ApiError {
+        self.refuse(name, "is missing")
+    }
+}
+
+/// A refusal of what is said at `path`.
+pub(crate) fn refuse(path: &str, why: &str) -> ApiError {
+    let shown: String = path.chars().take(PATH_SHOWN_MAX).collect();
+    let message = format!("`{shown}` {why}");
+    ApiError::of_field(shown, message)
+}
+
+/// Most characters that are shown of a path, whose names are the client's.
+const PATH_SHOWN_MAX: usize = 120;
+
+/// Reads a value that is at `path` of the request.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(value: &'a RawValue, path: &str) -> Result<T, ApiError> {
+    serde_json::from_str(value.get()).map_err(|error| {
+        // The place is one within the value, which would mislead.
+        let text = error.to_string();
+        let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
+        refuse(path, &format!("cannot be read: {problem}"))
+    })
+}
+
+fn says_nothing(value: &RawValue) -> bool {
+    let is_hollow = |inner: &str| inner.bytes().all(|byte| byte.is_ascii_whitespace());
+    match value.get() {
+        "null" => true,
+        list if list.starts_with('[') => list.get(1..list.len() - 1).is_some_and(is_hollow),
+        object if object.starts_with('{') => object.get(1..object.len() - 1).is_some_and(is_hollow),
+        _ => false,
+    }
+}
+
+/// A text, borrowed where it holds no escapes.
+#[derive(Deserialize)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+struct Entries<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor;
+
+        impl<'de> Visitor<'de> for EntriesVisitor {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'de>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((Text(name), value)) = map.next_entry()? {
+                    entries.push((name, value));
+                }
+                Ok(Entries(entries))
+            }
+        }
+
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message<T>(result: Result<T, ApiError>) -> String {
+        result.err().map(|error| error.message).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_not_taken_is_refused_by_name_and_what_says_nothing_is_not() {
+        let body = br#"{"a": 1, "b": null, "c": [ ], "d": {}, "e\n": {"f": 2}}"#;
+        let mut fields = Fields::of_body(body).unwrap();
+        assert_eq!(fields.take::<u8>("a").unwrap(), Some(1));
+        assert_eq!(fields.take::<u8>("b").unwrap(), None);
+        let refusal = fields.finish(&Reader::new(Reading::Whole));
+        assert_eq!(message(refusal), "`e\n` is not known, said twice, or cannot be carried; leave it out");
+        Fields::of_body(body).unwrap().finish(&Reader::new(Reading::Gist)).unwrap();
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_read_is_named_by_its_place() {
+        let mut fields = Fields::of_body(br#"{"list": [{"n": 1}, {"n": "x"}]}"#).unwrap();
+        let mut list = fields.objects("list").unwrap();
+        let wrong = message(list.pop().unwrap().take::<u8>("n"));
+        assert_eq!(wrong, "`list[1].n` cannot be read: invalid type: string \"x\", expected u8");
+        assert_eq!(message(list.pop().unwrap().need::<u8>("m")), "`list[0].m` is missing");
+    }
+
+    #[test]
+    fn what_is_said_twice_is_refused() {
+        let mut fields = Fields::of_body(br#"{"n": 1, "n": 2}"#).unwrap();
+        fields.take::<u8>("n").unwrap();
+        assert!(message(fields.finish(&Reader::new(Reading::Whole))).starts_with("`n` is not known, said twice"));
+    }
+}

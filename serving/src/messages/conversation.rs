@@ -1,0 +1,207 @@
+//! Instructions and messages of Anthropic's format, as messages of ours.
+
+use std::sync::Arc;
+
+use regatta_proto::{ChatMessage, ChatRole, Reasoning, ToolCall};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::NO_OBJECT;
+use crate::content::{Content, PLAIN};
+use crate::error::ApiError;
+use crate::fields::{Fields, Reader, Text, parse};
+
+/// Takes the conversation out of a request.
+pub(super) fn conversation(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Vec<ChatMessage>, ApiError> {
+    let mut messages = system(fields, reader)?;
+    let turns = fields.objects("messages")?;
+    if turns.is_empty() {
+        return Err(fields.refuse("messages", "is empty; send at least one"));
+    }
+    for mut turn in turns {
+        let role = match turn.need_text("role")?.as_ref() {
+            "system" => ChatRole::System,
+            "user" => ChatRole::User,
+            "assistant" => ChatRole::Assistant,
+            other => return Err(turn.refuse("role", &format!("is {other:?}; expected user, assistant or system"))),
+        };
+        let path = turn.path_of("content");
+        let content = turn.raw("content");
+        append(&mut messages, role, content, &path, reader)?;
+        turn.finish(reader)?;
+    }
+    Ok(messages)
+}
+
+/// A message for each block of the instructions.
+fn system(fields: &mut Fields<'_>, reader: &Reader) -> Result<Vec<ChatMessage>, ApiError> {
+    let Some(value) = fields.raw("system") else { return Ok(Vec::new()) };
+    let blocks: Vec<&RawValue> = if value.get().starts_with('[') { parse(value, "system")? } else { vec![value] };
+    let mut messages = Vec::with_capacity(blocks.len());
+    for (index, block) in blocks.into_iter().enumerate() {
+        let content = if block.get().starts_with('{') {
+            text_block(Fields::of(block, format!("system[{index}]"))?, reader)?
+        } else {
+            Content::read(Some(block), "system", PLAIN, reader)?
+        };
+        if !content.text.is_empty() {
+            let cache_until_here = content.cache_until_here && reader.is_whole();
+            messages.push(ChatMessage { cache_until_here, ..ChatMessage::new(ChatRole::System, content.text) });
+        }
+    }
+    Ok(messages)
+}
+
+fn text_block(mut block: Fields<'_>, reader: &Reader) -> Result<Content, ApiError> {
+    let kind = block.need_text("type")?;
+    if kind != "text" {
+        return Err(block.refuse("type", &format!("is {kind:?}; only text can be carried")));
+    }
+    let content = Content {
+        text: block.text("text")?.unwrap_or_default().into(),
+        cache_until_here: block.raw("cache_control").is_some(),
+    };
+    block.pass_over(&["citations"]);
+    block.finish(reader)?;
+    Ok(content)
+}
+
+/// What the blocks of a message hold until it is written down.
+#[derive(Default)]
+struct Said {
+    text: String,
+    calls: Vec<ToolCall>,
+    reasoning: Option<Reasoning>,
+    cache_until_here: bool,
+    /// Something was said, though it be nothing.
+    is_there: bool,
+}
+
+/// One message of theirs is several of ours when it holds the results of tools.
+fn append(
+    messages: &mut Vec<ChatMessage>,
+    role: ChatRole,
+    content: Option<&RawValue>,
+    path: &str,
+    reader: &mut Reader,
+) -> Result<(), ApiError> {
+    let before = messages.len();
+    let mut said = Said::default();
+    match content {
+        Some(blocks) if blocks.get().starts_with('[') => {
+            for (index, block) in parse::<Vec<&RawValue>>(blocks, path)?.into_iter().enumerate() {
+                let block = Fields::of(block, format!("{path}[{index}]"))?;
+                add(&mut said, messages, role, block, reader)?;
+            }
+        }
+        text => {
+            said.text.push_str(&Content::read(text, path, PLAIN, reader)?.text);
+            said.is_there = true;
+        }
+    }
+    // A message of results alone is none of the user's.
+    if said.is_there || messages.len() == before {
+        write_down(&mut said, messages, role, reader);
+    }
+    Ok(())
+}
+
+fn write_down(said: &mut Said, messages: &mut Vec<ChatMessage>, role: ChatRole, reader: &Reader) {
+    let Said { text, calls, reasoning, cache_until_here, .. } = std::mem::take(said);
+    messages.push(ChatMessage {
+        tool_calls: calls,
+        reasoning,
+        cache_until_here: cache_until_here && reader.is_whole(),
+        ..ChatMessage::new(role, text)
+    });
+}
+
+fn add(
+    said: &mut Said,
+    messages: &mut Vec<ChatMessage>,
+    role: ChatRole,
+    mut block: Fields<'_>,
+    reader: &mut Reader,
+) -> Result<(), ApiError> {
+    let is_cached = block.raw("cache_control").is_some();
+    let kind = block.need_text("type")?;
+    match (kind.as_ref(), role) {
+        ("text", _) => {
+            said.text.push_str(&block.text("text")?.unwrap_or_default());
+            said.cache_until_here |= is_cached;
+            said.is_there |= !said.text.is_empty();
+            block.pass_over(&["citations"]);
+        }
+        ("tool_use", ChatRole::Assistant) => {
+            let arguments = arguments(block.raw("input"));
+            said.calls.push(ToolCall { id: block.need("id")?, name: block.need("name")?, arguments });
+            said.cache_until_here |= is_cached;
+            said.is_there = true;
+            block.pass_over(&["caller"]);
+        }
+        ("tool_result", ChatRole::User) => {
+            if said.is_there {
+                write_down(said, messages, role, reader);
+            }
+            messages.push(result(&mut block, is_cached, reader)?);
+        }
+        ("thinking" | "redacted_thinking", ChatRole::Assistant) => {
+            think(said, &mut block, reader)?;
+        }
+        (other, _) => {
+            let why = format!("is {other:?} here; only text, tools and thoughts in their places can be carried");
+            return Err(block.refuse("type", &why));
+        }
+    }
+    block.finish(reader)
+}
+
+/// Arguments to the letter, or what a model wrote that was no object.
+fn arguments(input: Option<&RawValue>) -> Arc<str> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Broken<'a> {
+        #[serde(rename = "INVALID_JSON", borrow)]
+        text: Text<'a>,
+    }
+    let input = input.map_or("{}", RawValue::get);
+    match serde_json::from_str::<Broken<'_>>(input) {
+        Ok(Broken { text: Text(text) }) if input.contains(NO_OBJECT) => text.into(),
+        _ => input.into(),
+    }
+}
+
+/// That a tool failed (`is_error`) is left out, and told: there is no field for it, and its text says so.
+fn result(block: &mut Fields<'_>, is_cached: bool, reader: &mut Reader) -> Result<ChatMessage, ApiError> {
+    let path = block.path_of("content");
+    let content = Content::read(block.raw("content"), &path, PLAIN, reader)?;
+    if block.take::<bool>("is_error")? == Some(true) {
+        reader.left_out.insert("messages.content.is_error");
+    }
+    Ok(ChatMessage {
+        tool_call_id: Some(block.need("tool_use_id")?),
+        cache_until_here: (is_cached || content.cache_until_here) && reader.is_whole(),
+        ..ChatMessage::new(ChatRole::Tool, content.text)
+    })
+}
+
+/// A thought as an answer told it: a text, and a signature that is whatever has to come back with it.
+fn think(said: &mut Said, block: &mut Fields<'_>, reader: &Reader) -> Result<(), ApiError> {
+    if !reader.is_whole() {
+        return Ok(());
+    }
+    let text = block.text("thinking")?.unwrap_or_default();
+    let signature = block.text("signature")?.filter(|signature| !signature.is_empty());
+    let opaque = signature.or(block.text("data")?).map(Arc::from);
+    said.is_there = true;
+    said.reasoning = Some(match said.reasoning.take() {
+        None => Reasoning { text: text.into(), opaque },
+        Some(Reasoning { opaque: Some(_), .. }) if opaque.is_some() => {
+            return Err(block.refuse("signature", "is the second one of a message; one can be carried"));
+        }
+        Some(earlier) => {
+            Reasoning { text: format!("{}\n\n{text}", earlier.text).into(), opaque: earlier.opaque.or(opaque) }
+        }
+    });
+    Ok(())
+}

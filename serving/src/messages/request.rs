@@ -1,0 +1,144 @@
+//! `POST /v1/messages` as Anthropic's clients write it.
+
+use std::sync::Arc;
+
+use regatta_proto::{ChatRequest, OutputSchema, Sampling, Thinking, ToolChoice};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::conversation::conversation;
+use crate::call::{ChatCall, Streaming};
+use crate::chat::request::list;
+use crate::error::ApiError;
+use crate::fields::{Fields, Reader};
+use crate::tools::{expect_kind, function, offered};
+
+/// What an output's schema is called, which has no name in this format.
+const OUTPUT: &str = "output";
+
+#[derive(Deserialize)]
+struct WireMetadata<'a> {
+    #[serde(borrow)]
+    user_id: Option<&'a RawValue>,
+}
+
+pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<'a>, ApiError> {
+    let mut fields = Fields::of_body(body)?;
+    let model = fields.need_text("model")?;
+    let max_tokens: u32 = fields.need("max_tokens")?;
+    if max_tokens == 0 {
+        return Err(fields.refuse("max_tokens", "is 0; ask for at least one token"));
+    }
+    let messages = conversation(&mut fields, reader)?;
+    let sampling = Sampling {
+        temperature: fields.take("temperature")?,
+        top_p: fields.take("top_p")?,
+        max_tokens: Some(max_tokens),
+        seed: None,
+    };
+    let is_streamed = fields.take::<bool>("stream")?.unwrap_or(false);
+    let metadata = fields.take::<WireMetadata<'_>>("metadata")?.and_then(|metadata| metadata.user_id);
+    let tools = fields.raw("tools");
+    let mut request = ChatRequest::new(messages, sampling);
+    if reader.is_whole() {
+        fill(&mut request, &mut fields, tools, reader)?;
+    } else {
+        request.tools = offered(tools);
+    }
+    fields.finish(reader)?;
+    let streaming = is_streamed.then_some(Streaming { include_usage: true });
+    Ok(ChatCall { model, request, streaming, tools, metadata, left_out: Vec::new() })
+}
+
+/// Reads everything that only a whole reading reads.
+fn fill(
+    request: &mut ChatRequest,
+    fields: &mut Fields<'_>,
+    tools: Option<&RawValue>,
+    reader: &mut Reader,
+) -> Result<(), ApiError> {
+    // Prices change by it, and nothing else.
+    fields.pass_over(&["cache_control"]);
+    fields.only("service_tier", &["\"auto\"", "\"standard_only\""], reader)?;
+    for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
+        let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
+        expect_kind(&mut tool, "custom")?;
+        request.tools.push(function(tool, "input_schema", reader)?);
+    }
+    (request.tool_choice, request.parallel_tool_calls) = tool_choice(fields, reader)?;
+    request.stop = fields.take("stop_sequences")?.unwrap_or_default();
+    let (effort, output) = output_config(fields, reader)?;
+    request.output = output;
+    request.thinking = thinking(fields, effort, reader)?;
+    Ok(())
+}
+
+fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<(ToolChoice, Option<bool>), ApiError> {
+    let Some(mut choice) = fields.object("tool_choice")? else { return Ok((ToolChoice::Auto, None)) };
+    let tool_choice = match choice.need_text("type")?.as_ref() {
+        "auto" => ToolChoice::Auto,
+        "none" => ToolChoice::None,
+        "any" => ToolChoice::Required,
+        "tool" => ToolChoice::Named(choice.need("name")?),
+        other => return Err(choice.refuse("type", &format!("is {other:?}; expected auto, any, tool or none"))),
+    };
+    let is_single = choice.take::<bool>("disable_parallel_tool_use")? == Some(true);
+    choice.finish(reader)?;
+    Ok((tool_choice, is_single.then_some(false)))
+}
+
+/// The effort and the form of the output. A form may also stand by itself, as it did in the beginning.
+fn output_config(
+    fields: &mut Fields<'_>,
+    reader: &Reader,
+) -> Result<(Option<Thinking>, Option<OutputSchema>), ApiError> {
+    let (mut effort, mut format) = (None, fields.object("output_format")?);
+    if let Some(mut config) = fields.object("output_config")? {
+        effort = match config.text("effort")?.as_deref() {
+            None => None,
+            Some("low") => Some(Thinking::Low),
+            Some("medium") => Some(Thinking::Medium),
+            Some("high") => Some(Thinking::High),
+            Some(other) => {
+                return Err(config.refuse("effort", &format!("is {other:?}; low, medium or high can be carried")));
+            }
+        };
+        format = config.object("format")?.or(format);
+        config.finish(reader)?;
+    }
+    let Some(mut format) = format else { return Ok((effort, None)) };
+    match format.need_text("type")?.as_ref() {
+        "json_schema" => {}
+        other => return Err(format.refuse("type", &format!("is {other:?}; json_schema can be carried"))),
+    }
+    let schema: Value = format.need("schema")?;
+    format.finish(reader)?;
+    Ok((effort, Some(OutputSchema { name: OUTPUT.into(), schema: Arc::new(schema) })))
+}
+
+/// How much to think: a budget, or an effort beside `adaptive` (which is high where none is named).
+fn thinking(fields: &mut Fields<'_>, effort: Option<Thinking>, reader: &Reader) -> Result<Option<Thinking>, ApiError> {
+    let Some(mut mode) = fields.object("thinking")? else {
+        return match effort {
+            None => Ok(None),
+            Some(_) => Err(fields.refuse("output_config.effort", "is carried only with `thinking` of type adaptive")),
+        };
+    };
+    let asked = match mode.need_text("type")?.as_ref() {
+        "enabled" => Thinking::Tokens(mode.need("budget_tokens")?),
+        "disabled" => Thinking::Off,
+        "adaptive" => effort.unwrap_or(Thinking::High),
+        other => return Err(mode.refuse("type", &format!("is {other:?}; expected enabled, disabled or adaptive"))),
+    };
+    if matches!(asked, Thinking::Tokens(_) | Thinking::Off) && effort.is_some() {
+        return Err(fields.refuse("output_config.effort", "is carried only with `thinking` of type adaptive"));
+    }
+    // How much of it is shown.
+    mode.pass_over(&["display"]);
+    mode.finish(reader)?;
+    Ok(Some(asked))
+}
+
+#[cfg(test)]
+mod tests;

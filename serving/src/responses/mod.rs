@@ -1,0 +1,5 @@
+//! OpenAI's responses.
+
+pub(crate) mod answer;
+mod conversation;
+pub(crate) mod request;

@@ -1,0 +1,129 @@
+//! `POST /v1/responses` as OpenAI's clients write it.
+
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Sampling, ToolChoice};
+use serde_json::value::RawValue;
+
+use super::conversation::conversation;
+use crate::call::{ChatCall, Streaming};
+use crate::chat::request::{list, output_schema};
+use crate::error::ApiError;
+use crate::fields::{Fields, Reader, Text, parse as read};
+use crate::thinking::effort;
+use crate::tools::{expect_kind, function, offered};
+
+/// Fields that say nothing about the answer. Nothing is stored, whatever `store` says.
+const BY_THE_WAY: &[&str] = &[
+    "user",
+    "store",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "prompt_cache_options",
+    "stream_options",
+];
+/// What an answer may be asked to include.
+const LOGPROBS: &str = "message.output_text.logprobs";
+const THOUGHTS: &str = "reasoning.encrypted_content";
+
+pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<'a>, ApiError> {
+    let mut fields = Fields::of_body(body)?;
+    let model = fields.need_text("model")?;
+    let max_tokens = fields.take("max_output_tokens")?;
+    if max_tokens == Some(0) {
+        return Err(fields.refuse("max_output_tokens", "is 0; ask for at least one token"));
+    }
+    let instructions = fields.text("instructions")?.map(|text| ChatMessage::new(ChatRole::System, text));
+    let mut messages: Vec<ChatMessage> = instructions.into_iter().collect();
+    conversation(&mut messages, fields.raw("input"), reader)?;
+    if messages.is_empty() {
+        return Err(fields.refuse("input", "is empty; send a text or at least one item"));
+    }
+    let (temperature, top_p) = (fields.take("temperature")?, fields.take("top_p")?);
+    let is_streamed = fields.take::<bool>("stream")?.unwrap_or(false);
+    let metadata = fields.raw("metadata");
+    let tools = fields.raw("tools");
+    let mut request = ChatRequest::new(messages, Sampling { temperature, top_p, max_tokens, seed: None });
+    if reader.is_whole() {
+        fill(&mut request, &mut fields, tools, reader)?;
+    } else {
+        request.tools = offered(tools);
+    }
+    fields.finish(reader)?;
+    let streaming = is_streamed.then_some(Streaming { include_usage: true });
+    Ok(ChatCall { model, request, streaming, tools, metadata, left_out: Vec::new() })
+}
+
+/// Reads everything that only a whole reading reads.
+fn fill(
+    request: &mut ChatRequest,
+    fields: &mut Fields<'_>,
+    tools: Option<&RawValue>,
+    reader: &mut Reader,
+) -> Result<(), ApiError> {
+    fields.pass_over(BY_THE_WAY);
+    fields.only("service_tier", &["\"auto\"", "\"default\""], reader)?;
+    fields.only("truncation", &["\"disabled\""], reader)?;
+    fields.only("background", &["false"], reader)?;
+    for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
+        let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
+        expect_kind(&mut tool, "function")?;
+        request.tools.push(function(tool, "parameters", reader)?);
+    }
+    request.tool_choice = tool_choice(fields, reader)?;
+    request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
+    if let Some(mut text) = fields.object("text")? {
+        text.only("verbosity", &["\"medium\""], reader)?;
+        if let Some(mut format) = text.object("format")? {
+            match format.need_text("type")?.as_ref() {
+                "text" => format.finish(reader)?,
+                "json_schema" => request.output = Some(output_schema(format, reader)?),
+                other => {
+                    let why = format!("is {other:?}; text and json_schema can be carried");
+                    return Err(format.refuse("type", &why));
+                }
+            }
+        }
+        text.finish(reader)?;
+    }
+    if let Some(mut reasoning) = fields.object("reasoning")? {
+        request.thinking = effort(&mut reasoning, "effort", reader)?;
+        if reasoning.raw("summary").is_some() | reasoning.raw("generate_summary").is_some() {
+            reader.left_out.insert("reasoning.summary");
+        }
+        reasoning.finish(reader)?;
+    }
+    let mut has_logprobs = false;
+    for included in fields.take::<Vec<Text<'_>>>("include")?.unwrap_or_default() {
+        match included.0.as_ref() {
+            LOGPROBS => has_logprobs = true,
+            THOUGHTS => {}
+            other => return Err(fields.refuse("include", &format!("holds {other:?}, which no answer has here"))),
+        }
+    }
+    let top = fields.take::<u8>("top_logprobs")?;
+    request.logprobs = match (has_logprobs, top) {
+        (false, None | Some(0)) => None,
+        (_, top) => Some(top.unwrap_or(0)),
+    };
+    Ok(())
+}
+
+fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<ToolChoice, ApiError> {
+    let Some(value) = fields.raw("tool_choice") else { return Ok(ToolChoice::Auto) };
+    if let Ok(Text(word)) = read::<Text<'_>>(value, "tool_choice") {
+        return match word.as_ref() {
+            "auto" => Ok(ToolChoice::Auto),
+            "none" => Ok(ToolChoice::None),
+            "required" => Ok(ToolChoice::Required),
+            other => Err(fields.refuse("tool_choice", &format!("is {other:?}; expected auto, none or required"))),
+        };
+    }
+    let mut choice = Fields::of(value, "tool_choice".to_owned())?;
+    expect_kind(&mut choice, "function")?;
+    let name = choice.need("name")?;
+    choice.finish(reader)?;
+    Ok(ToolChoice::Named(name))
+}
+
+#[cfg(test)]
+mod tests;

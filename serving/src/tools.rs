@@ -1,0 +1,90 @@
+//! The tools that a request offers.
+
+use std::sync::Arc;
+
+use regatta_proto::Tool;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::error::ApiError;
+use crate::fields::{Fields, Reader};
+
+/// A tool: in chat completions it is a function within, in the other formats it has its name itself.
+#[derive(Deserialize)]
+struct WireTool {
+    name: Option<Arc<str>>,
+    function: Option<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: Arc<str>,
+}
+
+/// The named tools of a request, without descriptions and schemas, which no simulated model reads. What has no name, as a provider's own
+/// tools, is passed over; so is what is no list at all.
+pub(crate) fn offered(tools: Option<&RawValue>) -> Vec<Tool> {
+    let tools: Vec<WireTool> = tools.and_then(|tools| serde_json::from_str(tools.get()).ok()).unwrap_or_default();
+    let names = tools.into_iter().filter_map(|tool| tool.name.or_else(|| tool.function.map(|function| function.name)));
+    names.map(|name| Tool { name, description: None, parameters: Arc::default() }).collect()
+}
+
+/// Reads a function whole; its schema is called `schema`.
+///
+/// That a provider is to hold the model to the schema (`strict`) cannot be carried: the model is asked for the same, but may fail.
+pub(crate) fn function(mut fields: Fields<'_>, schema: &str, reader: &mut Reader) -> Result<Tool, ApiError> {
+    let name = fields.need_text("name")?;
+    let description = fields.text("description")?;
+    let parameters = fields.take::<Value>(schema)?;
+    if parameters.as_ref().is_some_and(|parameters| !parameters.is_object()) {
+        return Err(fields.refuse(schema, "is no object"));
+    }
+    if fields.take::<bool>("strict")? == Some(true) {
+        reader.left_out.insert("tools.strict");
+    }
+    // Prices change by it, and nothing else.
+    fields.pass_over(&["cache_control"]);
+    fields.finish(reader)?;
+    Ok(Tool {
+        name: name.into(),
+        description: description.map(Into::into),
+        parameters: Arc::new(parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}}))),
+    })
+}
+
+/// Takes `type` out of a tool, which has to be `kind`, if it is there.
+pub(crate) fn expect_kind(tool: &mut Fields<'_>, kind: &str) -> Result<(), ApiError> {
+    match tool.text("type")? {
+        Some(other) if other != kind => {
+            Err(tool.refuse("type", &format!("is {other:?}; only functions of the client can be carried")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(tools: &str) -> Vec<String> {
+        let tools: Box<RawValue> = serde_json::from_str(tools).unwrap();
+        offered(Some(&tools)).into_iter().map(|tool| tool.name.to_string()).collect()
+    }
+
+    #[test]
+    fn tools_have_their_names_in_every_format() {
+        let chat = r#"[{"type": "function", "function": {"name": "look", "parameters": {}}}]"#;
+        let others = r#"[{"type": "function", "name": "look"}, {"name": "take", "input_schema": {}}]"#;
+        assert_eq!(names(chat), ["look"]);
+        assert_eq!(names(others), ["look", "take"]);
+    }
+
+    #[test]
+    fn what_has_no_name_is_passed_over() {
+        assert_eq!(names(r#"[{"type": "web_search"}, {"name": "take"}]"#), ["take"]);
+        assert_eq!(names("{}"), Vec::<String>::new());
+        assert_eq!(names("[1]"), Vec::<String>::new());
+        assert!(offered(None).is_empty());
+    }
+}

@@ -1,0 +1,88 @@
+//! How long an external agent has had.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Counts what an agent itself takes and what its models take to answer. What calls wait for beside that, permits and further tries, is no
+/// fault of the agent's: while calls are under way it cannot run out, and afterwards only the answers' own time is counted.
+pub(super) struct Clock {
+    left: Duration,
+    state: State,
+}
+
+enum State {
+    /// The agent is at work since then.
+    Working(Instant),
+    /// So many calls are under way since then, and others that were took so long to be answered.
+    Asking { since: Instant, calls: u32, answered: Duration },
+}
+
+impl Clock {
+    pub(super) fn start(deadline: Duration) -> Self {
+        Self { left: deadline, state: State::Working(Instant::now()) }
+    }
+
+    /// When it runs out, as far as that can be said.
+    pub(super) fn runs_out(&self) -> Option<Instant> {
+        match self.state {
+            State::Working(since) => Some(since + self.left),
+            State::Asking { .. } => None,
+        }
+    }
+
+    /// A call is under way.
+    pub(super) fn asked(&mut self) {
+        match &mut self.state {
+            State::Asking { calls, .. } => *calls += 1,
+            State::Working(since) => {
+                self.left = self.left.saturating_sub(since.elapsed());
+                self.state = State::Asking { since: Instant::now(), calls: 1, answered: Duration::ZERO };
+            }
+        }
+    }
+
+    /// A call is over; the model itself took `served` to answer it.
+    pub(super) fn answered(&mut self, served: Duration) {
+        let State::Asking { since, calls, answered } = &mut self.state else { return };
+        *calls -= 1;
+        *answered += served;
+        if *calls == 0 {
+            self.left = self.left.saturating_sub((*answered).min(since.elapsed()));
+            self.state = State::Working(Instant::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(clock: &Clock) -> Option<u64> {
+        clock.runs_out().map(|at| at.duration_since(Instant::now()).as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_permit_does_not_count_but_the_models_own_time_does() {
+        let mut clock = Clock::start(Duration::from_secs(100));
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(left(&clock), Some(90));
+        clock.asked();
+        tokio::time::advance(Duration::from_secs(1000)).await;
+        assert_eq!(left(&clock), None);
+        clock.answered(Duration::from_secs(5));
+        assert_eq!(left(&clock), Some(85));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_at_the_same_time_take_no_longer_together_than_they_did() {
+        let mut clock = Clock::start(Duration::from_secs(100));
+        clock.asked();
+        clock.asked();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        clock.answered(Duration::from_secs(10));
+        assert_eq!(left(&clock), None);
+        clock.answered(Duration::from_secs(10));
+        assert_eq!(left(&clock), Some(90));
+    }
+}

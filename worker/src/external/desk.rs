@@ -1,0 +1,102 @@
+//! The side of a session that the bridge sees.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use regatta_benchmarks::{Suite, ToolAnswer, ToolRequest};
+use regatta_bridge::{Answered, BridgedSession, Refused};
+use regatta_proto::{ChatRequest, ErrorClass, Exchange, ItemIndex, Setting};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::session::Session;
+
+/// Most requests to tool servers in one session; further ones are refused.
+const EXCHANGES_MAX: u32 = 2_000;
+/// Most bytes kept of the body of a request to a tool server.
+const BODY_KEPT: usize = 64 << 10;
+
+/// Hands everything to whoever drives the session, in the order in which it comes.
+pub(super) struct Desk {
+    suite: Arc<dyn Suite>,
+    item: ItemIndex,
+    setting: Setting,
+    model: String,
+    exchanges: AtomicU32,
+    notes: mpsc::UnboundedSender<Note>,
+}
+
+/// Something that the agent did. There are never more of them than calls that wait and exchanges that are allowed.
+pub(super) enum Note {
+    /// It asks a model.
+    Call(ChatRequest, oneshot::Sender<Result<Answered, Refused>>),
+    /// A tool server answered it.
+    Exchange(Exchange),
+}
+
+impl Desk {
+    pub(super) fn open(session: &Session<'_>) -> (Self, mpsc::UnboundedReceiver<Note>) {
+        let (notes, receiver) = mpsc::unbounded_channel();
+        let desk = Self {
+            suite: session.suite.clone(),
+            item: session.index,
+            setting: session.cell.setting.clone(),
+            model: session.cell.model.model.clone(),
+            exchanges: AtomicU32::new(0),
+            notes,
+        };
+        (desk, receiver)
+    }
+}
+
+impl BridgedSession for Desk {
+    // Whatever the agent calls its model, it is the one under test that answers.
+    fn call(&self, request: ChatRequest, _: &str) -> BoxFuture<'_, Result<Answered, Refused>> {
+        let (sender, receiver) = oneshot::channel();
+        let is_noted = self.notes.send(Note::Call(request, sender)).is_ok();
+        async move {
+            match receiver.await {
+                Ok(answer) if is_noted => answer,
+                Ok(_) | Err(_) => Err(over()),
+            }
+        }
+        .boxed()
+    }
+
+    fn serve(&self, request: ToolRequest) -> ToolAnswer {
+        if self.exchanges.fetch_add(1, Ordering::Relaxed) >= EXCHANGES_MAX {
+            return ToolAnswer {
+                status: 429,
+                body: b"too many requests of one session\n".to_vec(),
+                ..ToolAnswer::not_found()
+            };
+        }
+        let answer = self.suite.serve(self.item, &self.setting, &request);
+        let exchange = Exchange {
+            body: request
+                .body
+                .as_deref()
+                .map(|body| String::from_utf8_lossy(&body[..body.len().min(BODY_KEPT)]).into()),
+            method: request.method.into(),
+            url: request.url.into(),
+            status: answer.status,
+            response: String::from_utf8_lossy(&answer.body).into(),
+        };
+        // Nobody records it once the session is over.
+        let _ = self.notes.send(Note::Exchange(exchange));
+        answer
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec![self.model.clone()]
+    }
+}
+
+/// What an agent is told that asks too late.
+pub(super) fn over() -> Refused {
+    Refused {
+        status: Some(503),
+        ..Refused::new(ErrorClass::Server, "the session is being ended; no further call is made")
+    }
+}

@@ -1,0 +1,72 @@
+//! An external agent that is a service: each session is posted to it, and its answer is what it wrote.
+
+use std::time::Duration;
+
+use regatta_llm::http_client;
+use regatta_proto::{Ended, ExternalAgent, HowEnded};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Response, Url};
+
+use super::briefing::Briefing;
+use super::pipes::Head;
+use super::stop::Stop;
+
+/// How long a connection may take to come about.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// Statuses by which gateways say that they did not reach what is behind them.
+const NOT_REACHED: [u16; 3] = [502, 503, 504];
+/// In place of a signal: the connection broke before the answer was whole.
+const BROKEN: i32 = 0;
+
+/// Posts the session to the address of `agent`, and reads the answer to its end or until `stop` says so.
+pub(super) async fn run(agent: &ExternalAgent, url: &str, briefing: &Briefing, stop: &Stop) -> Ended {
+    let mut output = Head::new(agent.output_bytes_max as usize);
+    let (how, errors) = tokio::select! {
+        biased;
+        ended = exchange(url, briefing, &mut output) => ended,
+        () = stop.told() => (HowEnded::Interrupted, String::new()),
+    };
+    let (output, is_cut) = output.text();
+    Ended { how: stop.why().unwrap_or(how), output, is_cut, errors: errors.into() }
+}
+
+async fn exchange(url: &str, briefing: &Briefing, output: &mut Head) -> (HowEnded, String) {
+    let client = match url.parse().map_err(|error| format!("{url} is no address: {error}")).and_then(client) {
+        Ok(client) => client,
+        Err(problem) => return (HowEnded::NotStarted, problem),
+    };
+    let request = client.post(url).header(CONTENT_TYPE, "application/json").body(briefing.line.clone());
+    let response = match request.send().await {
+        Ok(response) => response,
+        Err(error) if error.is_connect() || error.is_builder() => return (HowEnded::NotStarted, explained(&error)),
+        Err(error) => return (HowEnded::Killed(BROKEN), explained(&error)),
+    };
+    let status = response.status().as_u16();
+    match read(response, output).await {
+        Ok(true) if NOT_REACHED.contains(&status) => (HowEnded::NotStarted, format!("{url} answered {status}")),
+        Ok(true) => (HowEnded::Exited(status.into()), String::new()),
+        Ok(false) => (HowEnded::TooMuchOutput, String::new()),
+        Err(error) => (HowEnded::Killed(BROKEN), explained(&error)),
+    }
+}
+
+fn client(url: Url) -> Result<Client, String> {
+    http_client(&url, CONNECT_MAX).map_err(|error| error.to_string())
+}
+
+/// `false` when there is too much of it.
+async fn read(mut response: Response, output: &mut Head) -> Result<bool, reqwest::Error> {
+    while let Some(bytes) = response.chunk().await? {
+        if !output.take(&bytes) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The error with its causes.
+fn explained(error: &reqwest::Error) -> String {
+    let first: &dyn std::error::Error = error;
+    let causes = std::iter::successors(Some(first), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,147 @@
+//! An external agent that is a command: started, fed, listened to, and gone when it is over, with everything that it started.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use regatta_proto::{Ended, ExternalAgent, HowEnded};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::briefing::Briefing;
+use super::group::Group;
+use super::pipes::{Head, Tail, feed};
+use super::stop::Stop;
+
+/// How long a program may take to end after it was asked to, before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the rest of what was written is waited for, where somebody outside the group holds the pipes.
+const LEFTOVERS: Duration = Duration::from_secs(1);
+/// Variables of the worker that every command gets.
+const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+/// Signals that a program brings upon itself. All others are somebody else's.
+const OWN_SIGNALS: [i32; 8] = [4, 5, 6, 7, 8, 11, 13, 31];
+/// What shells and wrappers add to the signal that ended the program which they stand for.
+const BY_SIGNAL: i32 = 128;
+const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
+
+/// Runs the command of `agent` to its end, or until `stop` says so. Nothing of it is left afterwards, nor when this is dropped.
+pub(super) async fn run(
+    agent: &ExternalAgent,
+    briefing: &Briefing,
+    variables: &BTreeMap<String, String>,
+    stop: &Stop,
+) -> Ended {
+    let mut child = match start(agent, briefing, variables) {
+        Ok(child) => child,
+        Err(problem) => {
+            return Ended { how: HowEnded::NotStarted, output: "".into(), is_cut: false, errors: problem.into() };
+        }
+    };
+    let mut group = Group::of(&child);
+    let (mut output, mut errors) = (Head::new(agent.output_bytes_max as usize), Tail::default());
+    let status = {
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let pipes = async {
+            let listen = async {
+                if let Some(stdout) = stdout
+                    && !output.fill(stdout).await
+                {
+                    stop.now(HowEnded::TooMuchOutput);
+                }
+            };
+            let learn = async {
+                if let Some(stderr) = stderr {
+                    errors.fill(stderr).await;
+                }
+            };
+            let tell = async {
+                if let Some(stdin) = stdin {
+                    feed(stdin, &briefing.line).await;
+                }
+            };
+            tokio::join!(listen, learn, tell);
+        };
+        tokio::pin!(pipes);
+        let mut are_closed = false;
+        let status = {
+            let life = live(&mut child, &group, stop);
+            tokio::pin!(life);
+            loop {
+                tokio::select! {
+                    status = &mut life => break status,
+                    () = &mut pipes, if !are_closed => are_closed = true,
+                }
+            }
+        };
+        group.end();
+        if !are_closed && timeout(LEFTOVERS, &mut pipes).await.is_err() {
+            tracing::warn!(
+                program = agent.command.first(),
+                "somebody outside its process group holds an agent's output open"
+            );
+        }
+        status
+    };
+    let how = stop.why().or_else(|| status.map(how_ended)).unwrap_or(HowEnded::Killed(SIGKILL));
+    let (output, is_cut) = output.text();
+    Ended { how, output, is_cut, errors: errors.text() }
+}
+
+/// How a status that nobody here caused is to be read. Wrappers report the signal of what they wrapped as a number of their own.
+fn how_ended(status: ExitStatus) -> HowEnded {
+    match (status.code(), status.signal()) {
+        (Some(code), _) if [SIGKILL, SIGTERM].contains(&(code - BY_SIGNAL)) => HowEnded::Killed(code - BY_SIGNAL),
+        (Some(code), _) => HowEnded::Exited(code),
+        (None, Some(signal)) if OWN_SIGNALS.contains(&signal) => HowEnded::Exited(BY_SIGNAL + signal),
+        (None, signal) => HowEnded::Killed(signal.unwrap_or(SIGKILL)),
+    }
+}
+
+fn start(agent: &ExternalAgent, briefing: &Briefing, variables: &BTreeMap<String, String>) -> Result<Child, String> {
+    let [program, arguments @ ..] = &agent.command[..] else { return Err("its command is empty".to_owned()) };
+    let passed = PASSED.iter().copied().chain(agent.pass_env.iter().map(String::as_str));
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(passed.filter_map(|name| Some((name, variables.get(name)?))))
+        // What an interpreter still holds back when it is stopped would be lost.
+        .env("PYTHONUNBUFFERED", "1")
+        .envs(&agent.env)
+        .envs(briefing.variables.iter().map(|(name, value)| (*name, value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(directory) = &agent.directory {
+        command.current_dir(directory);
+    }
+    command.spawn().map_err(|error| match &agent.directory {
+        Some(directory) => format!("failed to start {program} in {}: {error}", directory.display()),
+        None => format!("failed to start {program}: {error}"),
+    })
+}
+
+/// Waits for the program's own end, or brings it about. `None` when the system does not tell.
+async fn live(child: &mut Child, group: &Group, stop: &Stop) -> Option<ExitStatus> {
+    tokio::select! {
+        biased;
+        status = child.wait() => return status.ok(),
+        () = stop.told() => group.terminate(),
+    }
+    match timeout(GRACE, child.wait()).await {
+        Ok(status) => status.ok(),
+        Err(_) => {
+            group.kill();
+            child.wait().await.ok()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::process::{Pid, test_kill_process};
+
+use super::*;
+
+fn agent(script: &str) -> ExternalAgent {
+    let mut agent: ExternalAgent = serde_json::from_str("{}").unwrap();
+    agent.command = ["sh", "-c", script].map(str::to_owned).to_vec();
+    agent
+}
+
+fn briefing() -> Briefing {
+    Briefing {
+        line: "{\"task\":\"tea\"}\n".to_owned(),
+        variables: ["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, format!("told {name}"))),
+    }
+}
+
+fn variables() -> BTreeMap<String, String> {
+    let path = std::env::var("PATH").unwrap();
+    let all =
+        [("PATH", path.as_str()), ("LANG", "C.UTF-8"), ("OPENAI_API_KEY", "sk-real"), ("WANTED", "w"), ("SECRET", "s")];
+    all.map(|(name, text)| (name.to_owned(), text.to_owned())).into()
+}
+
+async fn run_with(agent: &ExternalAgent, stop: &Stop) -> Ended {
+    run(agent, &briefing(), &variables(), stop).await
+}
+
+async fn end_of(script: &str) -> Ended {
+    run_with(&agent(script), &Stop::default()).await
+}
+
+fn lives(pid: &str) -> bool {
+    test_kill_process(Pid::from_raw(pid.trim().parse().unwrap()).unwrap()).is_ok()
+}
+
+/// Waits until the program has written a process's number there.
+async fn number_in(file: &Path) -> String {
+    loop {
+        match std::fs::read_to_string(file) {
+            Ok(text) if text.ends_with('\n') => return text,
+            _ => tokio::task::yield_now().await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_gets_its_errand_on_standard_input_and_its_output_is_kept() {
+    let ended = end_of("cat; echo oops >&2; exit 3").await;
+    assert_eq!((ended.how, &*ended.output, &*ended.errors), (HowEnded::Exited(3), "{\"task\":\"tea\"}\n", "oops\n"));
+}
+
+#[tokio::test]
+async fn it_sees_what_it_is_meant_to_see_of_the_environment_and_no_key() {
+    let mut agent = agent("env");
+    agent.pass_env = vec!["WANTED".to_owned(), "UNSET".to_owned()];
+    agent.env = [("OWN", "o"), ("A", "not this")].map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+    let output = run_with(&agent, &Stop::default()).await.output;
+    let has = |line: &str| output.lines().any(|seen| seen == line);
+    for line in ["WANTED=w", "OWN=o", "A=told A", "G=told G", "LANG=C.UTF-8", "PYTHONUNBUFFERED=1"] {
+        assert!(has(line), "{line} in {output}");
+    }
+    assert!(!output.contains("sk-real") && !output.contains("SECRET") && !output.contains("UNSET"), "{output}");
+}
+
+#[tokio::test]
+async fn it_runs_in_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().canonicalize().unwrap();
+    let agent = ExternalAgent { directory: Some(directory.clone()), ..agent("pwd -P") };
+    assert_eq!(run_with(&agent, &Stop::default()).await.output.trim(), directory.to_str().unwrap());
+}
+
+#[tokio::test]
+async fn what_is_no_program_is_not_started_and_the_reason_is_told() {
+    let missing = ExternalAgent { command: vec!["/no/such/program".to_owned()], ..agent("") };
+    let nowhere = ExternalAgent { directory: Some("/no/such/directory".into()), ..agent("true") };
+    for (agent, named) in [(missing, "/no/such/program"), (nowhere, "/no/such/directory")] {
+        let ended = run_with(&agent, &Stop::default()).await;
+        assert_eq!(ended.how, HowEnded::NotStarted);
+        assert!(ended.errors.contains(named), "{}", ended.errors);
+    }
+}
+
+#[tokio::test]
+async fn a_gigabyte_is_neither_kept_nor_waited_for() {
+    let started = tokio::time::Instant::now();
+    let mut agent = agent("head -c 1073741824 /dev/zero; sleep 1000");
+    agent.output_bytes_max = 1 << 20;
+    let ended = run_with(&agent, &Stop::default()).await;
+    assert_eq!((ended.how, ended.output.len(), ended.is_cut), (HowEnded::TooMuchOutput, 1 << 20, true));
+    assert!(started.elapsed() < Duration::from_secs(100));
+}
+
+#[tokio::test]
+async fn a_gigabyte_of_errors_does_not_hold_it_up() {
+    let ended = end_of("head -c 200000000 /dev/zero | tr '\\0' x >&2; echo done").await;
+    assert_eq!((ended.how, &*ended.output), (HowEnded::Exited(0), "done\n"));
+    assert!(ended.errors.len() <= 8 << 10);
+}
+
+#[tokio::test]
+async fn what_it_wrote_before_it_was_stopped_counts() {
+    let stop = Arc::new(Stop::default());
+    let folder = tempfile::tempdir().unwrap();
+    let ready = folder.path().join("ready");
+    let agent = agent(&format!("echo begun; echo $$ > {}; sleep 1000", ready.display()));
+    let (ended, ()) = tokio::join!(run_with(&agent, &stop), async {
+        number_in(&ready).await;
+        stop.now(HowEnded::Deadline);
+    });
+    assert_eq!((ended.how, &*ended.output), (HowEnded::Deadline, "begun\n"));
+}
+
+#[tokio::test]
+async fn one_that_does_not_want_to_end_is_ended_with_everything_it_started() {
+    let stop = Stop::default();
+    let folder = tempfile::tempdir().unwrap();
+    let child = folder.path().join("child");
+    let agent = agent(&format!(
+        "trap '' TERM; sh -c \"trap '' TERM; echo \\$\\$ > {}; sleep 1000\" & wait; wait",
+        child.display()
+    ));
+    let (ended, pid) = tokio::join!(run_with(&agent, &stop), async {
+        let pid = number_in(&child).await;
+        stop.now(HowEnded::Interrupted);
+        pid
+    });
+    assert_eq!(ended.how, HowEnded::Interrupted);
+    gone(&pid).await;
+}
+
+#[tokio::test]
+async fn what_it_leaves_behind_when_it_exits_is_ended_too() {
+    let ended = end_of("sleep 1000 & echo $!").await;
+    assert_eq!(ended.how, HowEnded::Exited(0));
+    gone(&ended.output).await;
+}
+
+#[tokio::test]
+async fn nothing_of_it_is_left_when_nobody_waits_for_it_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = folder.path().join("child");
+    let agent = agent(&format!("sleep 1000 & echo $! > {}; wait", child.display()));
+    let stop = Stop::default();
+    let pid = tokio::select! {
+        _ = run_with(&agent, &stop) => panic!("it ended"),
+        pid = number_in(&child) => pid,
+    };
+    gone(&pid).await;
+}
+
+/// A process that was killed is there until somebody has looked at it.
+async fn gone(pid: &str) {
+    let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    while lives(pid) && !state().contains(") Z ") {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn whoever_else_kills_it_is_told_from_its_own_doing() {
+    for (script, how) in [
+        ("kill -KILL $$", HowEnded::Killed(9)),
+        ("kill -TERM $$", HowEnded::Killed(15)),
+        ("sh -c 'kill -KILL $$'; exit $?", HowEnded::Killed(9)),
+        ("kill -SEGV $$", HowEnded::Exited(139)),
+        ("kill -ABRT $$", HowEnded::Exited(134)),
+        ("exit 1", HowEnded::Exited(1)),
+    ] {
+        assert_eq!(end_of(script).await.how, how, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn the_guardian_ends_the_group_when_the_worker_is_gone() {
+    let mut leader = Command::new("sleep").arg("1000").process_group(0).kill_on_drop(true).spawn().unwrap();
+    let mut group = Group::of(&leader);
+    // What the system does to the worker's end of the pipe when the worker is killed.
+    group.lose_guardian();
+    let status = leader.wait().await.unwrap();
+    assert_eq!(status.signal(), Some(SIGKILL));
+    group.end();
+}

@@ -1,0 +1,168 @@
+//! Agents that are commands.
+
+use std::time::Duration;
+
+use regatta_proto::{Cause, ExternalAgent, Money, Outcome, Report, Simulation};
+
+use super::office::{Office, command, output, python, replies, story};
+use crate::stage::within;
+
+const LOST: Outcome = Outcome::NotMeasured { cause: Cause::AgentLost };
+
+#[tokio::test]
+async fn everything_that_it_asks_is_recorded_and_paid() {
+    let agent = python("print(ask('a')); print(fetch(errand['tools_url'] + '/proxy/http/host:80/x')); print(ask('a'))");
+    let office = Office::with(1, agent, Simulation::default(), |lock| lock.budget_usd = Some(100.0)).await;
+    office.fund(Money(100_000_000_000)).await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    let transcript = &outcome.transcript;
+    insta::assert_snapshot!(story(transcript).join("\n"));
+    let said = replies(transcript);
+    assert_eq!(output(transcript), format!("{}\nGET for item-0-\n{}\n", said[0], said[1]));
+    assert_ne!(said[0], said[1], "each time is a sample of its own");
+    let (_, cost) = transcript.spent_by(1);
+    assert!(cost.known > Money::ZERO);
+    assert_eq!(office.spent().await, cost.known);
+}
+
+#[tokio::test]
+async fn one_that_is_killed_is_started_again_and_no_call_is_paid_twice() {
+    let agent = python(
+        "said = [ask('a'), ask('a')]\nif first_time('x'): os.kill(os.getpid(), signal.SIGKILL)\nprint(said, ask('b'))",
+    );
+    let office = Office::with(1, agent, Simulation::default(), |lock| lock.budget_usd = Some(100.0)).await;
+    office.fund(Money(100_000_000_000)).await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    let transcript = &outcome.transcript;
+    insta::assert_snapshot!(story(transcript).join("\n"));
+    let said = replies(transcript);
+    assert_eq!(said[..2], said[2..4]);
+    assert_ne!(said[0], said[1]);
+    assert_eq!(office.server.counters().total_answered(), 3);
+    assert_eq!(office.spent().await, transcript.spent_by(1).1.known);
+}
+
+#[tokio::test]
+async fn what_was_asked_at_the_same_time_is_known_again_too() {
+    let agent = python(
+        "from concurrent.futures import ThreadPoolExecutor\n\
+         said = list(ThreadPoolExecutor(8).map(ask, ['same', 'same', 'same', 'same', 'a', 'b', 'c', 'd']))\n\
+         if first_time('x'): os.kill(os.getpid(), signal.SIGKILL)\nprint(ask('end'))",
+    );
+    let office = Office::of(agent).await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    assert_eq!(office.server.counters().total_answered(), 9);
+    let said = replies(&outcome.transcript);
+    let (mut first, mut second) = (said[..8].to_vec(), said[8..16].to_vec());
+    first.sort_unstable();
+    second.sort_unstable();
+    assert_eq!((said.len(), first.clone()), (17, second));
+    first.dedup();
+    assert_eq!(first.len(), 8, "also equal requests are answered one by one");
+}
+
+#[tokio::test]
+async fn one_that_is_killed_each_time_is_lost() {
+    let agent = ExternalAgent { starts_max: 2, ..python("ask('a')\nos.kill(os.getpid(), signal.SIGTERM)") };
+    let office = Office::of(agent).await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, LOST);
+    insta::assert_snapshot!(story(&outcome.transcript).join("\n"));
+    assert_eq!(office.server.counters().total_answered(), 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_lost_and_the_transcript_says_why() {
+    let office = Office::of(command(&["/no/such/agent"])).await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, LOST);
+    assert_eq!(story(&outcome.transcript), ["attempt 1 starts mine", "ends: NotStarted"]);
+    let Some(regatta_proto::Event::Ended(ended)) = outcome.transcript.events.last() else { panic!() };
+    assert!(ended.errors.contains("/no/such/agent"), "{}", ended.errors);
+}
+
+#[tokio::test]
+async fn one_that_never_ends_is_stopped_at_its_deadline_and_what_it_did_counts() {
+    let agent = ExternalAgent { deadline_s: 1, ..python("print(ask('a'))\ntime.sleep(1000)") };
+    let office = Office::of(agent).await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    assert_eq!(story(&outcome.transcript), ["attempt 1 starts mine", "attempt 1 asks a", "ends: Deadline"]);
+    assert_eq!(output(&outcome.transcript).trim_end(), replies(&outcome.transcript)[0]);
+}
+
+#[tokio::test]
+async fn one_that_writes_a_gigabyte_is_stopped_and_its_beginning_counts() {
+    let office = Office::of(command(&["head", "-c", "1073741824", "/dev/zero"])).await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    assert_eq!(story(&outcome.transcript), ["attempt 1 starts mine", "ends: TooMuchOutput"]);
+    assert_eq!(output(&outcome.transcript).len(), 1 << 20);
+}
+
+#[tokio::test]
+async fn one_that_fails_by_itself_is_measured() {
+    let office = Office::of(python("print(ask('a')); sys.exit('no')")).await;
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    assert_eq!(story(&outcome.transcript)[2], "ends: Exited(1)");
+}
+
+#[tokio::test]
+async fn one_whose_worker_leaves_is_started_again_elsewhere_and_knows_what_it_had_asked() {
+    let agent = python("print(ask('a'))\nif first_time('x'): time.sleep(1000)\nprint(ask('b'))");
+    let office = Office::of(agent).await;
+    office.stage.publish([office.stage.job(0, 0)]).await;
+    let mut reports = office.stage.reports().await;
+    let first = office.stage.start("first", |config| config.drain = Duration::ZERO).await;
+    reports.progress(|open| open.usage.output > 0).await;
+    within(async {
+        while !office.folder.path().join("x").exists() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    first.leave().await;
+    let Report::HandedOver { attempt, cost, .. } = reports.result().await else { panic!("not handed over") };
+    assert_eq!(attempt.number, 1);
+    let second = office.stage.start("second", |_| {}).await;
+    let outcome = reports.outcome().await;
+    second.leave().await;
+    assert_eq!((outcome.outcome, outcome.attempt.number), (Outcome::Measured, 2));
+    insta::assert_snapshot!(story(&outcome.transcript).join("\n"));
+    assert_eq!(office.server.counters().total_answered(), 2);
+    assert_eq!(outcome.transcript.spent_by(1).1, cost);
+}
+
+#[tokio::test]
+async fn nothing_of_it_is_left_when_its_worker_is_killed() {
+    let agent = python(
+        "child = __import__('subprocess').Popen(['sleep', '1000'])\n\
+         open(os.path.join(errand['folder'], 'pid'), 'w').write(str(child.pid) + '\\n')\ntime.sleep(1000)",
+    );
+    let office = Office::of(agent).await;
+    office.stage.publish([office.stage.job(0, 0)]).await;
+    let worker = office.stage.start_mortal("w").await;
+    let file = office.folder.path().join("pid");
+    let pid = within(async {
+        loop {
+            match std::fs::read_to_string(&file) {
+                Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await;
+    worker.kill();
+    within(async {
+        // Gone, or dead and not yet looked at by its parent.
+        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        while !state().is_empty() && !state().contains(") Z ") {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

@@ -1,0 +1,8 @@
+//! Sessions that somebody else's agent does, over a benchmark made up for it.
+
+mod office;
+
+mod commands;
+mod ending;
+mod services;
+mod teams;

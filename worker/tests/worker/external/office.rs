@@ -1,0 +1,263 @@
+//! A benchmark of errands, an endpoint, and agents that are a few lines of Python.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use regatta_benchmarks::{
+    DataError, Errand, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, ToolAnswer, ToolRequest,
+    Verdicts,
+};
+use regatta_catalog::Sweep;
+use regatta_proto::{
+    AccountId, BenchmarkLock, CacheMode, ChatRequest, Digest, EndpointKind, EndpointSpec, Evaluator, Event,
+    ExternalAgent, HowEnded, ItemIndex, MemberName, ModelRef, ModelSpec, Money, Price, PriceSource, Reply, Role,
+    RoleModels, SessionOutcome, SessionSeed, Setting, Share, Simulation, SweepLock, Transcript,
+};
+use regatta_simulator::{Config, SimulatedEndpoint};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+/// What the agent is told to do is its item's name.
+struct Errands {
+    items: Vec<Item>,
+    folder: PathBuf,
+}
+
+impl Suite for Errands {
+    fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        Ok((0..self.items.len() as u32).map(ItemIndex).collect())
+    }
+
+    fn members(&self, _: &Setting) -> Vec<MemberName> {
+        vec!["cook".parse().unwrap()]
+    }
+
+    fn next(&self, item: ItemIndex, _: &Setting, transcript: &Transcript) -> Step {
+        match transcript.events.last() {
+            Some(Event::Ended(ended)) if !matches!(ended.how, HowEnded::Killed(_) | HowEnded::Interrupted) => {
+                Step::Done
+            }
+            _ => Step::Delegate(Errand {
+                agent: "mine".parse().unwrap(),
+                input: json!({"task": self.items[item.0 as usize].id.as_str(), "folder": self.folder}),
+            }),
+        }
+    }
+
+    fn serve(&self, item: ItemIndex, _: &Setting, request: &ToolRequest) -> ToolAnswer {
+        let body = format!("{} for {}", request.method, self.items[item.0 as usize].id);
+        ToolAnswer { status: 200, body: body.into_bytes(), ..ToolAnswer::not_found() }
+    }
+
+    fn simulate(
+        &self,
+        item: ItemIndex,
+        _: &Setting,
+        _: Role,
+        _: Persona,
+        SessionSeed(seed): SessionSeed,
+        request: &ChatRequest,
+    ) -> Reply {
+        let heard = request.messages.last().map(|message| message.content.to_string()).unwrap_or_default();
+        let who = request.member.as_ref().map_or("nobody", |member| member.as_str());
+        Reply::said(format!("{} {who} {seed} heard ({heard})", self.items[item.0 as usize].id))
+    }
+
+    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
+        None
+    }
+
+    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
+        unreachable!("a worker scores nothing")
+    }
+
+    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
+        unreachable!("a worker scores nothing")
+    }
+
+    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        unreachable!("a worker scores nothing")
+    }
+
+    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        unreachable!("a worker reads no predictions")
+    }
+}
+
+/// What every agent of these tests begins with.
+const PRELUDE: &str = r#"
+import json, os, signal, sys, time, urllib.error, urllib.request
+errand = json.loads(sys.stdin.readline())
+def fetch(url, body=None):
+    headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    try:
+        return urllib.request.urlopen(urllib.request.Request(url, body, headers)).read().decode()
+    except urllib.error.HTTPError as error:
+        return json.dumps({"choices": [{"message": {"content": "refused " + str(error.code)}}]})
+def ask(text, base=os.environ["OPENAI_BASE_URL"]):
+    body = {"model": os.environ["REGATTA_MODEL"], "messages": [{"role": "user", "content": text}]}
+    return json.loads(fetch(base + "/chat/completions", json.dumps(body).encode()))["choices"][0]["message"]["content"]
+def first_time(name):
+    try:
+        os.close(os.open(os.path.join(errand["folder"], name), os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+"#;
+
+/// An agent in Python.
+pub(super) fn python(script: &str) -> ExternalAgent {
+    command(&["python3", "-c", &format!("{PRELUDE}{script}")])
+}
+
+pub(super) fn command(words: &[&str]) -> ExternalAgent {
+    ExternalAgent { command: words.iter().map(|word| (*word).to_owned()).collect(), ..service("") }
+}
+
+/// An agent behind `url`.
+pub(super) fn service(url: &str) -> ExternalAgent {
+    let mut agent: ExternalAgent = serde_json::from_str("{}").unwrap();
+    agent.url = (!url.is_empty()).then(|| url.to_owned());
+    agent
+}
+
+/// The stage with an endpoint and a sweep of errands.
+pub(super) struct Office {
+    pub(super) stage: Stage,
+    pub(super) server: SimulatedEndpoint,
+    pub(super) folder: tempfile::TempDir,
+}
+
+/// What one call costs at most.
+pub(super) const CALL_AT_MOST: Money = Money(1_000_000_000);
+
+impl Office {
+    /// One item, and an endpoint without faults.
+    pub(super) async fn of(agent: ExternalAgent) -> Self {
+        Self::with(1, agent, Simulation::default(), |_| {}).await
+    }
+
+    pub(super) async fn with(
+        items: u32,
+        agent: ExternalAgent,
+        simulation: Simulation,
+        adjust: impl FnOnce(&mut SweepLock),
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |number| Item { id: format!("item-{number}-").parse().unwrap(), task: "errand".into(), group: None };
+        let suite: Arc<dyn Suite> =
+            Arc::new(Errands { items: (0..items).map(name).collect(), folder: folder.path().to_owned() });
+        let suites = vec![("errands".parse().unwrap(), suite.clone())];
+        let server = SimulatedEndpoint::start(Config { simulation, ..Config::on_loopback(suites) }).await.unwrap();
+        let mut lock = lock(items, agent, endpoint(&server));
+        adjust(&mut lock);
+        let mut stage = Stage::of(Sweep::new(lock, BTreeMap::from([("errands".parse().unwrap(), suite)])).unwrap());
+        stage.variables.insert("PATH".to_owned(), "/usr/bin:/bin".to_owned());
+        Self { stage, server, folder }
+    }
+
+    /// Gives the sweep this much money.
+    pub(super) async fn fund(&self, money: Money) {
+        self.stage.permits.open_account(&self.account(), money, Money::ZERO).await.unwrap();
+    }
+
+    pub(super) async fn spent(&self) -> Money {
+        self.stage.permits.account(&self.account()).await.unwrap().unwrap().spent
+    }
+
+    fn account(&self) -> AccountId {
+        AccountId { sweep: self.stage.sweep.id.clone(), model: None }
+    }
+
+    /// The outcome of the only session, by a worker that leaves afterwards.
+    pub(super) async fn outcome(&self) -> SessionOutcome {
+        self.stage.publish([self.stage.job(0, 0)]).await;
+        let mut reports = self.stage.reports().await;
+        let worker = self.stage.start("w", |_| {}).await;
+        let outcome = reports.outcome().await;
+        worker.leave().await;
+        outcome
+    }
+}
+
+pub(super) fn endpoint(server: &SimulatedEndpoint) -> EndpointSpec {
+    let mut endpoint = EndpointSpec::of_kind(EndpointKind::Openai);
+    endpoint.base_url = Some(server.url());
+    endpoint.identify_sessions = true;
+    endpoint
+}
+
+/// A model that reads for nothing.
+pub(super) fn model(id: &str) -> ModelSpec {
+    ModelSpec {
+        max_tokens: Some(1000),
+        price: Some(Price::per_mtok(0.0, 1000.0)),
+        ..ModelSpec::from(id.parse::<ModelRef>().unwrap())
+    }
+}
+
+fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
+    let setting: Setting = "external/mine".parse().unwrap();
+    let benchmark = BenchmarkLock {
+        dataset: Digest::of(b"errands"),
+        settings: vec![setting.clone()],
+        tasks: Vec::new(),
+        limit: None,
+        evaluators: vec![Evaluator::Official],
+        roles: RoleModels::default(),
+        casts: BTreeMap::new(),
+        judge: None,
+        judge_price: None,
+        items: BTreeMap::from([(setting, items)]),
+    };
+    SweepLock {
+        v: SweepLock::VERSION,
+        regatta: "test".to_owned(),
+        name: "s".parse().unwrap(),
+        seed: 1,
+        trials: 1,
+        budget_usd: None,
+        share: Share::default(),
+        cache: CacheMode::Off,
+        benchmarks: BTreeMap::from([("errands".parse().unwrap(), benchmark)]),
+        endpoints: BTreeMap::from([("sim".parse().unwrap(), endpoint)]),
+        agents: BTreeMap::from([("mine".parse().unwrap(), agent)]),
+        models: vec![model("sim/oracle")],
+        price_sources: vec![PriceSource::Spec],
+    }
+}
+
+/// What happened, a line an event.
+pub(super) fn story(transcript: &Transcript) -> Vec<String> {
+    let line = |event: &Event| match event {
+        Event::Started(started) => format!("attempt {} starts {}", started.attempt, started.agent),
+        Event::Call(call) => {
+            let asked = call.request.messages.last().map(|message| message.content.to_string()).unwrap_or_default();
+            let how = if call.from_cache { "knows" } else { "asks" };
+            format!("attempt {} {how} {asked}", call.attempt)
+        }
+        Event::Failed(failed) => format!("fails: {}", failed.tries.last().unwrap().class.as_str()),
+        Event::Exchange(exchange) => format!("{} {} {}", exchange.method, exchange.status, exchange.response),
+        Event::Ended(ended) => format!("ends: {:?}", ended.how),
+        Event::Recorded(_) => panic!("nothing was recorded elsewhere"),
+    };
+    transcript.events.iter().map(line).collect()
+}
+
+/// What the agent wrote in the end.
+pub(super) fn output(transcript: &Transcript) -> &str {
+    match transcript.events.last() {
+        Some(Event::Ended(ended)) => &ended.output,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) fn replies(transcript: &Transcript) -> Vec<&str> {
+    transcript.calls().map(|call| call.reply.text.as_deref().unwrap()).collect()
+}
