@@ -17,7 +17,7 @@ use super::mcp;
 use super::sessions::{SessionName, Sessions};
 use crate::answer_body::AnswerBody;
 use crate::delivery::Dropped;
-use crate::request_body::{self, NoBody};
+use regatta_serving::{NoBody, read_body};
 
 /// Everything that requests share.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ async fn ask(
 ) -> Result<Result<Response<Body>, Dropped>, Refused> {
     let (head, body) = request.into_parts();
     let (asked, seen) = urls(door, path, &head);
-    let body = match request_body::read(body, ServedTools::BODY_BYTES_MAX).await {
+    let body = match read_body(body, ServedTools::BODY_BYTES_MAX).await {
         Ok(body) => body,
         Err(NoBody::Refused(_)) => {
             let message = format!("the body is longer than {} bytes; send less", ServedTools::BODY_BYTES_MAX);
