@@ -1,5 +1,5 @@
 //! The bridge as agents see it, over loopback.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod formats;
 #[cfg(test)]
