@@ -1,10 +1,14 @@
 //! The command line.
 
+mod simulate_tools;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_coordinator::BudgetChange;
 use regatta_proto::{BenchmarkName, CacheMode, Evaluator, SweepId};
+
+pub(crate) use self::simulate_tools::SimulateToolsArgs;
 
 /// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
 #[derive(Debug, Parser)]
@@ -171,6 +175,8 @@ pub(crate) enum Simulated {
     Llm(SimulateLlmArgs),
     /// The apps of AppBench's phone, to be called step by step over HTTP or MCP
     Apps(SimulateAppsArgs),
+    /// The servers that Auto-SLURP's agents use, over HTTP or MCP
+    Tools(SimulateToolsArgs),
 }
 
 #[derive(Debug, Args)]

@@ -1,13 +1,13 @@
-//! `regatta simulate llm` and `regatta simulate apps`: a simulated endpoint, or simulated apps, until a signal comes.
+//! `regatta simulate llm`, `apps` and `tools`: a simulated endpoint, apps or tool servers, until a signal comes.
 
 use std::process::ExitCode;
 
 use anyhow::Context;
-use regatta_benchmarks::ServedApps;
+use regatta_benchmarks::{ServedApps, ServedTools};
 use regatta_proto::Simulation;
-use regatta_simulator::{Config, Script, SimulatedApps, SimulatedEndpoint};
+use regatta_simulator::{Config, Script, SimulatedApps, SimulatedEndpoint, SimulatedTools, ToolsConfig};
 
-use crate::args::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, Simulated};
+use crate::args::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, SimulateToolsArgs, Simulated};
 use crate::data::{benchmark, read_dataset, read_files};
 use crate::exit::bad_configuration;
 use crate::output;
@@ -18,6 +18,7 @@ pub(crate) async fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
     match args.what {
         Simulated::Llm(args) => run_llm(args, &leaving).await,
         Simulated::Apps(args) => run_apps(args, &leaving).await,
+        Simulated::Tools(args) => run_tools(args, &leaving).await,
     }
 }
 
@@ -26,6 +27,21 @@ async fn run_apps(args: SimulateAppsArgs, leaving: &Leaving) -> anyhow::Result<E
     let apps = ServedApps::load(&files).map_err(bad_configuration)?;
     let server = SimulatedApps::start(args.listen, apps).await.map_err(bad_configuration)?;
     output::line(&server.url());
+    leaving.drain.cancelled().await;
+    server.shutdown().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first line is the address that serves everything; a line with name and address follows for each server with a port of its own.
+async fn run_tools(args: SimulateToolsArgs, leaving: &Leaving) -> anyhow::Result<ExitCode> {
+    let simulation = args.simulation.as_deref().map(simulation).transpose().map_err(bad_configuration)?;
+    let (ports, tools) = (args.tool_ports(), ServedTools::on(args.today));
+    let config = ToolsConfig { listen: args.listen, ports, tools, simulation: simulation.unwrap_or_default() };
+    let server = SimulatedTools::start(config).await.map_err(bad_configuration)?;
+    output::line(&server.url());
+    for (name, url) in server.ports() {
+        output::line(&format!("{name} {url}"));
+    }
     leaving.drain.cancelled().await;
     server.shutdown().await;
     Ok(ExitCode::SUCCESS)
