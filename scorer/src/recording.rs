@@ -133,8 +133,8 @@ fn prepare(
     let number = outcome.attempt.number;
     let (usage, cost) = outcome.transcript.spent_by(number);
     let own = || outcome.transcript.calls().filter(move |call| call.attempt == number);
-    // What answered in the place of the model under test; its partners are no part of it.
-    let agents = own().filter(|call| call.role == Role::Agent);
+    // What answered in the place of the model under test; its partners are no part of it, nor are members that others play.
+    let agents = own().filter(|call| call.role == Role::Agent && call.model == cell.model);
     let mut served: Vec<String> = agents.filter_map(|call| served_as(&call.served)).collect();
     served.sort();
     served.dedup();

@@ -6,9 +6,20 @@ use serde_json::{Value, json};
 use super::members;
 use super::run::Run;
 
-/// Whether the last agent that was started has ended.
+/// Whether the last agent that was started has come to an end of its own. One that somebody else killed, or that could not go on here, is
+/// started again.
 pub(crate) fn has_ended(transcript: &Transcript) -> bool {
-    last_start(transcript).iter().any(|event| matches!(event, Event::Ended(_)))
+    end(last_start(transcript)).is_some()
+}
+
+fn end(events: &[Event]) -> Option<&Ended> {
+    events.iter().rev().find_map(|event| match event {
+        Event::Ended(ended) => match ended.how {
+            HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => Some(&**ended),
+            HowEnded::Killed(_) | HowEnded::NotStarted | HowEnded::Interrupted => None,
+        },
+        _ => None,
+    })
 }
 
 /// What happened since an agent was last started; what an earlier one did is no part of the result.
@@ -24,10 +35,7 @@ fn last_start(transcript: &Transcript) -> &[Event] {
 /// without one the last text that a model gave it; in the same way `intent_output`, or else the last text of the member `intent`.
 pub(crate) fn run(transcript: &Transcript) -> Option<Run> {
     let events = last_start(transcript);
-    let ended = events.iter().rev().find_map(|event| match event {
-        Event::Ended(ended) => Some(ended),
-        _ => None,
-    })?;
+    let ended = end(events)?;
     let mut run = Run { log: ended.output.to_string(), hit_limit: stopped(ended), ..Run::default() };
     let mut spoke = std::collections::BTreeSet::new();
     let told = events.iter().rev().find_map(|event| match event {
@@ -102,6 +110,17 @@ mod tests {
             let written = transcript(&run).unwrap();
             assert!(has_ended(&written));
             assert_eq!(super::run(&written), Some(run));
+        }
+    }
+
+    #[test]
+    fn an_agent_that_was_killed_or_interrupted_has_not_ended() {
+        let mut written = transcript(&Run::default()).unwrap();
+        written.events.pop();
+        for how in [HowEnded::Killed(9), HowEnded::Interrupted, HowEnded::NotStarted] {
+            let ended = Ended { how, output: "x".into(), is_cut: false, errors: "".into() };
+            let events = written.events.iter().cloned().chain([Event::Ended(Box::new(ended))]).collect();
+            assert!(!has_ended(&Transcript { events }), "{how:?}");
         }
     }
 
