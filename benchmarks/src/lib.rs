@@ -39,7 +39,13 @@ use regatta_proto::BenchmarkName;
 /// Every benchmark.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Benchmark] {
-    &[&appbench::AppBench, &autoslurp::AutoSlurp, &flowbench::FlowBench, &orchestrationbench::OrchestrationBench, &worfbench::WorfBench]
+    &[
+        &appbench::AppBench,
+        &autoslurp::AutoSlurp,
+        &flowbench::FlowBench,
+        &orchestrationbench::OrchestrationBench,
+        &worfbench::WorfBench,
+    ]
 }
 
 /// The benchmark of this name.

@@ -124,7 +124,8 @@ pub(super) fn check_judge(
     evaluators: &[Evaluator],
 ) -> Result<(), PlanError> {
     let Some(model) = spec.models.first() else { return Ok(()) };
-    let question = suite.example_question(evaluators).or_else(|| first_question(suite, wanted, &model.id, settings, evaluators));
+    let question =
+        suite.example_question(evaluators).or_else(|| first_question(suite, wanted, &model.id, settings, evaluators));
     let Some(question) = question else { return Ok(()) };
     let kind = |judge: &ModelRef| spec.endpoints.get(&judge.endpoint).map(|endpoint| endpoint.kind);
     match (&question, &wanted.judge) {
