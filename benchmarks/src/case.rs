@@ -87,7 +87,7 @@ pub(crate) fn score_predictions_case(
     let verdicts = verdicts(files)?;
     let mut scored = BTreeMap::new();
     for evaluator in case.evaluators() {
-        let result = score_predictions(suite, evaluator, &predictions, &verdicts)
+        let result = score_predictions(suite, None, evaluator, &predictions, &verdicts)
             .map_err(|error| Place::file(files.origin(), VERDICTS_FILE).problem(error))?;
         let value = serde_json::json!({
             "evaluator": result.evaluator,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use regatta_proto::{Evaluator, ItemId, ItemIndex, Transcript};
+use regatta_proto::{Evaluator, ItemId, ItemIndex, Setting, Transcript};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -80,19 +80,25 @@ pub struct NotPredicted {
     pub ids: Vec<ItemId>,
 }
 
-/// Scores `predictions` with `evaluator`, the judge's answers coming from `verdicts`.
+/// Scores `predictions` with `evaluator`, the judge's answers coming from `verdicts`. Where it matters in which setting they were made, and
+/// it was not the default, `setting` says so.
 ///
 /// # Errors
 /// When a verdict is missing: nothing is scored by guess.
 pub fn score_predictions(
     suite: &dyn Suite,
+    setting: Option<&Setting>,
     evaluator: Evaluator,
     predictions: &[(ItemIndex, Transcript)],
     verdicts: &RecordedVerdicts,
 ) -> Result<ScoredPredictions, PredictionsError> {
     let mut scored: Vec<(ItemIndex, Score)> = Vec::with_capacity(predictions.len());
     for (item, transcript) in predictions {
-        let score = match suite.score(*item, &[evaluator], transcript, verdicts) {
+        let scoring = match setting {
+            Some(setting) => suite.score_session(*item, setting, &[evaluator], transcript, verdicts),
+            None => suite.score(*item, &[evaluator], transcript, verdicts),
+        };
+        let score = match scoring {
             Scoring::Scored(mut scores) => scores.remove(&evaluator),
             Scoring::Unfit(reason) => {
                 let item = name(suite, *item).map_or_else(|| item.to_string(), |id| id.to_string());

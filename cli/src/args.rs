@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_coordinator::BudgetChange;
-use regatta_proto::{BenchmarkName, CacheMode, Evaluator, SweepId};
+use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Setting, SweepId};
 
 pub(crate) use self::simulate_tools::SimulateToolsArgs;
 
@@ -152,6 +152,9 @@ pub(crate) struct ScoreArgs {
     /// File of recorded verdicts
     #[arg(long)]
     pub(crate) verdicts: Option<PathBuf>,
+    /// Setting that they were made in, where the scoring depends on it, as autogen/today=2025-06-01
+    #[arg(long, conflicts_with = "case")]
+    pub(crate) setting: Option<Setting>,
     /// Scoring rule
     #[arg(long, default_value = "official")]
     pub(crate) evaluator: Evaluator,

@@ -56,6 +56,24 @@ impl Loaded {
         usize::try_from(item.0).ok().and_then(|index| self.items.get(index)).map_or("", |item| item.id.as_str())
     }
 
+    /// `trial` as the csv files that the official code would have been given: its items counted from 0, those of each further file from
+    /// the next hundred, because each hundred is a run of that code.
+    fn numbered<'s>(&self, trial: &[(ItemIndex, &'s Score)]) -> Vec<(u32, &'s Score)> {
+        let mut next = 0_u32;
+        let mut file = None;
+        let mut numbered = Vec::with_capacity(trial.len());
+        for (item, score) in trial {
+            let Some((dataset, _)) = self.place(*item) else { continue };
+            if file.is_some_and(|before| before != dataset) {
+                next = next.next_multiple_of(official::RUN_ITEMS);
+            }
+            file = Some(dataset);
+            numbered.push((next, *score));
+            next += 1;
+        }
+        numbered
+    }
+
     /// What a finished session came to.
     fn run(&self, utterance: &Utterance, transcript: &Transcript, mode: Option<&Mode>) -> Result<Run, String> {
         if delegated::has_ended(transcript) {
@@ -138,8 +156,7 @@ impl Suite for Loaded {
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        let rows = |(item, score): &(ItemIndex, _)| Some((self.place(*item)?.1, *score));
-        let by_row = || trials.iter().map(|trial| trial.iter().filter_map(rows).collect()).collect::<Vec<_>>();
+        let by_row = || trials.iter().map(|trial| self.numbered(trial)).collect::<Vec<_>>();
         match rule(evaluator) {
             Rule::Official(script) => official::tabulate(script, &by_row()),
             Rule::Paper => official::paper::tabulate(&by_row()),

@@ -235,7 +235,8 @@ fn a_prediction_that_holds_no_messages_is_no_conversation() {
     let item = suite.select(&setting("session/single/text"), &[], Some(1)).unwrap()[0];
     let predictions = [(item, Transcript::of_recorded(Some("not a list")))];
     let verdicts = regatta_benchmarks::RecordedVerdicts::default();
-    let error = regatta_benchmarks::score_predictions(&*suite, Evaluator::Paper, &predictions, &verdicts).unwrap_err();
+    let error =
+        regatta_benchmarks::score_predictions(&*suite, None, Evaluator::Paper, &predictions, &verdicts).unwrap_err();
     let id = &suite.items()[item.0 as usize].id;
     assert!(error.to_string().starts_with(&format!("failed to score item {id}: ")), "{error}");
 }

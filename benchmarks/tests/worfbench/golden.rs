@@ -69,14 +69,14 @@ fn a_perfect_copy_reaches_the_documented_ceiling() {
         .iter()
         .map(|(item, _)| (*item, Transcript::of_recorded(Some(&answer(&*suite, *item, Persona::Oracle, 1)))))
         .collect();
-    let found = score_predictions(&*suite, Evaluator::Official, &copies, &verdicts).unwrap();
+    let found = score_predictions(&*suite, None, Evaluator::Official, &copies, &verdicts).unwrap();
     let expected: Value = serde_json::from_slice(case.get("expected.json").unwrap()).unwrap();
     let mut out = Vec::new();
     differences("aggregate", &expected["aggregate"], &found.aggregate, &mut out);
     assert!(out.is_empty(), "{out:#?}");
     assert_eq!(found.not_predicted.count, 2146 - 330);
 
-    let paper = score_predictions(&*suite, Evaluator::Paper, &copies, &verdicts).unwrap();
+    let paper = score_predictions(&*suite, None, Evaluator::Paper, &copies, &verdicts).unwrap();
     let imperfect: Vec<&String> =
         paper.items.iter().filter(|(_, item)| item["chain"]["f1"] != 1.0).map(|(id, _)| id).collect();
     assert!(

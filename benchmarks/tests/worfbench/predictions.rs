@@ -78,7 +78,7 @@ fn items_without_a_prediction_are_reported_and_not_scored() {
     let item = index_of(&*suite, "os_mini1");
     let none = RecordedVerdicts::default();
     let scored =
-        score_predictions(&*suite, Evaluator::Official, &[(item, Transcript::of_recorded(None))], &none).unwrap();
+        score_predictions(&*suite, None, Evaluator::Official, &[(item, Transcript::of_recorded(None))], &none).unwrap();
     assert_eq!(scored.aggregate["all_items"]["n"], 1);
     assert_eq!(scored.items.keys().collect::<Vec<_>>(), ["os_mini1"]);
     assert_eq!(scored.not_predicted.count, 34);
@@ -90,7 +90,7 @@ fn a_missing_verdict_is_an_error_that_names_item_and_texts() {
     let suite = miniature();
     let item = index_of(&*suite, "lumos_mini1");
     let reply = Transcript::of_recorded(Some("1: add that many minutes to noon\n2: rest"));
-    let error = score_predictions(&*suite, Evaluator::Paper, &[(item, reply)], &RecordedVerdicts::default());
+    let error = score_predictions(&*suite, None, Evaluator::Paper, &[(item, reply)], &RecordedVerdicts::default());
     insta::assert_snapshot!(
         error.unwrap_err(),
         @r#"failed to score item lumos_mini1: no verdict is recorded for "add that many minutes to noon" and "find the least common multiple of 12 and 18"; add their similarity, or the embeddings of both, to the verdicts file"#

@@ -29,13 +29,16 @@ fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> any
         anyhow::bail!("{name} has no evaluator {}", args.evaluator);
     }
     let suite = benchmark.load(&read_dataset(name, &args.data)?)?;
+    if let Some(setting) = &args.setting {
+        suite.select(setting, &[], Some(1))?;
+    }
     let verdicts = match &args.verdicts {
         Some(path) => RecordedVerdicts::read(&path.display().to_string(), &read(path)?)?,
         None => RecordedVerdicts::default(),
     };
     let content = read(predictions)?;
     let predicted = suite.read_predictions(&predictions.display().to_string(), &content)?;
-    let scored = score_predictions(&*suite, args.evaluator, &predicted, &verdicts)?;
+    let scored = score_predictions(&*suite, args.setting.as_ref(), args.evaluator, &predicted, &verdicts)?;
     let document = serde_json::to_value(&scored)?;
     write(&args.out, &document)?;
     output::line(&serde_json::to_string_pretty(&document["aggregate"])?);

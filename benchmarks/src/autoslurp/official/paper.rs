@@ -12,7 +12,9 @@ use crate::{Score, Table};
 
 /// The score that follows from the official one.
 pub(crate) fn of_official(official: &Score) -> Score {
-    let right = official.values.get(RIGHT).copied().unwrap_or_default();
+    // Nobody judged the whole of what ended early.
+    let is_aborted = official.detail.get("aborted").is_some_and(|aborted| *aborted == Value::Bool(true));
+    let right = if is_aborted { 0.0 } else { official.values.get(RIGHT).copied().unwrap_or_default() };
     let verdict = official.detail.get("verdict").cloned().unwrap_or(Value::Null);
     let detail = json!({ "right": right > 0.5, "verdict": verdict });
     Score { values: BTreeMap::from([(RIGHT.to_owned(), right)]), detail }

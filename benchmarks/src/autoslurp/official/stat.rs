@@ -9,7 +9,7 @@ use crate::python::lower;
 /// What begins the line between two items.
 const SEPARATOR: &str = "-----**";
 /// What numbers of right items are divided by, however many items there are.
-pub(super) const DIVISOR: u32 = 100;
+pub(crate) const DIVISOR: u32 = 100;
 
 /// Which words are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,16 +13,16 @@ use crate::{Score, Table};
 /// The column of the paper's main table.
 pub(super) const SUCCESS_RATE: &str = "success rate";
 
-/// The aggregate of some trials together, each with its scores by ascending row of the data set. Every hundred rows of a trial are counted
-/// as one run of the official code: over a hundred, however many of them there are, and with its last item right unless it is wrong.
+/// The aggregate of some trials together, each with its scores by ascending number among the items that were run. Every hundred numbers of
+/// a trial are counted as one run of the official code: over a hundred, however many of them there are, and with its last item right unless it is wrong.
 /// What [`Score::detail`] says is not looked at.
 pub(crate) fn tabulate(script: Option<Script>, trials: &[Vec<(u32, &Score)>]) -> Table {
     let rules = Rules::of(script);
     let mut chunks = Vec::new();
     for trial in trials {
         let mut items: BTreeMap<u32, Vec<(Verdict, u32)>> = BTreeMap::new();
-        for (row, score) in trial {
-            items.entry(row / DIVISOR).or_default().push(counted(score));
+        for (number, score) in trial {
+            items.entry(number / DIVISOR).or_default().push(counted(score));
         }
         chunks.extend(items.into_iter().map(|(chunk, items)| Chunk::new(&rules, chunk, &items)));
     }

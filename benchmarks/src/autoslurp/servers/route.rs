@@ -29,8 +29,9 @@ pub(super) fn route(url: &str) -> Option<(Place, &str)> {
 }
 
 fn place(address: &Address<'_>) -> Option<Place> {
-    // HTTP servers of Python take several slashes at the beginning for one.
-    let path = unescape(address.path.strip_prefix('/')?.trim_start_matches('/'));
+    // HTTP servers of Python take several slashes at the beginning for one, escaped ones, too.
+    let path = unescape(address.path.strip_prefix('/')?);
+    let path = path.trim_start_matches('/');
     if let Some(mut of_host) = Service::of_host(address.host) {
         return of_host.find(|service| service.path() == path).map(Place::Service);
     }
@@ -40,7 +41,7 @@ fn place(address: &Address<'_>) -> Option<Place> {
         return of_host.find(|service| service.path() == path).map(Place::Service);
     }
     let of_port = SERVERS.iter().find(|server| server.port == address.port);
-    let is_meant = |server: &&Server| server.path.strip_prefix('/') == Some(path.as_str());
+    let is_meant = |server: &&Server| server.path.strip_prefix('/') == Some(path);
     let server = match of_port {
         Some(server) => Some(server).filter(is_meant),
         None => SERVERS.iter().find(is_meant),

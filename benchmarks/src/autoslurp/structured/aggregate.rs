@@ -24,14 +24,24 @@ pub(crate) fn part_of(utterance: &Utterance) -> &'static str {
 struct Sums {
     sessions: usize,
     of: BTreeMap<&'static str, f64>,
+    /// Sessions that have the value at all.
+    having: BTreeMap<&'static str, usize>,
 }
 
 impl Sums {
     fn add(&mut self, score: &Score, names: &[&'static str]) {
         self.sessions += 1;
         for name in names {
-            *self.of.entry(*name).or_default() += score.values.get(*name).copied().unwrap_or_default();
+            let value = score.values.get(*name);
+            *self.of.entry(*name).or_default() += value.copied().unwrap_or_default();
+            *self.having.entry(*name).or_default() += usize::from(value.is_some());
         }
+    }
+
+    /// The mean over the sessions that have the value.
+    fn mean(&self, name: &str) -> Option<f64> {
+        let having = self.having.get(name).copied().unwrap_or_default();
+        (having > 0).then(|| self.sum(name) / having as f64)
     }
 
     fn sum(&self, name: &str) -> f64 {
@@ -83,8 +93,8 @@ pub(crate) fn tabulate<'s>(sessions: impl IntoIterator<Item = (&'s str, &'s Scor
         columns: vec![
             ("Success rate".to_owned(), all.rate(value::SUCCESS)),
             ("Success rate, lenient".to_owned(), all.rate(value::LENIENT)),
-            ("Intent accuracy".to_owned(), all.rate(value::INTENT_STRICT)),
-            ("Intent accuracy, slot names ignored".to_owned(), all.rate(value::INTENT_VALUES)),
+            ("Intent accuracy".to_owned(), all.mean(value::INTENT_STRICT)),
+            ("Intent accuracy, slot names ignored".to_owned(), all.mean(value::INTENT_VALUES)),
         ],
     }
 }

@@ -109,10 +109,12 @@ pub(crate) fn score(utterance: &Utterance, today: Date, run: &Run) -> Score {
     } else {
         Causes::of(utterance, &gold, run, &judged, said.as_ref(), agreement)
     };
-    Score {
-        values: values(utterance, &judged, agreement, causes),
-        detail: detail(utterance, &judged, said.as_ref(), agreement),
+    let mut values = values(utterance, &judged, agreement, causes);
+    if run.intent_output.is_none() && run.members.is_none() {
+        // Nobody knows what its intent agent said, or whether it has one.
+        values.retain(|name, _| name != value::INTENT_STRICT && name != value::INTENT_VALUES);
     }
+    Score { values, detail: detail(utterance, &judged, said.as_ref(), agreement) }
 }
 
 /// The score of a session that a model made impossible: nothing was done, and it is nobody's in the team.

@@ -50,9 +50,13 @@ impl<'a> Cell<'a> {
     }
 
     /// The share of successes. The official evaluators' is what they print, over a hundred and with their rule for the last item; its
-    /// interval is that of the share of right sessions, where it holds what they print.
+    /// interval is that of the share of right sessions, where it holds what they print. Of an incomplete run it is that share itself.
     pub(super) fn success(&self, evaluator: Evaluator) -> Measured {
         let metric = self.result.metric(name::SUCCESS);
+        // What is missing would count as wrong, and another item as the last.
+        if self.result.coverage() < 1.0 {
+            return metric;
+        }
         if !matches!(evaluator, Evaluator::Official | Evaluator::OfficialFixed | Evaluator::OfficialOf(_)) {
             return metric;
         }
