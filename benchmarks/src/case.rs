@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_proto::{BenchmarkName, Evaluator, FileSet};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::place::Place;
@@ -20,7 +20,8 @@ pub(crate) struct Case {
     pub(crate) benchmark: BenchmarkName,
     /// How it is scored; the benchmark knows its kinds.
     pub(crate) kind: String,
-    /// Expected files, with the evaluator of each.
+    /// Expected files, with the evaluator of each; words after its name are for people.
+    #[serde(deserialize_with = "evaluators_by_file")]
     pub(crate) outputs: BTreeMap<String, Evaluator>,
     /// Files that must be there.
     #[serde(default)]
@@ -28,6 +29,15 @@ pub(crate) struct Case {
     /// What else its kind needs to know.
     #[serde(default)]
     pub(crate) params: serde_json::Map<String, Value>,
+}
+
+fn evaluators_by_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Evaluator>, D::Error> {
+    let named: BTreeMap<String, String> = BTreeMap::deserialize(deserializer)?;
+    let of = |(file, text): (String, String)| {
+        let evaluator = text.split_whitespace().next().unwrap_or_default().parse();
+        evaluator.map(|evaluator| (file, evaluator)).map_err(serde::de::Error::custom)
+    };
+    named.into_iter().map(of).collect()
 }
 
 impl Case {

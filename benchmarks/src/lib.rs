@@ -22,10 +22,11 @@ pub use appbench::{
     Api as AppApi, App, Executed as ExecutedCall, Phone, Refusal as CallRefusal, ServedApps, SessionScore,
     Slot as AppSlot, Warning as CallWarning, World as AppWorld,
 };
+pub use autoslurp::ServedTools;
 pub use case::score_case;
 pub use flowbench::{JudgedSession, RatingScale, cohen_kappa, fleiss_kappa, judge_alignment, krippendorff_alpha};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
-pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable};
+pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Spending};
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
 pub use recorded::{MissingVerdict, RecordedVerdicts};
 pub use suite::{
@@ -38,7 +39,7 @@ use regatta_proto::BenchmarkName;
 /// Every benchmark.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Benchmark] {
-    &[&appbench::AppBench, &flowbench::FlowBench, &orchestrationbench::OrchestrationBench, &worfbench::WorfBench]
+    &[&appbench::AppBench, &autoslurp::AutoSlurp, &flowbench::FlowBench, &orchestrationbench::OrchestrationBench, &worfbench::WorfBench]
 }
 
 /// The benchmark of this name.

@@ -32,6 +32,21 @@ pub struct CellResult<'a> {
     pub tables: Vec<&'a Table>,
     /// Its aggregate of all trials together.
     pub all_trials: &'a Table,
+    /// What its sessions used.
+    pub spending: Spending,
+}
+
+/// What a session of a setting and model used, on average over its sessions with a score. Judges are not in it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spending {
+    /// Dollars for all calls of models; without a value where a price is unknown.
+    pub cost_usd: Measured,
+    /// Calls of models.
+    pub calls: f64,
+    /// Tokens of these, prompts and answers together.
+    pub tokens: f64,
+    /// Seconds that answers to these calls took, one after the other.
+    pub seconds: f64,
 }
 
 /// A table. Rows and columns are in the paper's order.

@@ -78,7 +78,21 @@ pub trait Suite: Send + Sync {
         ToolAnswer::not_found()
     }
 
-    /// Scores a finished session with `evaluators`, or says which verdicts are missing.
+    /// Scores the finished session of `item` in `setting` with `evaluators`, or says which verdicts are missing. Most benchmarks need not
+    /// know the setting for that.
+    fn score_session(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        verdicts: &dyn Verdicts,
+    ) -> Scoring {
+        let _ = setting;
+        self.score(item, evaluators, transcript, verdicts)
+    }
+
+    /// The same in the default setting, or of what was recorded elsewhere, in whatever setting.
     fn score(
         &self,
         item: ItemIndex,
@@ -144,9 +158,10 @@ pub trait Suite: Send + Sync {
     /// The item whose session `request` belongs to, for callers that do not name it; the first one when several fit.
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex>;
 
-    /// A question as the evaluators ask them, for a plan that must know whether there has to be a judge; `None` where the first sessions
+    /// A question as `evaluators` ask them, for a plan that must know whether there has to be a judge; `None` where the first sessions
     /// show it.
-    fn example_question(&self) -> Option<Question> {
+    fn example_question(&self, evaluators: &[Evaluator]) -> Option<Question> {
+        let _ = evaluators;
         None
     }
 

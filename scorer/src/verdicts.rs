@@ -150,7 +150,8 @@ impl Subject<'_> {
     fn score(&self, sweep: &Sweep, known: &Known) -> Option<Scoring> {
         let benchmark = sweep.benchmark(self.cell)?;
         let verdicts = known.of(benchmark.judge.as_ref());
-        Some(sweep.suite(self.cell)?.score(self.item, &benchmark.evaluators, self.transcript, &verdicts))
+        let suite = sweep.suite(self.cell)?;
+        Some(suite.score_session(self.item, &self.cell.setting, &benchmark.evaluators, self.transcript, &verdicts))
     }
 }
 

@@ -6,7 +6,8 @@
 //! model is `lexical`. Latency and faults follow a [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run
 //! can be repeated. What came, what was answered and what that costs is counted ([`Counters`], also at `/simulator/counters`).
 //!
-//! [`SimulatedApps`] are the apps of AppBench's phone, to be called step by step over HTTP or MCP.
+//! [`SimulatedApps`] are the apps of AppBench's phone, to be called step by step over HTTP or MCP. [`SimulatedTools`] are the servers that
+//! Auto-SLURP's agents use, over HTTP and MCP too.
 //!
 //! A new wire format is a module of `formats`.
 
@@ -38,6 +39,7 @@ mod server;
 mod session;
 mod sliding_minute;
 mod tokens;
+mod tools;
 mod trickle;
 
 pub use apps::SimulatedApps;
@@ -48,3 +50,4 @@ pub use lexical::{LEXICAL_DIMENSIONS, embed as lexical_embedding};
 pub use script::{Script, ScriptError};
 pub use server::{Config, SimulatedEndpoint, StartError};
 pub use tokens::count_tokens;
+pub use tools::{SimulatedTools, ToolPort, ToolsConfig};

@@ -22,6 +22,12 @@ pub(crate) const SELECTOR: &str = "selector";
 pub(crate) const PLANNER: &str = "planner";
 /// Assigns CamelAI's sub-tasks to workers.
 pub(crate) const COORDINATOR: &str = "coordinator";
+/// Made by CamelAI's coordinator for a task that no other worker could do.
+pub(crate) const WORKER: &str = "worker";
+
+/// Every name.
+pub(crate) const ALL: [&str; 11] =
+    [MANAGER, INTENT, TIME, LOCATION, URL, REQUEST, RESPONSE, SELECTOR, PLANNER, COORDINATOR, WORKER];
 
 /// One of the names above.
 pub(crate) fn member(name: &'static str) -> Option<MemberName> {

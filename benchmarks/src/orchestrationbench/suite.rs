@@ -133,7 +133,7 @@ impl Suite for Loaded {
         self.items.position(Place::Step(position, step))
     }
 
-    fn example_question(&self) -> Option<Question> {
+    fn example_question(&self, _evaluators: &[Evaluator]) -> Option<Question> {
         // Whether it is asked depends on what a model answers.
         Some(question("any", Conversation { before: Vec::new(), prompt: String::new() }))
     }

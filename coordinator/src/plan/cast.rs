@@ -124,7 +124,7 @@ pub(super) fn check_judge(
     evaluators: &[Evaluator],
 ) -> Result<(), PlanError> {
     let Some(model) = spec.models.first() else { return Ok(()) };
-    let question = suite.example_question().or_else(|| first_question(suite, wanted, &model.id, settings, evaluators));
+    let question = suite.example_question(evaluators).or_else(|| first_question(suite, wanted, &model.id, settings, evaluators));
     let Some(question) = question else { return Ok(()) };
     let kind = |judge: &ModelRef| spec.endpoints.get(&judge.endpoint).map(|endpoint| endpoint.kind);
     match (&question, &wanted.judge) {
@@ -160,7 +160,7 @@ fn first_question(
 ) -> Option<Question> {
     let ask = |item: ItemIndex, setting: &Setting, persona| {
         let transcript = play(suite, setting, item, persona, model, |_, _, _| {});
-        match suite.score(item, evaluators, &transcript, &NoVerdicts) {
+        match suite.score_session(item, setting, evaluators, &transcript, &NoVerdicts) {
             Scoring::Needs(questions) => questions.into_iter().next(),
             Scoring::Scored(_) | Scoring::Unfit(_) => None,
         }

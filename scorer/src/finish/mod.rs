@@ -5,6 +5,7 @@ mod group;
 mod lines;
 mod metrics;
 mod partition;
+mod per_session;
 mod results;
 mod spending;
 mod tables;

@@ -8,17 +8,19 @@ use regatta_proto::{Evaluator, ModelSpec};
 
 use super::FinishError;
 use super::group::{GroupResult, MetricKey};
+use super::per_session::Usages;
 use crate::statistics::Estimate;
 use crate::summary::BenchmarkTable;
 
 /// All tables of a sweep: by benchmark, then by evaluator, in the benchmark's order.
-pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult]) -> Vec<BenchmarkTable> {
+pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult], usages: &Usages) -> Vec<BenchmarkTable> {
     let mut all = Vec::new();
     for of in groups.chunk_by(|one, other| one.first.benchmark == other.first.benchmark) {
         let Some(first) = of.first().map(|group| &group.first) else { continue };
         let (Some(suite), Some(lock)) = (sweep.suite(first), sweep.benchmark(first)) else { continue };
         for evaluator in &lock.evaluators {
-            let cells: Vec<CellResult<'_>> = of.iter().filter_map(|group| cell(sweep, group, *evaluator)).collect();
+            let cells: Vec<CellResult<'_>> =
+                of.iter().filter_map(|group| cell(sweep, group, usages, *evaluator)).collect();
             all.extend(suite.paper_tables(*evaluator, &cells).into_iter().map(|table| BenchmarkTable {
                 benchmark: first.benchmark.clone(),
                 evaluator: *evaluator,
@@ -30,7 +32,7 @@ pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult]) -> Vec<BenchmarkTabl
 }
 
 /// `None` for a group without the evaluator.
-fn cell<'g>(sweep: &'g Sweep, group: &'g GroupResult, evaluator: Evaluator) -> Option<CellResult<'g>> {
+fn cell<'g>(sweep: &'g Sweep, group: &'g GroupResult, usages: &Usages, evaluator: Evaluator) -> Option<CellResult<'g>> {
     let measured = |estimates: &[Estimate]| -> BTreeMap<&'g str, Measured> {
         let estimated = group.keys.iter().zip(estimates).filter(|((of, _), _)| *of == evaluator);
         let named =
@@ -52,6 +54,7 @@ fn cell<'g>(sweep: &'g Sweep, group: &'g GroupResult, evaluator: Evaluator) -> O
         parts: group.parts.iter().map(|part| (part.name.as_str(), measured(&part.estimates))).collect(),
         tables: group.cells.iter().filter_map(|trial| of_evaluator(&trial.tables)).collect(),
         all_trials: of_evaluator(&group.tables)?,
+        spending: usages.per_session(group),
     })
 }
 

@@ -10,6 +10,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{Cause, Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
 
 use super::group::{Group, GroupResult, is_simulated};
+use super::per_session::Usages;
 use super::{FinishError, lines, metrics, spending, tables};
 use crate::comparison::comparisons;
 use crate::report::Report;
@@ -103,7 +104,7 @@ impl<'s> Tabulation<'s> {
             let counting = self.counting.get(&(attempt.key.cell, attempt.key.item))?;
             (counting.number == attempt.number).then_some(&*counting.served)
         })?;
-        let tables = tables::tables(self.sweep, &self.groups);
+        let tables = tables::tables(self.sweep, &self.groups, &Usages::of(&circumstances.attempts));
         let metrics = metrics::json(&self.groups, &tables)?;
         let csv_of = |table| Ok((tables::file_name(table), tables::csv(table)?));
         let of_tables = tables.iter().map(csv_of).collect::<Result<Vec<_>, FinishError>>()?;

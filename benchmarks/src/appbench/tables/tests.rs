@@ -63,6 +63,7 @@ fn tables(evaluator: Evaluator, settings: &[&str]) -> Vec<PaperTable> {
         )]),
         tables: vec![if setting.as_str().starts_with("flat") { &first } else { &perfect }],
         all_trials: &perfect,
+        spending: crate::Spending::default(),
     };
     let cells: Vec<CellResult<'_>> = settings.iter().map(cell).collect();
     paper_tables(evaluator, &cells)
@@ -174,6 +175,7 @@ fn small_buckets_of_figure_4_are_not_shown() {
             tasks: BTreeMap::new(),
             tables: vec![table],
             all_trials: table,
+            spending: crate::Spending::default(),
         };
         let tables = paper_tables(Evaluator::Official, &[cell]);
         tables.into_iter().find(|table| table.name == "figure-4-scale")

@@ -1,14 +1,23 @@
 //! The four ways to orchestrate (SPEC, section 6), each a function of the replies so far.
 
+pub(crate) mod agentlite;
+pub(crate) mod autogen;
+pub(crate) mod camelai;
+pub(crate) mod langgraph;
+mod naming;
+#[cfg(test)]
+mod sessions;
+
 use std::fmt;
 
 use jiff::civil::Date;
 use regatta_proto::{ChatRequest, Reply};
 
 use crate::autoslurp::run::Run;
+use crate::autoslurp::simulate::Gold;
 
 /// A way to orchestrate the agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Policy {
     /// A workforce: decompose, assign, solve (SPEC 6.3).
     CamelAi,
@@ -31,6 +40,19 @@ impl Policy {
             Self::LangGraph => "langgraph",
             Self::AutoGen => "autogen",
             Self::AgentLite => "agentlite",
+        }
+    }
+
+    /// The members that it asks.
+    pub(crate) const fn members(self) -> &'static [&'static str] {
+        use crate::autoslurp::members::{
+            COORDINATOR, INTENT, LOCATION, MANAGER, PLANNER, REQUEST, RESPONSE, SELECTOR, TIME, URL, WORKER,
+        };
+        match self {
+            Self::CamelAi => &[PLANNER, COORDINATOR, MANAGER, INTENT, TIME, LOCATION, URL, REQUEST, RESPONSE, WORKER],
+            Self::LangGraph => &[MANAGER, INTENT, TIME, LOCATION, URL, REQUEST, RESPONSE],
+            Self::AutoGen => &[SELECTOR, MANAGER, INTENT, TIME, LOCATION, URL, REQUEST],
+            Self::AgentLite => &[MANAGER, INTENT, TIME, LOCATION, REQUEST],
         }
     }
 
@@ -98,6 +120,20 @@ impl<'t> Replies<'t> {
 /// # Errors
 /// What is asked next.
 pub(crate) fn play(policy: Policy, query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, Asking> {
-    let _ = (policy, query);
-    replies.ask(ChatRequest::default).map(|_| Run::default())
+    match policy {
+        Policy::LangGraph => langgraph::play(query, replies),
+        Policy::AutoGen => autogen::play(query, replies),
+        Policy::CamelAi => camelai::play(query, replies),
+        Policy::AgentLite => agentlite::play(query, replies),
+    }
+}
+
+/// What a simulated model that believes `gold` replies to `request` as the member of `policy` that the request names.
+pub(crate) fn simulated(policy: Policy, gold: &Gold, request: &ChatRequest) -> Reply {
+    match policy {
+        Policy::LangGraph => langgraph::simulated::reply(request, gold),
+        Policy::AutoGen => autogen::simulated::reply(request, gold),
+        Policy::CamelAi => camelai::simulated::reply(request, gold),
+        Policy::AgentLite => agentlite::simulated::reply(request, gold),
+    }
 }

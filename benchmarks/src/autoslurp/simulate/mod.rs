@@ -1,1 +1,24 @@
-//! Simulated models in the roles of every agent and judge.
+//! Simulated models in the roles of every agent and judge, so that the whole benchmark runs without a real one.
+//!
+//! What is said is here, policy by policy alike; how it is put is the policies' business.
+
+mod answering;
+mod currency;
+mod gold;
+mod judge;
+mod mistakes;
+mod plan;
+mod resolved;
+mod said;
+mod single;
+mod wrong;
+
+pub(crate) use self::gold::{Gold, Heard};
+pub(crate) use self::judge::reply as judge_reply;
+pub(crate) use self::single::reply as single_reply;
+
+/// A slot: name and value.
+pub(crate) type Slot = (String, String);
+
+#[cfg(test)]
+mod tests;

@@ -44,6 +44,7 @@ fn cells<'a>(of: &'a [(Setting, ModelRef)], metrics: &'a [Vec<crate::Metric>]) -
             metrics: values,
             tables: Vec::new(),
             all_trials: &NO_TABLE,
+            spending: crate::Spending::default(),
         }
     };
     of.iter().enumerate().map(cell).collect()

@@ -68,6 +68,7 @@ impl Sweep {
                 parts: parts.map(|(part, metric, value)| (part, BTreeMap::from([(metric, of(value))]))).into(),
                 tables: tables.iter().collect(),
                 all_trials: &self.all_trials[at],
+                spending: crate::Spending::default(),
             });
         }
         cells

@@ -1,0 +1,131 @@
+//! What the eight scripts differ in (SPEC, section 8).
+
+use regatta_proto::{Evaluator, Script};
+
+use super::evidence::Shape;
+use super::log::Dropped;
+use super::stat::Words;
+
+/// A script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// Which; none is `eval/eval.py`.
+    pub(super) script: Option<Script>,
+    /// Lines of the log that it does not read.
+    pub(super) dropped: Dropped,
+    /// What it takes for the predicted intent.
+    pub(super) shape: Shape,
+    /// Whether an external prediction for a local item is wrong at once.
+    pub(super) classes_must_agree: bool,
+    /// What must be in the log of an external item that was predicted so; nothing for most.
+    pub(super) external_tokens: Option<&'static [&'static str]>,
+    /// One of these must be in a log without a predicted intent.
+    pub(super) fallback_tokens: &'static [&'static str],
+    /// Whether the last answer of a server is judged, up to its last brace; otherwise the first, up to the end of its line.
+    pub(super) last_response: bool,
+    /// What it prints where no server answered.
+    pub(super) no_response: &'static str,
+    /// What it prints where there is neither an intent nor an answer.
+    pub(super) no_evidence: &'static str,
+    /// What it prints where the classes of intents differ.
+    pub(super) other_class: &'static str,
+    /// Whether the final judge of a local item is asked again when it cannot be.
+    pub(super) local_is_retried: bool,
+    /// Characters of the log that the final judge of an external item is given when it is asked again.
+    pub(super) external_tail_chars: usize,
+    /// Whether that judge is then told the date.
+    pub(super) retry_tells_date: bool,
+    /// What its `stat.py` looks for.
+    pub(super) words: Words,
+    /// Whether its `stat.py` takes the first separator for the end of an item, one without a verdict.
+    pub(super) first_separator_is_an_error: bool,
+}
+
+/// Characters of the log that the final judge is given when it is asked again.
+pub(super) const TAIL_CHARS: usize = 16_000;
+
+const ANSWERS: &[&str] = &["\"results\"", "\"data\"", "\"success\""];
+const ANSWERS_AND_PLACES: &[&str] = &["\"results\"", "\"data\"", "\"success\"", "\"latitude\""];
+const ANSWERS_AND_CHAT: &[&str] = &["\"results\"", "\"data\"", "\"success\"", "\"amount\"", "general_quirky"];
+
+impl Rules {
+    /// Those of a script.
+    pub(super) const fn of(script: Option<Script>) -> Self {
+        let official = Self {
+            script,
+            dropped: Dropped::Nothing,
+            shape: Shape::Url,
+            classes_must_agree: true,
+            external_tokens: None,
+            fallback_tokens: ANSWERS,
+            last_response: false,
+            no_response: "the result is wrong",
+            no_evidence: "the result is wrong. no server response.",
+            other_class: "the result is wrong. intent error.",
+            local_is_retried: true,
+            external_tail_chars: TAIL_CHARS,
+            retry_tells_date: false,
+            words: Words::Plain,
+            first_separator_is_an_error: true,
+        };
+        let deepseek = Self {
+            no_response: "the result is <Wrong>",
+            no_evidence: "the result is <Wrong>. no server response.",
+            other_class: "the result is <Wrong>. intent error.",
+            words: Words::Bracketed,
+            ..official
+        };
+        match script {
+            None => Self {
+                fallback_tokens: ANSWERS_AND_CHAT,
+                no_response: "the result is wrong, no server response",
+                ..official
+            },
+            Some(Script::Langgraph) => {
+                Self { dropped: Dropped::Packages, shape: Shape::LastWord, external_tokens: Some(ANSWERS), ..official }
+            }
+            Some(Script::Agentlite) => Self { dropped: Dropped::Packages, shape: Shape::WordAtEnd, ..official },
+            Some(Script::Camelai) => Self {
+                dropped: Dropped::LibraryLines,
+                shape: Shape::WordBeforeEscape,
+                classes_must_agree: false,
+                local_is_retried: false,
+                ..official
+            },
+            Some(Script::LanggraphDeepseek) => Self {
+                dropped: Dropped::Packages,
+                shape: Shape::LastField,
+                external_tokens: Some(ANSWERS_AND_PLACES),
+                first_separator_is_an_error: false,
+                ..deepseek
+            },
+            Some(Script::AgentliteDeepseek) => Self {
+                dropped: Dropped::Packages,
+                shape: Shape::WordAtEnd,
+                first_separator_is_an_error: false,
+                ..deepseek
+            },
+            Some(Script::CamelaiDeepseek) => Self {
+                dropped: Dropped::LibraryLines,
+                shape: Shape::Word,
+                classes_must_agree: false,
+                last_response: true,
+                local_is_retried: false,
+                ..deepseek
+            },
+            Some(Script::AutogenDeepseek) => Self {
+                shape: Shape::WordOfLine,
+                fallback_tokens: ANSWERS_AND_CHAT,
+                no_response: "the result is <Wrong>, no server response",
+                external_tail_chars: 2 * TAIL_CHARS,
+                retry_tells_date: true,
+                ..deepseek
+            },
+        }
+    }
+
+    /// The evaluator that follows it.
+    pub(super) fn evaluator(&self) -> Evaluator {
+        self.script.map_or(Evaluator::Official, Evaluator::OfficialOf)
+    }
+}

@@ -1,0 +1,101 @@
+//! What a simulated server is: what it accepts and what it says, as data.
+
+/// What a server says that did what it was asked.
+pub(crate) const OK: &str = "operated successfully";
+/// What a server says of a time that it cannot read.
+pub(crate) const TIME_FORMAT: &str = "time format not right";
+/// What a server says of a date that it cannot read.
+pub(crate) const DATE_FORMAT: &str = "date format not right";
+
+/// One of the simulated servers (SPEC 3.2).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Server {
+    /// Its name, which is the domain that it serves.
+    pub(crate) name: &'static str,
+    /// The port that prompts give for it.
+    pub(crate) port: u16,
+    /// Its only path.
+    pub(crate) path: &'static str,
+    /// What it copies from a request, in the order in which it looks.
+    pub(crate) slots: &'static [Slot],
+    /// What it can be asked to do.
+    pub(crate) intents: &'static [Intent],
+    /// What it says to any other intent; each server has its own spelling.
+    pub(crate) unknown_intent: &'static str,
+    /// The constant `msg` of its answers.
+    pub(super) message: &'static str,
+    /// Whether formats are checked before the intent is looked at, so that the intent may hide what is wrong.
+    pub(super) checks_first: bool,
+}
+
+/// A slot of a server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot {
+    /// Its name in requests.
+    pub(crate) name: &'static str,
+    /// The format that its value must have.
+    pub(crate) format: Option<Format>,
+    /// Whether the lists of servers in official prompts name it.
+    pub(crate) in_prompts: bool,
+    /// The slot whose value it gets, when that is another one.
+    pub(super) value_of: &'static str,
+}
+
+/// A format that values are checked for. Only their beginning is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// `10:00`.
+    Time,
+    /// `10:00` after any number of dates, each with one space.
+    DateTime,
+    /// `2025-05-28`.
+    Date,
+}
+
+/// Something that a server can be asked to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Intent {
+    /// Its name in requests.
+    pub(crate) name: &'static str,
+    /// Whether the lists of servers in official prompts name it.
+    pub(crate) in_prompts: bool,
+    /// How the answer is chosen.
+    pub(super) rule: Rule,
+}
+
+/// How the answer to an intent is chosen.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rule {
+    /// Always this.
+    Always(&'static str),
+    /// What the checks came to.
+    AsChecked,
+    /// The first when the request has no slot at all, else the second (or what the checks came to).
+    UnlessAny(&'static str, Option<&'static str>),
+    /// The first when the request has none of these, else the second.
+    UnlessOneOf(&'static [&'static str], &'static str, &'static str),
+    /// The first when the request lacks one of these, else the second.
+    UnlessAllOf(&'static [&'static str], &'static str, &'static str),
+}
+
+impl Server {
+    /// Whether it takes a slot of this name.
+    pub(crate) fn accepts(&self, slot: &str) -> bool {
+        self.slots.iter().any(|accepted| accepted.name == slot)
+    }
+
+    /// The intent of this name, if it knows it.
+    pub(crate) fn intent(&self, name: &str) -> Option<&'static Intent> {
+        self.intents.iter().find(|intent| intent.name == name)
+    }
+}
+
+impl Format {
+    /// What a server says of a value that has it not.
+    pub(crate) const fn complaint(self) -> &'static str {
+        match self {
+            Self::Time | Self::DateTime => TIME_FORMAT,
+            Self::Date => DATE_FORMAT,
+        }
+    }
+}
