@@ -27,11 +27,13 @@ class Session:
         """Where `member` of the team asks its model. Regatta knows by the address whose call it is."""
         return f"{self._base_url.removesuffix('/v1')}/members/{member}/v1"
 
-    def get(self, url):
-        """Sends a GET request to a server of the session, prints the body of the answer as it came, and returns it."""
-        body = json.dumps({"method": "GET", "url": url}).encode()
+    def send(self, method, url, body=None):
+        """Sends a request to a server of the session, prints the body of the answer as it came, and returns it."""
+        message = {"method": method, "url": url}
+        if body is not None:
+            message["body"] = body
         headers = {"content-type": "application/json"}
-        request = urllib.request.Request(f"{self._tools_url}/request", data=body, headers=headers)
+        request = urllib.request.Request(f"{self._tools_url}/request", json.dumps(message).encode(), headers)
         with urllib.request.urlopen(request) as response:
             answer = json.load(response)["body"]
         # Evaluators of logs look for what the server answered.
@@ -164,17 +166,22 @@ def location_prompt():
     )
 
 
-def url_prompt(session):
-    """What the agent is told that writes the URL."""
+def servers(session):
+    """The servers of the home, a line for each."""
     lines = [
         f"- {name}: {session.servers[name]} intents: {intents} slots: {slots}"
         for name, (intents, slots) in SERVERS.items()
     ]
+    return "\n".join(lines)
+
+
+def url_prompt(session):
+    """What the agent is told that writes the URL."""
     return (
         "Write the one URL that does what the user wants, and nothing else. For the home it is the address of a server "
         "with ?intent=I&slot=value&..., where slots that are called otherwise get the server's names and those that it "
-        "does not know are left out.\n\nThe servers of the home:\n" + "\n".join(lines) + "\n\nOther services, where "
-        "KEY is written as it is:\n" + SERVICES
+        f"does not know are left out.\n\nThe servers of the home:\n{servers(session)}\n\nOther services, where KEY is "
+        f"written as it is:\n{SERVICES}"
     )
 
 

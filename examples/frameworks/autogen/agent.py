@@ -57,7 +57,7 @@ def build(session):
         return session.today
 
     def url_request(url: str) -> str:
-        return "server response " + session.get(url)
+        return "server response " + session.send("GET", url)
 
     tools = [
         (get_time, time, "Today's date, as in 2025-05-28."),

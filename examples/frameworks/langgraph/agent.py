@@ -48,7 +48,7 @@ def build(session):
 
     def request_tool(url: str) -> str:
         """Sends a GET request to the URL and returns the body of the answer."""
-        return session.get(url)
+        return session.send("GET", url)
 
     router = model("manager").with_structured_output(Router, method="function_calling")
 
