@@ -42,8 +42,8 @@ class Session:
 
 
 def report(final, intent_output):
-    """The last line: what the user is told, and what the intent agent has predicted."""
-    print(json.dumps({"final": final, "intent_output": intent_output}), flush=True)
+    """The last line: what the intent agent has predicted, and what the user is told."""
+    print(json.dumps({"intent_output": intent_output, "final": final}), flush=True)
 
 
 DOMAINS = {

@@ -1,5 +1,5 @@
-//! Agents of frameworks that others wrote: the published packages of LangGraph and AutoGen, started by a worker, which records and pays what
-//! they do.
+//! Agents of frameworks that others wrote: the published packages of LangGraph, AutoGen and AgentLite, started by a worker, which records and
+//! pays what they do.
 //!
 //! Runs where the packages can be installed; says so where they cannot.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -11,6 +11,9 @@ use regatta_tests::regatta::{Process, finish, get_json, regatta, skipped, worksp
 use regatta_tests::unique_name;
 use serde_json::Value;
 
+/// What is said about these in the miniature: twenty things.
+const DOMAINS: &str =
+    "calendar, lists, alarm, email, weather, news, stock, currency, transport, recommendation, radio, audiobook";
 const PRICE: &str = "{ input_per_mtok: 1, output_per_mtok: 2 }";
 
 /// A Python that has the packages of `framework`.
@@ -49,11 +52,11 @@ struct Run {
 }
 
 impl Run {
-    /// Of the first `limit` things that are said, in `settings`, with agents as the spec writes them.
-    async fn of(folder: &Path, server: &Process, agents: &str, settings: &[&str], limit: u32) -> Self {
+    /// Of what is said about `domains`, in `settings`, with agents as the spec writes them.
+    async fn of(folder: &Path, server: &Process, agents: &str, settings: &[&str], domains: &str) -> Self {
         let text = format!(
-            "name: {}\nseed: 5\nagents:\n{agents}benchmarks:\n  autoslurp:\n    data: {}\n    settings: [{}]\n    limit: {limit}\n    \
-             evaluators: [official, official-langgraph, structured]\n    judge: judge/oracle\n    \
+            "name: {}\nseed: 5\nagents:\n{agents}benchmarks:\n  autoslurp:\n    data: {}\n    settings: [{}]\n    tasks: [{domains}]\n    \
+             evaluators: [official, official-langgraph, official-agentlite, structured]\n    judge: judge/oracle\n    \
              judge_price: {{ input_per_mtok: 0, output_per_mtok: 0 }}\nendpoints:\n  \
              main: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true }}\n  judge: {{ kind: simulated }}\n\
              models:\n  - {{ id: main/oracle, price: {PRICE} }}\n",
@@ -132,36 +135,30 @@ fn left(mark: &str) -> Vec<PathBuf> {
     processes.filter(is_marked).collect()
 }
 
-#[tokio::test]
-async fn teams_in_langgraph_and_autogen_are_measured_like_our_own() {
-    let (Some(langgraph), Some(autogen)) = (python("langgraph"), python("autogen")) else { return };
+/// Twenty things that are said to the home, to a team in `framework` and to our own of the same kind; `script` is the official evaluator that
+/// reads its logs, and `tool` what the framework calls the tool that sends requests.
+async fn is_measured_like_our_own(framework: &str, script: &str, tool: &str) {
+    let Some(python) = python(framework) else { return };
     let (folder, server, mark) = (tempfile::tempdir().unwrap(), simulate().await, unique_name("mark"));
-    let agents = [("langgraph", langgraph), ("autogen", autogen)]
-        .map(|(name, python)| agent(name, &[&python, "agent.py"], &folder_of(name), &mark));
-    let settings = ["langgraph", "external/langgraph", "autogen", "external/autogen"];
-    let run = Run::of(folder.path(), &server, &agents.concat(), &settings, 20).await;
+    let agents = agent(framework, &[&python, "agent.py"], &folder_of(framework), &mark);
+    let external = format!("external/{framework}");
+    let run = Run::of(folder.path(), &server, &agents, &[framework, &external], DOMAINS).await;
     assert_eq!(run.code, Some(0), "{}", run.errors);
     assert_eq!(left(&mark), Vec::<PathBuf>::new());
 
     let results = run.results();
-    assert_eq!(results.len(), 80);
+    assert_eq!(results.len(), 40);
     assert!(results.iter().all(|line| line["outcome"] == "measured"));
     // Of each thing that is said, what a rule made of it.
     let values = |setting: &str, evaluator: &str, value: &str| -> Vec<(Value, Option<f64>)> {
         let of = results.iter().filter(|line| line["setting"] == setting);
         of.map(|line| (line["item"].clone(), line["scores"][evaluator][value].as_f64())).collect()
     };
-    for (name, script) in [("langgraph", "official-langgraph"), ("autogen", "official")] {
-        let external = format!("external/{name}");
-        let success = values(&external, "structured", "success");
-        assert!(success.iter().filter_map(|(_, value)| *value).sum::<f64>() > 0.8 * 20.0, "{success:?}");
-        assert_eq!(success, values(name, "structured", "success"), "{name}: the same models in our own team");
-        assert_eq!(
-            values(&external, script, "static_wrong"),
-            values(name, script, "static_wrong"),
-            "{name}: logs tell as much"
-        );
-        assert_eq!(values(&external, script, "right"), values(name, script, "right"), "{name}");
+    let success = values(&external, "structured", "success");
+    assert!(success.iter().filter_map(|(_, value)| *value).sum::<f64>() > 0.8 * 20.0, "{success:?}");
+    assert_eq!(success, values(framework, "structured", "success"), "the same models do the same in our own team");
+    for value in ["static_wrong", "right"] {
+        assert_eq!(values(&external, script, value), values(framework, script, value), "logs tell as much: {value}");
     }
     let metrics = run.read("metrics.json");
     for cause in ["fail_intent", "fail_time", "fail_location", "fail_url", "fail_manager", "fail_function_call"] {
@@ -169,9 +166,12 @@ async fn teams_in_langgraph_and_autogen_are_measured_like_our_own() {
     }
 
     let transcripts = run.transcripts();
-    for transcript in transcripts.iter().filter(|transcript| !events(transcript, "started").is_empty()) {
+    let of_framework: Vec<&Value> =
+        transcripts.iter().filter(|transcript| !events(transcript, "started").is_empty()).collect();
+    assert_eq!(of_framework.len(), 20);
+    for transcript in of_framework {
         let calls = events(transcript, "call");
-        assert!(calls.len() >= 5, "{transcript:#}");
+        assert!(!calls.is_empty());
         assert!(
             calls.iter().all(|call| call["request"]["member"].is_string() && call["cost"].is_u64()),
             "{transcript:#}"
@@ -183,14 +183,34 @@ async fn teams_in_langgraph_and_autogen_are_measured_like_our_own() {
             exchanges.iter().all(|exchange| output.contains(exchange["response"].as_str().unwrap())),
             "{transcript:#}"
         );
-        let requested = calls.iter().filter_map(|call| call["reply"]["tool_calls"].as_array()).flatten();
-        let requested =
-            requested.filter(|call| ["request_tool", "url_request"].contains(&call["name"].as_str().unwrap()));
-        assert_eq!(exchanges.len(), requested.count(), "{transcript:#}");
+        let requests = calls.iter().filter(|call| asks_for(tool, &call["reply"])).count();
+        assert_eq!(exchanges.len(), requests, "{transcript:#}");
     }
     let spent = run.summary()["spending"]["cost"]["known"].as_u64().unwrap();
     assert_eq!(cost(&made(&transcripts)), spent);
     assert_eq!(counted(&server, "billed_nanodollars").await["delivered"], spent);
+}
+
+/// Whether a model wants the tool called, in a call or in its text.
+fn asks_for(tool: &str, reply: &Value) -> bool {
+    let calls = reply["tool_calls"].as_array().into_iter().flatten();
+    let in_text = reply["text"].as_str().is_some_and(|text| text.starts_with(&format!("{tool}[")));
+    in_text || calls.into_iter().any(|call| call["name"] == tool)
+}
+
+#[tokio::test]
+async fn a_team_in_langgraph_is_measured_like_our_own() {
+    is_measured_like_our_own("langgraph", "official-langgraph", "request_tool").await;
+}
+
+#[tokio::test]
+async fn a_team_in_autogen_is_measured_like_our_own() {
+    is_measured_like_our_own("autogen", "official", "url_request").await;
+}
+
+#[tokio::test]
+async fn a_team_in_agentlite_is_measured_like_our_own() {
+    is_measured_like_our_own("agentlite", "official-agentlite", "request").await;
 }
 
 #[tokio::test]
@@ -203,7 +223,8 @@ async fn a_framework_that_is_killed_is_started_again_and_no_call_is_paid_twice()
     let words = [&mortal, &agent_folder, &marks].map(|path| path.to_str().unwrap());
     let command = [&[python.as_str()], &words[..]].concat();
     let agents = agent("langgraph-mortal", &command, folder.path(), &mark);
-    let run = Run::of(folder.path(), &server, &agents, &["langgraph", "external/langgraph-mortal"], 3).await;
+    let run =
+        Run::of(folder.path(), &server, &agents, &["langgraph", "external/langgraph-mortal"], "alarm, lists").await;
     assert_eq!(run.code, Some(0), "{}", run.errors);
     assert_eq!(left(&mark), Vec::<PathBuf>::new());
 
@@ -231,7 +252,7 @@ async fn a_framework_that_is_killed_each_time_is_lost_and_leaves_nothing_behind(
     let (agent_folder, mortal) = (folder_of("langgraph"), workspace().join("tests/fixtures/mortal.py"));
     let command = [python.as_str(), mortal.to_str().unwrap(), agent_folder.to_str().unwrap()];
     let agents = agent("langgraph-mortal", &command, folder.path(), &mark);
-    let run = Run::of(folder.path(), &server, &agents, &["external/langgraph-mortal"], 2).await;
+    let run = Run::of(folder.path(), &server, &agents, &["external/langgraph-mortal"], "alarm").await;
     assert_eq!(run.code, Some(4), "{}", run.errors);
     assert_eq!(left(&mark), Vec::<PathBuf>::new());
     for line in run.results() {
