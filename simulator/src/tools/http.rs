@@ -9,6 +9,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, header};
 use regatta_benchmarks::{ServedTools, ToolRequest};
 use regatta_proto::Simulation;
+use regatta_serving::{NoBody, read_body};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +18,6 @@ use super::mcp;
 use super::sessions::{SessionName, Sessions};
 use crate::answer_body::AnswerBody;
 use crate::delivery::Dropped;
-use regatta_serving::{NoBody, read_body};
 
 /// Everything that requests share.
 #[derive(Debug)]
