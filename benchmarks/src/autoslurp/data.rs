@@ -107,21 +107,22 @@ fn read(file: &Place<'_>, content: &[u8]) -> Result<Vec<Utterance>, DataError> {
     let mut ids = HashSet::new();
     for record in records {
         let record = record.map_err(|error| file.problem(error))?;
-        // Counted from 0; a record is one physical line, so a quote that is never closed shows as a record of many.
-        let number = record.position().map_or(0, |position| position.line().saturating_sub(1));
-        let line = file.line(usize::try_from(number).unwrap_or(usize::MAX));
+        let start = record.position().map_or(0, csv::Position::byte);
+        let line = || file.line(line_of(content, start));
         if record.len() != header.len() {
             let problem = format!("has {} fields, the header has {}", record.len(), header.len());
-            return Err(line.problem(problem));
+            return Err(line().problem(problem));
         }
         let field = |position: usize, name: &str| {
             let bytes = record.get(position).unwrap_or_default();
             if bytes.len() > FIELD_BYTES_MAX {
-                return Err(line.error(name, format!("is longer than {FIELD_BYTES_MAX} bytes; is a quote not closed?")));
+                return Err(
+                    line().error(name, format!("is longer than {FIELD_BYTES_MAX} bytes; is a quote not closed?"))
+                );
             }
-            let text = std::str::from_utf8(bytes).map_err(|_| line.error(name, "is not UTF-8"))?;
+            let text = std::str::from_utf8(bytes).map_err(|_| line().error(name, "is not UTF-8"))?;
             match text.contains(['\n', '\r']) {
-                true => Err(line.error(name, "spans several lines; is a quote not closed?")),
+                true => Err(line().error(name, "spans several lines; is a quote not closed?")),
                 false => Ok(text.to_owned()),
             }
         };
@@ -133,19 +134,27 @@ fn read(file: &Place<'_>, content: &[u8]) -> Result<Vec<Utterance>, DataError> {
             domain: domain.map_or_else(|| Ok(String::new()), |position| field(position, "domain"))?,
         };
         if utterance.iid.is_empty() || !utterance.iid.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(line.error("id", format!("must be digits, is {:?}", utterance.iid)));
+            return Err(line().error("id", format!("must be digits, is {:?}", utterance.iid)));
         }
         if !ids.insert(utterance.iid.clone()) {
-            return Err(line.error("id", format!("{} is the id of an earlier line, too", utterance.iid)));
+            return Err(line().error("id", format!("{} is the id of an earlier line, too", utterance.iid)));
         }
         for (name, text) in [("query", &utterance.text), ("intent", &utterance.intent)] {
             if text.trim().is_empty() {
-                return Err(line.error(name, "is empty"));
+                return Err(line().error(name, "is empty"));
             }
         }
         rows.push(utterance);
     }
     Ok(rows)
+}
+
+/// The line, counted from 0, of the record that begins at byte `start`. The reader's own count is one short where lines end in CR LF, since
+/// it takes the LF for the beginning of the next record.
+fn line_of(content: &[u8], start: u64) -> usize {
+    let start = usize::try_from(start).unwrap_or(usize::MAX).min(content.len());
+    let (before, rest) = content.split_at(start);
+    before.iter().chain(rest.first()).filter(|byte| **byte == b'\n').count()
 }
 
 #[cfg(test)]

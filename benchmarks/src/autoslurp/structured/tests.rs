@@ -612,6 +612,17 @@ fn any_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn what_nobody_knows_of_an_intent_agent_is_no_wrong_intent() {
+    let gold = utterance("alarm_query", "[]");
+    let stranger = score(&gold, WEDNESDAY, &Run::default());
+    assert!(!stranger.values.contains_key(value::INTENT_STRICT) && !stranger.values.contains_key(value::INTENT_VALUES));
+    let silent = Run { members: Some(BTreeSet::new()), ..Run::default() };
+    assert_eq!(score(&gold, WEDNESDAY, &silent).values[value::INTENT_STRICT], 0.0);
+    let table = tabulate([("alarm", &stranger)]);
+    assert_eq!(table.columns[2], ("Intent accuracy".to_owned(), None));
+}
+
 fn any_exchange() -> impl Strategy<Value = Exchange> {
     let echoed = (any_text(), any_text(), any_text()).prop_map(|(intent, slot, said)| {
         let slots = json!({ "time": slot, "date": "2025-05-28", "person": null });
@@ -633,7 +644,8 @@ proptest! {
         hit_limit: bool,
     ) {
         let gold = utterance(&intent, &slots);
-        let run = Run { requests, final_text, intent_output, hit_limit, ..Run::default() };
+        let members = Some(BTreeSet::new());
+        let run = Run { requests, final_text, intent_output, hit_limit, members, ..Run::default() };
         let scored = score(&gold, WEDNESDAY, &run);
         let is = |name: &str| scored.values[name] > 0.0;
         prop_assert!(!is(value::SUCCESS) || is(value::LENIENT));

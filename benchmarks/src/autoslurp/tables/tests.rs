@@ -75,7 +75,7 @@ impl Sweep {
             model,
             family: &model.model,
             simulated: model.endpoint.as_str() == "sim",
-            scored: 45,
+            scored: 46,
             sessions: 46,
             metrics: values(0),
             tasks: DOMAINS.iter().enumerate().map(|(place, (domain, _))| (*domain, values(place + 1))).collect(),
