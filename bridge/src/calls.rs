@@ -7,6 +7,7 @@ use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Response, StatusCode};
 use regatta_proto::{Digest, MemberName};
 use regatta_serving::{Answer, ApiError, ChatCall, Format, Reading, Stamp, Streaming};
+use serde::de::IgnoredAny;
 
 use crate::answer_body::{AnswerBody, Claim};
 use crate::answers::{JSON, refuse, refuse_call, respond};
@@ -41,7 +42,12 @@ impl Asked<'_> {
         let ChatCall { model, mut request, streaming, left_out, .. } =
             match ChatCall::parse(self.format, self.body, Reading::Whole) {
                 Ok(call) => call,
-                Err(error) => return refuse(&error, dialect),
+                Err(error) => {
+                    if serde_json::from_slice::<IgnoredAny>(self.body).is_ok() {
+                        self.opened.session.unreadable(&error.message);
+                    }
+                    return refuse(&error, dialect);
+                }
             };
         request.member.clone_from(&self.member);
         let seat = match self.opened.flights.board(self.ticket(), self.peer.clone()) {
