@@ -32,7 +32,7 @@ fn last_start(transcript: &Transcript) -> &[Event] {
 /// What the session came to; `None` while it has not ended.
 ///
 /// The log is what the agent printed. The answer is the field `final` of a JSON object that it printed as its last line or answered with, and
-/// without one the last text that a model gave it; in the same way `intent_output`, or else the last text of the member `intent`.
+/// without one the last text that a model gave it, in the order in which it asked, which is that of the transcript; in the same way `intent_output`, or else the last text of the member `intent`.
 pub(crate) fn run(transcript: &Transcript) -> Option<Run> {
     let events = last_start(transcript);
     let ended = end(events)?;
