@@ -64,9 +64,9 @@ impl Outbox {
     pub(crate) fn start(queue: Queue, metrics: WorkerMetrics) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, mut receiver) = mpsc::channel(WAITING);
         let publisher = tokio::spawn(async move {
-            let mut batch = Vec::with_capacity(BATCH);
+            let mut batch = Vec::new();
             while receiver.recv_many(&mut batch, BATCH).await > 0 {
-                publishing::publish(&queue, &metrics, batch.drain(..).collect()).await;
+                publishing::publish(&queue, &metrics, std::mem::take(&mut batch)).await;
             }
         });
         (Self(sender), publisher)
