@@ -1,12 +1,15 @@
-//! The body of an answer, which tells when it is handed over.
+//! The body of an answer, which tells when it is handed over, and keeps its client awake until it is there.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::connection::{Peer, Waiting as _};
 use crate::open::Opened;
@@ -23,10 +26,18 @@ impl fmt::Display for Gone {
 
 impl std::error::Error for Gone {}
 
-/// A whole body.
+/// A body: bytes, and before them, if they are still to come, what says nothing.
 pub(crate) struct AnswerBody {
     bytes: Bytes,
     claim: Option<Claim>,
+    coming: Option<Coming>,
+}
+
+/// The end of a body that is not there yet.
+struct Coming {
+    end: BoxFuture<'static, AnswerBody>,
+    meanwhile: Bytes,
+    ticks: Interval,
 }
 
 /// The answer of a call, to be given to one client.
@@ -38,7 +49,14 @@ pub(crate) struct Claim {
 
 impl AnswerBody {
     pub(crate) const fn new(bytes: Bytes, claim: Option<Claim>) -> Self {
-        Self { bytes, claim }
+        Self { bytes, claim, coming: None }
+    }
+
+    /// What `end` gives. Until then it says `meanwhile`, at once and after each `pause`.
+    pub(crate) fn after(end: BoxFuture<'static, Self>, meanwhile: Bytes, pause: Duration) -> Self {
+        let mut ticks = tokio::time::interval(pause);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { bytes: Bytes::new(), claim: None, coming: Some(Coming { end, meanwhile, ticks }) }
     }
 }
 
@@ -46,7 +64,15 @@ impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Gone;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Gone>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Gone>>> {
+        if let Some(coming) = &mut self.coming {
+            match coming.end.as_mut().poll(cx) {
+                Poll::Ready(body) => *self = body,
+                Poll::Pending => {
+                    return coming.ticks.poll_tick(cx).map(|_| Some(Ok(Frame::data(coming.meanwhile.clone()))));
+                }
+            }
+        }
         if let Some(Claim { opened, number, peer }) = self.claim.take() {
             if peer.is_gone() {
                 return Poll::Ready(Some(Err(Gone)));
@@ -58,10 +84,10 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.bytes.is_empty()
+        self.coming.is_none() && self.bytes.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.bytes.len() as u64)
+        if self.coming.is_some() { SizeHint::default() } else { SizeHint::with_exact(self.bytes.len() as u64) }
     }
 }

@@ -40,12 +40,13 @@ pub(crate) fn refuse(error: &ApiError, dialect: Dialect) -> Response<AnswerBody>
 
 /// A refusal of a call, which is final.
 pub(crate) fn refuse_call(refused: &Refused, dialect: Dialect) -> Response<AnswerBody> {
-    let mut response = refuse(&error(refused), dialect);
+    let mut response = refuse(&error_of(refused), dialect);
     response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
     response
 }
 
-fn error(refused: &Refused) -> ApiError {
+/// What a client is told of a refused call.
+pub(crate) fn error_of(refused: &Refused) -> ApiError {
     let (status, kind) = match refused.class {
         ErrorClass::BadRequest | ErrorClass::ContextLength | ErrorClass::ContentFilter => {
             (StatusCode::BAD_REQUEST, "invalid_request_error")

@@ -1,26 +1,31 @@
 //! Model calls.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::HeaderValue;
+use futures::FutureExt as _;
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use regatta_proto::{Digest, MemberName};
-use regatta_serving::{Answer, ApiError, ChatCall, Format, Reading, Stamp, Streaming};
+use regatta_serving::{ApiError, ChatCall, Format, Reading};
+use serde::de::IgnoredAny;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use crate::answer_body::{AnswerBody, Claim};
-use crate::answers::{JSON, refuse, refuse_call, respond};
+use crate::answer_body::AnswerBody;
+use crate::answers::{error_of, refuse, refuse_call, respond};
 use crate::connection::Peer;
 use crate::flights::{Boarding, IN_FLIGHT_MAX, Pilot, Seat, Ticket};
 use crate::open::{Opened, Outcome};
-use crate::session::Answered;
+use crate::telling::Telling;
 
-/// Counts the tries of a client of OpenAI's or Anthropic's.
-const RETRY_COUNT: &str = "x-stainless-retry-count";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// Tells what the request says and the call does not carry.
 const LEFT_OUT: &str = "x-regatta-left-out";
 const REQUEST_ID: &str = "x-request-id";
+/// After so long without an answer the client is told, and as often again, that it is still waited for; clients give up after a minute of
+/// silence and more.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// A request to a model of an open session.
 pub(crate) struct Asked<'a> {
@@ -28,26 +33,40 @@ pub(crate) struct Asked<'a> {
     pub(crate) member: Option<MemberName>,
     pub(crate) format: Format,
     pub(crate) headers: &'a HeaderMap,
-    pub(crate) body: &'a [u8],
+    pub(crate) body: Bytes,
     pub(crate) peer: &'a Peer,
     /// Seconds since 1970 that every answer carries.
     pub(crate) created: i64,
+    /// Its place among the requests of the session, until it is answered.
+    pub(crate) place: OwnedSemaphorePermit,
 }
 
 impl Asked<'_> {
-    /// Answers it.
+    /// Answers it. A call that takes its time (it waits for a permit, or is tried again) is answered with a status that promises success
+    /// before it is over, and with what says nothing until then: spaces before a JSON document, comments among events. What goes wrong after
+    /// that can only be told in the body, which then is an error of the format's.
     pub(crate) async fn answer(self) -> Response<AnswerBody> {
-        let dialect = self.format.dialect();
-        let ChatCall { model, mut request, streaming, left_out, .. } =
-            match ChatCall::parse(self.format, self.body, Reading::Whole) {
-                Ok(call) => call,
-                Err(error) => return refuse(&error, dialect),
-            };
-        request.member.clone_from(&self.member);
-        let seat = match self.opened.flights.board(self.ticket(), self.peer.clone()) {
+        let ticket = self.ticket();
+        let Self { opened, member, format, body, peer, created, place, .. } = self;
+        let dialect = format.dialect();
+        let (model, mut request, streaming, left_out) = match ChatCall::parse(format, &body, Reading::Whole) {
+            Ok(ChatCall { model, request, streaming, left_out, .. }) => {
+                (model.into_owned(), request, streaming, left_out)
+            }
+            Err(error) => {
+                if serde_json::from_slice::<IgnoredAny>(&body).is_ok() {
+                    opened.session.unreadable(&error.message);
+                }
+                return refuse(&error, dialect);
+            }
+        };
+        // It may be long, and the wait as well.
+        drop(body);
+        request.member = member;
+        let Seat { number, outcome } = match opened.flights.board(ticket, peer.clone()) {
             Boarding::Joined(seat) => seat,
             Boarding::New(pilot, seat) => {
-                fly(Arc::clone(self.opened), pilot, request, model.into_owned());
+                fly(Arc::clone(opened), pilot, request, model.clone());
                 seat
             }
             Boarding::Full => {
@@ -56,59 +75,62 @@ impl Asked<'_> {
             }
             Boarding::Closed => return refuse(&closed(), dialect),
         };
-        let Seat { number, mut outcome } = seat;
-        let landed = tokio::select! {
-            biased;
-            landed = outcome.wait_for(Option::is_some) => landed.ok().and_then(|landed| landed.clone()),
-            () = self.opened.closed.cancelled() => return refuse(&closed(), dialect),
-        };
-        match landed.as_deref() {
-            Some(Ok(answered)) => self.tell(answered, streaming, number, &left_out),
-            Some(Err(refused)) => refuse_call(refused, dialect),
-            None => {
-                let message = "the call broke off";
-                refuse(&ApiError::server_error(StatusCode::INTERNAL_SERVER_ERROR, message), dialect)
+        let telling =
+            Telling { opened: Arc::clone(opened), peer: peer.clone(), number, model, format, streaming, created };
+        let (id, content_type) = (telling.id(), telling.content_type());
+        let mut landing = landing(Arc::clone(opened), outcome).boxed();
+        let body = match tokio::time::timeout(SILENCE_MAX, &mut landing).await {
+            Ok(Err(error)) => return refuse(&error, dialect),
+            Ok(Ok(landed)) => match &*landed {
+                Ok(answered) => telling.answered(answered),
+                Err(refused) => return refuse_call(refused, dialect),
+            },
+            Err(_) => {
+                let meanwhile = telling.meanwhile();
+                let end = async move {
+                    let body = match landing.await {
+                        Ok(landed) => match &*landed {
+                            Ok(answered) => telling.answered(answered),
+                            Err(refused) => telling.failed(&error_of(refused)),
+                        },
+                        Err(error) => telling.failed(&error),
+                    };
+                    drop(place);
+                    body
+                };
+                AnswerBody::after(end.boxed(), meanwhile, SILENCE_MAX)
             }
-        }
-    }
-
-    fn ticket(&self) -> Ticket {
-        let text = |name: &str| self.headers.get(name).and_then(|value| value.to_str().ok());
-        let member = self.member.as_ref().map_or("", MemberName::as_str);
-        Ticket {
-            request: Digest::of_parts([self.format.route().as_bytes(), member.as_bytes(), self.body]),
-            idempotency_key: text(IDEMPOTENCY_KEY).map(str::to_owned),
-            is_retry: text(RETRY_COUNT).and_then(|count| count.parse::<u32>().ok()).is_some_and(|count| count > 0),
-        }
-    }
-
-    fn tell(
-        &self,
-        answered: &Answered,
-        streaming: Option<Streaming>,
-        number: u64,
-        left_out: &[&str],
-    ) -> Response<AnswerBody> {
-        let Answered { reply, usage, model } = answered;
-        // The number alone, so that a session that goes the same way tells its agent the same.
-        let id = format!("regatta-{number}");
-        let stamp = Stamp { id: id.clone(), created: self.created, cost: None, fingerprint: None };
-        let answer = Answer { model, reply, usage, stamp: &stamp };
-        let (content_type, bytes): (&str, Bytes) = match streaming {
-            None => (JSON, answer.whole(self.format)),
-            Some(streaming) => ("text/event-stream", answer.streamed(self.format, streaming)),
         };
-        let claim = Claim { opened: Arc::clone(self.opened), number, peer: self.peer.clone() };
-        let mut response = respond(StatusCode::OK, content_type, AnswerBody::new(bytes, Some(claim)));
+        let mut response = respond(StatusCode::OK, content_type, body);
         let headers = response.headers_mut();
-        headers
-            .extend(HeaderValue::from_str(&id).ok().map(|id| (hyper::header::HeaderName::from_static(REQUEST_ID), id)));
+        headers.extend(HeaderValue::from_str(&id).ok().map(|id| (HeaderName::from_static(REQUEST_ID), id)));
         if !left_out.is_empty()
             && let Ok(names) = HeaderValue::from_str(&left_out.join(", "))
         {
             headers.insert(LEFT_OUT, names);
         }
         response
+    }
+
+    fn ticket(&self) -> Ticket {
+        let key = self.headers.get(IDEMPOTENCY_KEY).and_then(|key| key.to_str().ok());
+        let member = self.member.as_ref().map_or("", MemberName::as_str);
+        Ticket {
+            request: Digest::of_parts([self.format.route().as_bytes(), member.as_bytes(), &self.body]),
+            idempotency_key: key.map(str::to_owned),
+        }
+    }
+}
+
+/// What comes of a call, or why that will not be told.
+async fn landing(opened: Arc<Opened>, mut outcome: watch::Receiver<Option<Outcome>>) -> Result<Outcome, ApiError> {
+    let broke_off = || ApiError::server_error(StatusCode::INTERNAL_SERVER_ERROR, "the call broke off");
+    tokio::select! {
+        biased;
+        landed = outcome.wait_for(Option::is_some) => {
+            landed.ok().and_then(|landed| landed.clone()).ok_or_else(broke_off)
+        }
+        () = opened.closed.cancelled() => Err(closed()),
     }
 }
 
@@ -144,3 +166,6 @@ pub(crate) fn closed() -> ApiError {
     let message = "this session is over; nothing is answered any more";
     ApiError { status: StatusCode::GONE, code: Some("session_closed"), ..ApiError::bad_request(None, message) }
 }
+
+#[cfg(test)]
+mod tests;

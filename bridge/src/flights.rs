@@ -3,12 +3,12 @@
 //! A client that gives up waiting asks again, on a new connection, while its call goes on here. It gets the answer of that call: the model
 //! is not sampled twice. When a request equals an earlier one in member, format and body, it joins the earlier call
 //!
-//! - if both have the same idempotency key, whatever became of the call, or else, if neither has one and nobody was given the answer yet,
-//! - if everybody who waited for it is gone, or
-//! - if the request says that it is a retry (the clients of OpenAI and Anthropic count in `x-stainless-retry-count`).
+//! - if both have the same idempotency key, whatever became of the call, or else
+//! - if neither has one, nobody was given the answer yet, and whoever waited for it is gone.
 //!
-//! So two equal requests at once, neither a retry and both clients there, are two samples. A call that failed is forgotten: to ask again
-//! is to try again.
+//! So two equal requests at once whose clients are both there are two samples. That a request says of itself that it is a retry changes
+//! nothing: clients close the connection of the try before, and one that is still open may be that of somebody else who asks the same. A
+//! call that failed is forgotten: to ask again is to try again.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -45,7 +45,6 @@ struct Flight<O, W> {
     waiting: Vec<W>,
     outcome: watch::Receiver<Option<O>>,
     has_landed: bool,
-    is_claimed: bool,
 }
 
 /// What a request says about earlier ones.
@@ -54,8 +53,6 @@ pub(crate) struct Ticket {
     /// Of member, format and body.
     pub(crate) request: Digest,
     pub(crate) idempotency_key: Option<String>,
-    /// The client says that it asked before.
-    pub(crate) is_retry: bool,
 }
 
 /// Where a request ends up.
@@ -125,11 +122,7 @@ impl<O, W> Flights<O, W> {
 
     /// Somebody was given the answer of the call of this number.
     pub(crate) fn claimed(&self, number: u64) {
-        let mut inner = self.lock();
-        inner.flights.retain(|flight| flight.number != number || flight.idempotency_key.is_some());
-        if let Some(flight) = inner.flights.iter_mut().find(|flight| flight.number == number) {
-            flight.is_claimed = true;
-        }
+        self.lock().flights.retain(|flight| flight.number != number || flight.idempotency_key.is_some());
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<O, W>> {
@@ -162,7 +155,6 @@ impl<O, W: Waiting> Flights<O, W> {
             waiting: vec![waiting],
             outcome: outcome.clone(),
             has_landed: false,
-            is_claimed: false,
         });
         let pilot = Pilot { number, outcome: sender, running: self.running.token() };
         Boarding::New(pilot, Seat { number, outcome })
@@ -170,20 +162,12 @@ impl<O, W: Waiting> Flights<O, W> {
 }
 
 impl<O, W: Waiting> Inner<O, W> {
-    /// The call to join: rather one that nobody waits for, the oldest first.
+    /// The call to join, the oldest first.
     fn place(&self, ticket: &Ticket) -> Option<usize> {
-        let is_same = |flight: &&Flight<O, W>| {
-            flight.request == ticket.request && flight.idempotency_key == ticket.idempotency_key
-        };
-        let position = |wanted: &dyn Fn(&Flight<O, W>) -> bool| {
-            self.flights.iter().position(|flight| is_same(&flight) && wanted(flight))
-        };
-        if ticket.idempotency_key.is_some() {
-            return position(&|_| true);
-        }
-        let is_left = |flight: &Flight<O, W>| flight.waiting.iter().all(Waiting::is_gone);
-        position(&|flight| !flight.is_claimed && is_left(flight))
-            .or_else(|| position(&|flight| ticket.is_retry && !flight.is_claimed))
+        self.flights.iter().position(|flight| {
+            let is_same = flight.request == ticket.request && flight.idempotency_key == ticket.idempotency_key;
+            is_same && (ticket.idempotency_key.is_some() || flight.waiting.iter().all(Waiting::is_gone))
+        })
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Opened {
     /// Its calls, which outlive the connections that asked for them.
     pub(crate) flights: Flights<Outcome, Peer>,
     /// Places for requests.
-    pub(crate) requests: Semaphore,
+    pub(crate) requests: Arc<Semaphore>,
 }
 
 /// What comes of a call.
@@ -58,7 +58,7 @@ impl Sessions {
             session,
             closed: CancellationToken::new(),
             flights: Flights::new(),
-            requests: Semaphore::new(REQUESTS_MAX),
+            requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
         });
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         open.insert(token.clone(), Arc::clone(&opened));

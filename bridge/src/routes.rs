@@ -98,7 +98,7 @@ impl Server {
             let message = format!("{rest} does not take {}", head.method);
             return Err(refused(ApiError::wrong_method(message)));
         }
-        let Ok(_place_of_request) = opened.requests.try_acquire() else {
+        let Ok(place_of_request) = Arc::clone(&opened.requests).try_acquire_owned() else {
             let message =
                 format!("{REQUESTS_MAX} requests of this session wait for their answers; wait for one of them");
             return Err(refused(ApiError::rate_limited(Some(1), message)));
@@ -113,7 +113,8 @@ impl Server {
         Ok(match place {
             Place::Call(format) => {
                 let (opened, headers, created) = (&opened, &head.headers, self.created);
-                Asked { opened, member, format, headers, body: &body, peer, created }.answer().await
+                let place = place_of_request;
+                Asked { opened, member, format, headers, body, peer, created, place }.answer().await
             }
             Place::Models => models::list(&opened.session.models(), self.created, dialect(head)),
             Place::ToolRequest => {

@@ -10,6 +10,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
 use regatta_proto::{Clock as _, SystemClock};
+use rustix::process::{Resource, getrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -20,13 +21,13 @@ use crate::open::{OpenSession, Sessions};
 use crate::routes::Server;
 use crate::session::BridgedSession;
 
-/// Connections served at once; more wait to be accepted.
+/// Connections served at once, where the process may have twice as many files open; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 8192;
 /// Longest head of a request, and most that is read ahead.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 100;
-/// A connection that says nothing for so long is closed. Clients drop theirs sooner.
-const IDLE_MAX: Duration = Duration::from_secs(90);
+/// A connection that says nothing for so long is closed.
+const IDLE_MAX: Duration = Duration::from_secs(15);
 /// Pause after a failed accept, which is mostly a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -81,7 +82,7 @@ impl fmt::Debug for Bridge {
 }
 
 async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, stopped: CancellationToken) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(connections_max(getrlimit(Resource::Nofile).current)));
     loop {
         let next = async {
             let place = Arc::clone(&places).acquire_owned().await.ok()?;
@@ -106,6 +107,12 @@ async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, 
     }
 }
 
+/// Connections of a process that may have so many files open; half of them are for others.
+fn connections_max(files: Option<u64>) -> usize {
+    let half = files.and_then(|files| usize::try_from(files / 2).ok());
+    half.unwrap_or(CONNECTIONS_MAX).clamp(1, CONNECTIONS_MAX)
+}
+
 /// Serves one connection until either side has had enough.
 async fn converse(stream: TcpStream, server: Arc<Server>) {
     if let Err(error) = stream.set_nodelay(true) {
@@ -125,5 +132,18 @@ async fn converse(stream: TcpStream, server: Arc<Server>) {
         .serve_connection(connection, service);
     if let Err(error) = served.await {
         tracing::debug!(%error, "a connection to the bridge ended early");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_half_of_the_files_to_others() {
+        assert_eq!(connections_max(Some(1024)), 512);
+        assert_eq!(connections_max(Some(1 << 20)), CONNECTIONS_MAX);
+        assert_eq!(connections_max(None), CONNECTIONS_MAX);
+        assert_eq!(connections_max(Some(1)), 1);
     }
 }

@@ -15,6 +15,13 @@ pub trait BridgedSession: Send + Sync + 'static {
     /// What the tool server at the request's URL answers. Does not block.
     fn serve(&self, request: ToolRequest) -> ToolAnswer;
 
+    /// Is told of a request for a model call that was refused because the bridge cannot carry it: a field or a kind of content that is not
+    /// supported. Such an agent is at a loss for a reason of ours. It is not told of bodies that are no JSON or too long, nor of routes
+    /// that do not exist. `message` says what is wrong, for people. Does not block.
+    fn unreadable(&self, message: &str) {
+        let _ = message;
+    }
+
     /// Names that the agent may write in the field `model`, for those who ask for the list.
     fn models(&self) -> Vec<String> {
         Vec::new()

@@ -20,18 +20,20 @@ pub struct ExternalAgent {
     /// Address that a session is posted to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Directory that the command runs in; relative to the spec in a file, as the workers see it in a lock.
+    /// Directory that the command runs in; relative to the spec in a file, as the workers see it in a lock. Without it the command runs in
+    /// the worker's own. All sessions share it, so an agent keeps what it writes in `HOME` or `TMPDIR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub directory: Option<PathBuf>,
-    /// Variables of the worker's environment that the command gets, beside `PATH`, `HOME`, `LANG` and `TMPDIR`. Keys of providers are never
-    /// among what it needs.
+    /// Variables of the worker's environment that the command gets, beside `PATH` and `LANG`. `HOME`, `TMPDIR` and `XDG_CACHE_HOME` name an
+    /// empty directory of each start's own, removed afterwards, where they are not listed here. Keys of providers are never among what it
+    /// needs; in production, workers run agents as another user than themselves, who can read nothing of theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
     /// Further variables of the command. Never secrets: specs are stored.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Seconds, waits for permits and retries left out, after which it is stopped; what it did until then counts.
+    /// Seconds, at most 900, waits for permits and retries left out, after which it is stopped; what it did until then counts.
     #[serde(default = "deadline_s")]
     pub deadline_s: u32,
     /// Most bytes that are kept of its standard output; beyond them it is stopped.

@@ -15,7 +15,7 @@ pub const VERSION: u32 = 1;
 const COMPRESS_FROM_BYTES: usize = 1024;
 /// Compression level: 1 is twice as fast as 3 and a tenth larger on transcripts.
 const LEVEL: i32 = 1;
-/// Largest message accepted after decompression; a bomb must not take the process with it.
+/// Largest message before compression, written or read; a bomb must not take the process with it, and what nobody could read is not sent.
 const DECODED_BYTES_MAX: usize = 256 << 20;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -31,6 +31,14 @@ pub enum WireError {
     /// Not the JSON that was expected.
     #[error("failed to read a message: {0}")]
     Json(#[from] serde_json::Error),
+    /// Larger than any reader accepts, however small it may be when compressed.
+    #[error("refused to write a message of {bytes} bytes: the limit is {limit} before compression")]
+    TooLarge {
+        /// Size before compression.
+        bytes: usize,
+        /// Largest size allowed.
+        limit: usize,
+    },
     /// Broken compression, or larger than allowed.
     #[error("failed to decompress a message: {0}")]
     Compression(#[source] std::io::Error),
@@ -52,9 +60,16 @@ struct Reading<'a> {
 /// Writes `message`.
 ///
 /// # Errors
-/// When it cannot be serialised (a map key that is not a text) or compression fails.
+/// When it cannot be serialised (a map key that is not a text), is larger than a reader accepts, or compression fails.
 pub fn encode<T: Serialize>(message: &T) -> Result<Bytes, WireError> {
+    encode_within(DECODED_BYTES_MAX, message)
+}
+
+fn encode_within<T: Serialize>(limit: usize, message: &T) -> Result<Bytes, WireError> {
     let json = serde_json::to_vec(&Writing { v: VERSION, message })?;
+    if json.len() > limit {
+        return Err(WireError::TooLarge { bytes: json.len(), limit });
+    }
     if json.len() < COMPRESS_FROM_BYTES {
         return Ok(json.into());
     }
@@ -113,6 +128,16 @@ mod tests {
         assert!(encode(&"x").unwrap().starts_with(b"{"));
         let large = encode(&"x".repeat(10_000)).unwrap();
         assert!(large.starts_with(&ZSTD_MAGIC) && large.len() < 100);
+    }
+
+    #[test]
+    fn a_message_that_no_reader_accepts_is_not_written_however_well_it_compresses() {
+        let message = "x".repeat(10_000);
+        let bytes = message.len() + r#"{"v":1,"message":""}"#.len();
+        assert!(encode_within(bytes, &message).unwrap().len() < 100);
+        let error = encode_within(bytes - 1, &message).unwrap_err();
+        let limit = bytes - 1;
+        assert!(matches!(error, WireError::TooLarge { bytes: b, limit: l } if (b, l) == (bytes, limit)), "{error}");
     }
 
     proptest! {

@@ -6,8 +6,9 @@
 //! | [`Format::Messages`] | `/v1/messages` | Anthropic's API reference, "Messages", and its guide to streaming |
 //! | [`Format::Responses`] | `/v1/responses` | OpenAI's API reference, "Responses" and its streaming events |
 //!
-//! The client's side is the `llm` crate. What the simulated endpoints and the agent bridge say is written here and nowhere else; a new
-//! format is a folder beside the others.
+//! The client's side is the `llm` crate. What the simulated endpoints and the agent bridge say is written here and nowhere else, errors
+//! included, whether they are told by a status, in the body of a 200 that was begun, or as an event; a new format is a folder beside the
+//! others.
 //!
 //! [`ChatCall::parse`] reads a request either whole, refusing by name what a [`ChatRequest`](regatta_proto::ChatRequest) cannot carry, or
 //! its gist. Read are texts, tools, their calls and results; images, files and audio are refused. What a whole reading makes of the rest:

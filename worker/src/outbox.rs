@@ -1,8 +1,8 @@
 //! Publishes what sessions produced, in batches, and acknowledges their jobs only after the broker has confirmed it.
 
-use std::collections::BTreeMap;
+mod publishing;
 
-use regatta_backends::{Queue, QueueError, Receipt};
+use regatta_backends::{Queue, Receipt};
 use regatta_proto::{Job, Report};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -64,9 +64,9 @@ impl Outbox {
     pub(crate) fn start(queue: Queue, metrics: WorkerMetrics) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, mut receiver) = mpsc::channel(WAITING);
         let publisher = tokio::spawn(async move {
-            let mut batch = Vec::with_capacity(BATCH);
+            let mut batch = Vec::new();
             while receiver.recv_many(&mut batch, BATCH).await > 0 {
-                publish(&queue, &metrics, batch.drain(..)).await;
+                publishing::publish(&queue, &metrics, std::mem::take(&mut batch)).await;
             }
         });
         (Self(sender), publisher)
@@ -81,45 +81,20 @@ impl Outbox {
     }
 }
 
-async fn publish(queue: &Queue, metrics: &WorkerMetrics, parcels: impl Iterator<Item = Parcel>) {
-    let mut reports = Vec::new();
-    let mut receipts: Vec<Held> = Vec::new();
-    let mut jobs: BTreeMap<String, Vec<Job>> = BTreeMap::new();
-    for parcel in parcels {
-        reports.extend(parcel.reports);
-        receipts.extend(parcel.receipt);
-        for (queue, job) in parcel.jobs {
-            jobs.entry(queue).or_default().push(job);
-        }
-    }
-    match confirm(queue, jobs, reports).await {
-        Ok(()) => Held::ack_all(receipts).await,
-        Err(error) => {
-            metrics.reports_lost.inc();
-            tracing::error!(%error, jobs = receipts.len(), "failed to publish reports; their jobs will be delivered again");
-            for receipt in receipts {
-                receipt.hand_back().await;
-            }
-        }
-    }
-}
-
-async fn confirm(queue: &Queue, jobs: BTreeMap<String, Vec<Job>>, reports: Vec<Report>) -> Result<(), QueueError> {
-    for (name, jobs) in jobs {
-        queue.publish_jobs(&name, jobs).await?;
-    }
-    if !reports.is_empty() {
-        queue.publish_reports(reports).await?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use prometheus::Registry;
-    use regatta_proto::{CellIndex, Digest, ItemIndex, SessionJob, SessionKey, Transcript};
+    use std::sync::Mutex;
+
+    use regatta_backends::QueueError;
+    use regatta_proto::{
+        Attempt, Cause, CellIndex, CostSum, Digest, Event, ItemIndex, Money, Outcome, Reply, SessionJob, SessionKey,
+        SessionOutcome, Transcript, Usage,
+    };
 
     use super::*;
+
+    use publishing::{Publishing, publish};
 
     const JOBS: &str = "jobs.test";
 
@@ -168,5 +143,124 @@ mod tests {
         assert_eq!(metrics.reports_lost.get(), 1);
         let again = jobs.consume_jobs(JOBS, 1).await.unwrap().next().await.unwrap();
         assert_eq!((again.message, again.redeliveries), (job(), 1));
+    }
+
+    /// Takes no message of which a transcript says more than 9 bytes.
+    #[derive(Default)]
+    struct Narrow {
+        jobs: Mutex<Vec<Job>>,
+        reports: Mutex<Vec<Report>>,
+    }
+
+    fn fits(transcript: &Transcript) -> Result<(), QueueError> {
+        let said = |event: &Event| matches!(event, Event::Recorded(reply) if reply.text.as_ref().is_some_and(|text| text.len() > 9));
+        if transcript.events.iter().any(said) {
+            return Err(QueueError::TooLarge { queue: "q".into(), bytes: 10, limit: 9 });
+        }
+        Ok(())
+    }
+
+    impl Publishing for Narrow {
+        async fn jobs(&self, _: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
+            for job in &jobs {
+                if let Job::Session(job) = job {
+                    fits(&job.transcript)?;
+                }
+            }
+            self.jobs.lock().unwrap().extend(jobs);
+            Ok(())
+        }
+
+        async fn reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+            for report in &reports {
+                if let Report::Session(ended) = report {
+                    fits(&ended.transcript)?;
+                }
+            }
+            self.reports.lock().unwrap().extend(reports);
+            Ok(())
+        }
+    }
+
+    fn key(item: u32) -> SessionKey {
+        SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(item) }
+    }
+
+    fn attempt(item: u32) -> Attempt {
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        let id = format!("w-{item}").parse().unwrap();
+        Attempt { id, number: 1, worker: "w".parse().unwrap(), started_at: at, ended_at: at }
+    }
+
+    fn transcript(text: &str) -> Transcript {
+        Transcript { events: vec![Event::Recorded(Reply::said(text))] }
+    }
+
+    fn ended(item: u32, text: &str) -> Report {
+        let (key, attempt) = (key(item), attempt(item));
+        let (lock, outcome) = (Digest::of(b""), Outcome::Measured);
+        Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript: transcript(text) }))
+    }
+
+    fn not_measured(item: u32) -> Report {
+        let outcome = Outcome::NotMeasured { cause: Cause::Internal };
+        match ended(item, "") {
+            Report::Session(ended) => {
+                Report::Session(Box::new(SessionOutcome { outcome, transcript: Transcript::default(), ..*ended }))
+            }
+            other => other,
+        }
+    }
+
+    fn handed_over(item: u32, text: &str) -> (Report, (String, Job)) {
+        let (usage, cost, maybe_spent) = (Usage::default(), CostSum::default(), Money::ZERO);
+        let report = Report::HandedOver { key: key(item), attempt: attempt(item), usage, cost, maybe_spent };
+        let job = SessionJob { key: key(item), lock: Digest::of(b""), attempt: 2, transcript: transcript(text) };
+        (report, ("next".to_owned(), Job::Session(Box::new(job))))
+    }
+
+    /// Publishes the parcels of as many jobs to a narrow queue; returns what it took, and how many of the jobs are delivered again.
+    async fn squeezed(parcels: Vec<(Report, Option<(String, Job)>)>) -> (Narrow, u64) {
+        let queue = Queue::memory();
+        queue.declare_jobs(JOBS).await.unwrap();
+        queue.publish_jobs(JOBS, vec![job(); parcels.len()]).await.unwrap();
+        let mut consumer = queue.consume_jobs(JOBS, 9).await.unwrap();
+        let unsettled = TaskTracker::new();
+        let mut held = Vec::new();
+        for (report, job) in parcels {
+            let receipt = Some(Held::new(consumer.next().await.unwrap().receipt, &unsettled));
+            held.push(Parcel { reports: vec![report], jobs: job.into_iter().collect(), receipt });
+        }
+        consumer.stop();
+        let (narrow, metrics) = (Narrow::default(), WorkerMetrics::register(&Registry::new()).unwrap());
+        publish(&narrow, &metrics, held).await;
+        unsettled.close();
+        unsettled.wait().await;
+        (narrow, queue.depth(JOBS).await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_session_whose_report_is_too_large_is_not_measured_and_no_other_is_repeated() {
+        let parcels = vec![(ended(1, "short"), None), (ended(2, "much too long"), None), (ended(3, "short"), None)];
+        let (taken, again) = squeezed(parcels).await;
+        assert_eq!(*taken.reports.lock().unwrap(), [ended(1, "short"), not_measured(2), ended(3, "short")]);
+        assert_eq!(again, 0);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_too_large_to_be_handed_over_is_not_measured_and_no_other_goes_on_twice() {
+        let ((one, first), (two, large), (three, third)) =
+            (handed_over(1, "short"), handed_over(2, "much too long"), handed_over(3, "short"));
+        let earlier = ("a".to_owned(), job());
+        let parcels = vec![
+            (ended(4, "short"), Some(earlier.clone())),
+            (one.clone(), Some(first.clone())),
+            (two, Some(large)),
+            (three.clone(), Some(third.clone())),
+        ];
+        let (taken, again) = squeezed(parcels).await;
+        assert_eq!(*taken.jobs.lock().unwrap(), [earlier.1, first.1, third.1]);
+        assert_eq!(*taken.reports.lock().unwrap(), [ended(4, "short"), one, not_measured(2), three]);
+        assert_eq!(again, 0);
     }
 }

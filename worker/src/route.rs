@@ -10,6 +10,7 @@ use regatta_llm::Endpoint;
 use regatta_proto::{
     Cause, EndpointName, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome, Transcript,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -158,6 +159,10 @@ impl Line {
                 let label = outcome.as_str();
                 (label, Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript })), None)
             }
+            Ended::Dropped => {
+                shared.metrics.sessions.with_label_values(&["dropped"]).inc();
+                return receipt.ack().await;
+            }
             Ended::Interrupted => {
                 let attempt_next = number.saturating_add(1);
                 let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, transcript };
@@ -194,6 +199,9 @@ impl Line {
             cast: &cast,
             attempt: open,
             interrupt: &interrupt,
+            begun: Instant::now(),
+            hand_over_after: self.shared.hand_over_after,
+            is_cancelled: &|| self.shared.is_cancelled(&key.sweep),
             external: &self.shared.external,
         };
         let driving = session.drive(transcript);

@@ -1,6 +1,7 @@
 //! Drives one session: asks the benchmark what comes next, does it, until it is over.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
@@ -9,6 +10,7 @@ use regatta_proto::{
     AccountId, Call, Cause, Cell, ChatRequest, ErrorClass, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Role,
     Transcript,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempts::OpenGuard;
@@ -21,6 +23,8 @@ pub(crate) enum Ended {
     Over(Outcome),
     /// It has to go on elsewhere; the transcript holds everything so far.
     Interrupted,
+    /// Its sweep was cancelled before it could begin; nobody waits for it.
+    Dropped,
 }
 
 /// One session with everything it needs.
@@ -34,6 +38,12 @@ pub(crate) struct Session<'a> {
     pub(crate) attempt: &'a OpenGuard<'a>,
     /// Fires when no further call may begin.
     pub(crate) interrupt: &'a CancellationToken,
+    /// When it was begun here.
+    pub(crate) begun: Instant,
+    /// How long after that it is interrupted.
+    pub(crate) hand_over_after: Duration,
+    /// Whether its sweep is cancelled by now.
+    pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
     /// What runs sessions that are somebody else's agent's.
     pub(crate) external: &'a External,
 }

@@ -32,7 +32,7 @@ pub enum QueueError {
     TooLarge {
         /// Name of the queue.
         queue: String,
-        /// Size after compression.
+        /// Its size: compressed, or as it is when that is what is too large.
         bytes: usize,
         /// Largest size allowed.
         limit: usize,
@@ -96,6 +96,13 @@ pub enum QueueError {
 }
 
 impl QueueError {
+    /// Whether a message cannot be published for what it is, so that trying again is of no use. Nothing was published then of what was to be
+    /// published with it.
+    #[must_use]
+    pub const fn is_of_a_message(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::Encode { .. })
+    }
+
     /// Turns the client's error into ours, for `map_err`.
     pub(super) fn broker(action: impl Into<String>) -> impl FnOnce(lapin::Error) -> Self {
         let action = action.into();

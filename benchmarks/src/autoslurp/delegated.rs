@@ -31,8 +31,9 @@ fn last_start(transcript: &Transcript) -> &[Event] {
 
 /// What the session came to; `None` while it has not ended.
 ///
-/// The log is what the agent printed. The answer is the field `final` of a JSON object that it printed as its last line or answered with, and
-/// without one the last text that a model gave it; in the same way `intent_output`, or else the last text of the member `intent`.
+/// The log is what the agent printed. The answer is the field `final` of a JSON object that it printed as its last line or answered with.
+/// Without one it is the last text of the member `response`, or else of any member but those that only say whose turn it is; last in the
+/// order of asking, which is that of the transcript. In the same way `intent_output` is told, or else the last text of the member `intent`.
 pub(crate) fn run(transcript: &Transcript) -> Option<Run> {
     let events = last_start(transcript);
     let ended = end(events)?;
@@ -43,20 +44,28 @@ pub(crate) fn run(transcript: &Transcript) -> Option<Run> {
         _ => None,
     });
     let is_recorded = told.is_some();
+    let mut responded: Option<String> = None;
     for event in events {
         match event {
             Event::Exchange(exchange) => run.requests.push((**exchange).clone()),
             Event::Call(call) => {
                 let text = call.reply.text.as_deref().filter(|text| !text.trim().is_empty()).map(str::to_owned);
-                if call.request.member.as_ref().is_some_and(|member| member.as_str() == members::INTENT) {
+                let member = call.request.member.as_ref().map(regatta_proto::MemberName::as_str);
+                if member == Some(members::INTENT) {
                     run.intent_output = text.clone().or(run.intent_output);
                 }
-                run.final_text = text.or(run.final_text);
+                if member == Some(members::RESPONSE) {
+                    responded = text.clone().or(responded);
+                }
+                if !matches!(member, Some(members::SELECTOR | members::COORDINATOR)) {
+                    run.final_text = text.or(run.final_text);
+                }
                 spoke.extend(call.request.member.clone());
             }
             _ => {}
         }
     }
+    run.final_text = responded.or(run.final_text);
     // Nobody knows who an agent's members are unless it says so.
     run.members = (!spoke.is_empty()).then_some(spoke);
     if let Some(told) =

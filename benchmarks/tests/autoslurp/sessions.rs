@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use regatta_benchmarks::{Persona, Score, Scores, Scoring, Step, Suite, ToolRequest, Verdicts};
-use regatta_proto::{Evaluator, ItemIndex, Question, Reply, Script, SessionSeed, Transcript, Verdict};
+use regatta_proto::{
+    ChatRequest, Ended, Evaluator, Event, HowEnded, ItemIndex, Question, Reply, Role, Script, SessionSeed, Started, Transcript,
+    Verdict,
+};
 
-use crate::driving::{drive, drive_with};
+use crate::driving::{answered, drive, drive_with};
 use crate::harness::{miniature, published, setting};
 
 const POLICIES: [&str; 4] = ["camelai", "langgraph", "autogen", "agentlite"];
@@ -204,4 +207,41 @@ proptest! {
         let scores = score(&*suite, ItemIndex(item), policy, &[Evaluator::Official, Evaluator::Structured], &transcript);
         prop_assert_eq!(scores.len(), 2);
     }
+}
+
+#[test]
+fn who_only_says_whose_turn_it_is_gives_no_answer() {
+    let suite = miniature();
+    let name = setting("external/mine");
+    let said = |member: &str, text: &str| {
+        let request = ChatRequest { member: Some(member.parse().unwrap()), ..ChatRequest::default() };
+        answered(Role::Agent, request, Reply::said(text))
+    };
+    let ended = Ended { how: HowEnded::Exited(0), output: "printed".into(), is_cut: false, errors: "".into() };
+    let score_of = |events: Vec<Event>| {
+        let started = Event::Started(Started { agent: "mine".parse().unwrap(), attempt: 1 });
+        let end = Event::Ended(Box::new(ended.clone()));
+        let transcript = Transcript { events: std::iter::once(started).chain(events).chain([end]).collect() };
+        let talk = talk_item(&*suite);
+        score(&*suite, talk, name.as_str(), &[Evaluator::Structured], &transcript)[&Evaluator::Structured].values["success"]
+    };
+    assert_eq!(score_of(vec![said("selector", "the manager speaks next now")]), 0.0);
+    assert_eq!(score_of(vec![said("manager", "hello to you, too"), said("selector", "user_proxy")]), 1.0);
+    assert_eq!(score_of(vec![said("response", "no"), said("manager", "this is long enough")]), 0.0);
+}
+
+/// An item that needs no server, only something to be said.
+fn talk_item(suite: &dyn Suite) -> ItemIndex {
+    let all = suite.select(&setting("autogen"), &[], None).unwrap();
+    let needs_none = |item: &&ItemIndex| {
+        let transcript = drive(suite, **item, &setting("autogen"), Persona::Oracle, 1);
+        let scores = score(suite, **item, "autogen", &[Evaluator::Structured], &transcript);
+        let values = &scores[&Evaluator::Structured].values;
+        values.contains_key("success_external") && values["success"] > 0.5 && !asks_a_server(&transcript)
+    };
+    *all.iter().find(needs_none).expect("the miniature has small talk")
+}
+
+fn asks_a_server(transcript: &Transcript) -> bool {
+    transcript.calls().any(|call| call.reply.tool_calls.iter().any(|tool| tool.arguments.contains("http")))
 }

@@ -22,11 +22,7 @@ impl Waiting for Client {
 type Calls = Flights<&'static str, Client>;
 
 fn ticket(body: &str) -> Ticket {
-    Ticket { request: Digest::of(body.as_bytes()), idempotency_key: None, is_retry: false }
-}
-
-fn retry(body: &str) -> Ticket {
-    Ticket { is_retry: true, ..ticket(body) }
+    Ticket { request: Digest::of(body.as_bytes()), idempotency_key: None }
 }
 
 fn keyed(body: &str, key: &str) -> Ticket {
@@ -71,15 +67,16 @@ fn a_request_joins_the_call_whose_client_is_gone_in_flight_and_landed() {
 }
 
 #[test]
-fn a_retry_joins_the_call_in_flight_although_its_client_seems_to_wait_but_rather_one_that_is_left() {
+fn a_request_joins_a_call_that_is_left_although_an_older_equal_one_is_waited_for() {
     let calls = Calls::new();
-    let second = Client::default();
+    let (second, third) = (Client::default(), Client::default());
     new(calls.board(ticket("x"), Client::default()));
     new(calls.board(ticket("x"), second.clone()));
-    assert_eq!(joined(calls.board(retry("x"), Client::default())), 0);
     second.leave();
-    assert_eq!(joined(calls.board(retry("x"), Client::default())), 1);
-    assert_eq!(new(calls.board(retry("y"), Client::default())), 2);
+    assert_eq!(joined(calls.board(ticket("x"), third.clone())), 1);
+    assert_eq!(new(calls.board(ticket("x"), Client::default())), 2);
+    third.leave();
+    assert_eq!(joined(calls.board(ticket("x"), Client::default())), 1);
 }
 
 #[test]
@@ -88,7 +85,7 @@ fn an_answer_that_was_given_is_given_to_nobody_else_unless_the_idempotency_key_i
     new(calls.board(ticket("x"), Client::default()));
     calls.landed(0, true);
     calls.claimed(0);
-    assert_eq!(new(calls.board(retry("x"), Client::default())), 1);
+    assert_eq!(new(calls.board(ticket("x"), Client::default())), 1);
     assert_eq!(new(calls.board(keyed("x", "k"), Client::default())), 2);
     calls.landed(2, true);
     calls.claimed(2);

@@ -20,6 +20,8 @@ pub(crate) struct Session {
     pub(crate) answer: Mutex<Option<Result<Reply, Refused>>>,
     pub(crate) asked: Mutex<Vec<(String, ChatRequest)>>,
     pub(crate) served: Mutex<Vec<ToolRequest>>,
+    /// What could not be carried.
+    pub(crate) unreadable: Mutex<Vec<String>>,
     begun: mpsc::UnboundedSender<()>,
     ended: mpsc::UnboundedSender<()>,
 }
@@ -59,6 +61,7 @@ impl Session {
             answer: Mutex::default(),
             asked: Mutex::default(),
             served: Mutex::default(),
+            unreadable: Mutex::default(),
             begun,
             ended,
         };
@@ -101,6 +104,10 @@ impl BridgedSession for Session {
         let status = if request.url.contains("missing") { 404 } else { 200 };
         let body = format!("{} {} {:?}", request.method, request.url, request.body.map(String::from_utf8)).into_bytes();
         ToolAnswer { status, content_type: "text/html; charset=utf-8", allow: Some("GET, POST"), body }
+    }
+
+    fn unreadable(&self, message: &str) {
+        self.unreadable.lock().unwrap().push(message.to_owned());
     }
 
     fn models(&self) -> Vec<String> {

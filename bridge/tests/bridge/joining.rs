@@ -36,7 +36,7 @@ async fn an_answer_that_nobody_waited_for_is_kept_for_whoever_asks_again_once() 
 }
 
 #[tokio::test]
-async fn a_retry_of_an_sdk_joins_whether_it_comes_before_or_after_the_answer() {
+async fn a_retry_of_an_sdk_whose_first_try_was_given_up_joins_it() {
     let (session, mut watch) = Session::gated();
     let harness = Harness::of(session.clone()).await;
     let first = posted(&harness.open, CHAT, "x-stainless-retry-count: 0\r\n", &chat("x")).await;
@@ -46,6 +46,19 @@ async fn a_retry_of_an_sdk_joins_whether_it_comes_before_or_after_the_answer() {
     session.gate.add_permits(1);
     assert_eq!(said(&received(&mut retry).await), "x (1)");
     assert_eq!(session.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_request_that_says_it_is_a_retry_is_another_sample_while_the_client_of_the_first_is_there() {
+    let (session, mut watch) = Session::gated();
+    let harness = Harness::of(session.clone()).await;
+    let mut first = posted(&harness.open, CHAT, "", &chat("x")).await;
+    watch.begun().await;
+    let mut second = posted(&harness.open, CHAT, "x-stainless-retry-count: 1\r\n", &chat("x")).await;
+    watch.begun().await;
+    session.gate.add_permits(2);
+    assert_eq!(said(&received(&mut first).await), "x (1)");
+    assert_eq!(said(&received(&mut second).await), "x (2)");
 }
 
 #[tokio::test]

@@ -9,3 +9,4 @@ mod joining;
 mod refusals;
 mod sdk_bodies;
 mod tools;
+mod waiting;

@@ -58,6 +58,27 @@ async fn what_cannot_be_carried_is_refused_in_the_shape_of_the_format() {
 }
 
 #[tokio::test]
+async fn the_session_is_told_what_cannot_be_carried_but_not_of_what_is_no_request() {
+    let session = Session::open();
+    let harness = Harness::of(session.clone()).await;
+    let post = async |path: &str, body: String| {
+        harness.client.post(harness.url(path)).body(body).send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(post(CHAT, "no JSON".to_owned()).await, 400);
+    assert_eq!(post(CHAT, " ".repeat((4 << 20) + 1)).await, 413);
+    assert_eq!(post("/v1/embeddings", chat("x").to_string()).await, 404);
+    assert_eq!(post(CHAT, chat("x").to_string()).await, 200);
+    assert_eq!(*session.unreadable.lock().unwrap(), Vec::<String>::new());
+    let mut body = chat("x");
+    body["logit_bias"] = json!({"1": 2});
+    let refused: Value = harness.post(CHAT, &body).await.json().await.unwrap();
+    let image = json!([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]);
+    harness.post(CHAT, &json!({"model": "m", "messages": [{"role": "user", "content": image}]})).await;
+    let told = session.unreadable.lock().unwrap().clone();
+    assert_eq!((told.len(), &json!(told[0])), (2, &refused["error"]["message"]));
+}
+
+#[tokio::test]
 async fn bodies_that_are_too_long_are_refused_and_those_that_just_fit_are_not() {
     let session = Session::answering(Ok(Reply::said("ok")));
     let harness = Harness::of(session.clone()).await;

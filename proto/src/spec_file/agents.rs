@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::SpecError;
 use super::cast::check_player;
+use super::{IMPLIED, SpecError};
 use crate::{BenchmarkSpec, ExternalAgent, Setting, SweepSpec};
 
 /// Longest deadline, in seconds. A session must end well before it would be handed over to another worker.
-const DEADLINE_MAX_S: u32 = 3600;
+const DEADLINE_MAX_S: u32 = 900;
 /// Least output that can be kept, in bytes.
 const OUTPUT_MIN: u32 = 1 << 10;
 /// Most output that can be kept, in bytes.
-const OUTPUT_MAX: u32 = 64 << 20;
+const OUTPUT_MAX: u32 = 16 << 20;
 /// Most calls of a session.
 const CALLS_MAX: u32 = 100_000;
 /// Most agents of one name that a worker runs at once.
@@ -30,8 +30,21 @@ const OURS: [&str; 7] = [
     "REGATTA_MODEL",
 ];
 
-/// Variables that hold keys where no endpoint says otherwise.
-const USUAL_KEYS: [&str; 4] = ["GEMINI_API_KEY", "AZURE_OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
+/// Variables that hold keys where no endpoint says otherwise; those of providers that need no `endpoints` entry beside.
+const USUAL_KEYS: [&str; 6] = [
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+];
+
+/// Further secrets of a worker.
+const SECRETS: [&str; 4] = ["AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "DATABASE_URL", "AMQP_URL"];
+
+/// What the worker's own variables begin with.
+const OF_WORKER: &str = "REGATTA_";
 
 fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
     Err(SpecError::Field { field, problem: problem.into() })
@@ -40,7 +53,8 @@ fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
 /// Every agent can be run as it is described.
 pub(super) fn check_agents(spec: &SweepSpec) -> Result<(), SpecError> {
     let named = spec.endpoints.values().filter_map(|endpoint| endpoint.api_key_env.as_deref());
-    let keys: BTreeSet<&str> = named.chain(USUAL_KEYS).collect();
+    let implied = IMPLIED.iter().filter_map(|(_, _, elsewhere)| elsewhere.map(|(_, key)| key));
+    let keys: BTreeSet<&str> = named.chain(implied).chain(USUAL_KEYS).collect();
     for (name, agent) in &spec.agents {
         check_agent(&format!("agents.{name}"), agent, &keys)?;
     }
@@ -66,6 +80,11 @@ fn check_agent(place: &str, agent: &ExternalAgent, keys: &BTreeSet<&str>) -> Res
         agent.pass_env.iter().map(|name| (name, "pass_env")).chain(agent.env.keys().map(|name| (name, "env")))
     {
         check_variable(&format!("{place}.{of}"), name, keys)?;
+    }
+    let is_secret = |name: &&String| name.starts_with(OF_WORKER) || SECRETS.contains(&name.as_str());
+    if let Some(name) = agent.pass_env.iter().find(is_secret) {
+        let problem = format!("{name} is the worker's own and may hold secrets; agents do not need it, leave it out");
+        return field(format!("{place}.pass_env"), problem);
     }
     if let Some((name, _)) = agent.env.iter().find(|(_, value)| value.contains('\0')) {
         return field(format!("{place}.env.{name}"), "holds a zero byte, which no variable can");

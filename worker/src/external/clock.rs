@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Counts what an agent itself takes and what its models take to answer. What calls wait for beside that, permits and further tries, is no
-/// fault of the agent's: while calls are under way it cannot run out, and afterwards only the answers' own time is counted.
+/// fault of the agent's: while calls are under way only the answers' own time is counted, each when it is there.
 pub(super) struct Clock {
     left: Duration,
     state: State,
@@ -27,7 +27,7 @@ impl Clock {
     pub(super) fn runs_out(&self) -> Option<Instant> {
         match self.state {
             State::Working(since) => Some(since + self.left),
-            State::Asking { .. } => None,
+            State::Asking { since, answered, .. } => (answered >= self.left).then_some(since + answered),
         }
     }
 
@@ -42,15 +42,20 @@ impl Clock {
         }
     }
 
-    /// A call is over; the model itself took `served` to answer it.
+    /// A call is over; the model itself took `served` to answer it. Calls at the same time take no longer together than has gone by.
     pub(super) fn answered(&mut self, served: Duration) {
         let State::Asking { since, calls, answered } = &mut self.state else { return };
         *calls -= 1;
-        *answered += served;
+        *answered = (*answered + served).min(since.elapsed());
         if *calls == 0 {
-            self.left = self.left.saturating_sub((*answered).min(since.elapsed()));
+            self.left = self.left.saturating_sub(*answered);
             self.state = State::Working(Instant::now());
         }
+    }
+
+    /// A call that an earlier start made was given again, and took `served` then.
+    pub(super) const fn replayed(&mut self, served: Duration) {
+        self.left = self.left.saturating_sub(served);
     }
 }
 
@@ -84,5 +89,28 @@ mod tests {
         assert_eq!(left(&clock), None);
         clock.answered(Duration::from_secs(10));
         assert_eq!(left(&clock), Some(90));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_that_always_has_a_call_under_way_runs_out_too() {
+        let mut clock = Clock::start(Duration::from_secs(100));
+        clock.asked();
+        for _ in 0..10 {
+            assert_eq!(left(&clock), None);
+            clock.asked();
+            tokio::time::advance(Duration::from_secs(10)).await;
+            clock.answered(Duration::from_secs(10));
+        }
+        assert_eq!(left(&clock), Some(0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_given_again_takes_what_it_took() {
+        let mut clock = Clock::start(Duration::from_secs(100));
+        clock.replayed(Duration::from_secs(30));
+        assert_eq!(left(&clock), Some(70));
+        clock.asked();
+        clock.replayed(Duration::from_secs(80));
+        assert_eq!(left(&clock), Some(0));
     }
 }

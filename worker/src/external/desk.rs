@@ -10,12 +10,19 @@ use regatta_bridge::{Answered, BridgedSession, Refused};
 use regatta_proto::{ChatRequest, ErrorClass, Exchange, ItemIndex, Setting};
 use tokio::sync::{mpsc, oneshot};
 
+use super::budget::{Budget, size};
 use crate::session::Session;
 
 /// Most requests to tool servers in one session; further ones are refused.
 const EXCHANGES_MAX: u32 = 2_000;
 /// Most bytes kept of the body of a request to a tool server.
 const BODY_KEPT: usize = 64 << 10;
+/// Longest method that is answered, in bytes.
+const METHOD_MAX: usize = 32;
+/// Most bytes kept of why a request cannot be passed on.
+const MESSAGE_KEPT: usize = 1 << 10;
+/// Longest URL that is answered, in bytes.
+const URL_MAX: usize = 64 << 10;
 
 /// Hands everything to whoever drives the session, in the order in which it comes.
 pub(super) struct Desk {
@@ -24,6 +31,7 @@ pub(super) struct Desk {
     setting: Setting,
     model: String,
     exchanges: AtomicU32,
+    budget: Arc<Budget>,
     notes: mpsc::UnboundedSender<Note>,
 }
 
@@ -33,10 +41,14 @@ pub(super) enum Note {
     Call(ChatRequest, oneshot::Sender<Result<Answered, Refused>>),
     /// A tool server answered it.
     Exchange(Exchange),
+    /// It asked a model in a way that cannot be passed on; why.
+    Unreadable(String),
+    /// There is no room for what it does, because earlier starts have recorded so much.
+    Crowded,
 }
 
 impl Desk {
-    pub(super) fn open(session: &Session<'_>) -> (Self, mpsc::UnboundedReceiver<Note>) {
+    pub(super) fn open(session: &Session<'_>, budget: Arc<Budget>) -> (Self, mpsc::UnboundedReceiver<Note>) {
         let (notes, receiver) = mpsc::unbounded_channel();
         let desk = Self {
             suite: session.suite.clone(),
@@ -44,6 +56,7 @@ impl Desk {
             setting: session.cell.setting.clone(),
             model: session.cell.model.model.clone(),
             exchanges: AtomicU32::new(0),
+            budget,
             notes,
         };
         (desk, receiver)
@@ -65,12 +78,20 @@ impl BridgedSession for Desk {
     }
 
     fn serve(&self, request: ToolRequest) -> ToolAnswer {
+        if request.method.len() > METHOD_MAX {
+            return refusal(400, "no such method");
+        }
+        if request.url.len() > URL_MAX {
+            return refusal(414, "the URL is too long");
+        }
         if self.exchanges.fetch_add(1, Ordering::Relaxed) >= EXCHANGES_MAX {
-            return ToolAnswer {
-                status: 429,
-                body: b"too many requests of one session\n".to_vec(),
-                ..ToolAnswer::not_found()
-            };
+            return refusal(429, "too many requests of one session");
+        }
+        if !self.budget.fits(1) {
+            if self.budget.would_fit_alone(1) {
+                let _ = self.notes.send(Note::Crowded);
+            }
+            return refusal(429, "the requests of one session are too large");
         }
         let answer = self.suite.serve(self.item, &self.setting, &request);
         let exchange = Exchange {
@@ -83,6 +104,7 @@ impl BridgedSession for Desk {
             status: answer.status,
             response: String::from_utf8_lossy(&answer.body).into(),
         };
+        self.budget.take(size(&exchange));
         // Nobody records it once the session is over.
         let _ = self.notes.send(Note::Exchange(exchange));
         answer
@@ -91,6 +113,20 @@ impl BridgedSession for Desk {
     fn models(&self) -> Vec<String> {
         vec![self.model.clone()]
     }
+
+    fn unreadable(&self, message: &str) {
+        // Nobody records it once the session is over.
+        let _ = self.notes.send(Note::Unreadable(beginning(message).to_owned()));
+    }
+}
+
+/// As much of `message` as is recorded.
+fn beginning(message: &str) -> &str {
+    &message[..message.floor_char_boundary(MESSAGE_KEPT)]
+}
+
+fn refusal(status: u16, message: &str) -> ToolAnswer {
+    ToolAnswer { status, body: format!("{message}\n").into_bytes(), ..ToolAnswer::not_found() }
 }
 
 /// What an agent is told that asks too late.

@@ -5,6 +5,7 @@
 //! answered from the transcript: no call is paid twice.
 
 mod briefing;
+mod budget;
 mod clock;
 mod desk;
 mod group;
@@ -14,6 +15,7 @@ mod post;
 mod program;
 mod recorded;
 mod running;
+mod starts;
 mod stop;
 
 use std::collections::BTreeMap;
@@ -26,15 +28,17 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use regatta_benchmarks::Errand;
 use regatta_bridge::Bridge;
-use regatta_proto::{Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, Outcome, Started, Transcript};
+use regatta_proto::{Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, Money, Outcome, Started, Transcript};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use crate::session::{Ended, Session};
 use briefing::{Addresses, Briefing};
+use budget::Budget;
 use desk::Desk;
 use places::Places;
 use running::Running;
+use starts::{times_lost, times_started};
 use stop::Stop;
 
 /// Most starts in one session, whatever ended them. An agent that asks something else each time, and takes longer than workers keep a
@@ -78,25 +82,51 @@ impl Session<'_> {
             tracing::error!(agent = %name, cell = %self.cell.index, "a session needs an external agent that its sweep does not have");
             return Some(not_measured(Cause::Internal));
         };
+        let Some(last_start) = self.hand_over_after.checked_sub(deadline(agent)).filter(|time| !time.is_zero()) else {
+            let (deadline_s, hand_over_after) = (agent.deadline_s, self.hand_over_after);
+            tracing::error!(
+                agent = %name, deadline_s, ?hand_over_after,
+                "an external agent may take as long as workers keep a session; lower its deadline_s, or let workers keep sessions longer"
+            );
+            return Some(not_measured(Cause::AgentLost));
+        };
+        // Begun later, it would be interrupted before its time is over: another attempt has all of its time again.
+        let last_start = self.begun + last_start;
         let place = self.external.places.take(&self.sweep.id, name, agent.concurrency);
         let _place = tokio::select! {
             biased;
             () = self.interrupt.cancelled() => return Some(Ended::Interrupted),
             place = place => place,
+            () = tokio::time::sleep_until(last_start) => return Some(Ended::Interrupted),
         };
+        if (self.is_cancelled)() {
+            let attempt = self.attempt.number();
+            let (_, cost) = transcript.spent_by(attempt);
+            let is_free = cost.known == Money::ZERO && transcript.at_most_by(attempt) == Money::ZERO;
+            // What an earlier errand of this attempt has cost is to be reported.
+            return Some(if is_free { Ended::Dropped } else { Ended::Interrupted });
+        }
         loop {
-            if self.interrupt.is_cancelled() {
+            if self.interrupt.is_cancelled() || Instant::now() >= last_start {
                 return Some(Ended::Interrupted);
             }
             if times_started(transcript) >= STARTS_MAX {
                 tracing::error!(agent = %name, %item, starts = STARTS_MAX, "an external agent never came to its end before its worker left");
                 return Some(not_measured(Cause::AgentLost));
             }
-            if times_killed(transcript) >= usize::from(agent.starts_max) {
-                tracing::error!(agent = %name, %item, starts = agent.starts_max, "an external agent was killed each time it was started");
+            if times_lost(transcript) >= usize::from(agent.starts_max) {
+                tracing::error!(
+                    agent = %name, %item, starts = agent.starts_max,
+                    "an external agent was killed each time it was started, or asked something else each time before its worker left"
+                );
                 return Some(not_measured(Cause::AgentLost));
             }
-            let (ended, ruin) = match self.start_agent(errand, agent, transcript).await {
+            let budget = Arc::new(Budget::after(transcript, agent));
+            if !budget.fits(0) {
+                tracing::error!(agent = %name, %item, "earlier starts of an external agent left no room for what it does");
+                return Some(not_measured(Cause::AgentLost));
+            }
+            let (ended, ruin) = match self.start_agent(errand, agent, transcript, budget).await {
                 Ok(ended) => ended,
                 Err(error) => {
                     tracing::error!(%error, agent = %name, "failed to start the bridge that external agents ask their models at");
@@ -128,16 +158,17 @@ impl Session<'_> {
         errand: &Errand,
         agent: &ExternalAgent,
         transcript: &mut Transcript,
+        budget: Arc<Budget>,
     ) -> io::Result<(AgentEnded, Option<Cause>)> {
         let bridge = self.external.bridge().await?;
         let stop = Stop::default();
-        let mut running = Running::new(self, agent, &stop, transcript);
+        let mut running = Running::new(self, agent, &stop, transcript, budget.clone());
         running.begin(Started { agent: errand.agent.clone(), attempt: self.attempt.number() });
-        let (desk, mut notes) = Desk::open(self);
+        let (desk, mut notes) = Desk::open(self, budget);
         let open = bridge.open(Arc::new(desk));
         let briefing = Briefing::new(errand.input.clone(), &Addresses::of(&open, &self.cell.model.model));
         let mut calls = FuturesUnordered::new();
-        let ended = {
+        let mut ended = {
             let run = self.external.run(agent, &briefing, &stop);
             tokio::pin!(run);
             loop {
@@ -163,6 +194,10 @@ impl Session<'_> {
         while let Some(done) = calls.next().await {
             running.settle(done);
         }
+        if running.is_idle() && is_unable(agent, ended.how) {
+            ended.errors = format!("it did nothing and ended with {:?}\n{}", ended.how, ended.errors).into();
+            ended.how = HowEnded::NotStarted;
+        }
         Ok((ended, running.ruin()))
     }
 }
@@ -175,15 +210,13 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// How often agents of the session were started, in all its attempts.
-fn times_started(transcript: &Transcript) -> usize {
-    transcript.events.iter().filter(|event| matches!(event, Event::Started(_))).count()
-}
-
-/// How often agents of the session were killed, in all its attempts.
-fn times_killed(transcript: &Transcript) -> usize {
-    let is_killed = |event: &&Event| matches!(event, Event::Ended(ended) if matches!(ended.how, HowEnded::Killed(_)));
-    transcript.events.iter().filter(is_killed).count()
+/// Whether this end of an agent that has done nothing says that it never began.
+fn is_unable(agent: &ExternalAgent, how: HowEnded) -> bool {
+    match (how, &agent.url) {
+        (HowEnded::Exited(status), Some(_)) => post::is_unable(status),
+        (HowEnded::Exited(code), None) => program::is_unable(code),
+        _ => false,
+    }
 }
 
 const fn not_measured(cause: Cause) -> Ended {

@@ -15,6 +15,8 @@ use super::stop::Stop;
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Statuses by which gateways say that they did not reach what is behind them.
 const NOT_REACHED: [u16; 3] = [502, 503, 504];
+/// Further statuses that say so of a session in which nothing has happened, as all from 500 on do.
+const BUSY: [u16; 2] = [408, 429];
 /// In place of a signal: the connection broke before the answer was whole.
 const BROKEN: i32 = 0;
 
@@ -28,6 +30,11 @@ pub(super) async fn run(agent: &ExternalAgent, url: &str, briefing: &Briefing, s
     };
     let (output, is_cut) = output.text();
     Ended { how: stop.why().unwrap_or(how), output, is_cut, errors: errors.into() }
+}
+
+/// Whether an agent that answers with `status`, and has done nothing, never began.
+pub(super) fn is_unable(status: i32) -> bool {
+    status >= 500 || BUSY.map(i32::from).contains(&status)
 }
 
 async fn exchange(url: &str, briefing: &Briefing, output: &mut Head) -> (HowEnded, String) {

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use regatta_proto::{Ended, ExternalAgent, HowEnded};
+use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -19,12 +21,16 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long the rest of what was written is waited for, where somebody outside the group holds the pipes.
 const LEFTOVERS: Duration = Duration::from_secs(1);
 /// Variables of the worker that every command gets.
-const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+const PASSED: [&str; 2] = ["PATH", "LANG"];
+/// Variables that name a directory of each start's own, so that no session finds what another has left.
+const OWN: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
 
 /// Signals that a program brings upon itself. All others are somebody else's.
-const OWN_SIGNALS: [i32; 8] = [4, 5, 6, 7, 8, 11, 13, 31];
+const OWN_SIGNALS: [i32; 11] = [4, 5, 6, 7, 8, 11, 13, 14, 24, 25, 31];
 /// What shells and wrappers add to the signal that ended the program which they stand for.
 const BY_SIGNAL: i32 = 128;
+/// What shells and wrappers end with when a program cannot be run, or is not there.
+const NOT_RUN: [i32; 2] = [126, 127];
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
 
@@ -35,8 +41,11 @@ pub(super) async fn run(
     variables: &BTreeMap<String, String>,
     stop: &Stop,
 ) -> Ended {
-    let mut child = match start(agent, briefing, variables) {
-        Ok(child) => child,
+    keep_to_ourselves();
+    // Held until the group has ended, also when this is dropped.
+    let started = home().and_then(|home| Ok((start(agent, briefing, variables, home.path())?, home)));
+    let (home, mut child) = match started {
+        Ok((child, home)) => (home, child),
         Err(problem) => {
             return Ended { how: HowEnded::NotStarted, output: "".into(), is_cut: false, errors: problem.into() };
         }
@@ -86,9 +95,33 @@ pub(super) async fn run(
         }
         status
     };
+    drop(group);
+    // It may hold a lot. What cannot be removed is the system's to clean up.
+    let _ = tokio::task::spawn_blocking(move || drop(home)).await;
     let how = stop.why().or_else(|| status.map(how_ended)).unwrap_or(HowEnded::Killed(SIGKILL));
     let (output, is_cut) = output.text();
     Ended { how, output, is_cut, errors: errors.text() }
+}
+
+/// Whether an agent that exits with `code`, and has done nothing, never began.
+pub(super) fn is_unable(code: i32) -> bool {
+    NOT_RUN.contains(&code)
+}
+
+/// From now on no process of the same user can read this one's memory and variables, keys among them, unless it may read everybody's.
+fn keep_to_ourselves() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "failed to hide this process's variables from the external agents that it starts");
+    }
+}
+
+/// A directory of one start's own.
+fn home() -> Result<TempDir, String> {
+    tempfile::Builder::new()
+        .prefix("regatta-agent-")
+        .tempdir()
+        .map_err(|error| format!("failed to make a directory in {}: {error}", std::env::temp_dir().display()))
 }
 
 /// How a status that nobody here caused is to be read. Wrappers report the signal of what they wrapped as a number of their own.
@@ -101,13 +134,19 @@ fn how_ended(status: ExitStatus) -> HowEnded {
     }
 }
 
-fn start(agent: &ExternalAgent, briefing: &Briefing, variables: &BTreeMap<String, String>) -> Result<Child, String> {
+fn start(
+    agent: &ExternalAgent,
+    briefing: &Briefing,
+    variables: &BTreeMap<String, String>,
+    home: &Path,
+) -> Result<Child, String> {
     let [program, arguments @ ..] = &agent.command[..] else { return Err("its command is empty".to_owned()) };
     let passed = PASSED.iter().copied().chain(agent.pass_env.iter().map(String::as_str));
     let mut command = Command::new(program);
     command
         .args(arguments)
         .env_clear()
+        .envs(OWN.map(|name| (name, home)))
         .envs(passed.filter_map(|name| Some((name, variables.get(name)?))))
         // What an interpreter still holds back when it is stopped would be lost.
         .env("PYTHONUNBUFFERED", "1")

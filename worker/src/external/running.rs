@@ -1,6 +1,7 @@
 //! One start of an agent: its calls are made, everything is recorded.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -9,18 +10,22 @@ use regatta_bridge::{Answered, Refused};
 use regatta_llm::CallError;
 use regatta_proto::{
     Call, Cause, ChatRequest, Digest, ErrorClass, Event, ExternalAgent, FailedCall, HowEnded, Money, Outcome, Role,
-    Started, Transcript,
+    Started, Transcript, Try,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::budget::{Budget, size};
 use super::clock::Clock;
 use super::deadline;
 use super::desk::{Note, over};
-use super::recorded::{Recorded, key};
+use super::recorded::{Recorded, Replayed, key};
 use super::stop::Stop;
 use crate::session::{Session, worst_case};
+
+/// Most refusals of one start that are recorded.
+const REFUSALS_KEPT: u32 = 100;
 
 /// The session as it is while its agent runs.
 pub(super) struct Running<'s> {
@@ -35,33 +40,27 @@ pub(super) struct Running<'s> {
     has_ended: bool,
     /// Calls asked for by this start.
     asked: u32,
-    /// Of each request, how often it was asked and how far that is recorded.
-    lines: HashMap<Digest, Line>,
+    /// Calls refused to this start without having been made.
+    refused: u32,
+    /// Of each request, how often it was asked.
+    repeats: HashMap<Digest, u32>,
+    /// Everything that the agent does gets a number, and is recorded in this order, however long it takes: what is scored must not depend on
+    /// who answers first, and the n-th answer of a transcript is that to the n-th request.
+    numbers: u32,
+    /// How far it is recorded.
+    recorded_to: u32,
+    /// Settled, but something before it is not; `None` where nothing is to be recorded.
+    early: BTreeMap<u32, Option<Event>>,
+    budget: Arc<Budget>,
+    replayed: Replayed,
     /// What the calls that are not yet recorded may cost at most, by their numbers.
     at_most: HashMap<u32, Option<Money>>,
     ruin: Option<Cause>,
 }
 
-/// Equal requests are recorded in the order in which they were asked, so that the n-th answer of a transcript is that to the n-th request.
-#[derive(Default)]
-struct Line {
-    asked: u32,
-    recorded: u32,
-    /// Answered, but one that was asked before is not.
-    early: BTreeMap<u32, (u32, Option<Event>)>,
-}
-
-/// A call by its place among all calls of the start, and among those that are equal.
-#[derive(Clone, Copy)]
-struct Place {
-    number: u32,
-    key: Digest,
-    repeat: u32,
-}
-
 /// A call that is over.
 pub(super) struct Done {
-    place: Place,
+    number: u32,
     result: Result<Call, CallError>,
     reply: oneshot::Sender<Result<Answered, Refused>>,
 }
@@ -72,6 +71,7 @@ impl<'s> Running<'s> {
         agent: &'s ExternalAgent,
         stop: &'s Stop,
         transcript: &'s mut Transcript,
+        budget: Arc<Budget>,
     ) -> Self {
         Self {
             session,
@@ -83,7 +83,13 @@ impl<'s> Running<'s> {
             interrupt: session.interrupt.child_token(),
             has_ended: false,
             asked: 0,
-            lines: HashMap::new(),
+            refused: 0,
+            repeats: HashMap::new(),
+            numbers: 0,
+            recorded_to: 0,
+            early: BTreeMap::new(),
+            budget,
+            replayed: Replayed::default(),
             at_most: HashMap::new(),
             ruin: None,
         }
@@ -109,25 +115,34 @@ impl<'s> Running<'s> {
         self.ruin
     }
 
+    /// Whether the agent has not even tried to do anything.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.numbers == 0
+    }
+
     /// Takes note of what the agent did. Returns the call that has to be made for it, if one has.
     pub(super) fn take(&mut self, note: Note) -> Option<BoxFuture<'s, Done>> {
         match note {
             Note::Exchange(exchange) => {
-                self.transcript.events.push(Event::Exchange(Box::new(exchange)));
-                None
+                let number = self.number();
+                self.record(number, Some(Event::Exchange(Box::new(exchange))));
             }
+            Note::Unreadable(message) => {
+                self.refuse(ErrorClass::BadRequest, 400, message);
+                // The agent may have given up at once, and its end be known before this is.
+                self.ruin.get_or_insert(Cause::RequestRefused);
+                self.stop.now(HowEnded::Interrupted);
+            }
+            Note::Crowded => self.spoil(Cause::AgentLost),
             Note::Call(request, reply) => match self.ask(request) {
-                Ok(Asked::Made(place, call)) => Some(call.map(move |result| Done { place, result, reply }).boxed()),
-                Ok(Asked::Known(place, call)) => {
-                    self.settle(Done { place, result: Ok(*call), reply });
-                    None
+                Ok(Asked::Made(number, call)) => {
+                    return Some(call.map(move |result| Done { number, result, reply }).boxed());
                 }
-                Err(refused) => {
-                    tell(reply, Err(refused));
-                    None
-                }
+                Ok(Asked::Known(call)) => tell(reply, Ok(answered(&call))),
+                Err(refused) => tell(reply, Err(refused)),
             },
         }
+        None
     }
 
     fn ask(&mut self, mut request: ChatRequest) -> Result<Asked<'s>, Refused> {
@@ -136,35 +151,88 @@ impl<'s> Running<'s> {
         }
         if self.asked >= self.agent.calls_max {
             let message = format!("this session may make {} model calls, and has made them", self.agent.calls_max);
-            return Err(Refused { status: Some(429), ..Refused::new(ErrorClass::RateLimited, message) });
+            return Err(self.refuse(ErrorClass::RateLimited, 429, message));
         }
         let session = self.session;
         let Some(player) = session.dress(Role::Agent, &mut request) else {
             self.spoil(Cause::Internal);
             return Err(over());
         };
-        let key = key(&request);
-        let line = self.lines.entry(key).or_default();
-        let place = Place { number: self.asked, key, repeat: line.asked };
-        line.asked += 1;
+        let (key, bytes) = key(&request);
+        if !self.budget.fits(bytes) {
+            if self.budget.would_fit_alone(bytes) {
+                self.spoil(Cause::AgentLost);
+                return Err(over());
+            }
+            let message = "the requests and answers of this session are too large".to_owned();
+            return Err(self.refuse(ErrorClass::RateLimited, 429, message));
+        }
+        self.budget.take(bytes);
+        let number = self.number();
+        let repeats = self.repeats.entry(key).or_default();
+        let repeat = *repeats;
+        *repeats += 1;
         self.asked += 1;
         let attempt = session.attempt.number();
-        if let Some(known) = self.recorded.answer(self.transcript, &key, place.repeat, attempt) {
-            self.at_most.insert(place.number, Some(Money::ZERO));
-            self.clock.asked();
-            return Ok(Asked::Known(place, Box::new(known)));
+        if let Some(known) = self.recorded.answer(self.transcript, &key, repeat, attempt) {
+            let took = self.replayed.beyond(&known);
+            self.clock.replayed(took);
+            self.budget.take(size(&known.call.reply));
+            self.record(number, Some(Event::Call(known.call.clone())));
+            return Ok(Asked::Known(known.call));
         }
-        self.at_most.insert(place.number, player.price().map(|price| worst_case(&request, price)));
+        self.at_most.insert(number, player.price().map(|price| worst_case(&request, price)));
         self.clock.asked();
         self.report();
         let interrupt = self.interrupt.clone();
-        let call = async move { session.ask(player, Role::Agent, &request, place.repeat, &interrupt).await }.boxed();
-        Ok(Asked::Made(place, call))
+        let call = async move { session.ask(player, Role::Agent, &request, repeat, &interrupt).await }.boxed();
+        Ok(Asked::Made(number, call))
+    }
+
+    /// A call that is not made; of the first ones it is recorded.
+    fn refuse(&mut self, class: ErrorClass, status: u16, message: String) -> Refused {
+        let number = self.number();
+        let failed = (self.refused < REFUSALS_KEPT).then(|| {
+            Event::Failed(FailedCall {
+                role: Role::Agent,
+                attempt: self.session.attempt.number(),
+                model: self.session.cell.model.clone(),
+                tries: vec![Try {
+                    class,
+                    status: None,
+                    detail: message.clone(),
+                    latency_us: 0,
+                    usage: None,
+                    cost: None,
+                    at_most: None,
+                }],
+                request: None,
+            })
+        });
+        self.refused = self.refused.saturating_add(1);
+        self.record(number, failed);
+        Refused { status: Some(status), ..Refused::new(class, message) }
+    }
+
+    const fn number(&mut self) -> u32 {
+        let number = self.numbers;
+        self.numbers += 1;
+        number
+    }
+
+    /// What was done under `number` is settled.
+    fn record(&mut self, number: u32, event: Option<Event>) {
+        self.early.insert(number, event);
+        while let Some(event) = self.early.remove(&self.recorded_to) {
+            self.at_most.remove(&self.recorded_to);
+            self.recorded_to += 1;
+            self.transcript.events.extend(event);
+        }
     }
 
     /// Records a call that is over, and tells the agent what came of it.
     pub(super) fn settle(&mut self, done: Done) {
-        let Done { place, result, reply } = done;
+        let Done { number, result, reply } = done;
         let served = match &result {
             Ok(call) if !call.from_cache => Duration::from_micros(call.latency_us),
             Ok(_) | Err(_) => Duration::ZERO,
@@ -172,9 +240,9 @@ impl<'s> Running<'s> {
         self.clock.answered(served);
         let (event, told) = match result {
             Ok(call) => {
-                let answered =
-                    Answered { reply: call.reply.clone(), usage: call.usage, model: call.model.model.clone() };
-                (Some(Event::Call(Box::new(call))), Ok(answered))
+                let told = answered(&call);
+                self.budget.take(size(&call.reply));
+                (Some(Event::Call(Box::new(call))), Ok(told))
             }
             Err(CallError::Interrupted(failed)) => {
                 ((!failed.tries.is_empty()).then_some(Event::Failed(failed)), Err(over()))
@@ -184,13 +252,7 @@ impl<'s> Running<'s> {
                 (Some(Event::Failed(failed)), Err(refused))
             }
         };
-        let line = self.lines.entry(place.key).or_default();
-        line.early.insert(place.repeat, (place.number, event));
-        while let Some((number, event)) = line.early.remove(&line.recorded) {
-            line.recorded += 1;
-            self.at_most.remove(&number);
-            self.transcript.events.extend(event);
-        }
+        self.record(number, event);
         self.report();
         tell(reply, told);
     }
@@ -229,9 +291,13 @@ impl<'s> Running<'s> {
 /// What becomes of a request.
 enum Asked<'s> {
     /// It is asked.
-    Made(Place, BoxFuture<'s, Result<Call, CallError>>),
+    Made(u32, BoxFuture<'s, Result<Call, CallError>>),
     /// It was answered before.
-    Known(Place, Box<Call>),
+    Known(Box<Call>),
+}
+
+fn answered(call: &Call) -> Answered {
+    Answered { reply: call.reply.clone(), usage: call.usage, model: call.model.model.clone() }
 }
 
 fn tell(reply: oneshot::Sender<Result<Answered, Refused>>, told: Result<Answered, Refused>) {

@@ -24,7 +24,8 @@ use lapin::uri::AMQPUri;
 use link::{Link, in_time, is_missing, is_passing};
 use outbox::Outbox;
 use publisher::{Publisher, Route};
-use regatta_proto::{Control, Job, Report, wire};
+use regatta_proto::wire::{self, WireError};
+use regatta_proto::{Control, Job, Report};
 use serde::Serialize;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -223,8 +224,10 @@ impl Shared {
 
     fn encode<T: Serialize>(&self, queue: &str, messages: &[T]) -> Result<Vec<Bytes>, QueueError> {
         let one = |message| {
-            let body =
-                wire::encode(message).map_err(|source| QueueError::Encode { queue: queue.to_owned(), source })?;
+            let body = wire::encode(message).map_err(|source| match source {
+                WireError::TooLarge { bytes, limit } => QueueError::TooLarge { queue: queue.to_owned(), bytes, limit },
+                source => QueueError::Encode { queue: queue.to_owned(), source },
+            })?;
             let (bytes, limit) = (body.len(), self.message_bytes_max);
             if bytes > limit {
                 return Err(QueueError::TooLarge { queue: queue.to_owned(), bytes, limit });

@@ -95,7 +95,7 @@ async fn a_thousand_sessions_at_once_stay_apart() {
     const SESSIONS: u32 = 1000;
     let agent = ExternalAgent {
         concurrency: SESSIONS,
-        deadline_s: 3600,
+        deadline_s: 900,
         ..service(&Asker::new(SESSIONS as usize).serve().await)
     };
     let office = Office::with(SESSIONS, agent, Simulation::default(), |lock| {

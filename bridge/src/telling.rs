@@ -1,0 +1,77 @@
+//! What a client is told of its call.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use regatta_proto::{Finish, Reply, Usage};
+use regatta_serving::{Answer, ApiError, Format, Stamp, Streaming};
+
+use crate::answer_body::{AnswerBody, Claim};
+use crate::answers::JSON;
+use crate::connection::Peer;
+use crate::open::Opened;
+use crate::session::Answered;
+
+/// A call that a client waits for.
+pub(crate) struct Telling {
+    pub(crate) opened: Arc<Opened>,
+    pub(crate) peer: Peer,
+    /// Of the call, within its session.
+    pub(crate) number: u64,
+    /// As the client wrote it.
+    pub(crate) model: String,
+    pub(crate) format: Format,
+    pub(crate) streaming: Option<Streaming>,
+    /// Seconds since 1970.
+    pub(crate) created: i64,
+}
+
+impl Telling {
+    /// The number alone, so that a session that goes the same way tells its agent the same.
+    pub(crate) fn id(&self) -> String {
+        format!("regatta-{}", self.number)
+    }
+
+    pub(crate) const fn content_type(&self) -> &'static str {
+        if self.streaming.is_some() { "text/event-stream" } else { JSON }
+    }
+
+    /// What may be said any number of times before everything else, and means nothing.
+    pub(crate) const fn meanwhile(&self) -> Bytes {
+        Bytes::from_static(if self.streaming.is_some() { b": waiting\n\n" } else { b" " })
+    }
+
+    /// The answer.
+    pub(crate) fn answered(&self, answered: &Answered) -> AnswerBody {
+        let Answered { reply, usage, model } = answered;
+        let stamp = self.stamp();
+        let answer = Answer { model, reply, usage, stamp: &stamp };
+        let bytes = match self.streaming {
+            None => answer.whole(self.format),
+            Some(streaming) => answer.streamed(self.format, streaming),
+        };
+        let claim = Claim { opened: Arc::clone(&self.opened), number: self.number, peer: self.peer.clone() };
+        AnswerBody::new(bytes, Some(claim))
+    }
+
+    /// That there is no answer, where the status promises one.
+    pub(crate) fn failed(&self, error: &ApiError) -> AnswerBody {
+        let bytes = match self.streaming {
+            None => error.body(self.format.dialect()),
+            Some(streaming) => {
+                let (nothing, usage, stamp) = (Reply::of_text(None, Finish::Stop), Usage::default(), self.stamp());
+                let answer = Answer { model: &self.model, reply: &nothing, usage: &usage, stamp: &stamp };
+                let mut narrator = answer.narrator(self.format, streaming);
+                let mut out = Vec::new();
+                narrator.opening(&mut out);
+                narrator.error(error, "", &mut out);
+                out.into()
+            }
+        };
+        AnswerBody::new(bytes, None)
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp { id: self.id(), created: self.created, cost: None, fingerprint: None }
+    }
+}

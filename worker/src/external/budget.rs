@@ -1,0 +1,88 @@
+//! How much a session may record.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use regatta_proto::{ExternalAgent, Transcript};
+use serde::Serialize;
+
+/// Most bytes of requests, replies, exchanges and output that a session records: what is recorded travels through the broker as a whole.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// What one start of an agent may still record.
+pub(super) struct Budget {
+    /// Recorded by earlier starts.
+    earlier: u64,
+    /// Recorded by this one, and what it may write.
+    own: AtomicU64,
+}
+
+impl Budget {
+    /// What `transcript` leaves to the next start of `agent`.
+    pub(super) fn after(transcript: &Transcript, agent: &ExternalAgent) -> Self {
+        let own = AtomicU64::new(agent.output_bytes_max.into());
+        Self { earlier: transcript.events.iter().map(size).sum(), own }
+    }
+
+    /// Whether so many bytes more can be recorded.
+    pub(super) fn fits(&self, bytes: u64) -> bool {
+        self.earlier.saturating_add(self.with(bytes)) <= BYTES_MAX
+    }
+
+    /// Whether they could be, had there been no earlier starts: the agent is not to blame then.
+    pub(super) fn would_fit_alone(&self, bytes: u64) -> bool {
+        self.with(bytes) <= BYTES_MAX
+    }
+
+    /// So many bytes more are recorded.
+    pub(super) fn take(&self, bytes: u64) {
+        self.own.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn with(&self, bytes: u64) -> u64 {
+        self.own.load(Ordering::Relaxed).saturating_add(bytes)
+    }
+}
+
+/// Bytes of `value` as JSON.
+pub(super) fn size(value: &impl Serialize) -> u64 {
+    let mut count = Count(0);
+    // Plain data can be written, and counting cannot fail.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
+struct Count(u64);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_earlier_starts_recorded_counts_and_is_told_from_the_agents_own() {
+        let agent: ExternalAgent = serde_json::from_str("{}").unwrap();
+        let budget = Budget::after(&Transcript::default(), &agent);
+        let left = BYTES_MAX - u64::from(agent.output_bytes_max);
+        assert!(budget.fits(left) && !budget.fits(left + 1));
+        budget.take(left);
+        assert!(!budget.fits(1) && !budget.would_fit_alone(1));
+        let crowded = Budget { earlier: left, own: AtomicU64::new(1) };
+        assert!(!crowded.fits(BYTES_MAX / 2) && crowded.would_fit_alone(BYTES_MAX / 2));
+    }
+
+    #[test]
+    fn a_size_is_that_of_the_json() {
+        assert_eq!(size(&serde_json::json!({"a": "ü"})), 10);
+    }
+}

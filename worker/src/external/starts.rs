@@ -1,0 +1,76 @@
+//! How often agents of a session were started, and to what avail.
+
+use std::collections::HashSet;
+
+use regatta_proto::{Event, HowEnded, Transcript};
+
+use super::recorded::key;
+
+/// How often agents of the session were started, in all its attempts.
+pub(super) fn times_started(transcript: &Transcript) -> usize {
+    transcript.events.iter().filter(|event| matches!(event, Event::Started(_))).count()
+}
+
+/// How many starts, in all attempts, came to nothing: the agent was killed, or it was interrupted and had asked nothing but what no earlier
+/// start had asked, so that the next one will pay for everything again.
+pub(super) fn times_lost(transcript: &Transcript) -> usize {
+    let (mut earlier, mut own) = (HashSet::new(), HashSet::new());
+    let mut lost = 0;
+    for event in &transcript.events {
+        match event {
+            Event::Started(_) => earlier.extend(own.drain()),
+            Event::Call(call) => {
+                own.insert(key(&call.request).0);
+            }
+            Event::Ended(ended) => {
+                let is_lost = match ended.how {
+                    HowEnded::Killed(_) => true,
+                    HowEnded::Interrupted => !earlier.is_empty() && !own.is_empty() && own.is_disjoint(&earlier),
+                    HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput | HowEnded::NotStarted => false,
+                };
+                lost += usize::from(is_lost);
+            }
+            Event::Failed(_) | Event::Recorded(_) | Event::Exchange(_) => {}
+        }
+    }
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{Ended, Started};
+    use serde_json::json;
+
+    use super::*;
+
+    fn start(asked: &[&str], how: HowEnded) -> Vec<Event> {
+        let call = |text: &&str| {
+            let request = json!({"messages": [{"role": "user", "content": *text}]});
+            let call = json!({
+                "role": "agent", "attempt": 1, "model": "sim/a", "request": request,
+                "reply": {"text": "x", "finish": "stop"}, "usage": {}, "cost": null, "latency_us": 0,
+            });
+            Event::Call(Box::new(serde_json::from_value(call).unwrap()))
+        };
+        let started = Event::Started(Started { agent: "mine".parse().unwrap(), attempt: 1 });
+        let ended = Ended { how, output: "".into(), is_cut: false, errors: "".into() };
+        [started].into_iter().chain(asked.iter().map(call)).chain([Event::Ended(Box::new(ended))]).collect()
+    }
+
+    #[test]
+    fn a_start_that_was_interrupted_and_knew_nothing_again_is_lost() {
+        let lost = |starts: &[&[&str]]| {
+            let events = starts.iter().flat_map(|asked| start(asked, HowEnded::Interrupted)).collect();
+            times_lost(&Transcript { events })
+        };
+        assert_eq!(lost(&[&["a"]]), 0);
+        assert_eq!(lost(&[&["a"], &["a", "b"], &["b"], &[]]), 0);
+        assert_eq!(lost(&[&["it is ten"], &["it is eleven"], &["it is twelve"]]), 2);
+    }
+
+    #[test]
+    fn a_start_that_was_killed_is_lost() {
+        let events = [start(&["a"], HowEnded::Killed(9)), start(&["a"], HowEnded::Exited(0))].concat();
+        assert_eq!(times_lost(&Transcript { events }), 1);
+    }
+}

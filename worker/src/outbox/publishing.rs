@@ -1,0 +1,154 @@
+//! Publishing parcels: all at once, or, when a message among them is too large for the queue, one by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_backends::{Queue, QueueError};
+use regatta_proto::{Cause, Job, Outcome, Report, SessionOutcome, Transcript};
+
+use super::{Held, Parcel};
+use crate::WorkerMetrics;
+
+/// What parcels are published to.
+pub(super) trait Publishing: Sync {
+    fn jobs(&self, queue: &str, jobs: Vec<Job>) -> impl Future<Output = Result<(), QueueError>> + Send;
+    fn reports(&self, reports: Vec<Report>) -> impl Future<Output = Result<(), QueueError>> + Send;
+}
+
+impl Publishing for Queue {
+    async fn jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
+        self.publish_jobs(queue, jobs).await
+    }
+
+    async fn reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        self.publish_reports(reports).await
+    }
+}
+
+/// Publishes all that `parcels` hold, and settles their deliveries.
+pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, parcels: Vec<Parcel>) {
+    let mut published = BTreeSet::new();
+    match together(queue, &parcels, &mut published).await {
+        Ok(()) => Held::ack_all(parcels.into_iter().filter_map(|parcel| parcel.receipt).collect()).await,
+        Err(error) if error.is_of_a_message() => one_by_one(queue, metrics, parcels, &published).await,
+        Err(error) => lose(metrics, &error, parcels.into_iter()).await,
+    }
+}
+
+/// Publishes everything in as few steps as there are queues. `published` gets the names of the queues whose jobs are safe, so that no job
+/// is published twice.
+async fn together(
+    queue: &impl Publishing,
+    parcels: &[Parcel],
+    published: &mut BTreeSet<String>,
+) -> Result<(), QueueError> {
+    let mut jobs: BTreeMap<&str, Vec<Job>> = BTreeMap::new();
+    for (queue, job) in parcels.iter().flat_map(|parcel| &parcel.jobs) {
+        jobs.entry(queue).or_default().push(job.clone());
+    }
+    for (name, jobs) in jobs {
+        queue.jobs(name, jobs).await?;
+        published.insert(name.to_owned());
+    }
+    let reports: Vec<Report> = parcels.iter().flat_map(|parcel| &parcel.reports).cloned().collect();
+    if reports.is_empty() { Ok(()) } else { queue.reports(reports).await }
+}
+
+/// One message that cannot be published must not have the sessions of all others repeated.
+async fn one_by_one(
+    queue: &impl Publishing,
+    metrics: &WorkerMetrics,
+    parcels: Vec<Parcel>,
+    published: &BTreeSet<String>,
+) {
+    let mut parcels = parcels.into_iter();
+    while let Some(mut parcel) = parcels.next() {
+        parcel.jobs.retain(|(queue, _)| !published.contains(queue));
+        match alone(queue, std::mem::take(&mut parcel.reports), std::mem::take(&mut parcel.jobs)).await {
+            Ok(()) => {
+                if let Some(receipt) = parcel.receipt {
+                    receipt.ack().await;
+                }
+            }
+            Err(error) if error.is_of_a_message() => lose(metrics, &error, std::iter::once(parcel)).await,
+            Err(error) => return lose(metrics, &error, std::iter::once(parcel).chain(parcels)).await,
+        }
+    }
+}
+
+/// Publishes what one parcel holds. A session of which too much would have to be told is not measured: to run it again would cost the same
+/// and end the same.
+async fn alone(queue: &impl Publishing, mut reports: Vec<Report>, jobs: Vec<(String, Job)>) -> Result<(), QueueError> {
+    for (name, job) in jobs {
+        match queue.jobs(&name, vec![job.clone()]).await {
+            Err(error) if error.is_of_a_message() => {
+                let told = match &job {
+                    Job::Session(_) => reports.iter_mut().find_map(|report| Some((given_up(report, &job)?, report))),
+                    Job::Judge(_) | Job::Batch(_) => None,
+                };
+                let Some((given_up, report)) = told else { return Err(error) };
+                tell(&error, &given_up);
+                *report = given_up;
+            }
+            other => other?,
+        }
+    }
+    for report in reports {
+        match queue.reports(vec![report.clone()]).await {
+            Err(error) if error.is_of_a_message() => {
+                let Some(bare) = bare(report) else { return Err(error) };
+                tell(&error, &bare);
+                queue.reports(vec![bare]).await?;
+            }
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+/// What is reported in place of `report`, which says that its session goes on as `job`, when `job` cannot be published.
+fn given_up(report: &Report, job: &Job) -> Option<Report> {
+    match (report, job) {
+        (Report::HandedOver { key, attempt, .. }, Job::Session(job)) if *key == job.key => {
+            Some(Report::Session(Box::new(SessionOutcome {
+                key: key.clone(),
+                lock: job.lock,
+                attempt: attempt.clone(),
+                outcome: Outcome::NotMeasured { cause: Cause::Internal },
+                transcript: Transcript::default(),
+            })))
+        }
+        _ => None,
+    }
+}
+
+/// What is reported in place of the end of a session that cannot be published.
+fn bare(report: Report) -> Option<Report> {
+    match report {
+        Report::Session(ended) => Some(Report::Session(Box::new(SessionOutcome {
+            outcome: Outcome::NotMeasured { cause: Cause::Internal },
+            transcript: Transcript::default(),
+            ..*ended
+        }))),
+        _ => None,
+    }
+}
+
+fn tell(error: &QueueError, report: &Report) {
+    if let Report::Session(ended) = report {
+        let SessionOutcome { key, attempt, .. } = &**ended;
+        tracing::error!(
+            %error, session = %key, attempt = attempt.number,
+            "the transcript of a session cannot be published; the session is reported as not measured, and its transcript is lost"
+        );
+    }
+}
+
+/// Leaves parcels to redelivery.
+async fn lose(metrics: &WorkerMetrics, error: &QueueError, parcels: impl Iterator<Item = Parcel>) {
+    let receipts: Vec<Held> = parcels.filter_map(|parcel| parcel.receipt).collect();
+    metrics.reports_lost.inc();
+    tracing::error!(%error, jobs = receipts.len(), "failed to publish reports; their jobs will be delivered again");
+    for receipt in receipts {
+        receipt.hand_back().await;
+    }
+}
