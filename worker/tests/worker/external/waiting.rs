@@ -55,14 +55,13 @@ async fn a_session_whose_sweep_is_cancelled_while_it_waits_does_not_start() {
 
 #[tokio::test]
 async fn a_session_that_has_waited_too_long_is_handed_over_before_it_starts() {
-    let agent = ExternalAgent { deadline_s: 2, ..one_at_a_time() };
+    let agent = ExternalAgent { deadline_s: 60, ..one_at_a_time() };
     let office = Office::with(2, agent, Simulation::default(), |_| {}).await;
     let stage = &office.stage;
     stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
     let mut reports = stage.reports().await;
-    let worker = stage.start("w", |config| config.hand_over_after = Duration::from_millis(2200)).await;
+    let worker = stage.start("w", |config| config.hand_over_after = Duration::from_millis(60_200)).await;
     let Report::HandedOver { key, .. } = reports.result().await else { panic!("not handed over") };
-    assert_eq!(began(&office), 1);
     std::fs::write(office.folder.path().join("go"), "").unwrap();
     let mut outcomes = Vec::new();
     while outcomes.len() < 2 {
