@@ -89,7 +89,7 @@ mod tests {
     fn known_calls_take_what_they_took_and_no_longer_together() {
         let call: Call = serde_json::from_value(serde_json::json!({
             "role": "agent", "attempt": 1, "model": "sim/a", "request": {"messages": []},
-            "reply": {"text": "x", "finish": "stop"}, "usage": {}, "cost": null, "latency_us": 0,
+            "reply": {"text": "x", "finish": "stop"}, "usage": {"input": 0, "output": 0}, "cost": null, "latency_us": 0,
         }))
         .unwrap();
         let known = |began: Option<i64>, seconds| Known {

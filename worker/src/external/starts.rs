@@ -48,7 +48,7 @@ mod tests {
             let request = json!({"messages": [{"role": "user", "content": *text}]});
             let call = json!({
                 "role": "agent", "attempt": 1, "model": "sim/a", "request": request,
-                "reply": {"text": "x", "finish": "stop"}, "usage": {}, "cost": null, "latency_us": 0,
+                "reply": {"text": "x", "finish": "stop"}, "usage": {"input": 0, "output": 0}, "cost": null, "latency_us": 0,
             });
             Event::Call(Box::new(serde_json::from_value(call).unwrap()))
         };

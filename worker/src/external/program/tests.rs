@@ -169,6 +169,9 @@ async fn whoever_else_kills_it_is_told_from_its_own_doing() {
         ("sh -c 'kill -KILL $$'; exit $?", HowEnded::Killed(9)),
         ("kill -SEGV $$", HowEnded::Exited(139)),
         ("kill -ABRT $$", HowEnded::Exited(134)),
+        ("kill -ALRM $$", HowEnded::Exited(142)),
+        ("kill -XCPU $$", HowEnded::Exited(152)),
+        ("kill -XFSZ $$", HowEnded::Exited(153)),
         ("exit 1", HowEnded::Exited(1)),
     ] {
         assert_eq!(end_of(script).await.how, how, "{script}");
@@ -184,4 +187,36 @@ async fn the_guardian_ends_the_group_when_the_worker_is_gone() {
     let status = leader.wait().await.unwrap();
     assert_eq!(status.signal(), Some(SIGKILL));
     group.end();
+}
+
+#[tokio::test]
+async fn each_start_has_a_home_of_its_own_that_is_empty_and_gone_afterwards() {
+    let script =
+        "ls -A \"$HOME\" | wc -l; echo \"$HOME\"; echo \"$TMPDIR\"; echo \"$XDG_CACHE_HOME\"; touch \"$HOME/x\"";
+    let mut homes = std::collections::BTreeSet::new();
+    for _ in 0..2 {
+        let output = end_of(script).await.output;
+        let lines: Vec<&str> = output.lines().map(str::trim).collect();
+        assert_eq!((lines[0], lines[1], lines[1]), ("0", lines[2], lines[3]));
+        assert!(Path::new(lines[1]).is_absolute() && !Path::new(lines[1]).exists(), "{output}");
+        homes.insert(lines[1].to_owned());
+    }
+    assert_eq!(homes.len(), 2);
+}
+
+#[tokio::test]
+async fn one_that_is_to_have_the_workers_home_has_it() {
+    let agent = ExternalAgent { pass_env: vec!["HOME".to_owned()], ..agent("echo \"$HOME\"") };
+    let mut variables = variables();
+    variables.insert("HOME".to_owned(), "/the/workers".to_owned());
+    let ended = run(&agent, &briefing(), &variables, &Stop::default()).await;
+    assert_eq!(&*ended.output, "/the/workers\n");
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn the_worker_hides_its_variables_before_an_agent_runs() {
+    end_of("true").await;
+    let behaviour = rustix::process::dumpable_behavior().unwrap();
+    assert_eq!(behaviour, rustix::process::DumpableBehavior::NotDumpable);
 }

@@ -166,3 +166,13 @@ async fn nothing_of_it_is_left_when_its_worker_is_killed() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_ends_as_if_it_could_not_be_run_is_lost_unless_it_did_something() {
+    for code in [126, 127] {
+        let outcome = Office::of(command(&["sh", "-c", &format!("exit {code}")])).await.outcome().await;
+        assert_eq!((outcome.outcome, &story(&outcome.transcript)[1][..]), (LOST, "ends: NotStarted"));
+        let outcome = Office::of(python(&format!("ask('a'); sys.exit({code})"))).await.outcome().await;
+        assert_eq!(outcome.outcome, Outcome::Measured);
+    }
+}

@@ -50,6 +50,7 @@ async fn calls_beyond_the_limit_are_refused_and_the_agent_goes_on() {
     let outcome = office.outcome().await;
     assert_eq!(outcome.outcome, Outcome::Measured);
     assert_eq!(output(&outcome.transcript), "['refused', 'refused']\n");
+    assert_eq!(story(&outcome.transcript)[3..5], ["fails: rate_limited", "fails: rate_limited"]);
     assert_eq!(office.server.counters().total_answered(), 2);
 }
 

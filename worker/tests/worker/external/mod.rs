@@ -4,5 +4,7 @@ mod office;
 
 mod commands;
 mod ending;
+mod records;
 mod services;
 mod teams;
+mod waiting;

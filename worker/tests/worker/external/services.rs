@@ -149,3 +149,15 @@ async fn one_whose_answers_break_off_is_lost_after_its_starts() {
     assert_eq!(ends, 3);
     assert_eq!(output(&outcome.transcript), "begun");
 }
+
+#[tokio::test]
+async fn one_that_says_that_it_cannot_is_lost_unless_it_did_something() {
+    for status in [408, 429, 500, 503] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let router = Router::new().fallback(move || async move { StatusCode::from_u16(status).unwrap() });
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let outcome = Office::of(service(&url)).await.outcome().await;
+        assert_eq!((outcome.outcome, &story(&outcome.transcript)[1][..]), (LOST, "ends: NotStarted"), "{status}");
+    }
+}
