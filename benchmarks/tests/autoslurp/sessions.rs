@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use regatta_benchmarks::{Persona, Score, Scores, Scoring, Step, Suite, ToolRequest, Verdicts};
 use regatta_proto::{
-    ChatRequest, Ended, Evaluator, Event, HowEnded, ItemIndex, Question, Reply, Role, Script, SessionSeed, Started, Transcript,
-    Verdict,
+    ChatRequest, Ended, Evaluator, Event, HowEnded, ItemIndex, Question, Reply, Role, Script, SessionSeed, Started,
+    Transcript, Verdict,
 };
 
 use crate::driving::{answered, drive, drive_with};
@@ -227,7 +227,7 @@ fn who_only_says_whose_turn_it_is_gives_no_answer() {
     };
     assert_eq!(score_of(vec![said("selector", "the manager speaks next now")]), 0.0);
     assert_eq!(score_of(vec![said("manager", "hello to you, too"), said("selector", "user_proxy")]), 1.0);
-    assert_eq!(score_of(vec![said("response", "no"), said("manager", "this is long enough")]), 0.0);
+    assert_eq!(score_of(vec![said("response", "http://127.0.0.1:1/"), said("manager", "this is long enough")]), 0.0);
 }
 
 /// An item that needs no server, only something to be said.
