@@ -64,7 +64,7 @@ async fn an_unknown_benchmark_is_named_with_those_there_are() {
     complains(
         "worfbench:",
         "worfbnch:",
-        &["benchmarks.worfbnch", "known: appbench, flowbench, orchestrationbench, worfbench"],
+        &["benchmarks.worfbnch", "known: appbench, autoslurp, flowbench, orchestrationbench, worfbench"],
     )
     .await;
 }

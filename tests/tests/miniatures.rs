@@ -27,6 +27,15 @@ const APPBENCH: Benchmark = Benchmark {
     oracle: ("tools", "exec", "call_hit", "call_gold"),
 };
 
+const AUTOSLURP: Benchmark = Benchmark {
+    name: "autoslurp",
+    settings: "[camelai, langgraph, autogen, agentlite, autogen/cast=tuned]",
+    evaluators: "[official, paper, structured]",
+    judge: "judge: sim/oracle, casts: { tuned: { intent: sim/oracle } }, ",
+    tables: &["Table 2", "Table 3", "Table 4", "Table 5", "Table 6", "Table 7"],
+    oracle: ("autogen", "structured", "success", "lenient"),
+};
+
 const ORCHESTRATIONBENCH: Benchmark = Benchmark {
     name: "orchestrationbench",
     settings: "[stepwise, end-to-end]",
@@ -110,6 +119,11 @@ async fn is_the_same_everywhere(benchmark: &Benchmark) {
 #[tokio::test(flavor = "multi_thread")]
 async fn appbench_gives_the_same_bytes_in_a_deployment_and_fills_its_tables() {
     is_the_same_everywhere(&APPBENCH).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn autoslurp_gives_the_same_bytes_in_a_deployment_and_fills_its_tables() {
+    is_the_same_everywhere(&AUTOSLURP).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

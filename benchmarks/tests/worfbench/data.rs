@@ -35,7 +35,7 @@ fn a_benchmark_is_found_by_its_name() {
     assert!(find(&"worfbench".parse().unwrap()).is_some());
     assert!(find(&"nobench".parse().unwrap()).is_none());
     let names: Vec<String> = all().iter().map(|benchmark| benchmark.name().to_string()).collect();
-    assert_eq!(names, ["appbench", "flowbench", "orchestrationbench", "worfbench"]);
+    assert_eq!(names, ["appbench", "autoslurp", "flowbench", "orchestrationbench", "worfbench"]);
 }
 
 #[test]
