@@ -29,9 +29,9 @@ const APPBENCH: Benchmark = Benchmark {
 
 const AUTOSLURP: Benchmark = Benchmark {
     name: "autoslurp",
-    settings: "[camelai, langgraph, autogen, agentlite, autogen/cast=tuned]",
+    settings: "[camelai, langgraph, autogen, agentlite, autogen/cast=better-intent]",
     evaluators: "[official, paper, structured]",
-    judge: "judge: sim/oracle, casts: { tuned: { intent: sim/oracle } }, ",
+    judge: "judge: sim/oracle, casts: { better-intent: { intent: sim/oracle } }, ",
     tables: &["Table 2", "Table 3", "Table 4", "Table 5", "Table 6", "Table 7"],
     oracle: ("autogen", "structured", "success", "lenient"),
 };

@@ -66,8 +66,10 @@ pub(crate) fn run(transcript: &Transcript) -> Option<Run> {
         }
     }
     run.final_text = responded.or(run.final_text);
-    // Nobody knows who an agent's members are unless it says so.
-    run.members = (!spoke.is_empty()).then_some(spoke);
+    // Nobody knows who the members of an agent are unless it says so. One that failed is known to have left undone what they are for: what it
+    // does not tell would otherwise be left out of its accuracy, which then would be that of its better sessions.
+    let has_failed = ended.how != HowEnded::Exited(0);
+    run.members = (!spoke.is_empty() || has_failed).then_some(spoke);
     if let Some(told) =
         told.or_else(|| ended.output.lines().rev().find(|line| !line.trim().is_empty()).and_then(object))
     {

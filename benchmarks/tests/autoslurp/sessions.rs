@@ -245,3 +245,16 @@ fn talk_item(suite: &dyn Suite) -> ItemIndex {
 fn asks_a_server(transcript: &Transcript) -> bool {
     transcript.calls().any(|call| call.reply.tool_calls.iter().any(|tool| tool.arguments.contains("http")))
 }
+
+#[test]
+fn an_agent_that_fails_without_a_word_has_no_right_intent_and_one_that_tells_none_has_no_accuracy() {
+    let suite = miniature();
+    let intent_of = |code: i32| {
+        let started = Event::Started(Started { agent: "mine".parse().unwrap(), attempt: 1 });
+        let ended = Ended { how: HowEnded::Exited(code), output: "".into(), is_cut: false, errors: "".into() };
+        let transcript = Transcript { events: vec![started, Event::Ended(Box::new(ended))] };
+        let scores = score(&*suite, ItemIndex(0), "external/mine", &[Evaluator::Structured], &transcript);
+        scores[&Evaluator::Structured].values.get("intent_strict").copied()
+    };
+    assert_eq!((intent_of(1), intent_of(0)), (Some(0.0), None));
+}

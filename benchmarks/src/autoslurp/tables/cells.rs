@@ -50,7 +50,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The share of successes. The official evaluators' is what they print, over a hundred and with their rule for the last item; its
-    /// interval is that of the share of right sessions, where it holds what they print. Of an incomplete run it is that share itself.
+    /// interval is that of the share of right sessions, where the two are alike. Of an incomplete run it is that share itself.
     pub(super) fn success(&self, evaluator: Evaluator) -> Measured {
         let metric = self.result.metric(name::SUCCESS);
         // What is missing would count as wrong, and another item as the last.
@@ -62,12 +62,10 @@ impl<'a> Cell<'a> {
         }
         let printed = |table: &&crate::Table| table.columns.first().and_then(|(_, value)| *value);
         let printed = Measured::over_trials(self.result.tables.iter().map(printed));
-        match (printed.value, metric.low, metric.high) {
-            (Some(value), Some(low), Some(high)) if low <= value && value <= high => {
-                Measured { low: metric.low, high: metric.high, ..printed }
-            }
-            _ => printed,
-        }
+        // One item of a hundred may be counted otherwise. Where more is between them, not a hundred items were run, and an interval of the one
+        // says nothing of the other.
+        let is_alike = printed.value.zip(metric.value).is_some_and(|(one, other)| (one - other).abs() < 0.0101);
+        if is_alike { Measured { low: metric.low, high: metric.high, ..printed } } else { printed }
     }
 
     /// A row of what `entries` are, under the model's name, the team's, and the data's.
