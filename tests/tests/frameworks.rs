@@ -1,5 +1,5 @@
-//! Agents of frameworks that others wrote: the published packages of LangGraph, AutoGen and AgentLite, started by a worker, which records and
-//! pays what they do.
+//! Agents of frameworks that others wrote: the published packages of LangGraph, AutoGen, AgentLite and CAMEL, started by a worker, which records
+//! and pays what they do.
 //!
 //! Runs where the packages can be installed; says so where they cannot.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -56,7 +56,7 @@ impl Run {
     async fn of(folder: &Path, server: &Process, agents: &str, settings: &[&str], domains: &str) -> Self {
         let text = format!(
             "name: {}\nseed: 5\nagents:\n{agents}benchmarks:\n  autoslurp:\n    data: {}\n    settings: [{}]\n    tasks: [{domains}]\n    \
-             evaluators: [official, official-langgraph, official-agentlite, structured]\n    judge: judge/oracle\n    \
+             evaluators: [official, official-langgraph, official-agentlite, official-camelai, structured]\n    judge: judge/oracle\n    \
              judge_price: {{ input_per_mtok: 0, output_per_mtok: 0 }}\nendpoints:\n  \
              main: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true }}\n  judge: {{ kind: simulated }}\n\
              models:\n  - {{ id: main/oracle, price: {PRICE} }}\n",
@@ -211,6 +211,11 @@ async fn a_team_in_autogen_is_measured_like_our_own() {
 #[tokio::test]
 async fn a_team_in_agentlite_is_measured_like_our_own() {
     is_measured_like_our_own("agentlite", "official-agentlite", "request").await;
+}
+
+#[tokio::test]
+async fn a_team_in_camel_is_measured_like_our_own() {
+    is_measured_like_our_own("camelai", "official-camelai", "req").await;
 }
 
 #[tokio::test]
