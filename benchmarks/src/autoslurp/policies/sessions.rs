@@ -181,3 +181,25 @@ pub(super) fn assert_stable(play: Play, replies: &[Reply]) {
         assert!(earlier.is_none_or(|earlier| is_shared(&earlier)), "other instructions for {:?}", later.member);
     }
 }
+
+/// Utterances of our own, one for each way through a team.
+pub(super) fn utterances() -> Vec<Utterance> {
+    [
+        ("set an alarm for seven am", "alarm_set", "['time:seven am']", "alarm"),
+        ("what is on tomorrow", "calendar_query", "['date:tomorrow']", "calendar"),
+        ("how warm is it in my city", "weather_query", "['place_name:my city']", "weather"),
+        ("read my lists", "lists_query", "[]", "lists"),
+        ("what is a pound in dollars", "qa_currency", "['currency_name:pound','currency_name:dollar']", "currency"),
+        ("price of blue corp", "qa_stock", "['business_name:blue corp']", "stock"),
+        ("hello there", "general_greet", "[]", "general"),
+        ("put \"salt's end\" on the list", "lists_createoradd", "[\"item_name:salt's end\"]", "lists"),
+    ]
+    .map(|(text, intent, slots, domain)| Utterance {
+        iid: "1".to_owned(),
+        text: text.to_owned(),
+        intent: intent.to_owned(),
+        slots: slots.to_owned(),
+        domain: domain.to_owned(),
+    })
+    .into()
+}

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use regatta_proto::{ChatRequest, Finish, Reply};
 
 use super::*;
-use crate::autoslurp::data::Utterance;
+use crate::autoslurp::policies::sessions::utterances;
 use crate::autoslurp::simulate::Gold;
 
 /// All steps of the manager are calls of agents that use all of theirs.
@@ -190,28 +190,6 @@ fn an_object_as_query_is_a_form_that_the_server_cannot_read() {
         FINISH,
     ]);
     assert_eq!((run.requests[0].status, run.requests[0].body.as_deref()), (500, Some("intent=alarm_set")));
-}
-
-/// Utterances of our own, one for each way through the team.
-fn utterances() -> Vec<Utterance> {
-    [
-        ("set an alarm for seven am", "alarm_set", "['time:seven am']", "alarm"),
-        ("what is on tomorrow", "calendar_query", "['date:tomorrow']", "calendar"),
-        ("how warm is it in my city", "weather_query", "['place_name:my city']", "weather"),
-        ("read my lists", "lists_query", "[]", "lists"),
-        ("what is a pound in dollars", "qa_currency", "['currency_name:pound','currency_name:dollar']", "currency"),
-        ("price of blue corp", "qa_stock", "['business_name:blue corp']", "stock"),
-        ("hello there", "general_greet", "[]", "general"),
-        ("put \"salt's end\" on the list", "lists_createoradd", "[\"item_name:salt's end\"]", "lists"),
-    ]
-    .map(|(text, intent, slots, domain)| Utterance {
-        iid: "1".to_owned(),
-        text: text.to_owned(),
-        intent: intent.to_owned(),
-        slots: slots.to_owned(),
-        domain: domain.to_owned(),
-    })
-    .into()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use regatta_proto::{ChatRequest, Finish, Reply, ToolCall};
 
 use super::*;
-use crate::autoslurp::data::Utterance;
+use crate::autoslurp::policies::sessions::utterances;
 use crate::autoslurp::simulate::Gold;
 
 const QUERY: Query<'static> = Query { iid: "7", text: "set an alarm for seven", today: date(2025, 5, 28) };
@@ -234,28 +234,6 @@ fn calls_are_bounded() {
     let run = ended(&replies);
     assert!(run.hit_limit && run.final_text.is_none());
     assert_eq!(run.requests.len(), CALLS_MAX - 2);
-}
-
-/// Utterances of our own, one for each way through the workforce.
-fn utterances() -> Vec<Utterance> {
-    [
-        ("set an alarm for seven am", "alarm_set", "['time:seven am']", "alarm"),
-        ("what is on tomorrow", "calendar_query", "['date:tomorrow']", "calendar"),
-        ("how warm is it in my city", "weather_query", "['place_name:my city']", "weather"),
-        ("read my lists", "lists_query", "[]", "lists"),
-        ("what is a pound in dollars", "qa_currency", "['currency_name:pound','currency_name:dollar']", "currency"),
-        ("price of blue corp", "qa_stock", "['business_name:blue corp']", "stock"),
-        ("hello there", "general_greet", "[]", "general"),
-        ("put \"salt's end\" on the list", "lists_createoradd", "[\"item_name:salt's end\"]", "lists"),
-    ]
-    .map(|(text, intent, slots, domain)| Utterance {
-        iid: "1".to_owned(),
-        text: text.to_owned(),
-        intent: intent.to_owned(),
-        slots: slots.to_owned(),
-        domain: domain.to_owned(),
-    })
-    .into()
 }
 
 #[test]
