@@ -7,28 +7,29 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::place::Place;
-use crate::{DataError, RecordedVerdicts, Suite, find, names_of_all, score_predictions};
+use crate::{DataError, RecordedVerdicts, Suite, score_predictions};
 
 const CASE_FILE: &str = "case.json";
-pub(crate) const PREDICTIONS_FILE: &str = "predictions.jsonl";
+/// Predictions of a case, a line an item.
+pub const PREDICTIONS_FILE: &str = "predictions.jsonl";
 const VERDICTS_FILE: &str = "judge.jsonl";
 
 /// What `case.json` says.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Case {
+pub struct Case {
     /// Whose case it is.
-    pub(crate) benchmark: BenchmarkName,
+    pub benchmark: BenchmarkName,
     /// How it is scored; the benchmark knows its kinds.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Expected files, with the evaluator of each; words after its name are for people.
     #[serde(deserialize_with = "evaluators_by_file")]
-    pub(crate) outputs: BTreeMap<String, Evaluator>,
+    pub outputs: BTreeMap<String, Evaluator>,
     /// Files that must be there.
     #[serde(default)]
-    pub(crate) inputs: Vec<String>,
+    pub inputs: Vec<String>,
     /// What else its kind needs to know.
     #[serde(default)]
-    pub(crate) params: serde_json::Map<String, Value>,
+    pub params: serde_json::Map<String, Value>,
 }
 
 fn evaluators_by_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Evaluator>, D::Error> {
@@ -42,7 +43,7 @@ fn evaluators_by_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTre
 
 impl Case {
     /// Reads `case.json` and looks whether the inputs are there.
-    pub(crate) fn read(files: &FileSet) -> Result<Self, DataError> {
+    pub fn read(files: &FileSet) -> Result<Self, DataError> {
         let content = required(files, CASE_FILE, "a case is a folder with this file")?;
         let case: Self = serde_json::from_slice(content).map_err(|error| case_place(files).json(&error))?;
         for input in &case.inputs {
@@ -57,27 +58,13 @@ impl Case {
     }
 
     /// The evaluators whose scores are wanted.
-    pub(crate) fn evaluators(&self) -> BTreeSet<Evaluator> {
+    pub fn evaluators(&self) -> BTreeSet<Evaluator> {
         self.outputs.values().copied().collect()
     }
 }
 
-/// Scores a golden case: its outputs by file name, each `{"evaluator", "aggregate", "items"}`. A case without outputs (as
-/// vectors for single functions) gives none.
-///
-/// # Errors
-/// When the benchmark is unknown, or the case, an input or the data cannot be read.
-pub fn score_case(case: &FileSet, data: &FileSet) -> Result<BTreeMap<String, Value>, DataError> {
-    let read = Case::read(case)?;
-    let Some(benchmark) = find(&read.benchmark) else {
-        let problem = format!("{:?} is unknown; known: {}", read.benchmark.as_str(), names_of_all());
-        return Err(case_place(case).error("benchmark", problem));
-    };
-    benchmark.score_case(case, data)
-}
-
 /// Scores a case of kind `predictions`: `predictions.jsonl` with the verdicts of `judge.jsonl`.
-pub(crate) fn score_predictions_case(
+pub fn score_predictions_case(
     case: &Case,
     files: &FileSet,
     suite: &dyn Suite,
@@ -100,19 +87,19 @@ pub(crate) fn score_predictions_case(
 }
 
 /// What was predicted, a line an item.
-pub(crate) fn predictions(files: &FileSet) -> Result<&[u8], DataError> {
+pub fn predictions(files: &FileSet) -> Result<&[u8], DataError> {
     required(files, PREDICTIONS_FILE, "a case of this kind has it")
 }
 
 /// What judges said, as far as the case records it.
-pub(crate) fn verdicts(files: &FileSet) -> Result<RecordedVerdicts, DataError> {
+pub fn verdicts(files: &FileSet) -> Result<RecordedVerdicts, DataError> {
     files
         .get(VERDICTS_FILE)
         .map_or_else(|| Ok(RecordedVerdicts::default()), |content| RecordedVerdicts::read(VERDICTS_FILE, content))
 }
 
 /// `case.json`, for errors.
-pub(crate) fn case_place(files: &FileSet) -> Place<'_> {
+pub fn case_place(files: &FileSet) -> Place<'_> {
     Place::file(files.origin(), CASE_FILE)
 }
 

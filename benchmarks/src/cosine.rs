@@ -1,10 +1,10 @@
 //! Cosine similarity in whole units of 1e-6.
 
 /// Similarity of equal texts.
-pub(crate) const SAME_MICRO: i32 = 1_000_000;
+pub const SAME_MICRO: i32 = 1_000_000;
 
 /// Cosine of the angle between two vectors, in double precision. Not a number when one of them is all zeros.
-pub(crate) fn cosine(a: &[f64], b: &[f64]) -> f64 {
+pub fn cosine(a: &[f64], b: &[f64]) -> f64 {
     dot(a, b) / (dot(a, a).sqrt() * dot(b, b).sqrt())
 }
 
@@ -14,7 +14,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Python's `round(value, 6)` in units of 1e-6: the exact product is rounded to the nearest, halves to even. `None`
 /// if the result is not between -1 and 1.
-pub(crate) fn to_micro(value: f64) -> Option<i32> {
+pub fn to_micro(value: f64) -> Option<i32> {
     let product = value * 1e6;
     let error = value.mul_add(1e6, -product);
     let floor = product.floor();

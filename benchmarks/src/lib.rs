@@ -1,61 +1,26 @@
-//! The benchmarks as pure functions: load, next, score, tabulate.
+//! The interface of every benchmark: load, next, score, tabulate; its metrics and tables; and the registry.
 //!
-//! A new benchmark is a folder here that implements [`Benchmark`] and [`Suite`], and one line in [`all`].
+//! The crates beside this one (`worfbench`, `flowbench`, …) implement [`Benchmark`] and [`Suite`]. Everything else in the pipeline depends on
+//! this crate alone and gets a [`Registry`] from the binary, so that a change in one benchmark builds that one and links.
 
-mod appbench;
-mod autoslurp;
-mod case;
-mod cosine;
-mod flowbench;
-mod matching;
+pub mod case;
+pub mod cosine;
 mod metric;
-mod orchestrationbench;
 mod paper_table;
-mod place;
+mod pearson;
+pub mod place;
 mod predictions;
-mod python;
 mod recorded;
+mod registry;
 mod suite;
-mod worfbench;
 
-pub use appbench::{
-    Api as AppApi, App, Executed as ExecutedCall, Phone, Refusal as CallRefusal, ServedApps, SessionScore,
-    Slot as AppSlot, Warning as CallWarning, World as AppWorld,
-};
-pub use autoslurp::ServedTools;
-pub use case::score_case;
-pub use flowbench::{JudgedSession, RatingScale, cohen_kappa, fleiss_kappa, judge_alignment, krippendorff_alpha};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
 pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Spending};
+pub use pearson::pearson;
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
-pub use recorded::{MissingVerdict, RecordedVerdicts};
+pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
+pub use registry::Registry;
 pub use suite::{
     Benchmark, DataError, Errand, Item, Persona, Picture, Score, Scores, Scoring, SelectError, Step, Suite, Table,
     ToolAnswer, ToolRequest, Verdicts,
 };
-
-use regatta_proto::BenchmarkName;
-
-/// Every benchmark.
-#[must_use]
-pub fn all() -> &'static [&'static dyn Benchmark] {
-    &[
-        &appbench::AppBench,
-        &autoslurp::AutoSlurp,
-        &flowbench::FlowBench,
-        &orchestrationbench::OrchestrationBench,
-        &worfbench::WorfBench,
-    ]
-}
-
-/// The benchmark of this name.
-#[must_use]
-pub fn find(name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
-    all().iter().copied().find(|benchmark| benchmark.name() == *name)
-}
-
-/// The names of all benchmarks, for messages.
-#[must_use]
-pub fn names_of_all() -> String {
-    all().iter().map(|benchmark| benchmark.name().to_string()).collect::<Vec<_>>().join(", ")
-}

@@ -8,7 +8,7 @@ use crate::DataError;
 
 /// A file, or a record in it.
 #[derive(Debug, Clone)]
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     origin: &'a str,
     path: &'a str,
     record: Option<String>,
@@ -16,27 +16,27 @@ pub(crate) struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// The whole file.
-    pub(crate) fn file(origin: &'a str, path: &'a str) -> Self {
+    pub fn file(origin: &'a str, path: &'a str) -> Self {
         Self { origin, path, record: None }
     }
 
     /// A record of an array, by position (counted from 0, shown from 1) and id.
-    pub(crate) fn record(&self, position: usize, id: &str) -> Self {
+    pub fn record(&self, position: usize, id: &str) -> Self {
         Self { record: Some(format!("record {} ({id})", position + 1)), ..*self }
     }
 
     /// A line, counted from 0 and shown from 1.
-    pub(crate) fn line(&self, position: usize) -> Self {
+    pub fn line(&self, position: usize) -> Self {
         Self { record: Some(format!("line {}", position + 1)), ..*self }
     }
 
     /// The record, line or file, for messages.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         self.record.clone().unwrap_or_else(|| self.path.to_owned())
     }
 
     /// Something is wrong with a field.
-    pub(crate) fn error(&self, field: &str, problem: impl Display) -> DataError {
+    pub fn error(&self, field: &str, problem: impl Display) -> DataError {
         let place = match &self.record {
             Some(record) => format!("{record}, field {field}"),
             None => format!("field {field}"),
@@ -45,12 +45,12 @@ impl<'a> Place<'a> {
     }
 
     /// Something is wrong with the file or record as a whole.
-    pub(crate) fn problem(&self, problem: impl Display) -> DataError {
+    pub fn problem(&self, problem: impl Display) -> DataError {
         self.malformed(self.record.clone().unwrap_or_else(|| "whole file".to_owned()), problem.to_string())
     }
 
     /// The text is not JSON, or not of the form expected. In a file the error's own line is meant, in a line only its column.
-    pub(crate) fn json(&self, error: &serde_json::Error) -> DataError {
+    pub fn json(&self, error: &serde_json::Error) -> DataError {
         let place = match &self.record {
             Some(record) => format!("{record}, column {}", error.column()),
             None => format!("line {}, column {}", error.line(), error.column()),
@@ -62,12 +62,12 @@ impl<'a> Place<'a> {
     }
 
     /// The text in a field of an object.
-    pub(crate) fn text<'v>(&self, object: &'v Value, field: &str) -> Result<&'v str, DataError> {
+    pub fn text<'v>(&self, object: &'v Value, field: &str) -> Result<&'v str, DataError> {
         self.text_at(object.get(field), field)
     }
 
     /// The text in a value that is called `field` in messages.
-    pub(crate) fn text_at<'v>(&self, value: Option<&'v Value>, field: &str) -> Result<&'v str, DataError> {
+    pub fn text_at<'v>(&self, value: Option<&'v Value>, field: &str) -> Result<&'v str, DataError> {
         match value {
             Some(Value::String(text)) => Ok(text),
             Some(other) => Err(self.error(field, format!("must be a text, is {}", kind_of(other)))),
@@ -76,7 +76,7 @@ impl<'a> Place<'a> {
     }
 
     /// The array in a field of an object.
-    pub(crate) fn array<'v>(&self, object: &'v Value, field: &str) -> Result<&'v [Value], DataError> {
+    pub fn array<'v>(&self, object: &'v Value, field: &str) -> Result<&'v [Value], DataError> {
         match object.get(field) {
             Some(Value::Array(values)) => Ok(values),
             Some(other) => Err(self.error(field, format!("must be an array, is {}", kind_of(other)))),
@@ -90,10 +90,7 @@ impl<'a> Place<'a> {
 }
 
 /// Lines of a JSONL file that hold something, with their places. Not UTF-8 is an error of its line.
-pub(crate) fn lines<'c>(
-    file: &Place<'c>,
-    content: &'c [u8],
-) -> impl Iterator<Item = Result<(Place<'c>, Value), DataError>> {
+pub fn lines<'c>(file: &Place<'c>, content: &'c [u8]) -> impl Iterator<Item = Result<(Place<'c>, Value), DataError>> {
     content.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty()).map(
         |(number, line)| {
             let place = file.line(number);
@@ -106,7 +103,7 @@ pub(crate) fn lines<'c>(
 }
 
 /// What a JSON value is, for messages.
-pub(crate) const fn kind_of(value: &Value) -> &'static str {
+pub const fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

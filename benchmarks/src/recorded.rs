@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use self::judgements::Judgements;
 use self::orchestration::ArgumentJudgements;
-pub(crate) use self::orchestration::NULL_CONTENT;
+pub use self::orchestration::NULL_CONTENT;
 use crate::cosine::{SAME_MICRO, cosine, to_micro};
 use crate::place::{Place, kind_of, lines};
 use crate::{DataError, Verdicts};
@@ -98,7 +98,7 @@ impl RecordedVerdicts {
     }
 
     /// How many judges gave counts of arguments.
-    pub(crate) fn judges_of_arguments(&self) -> usize {
+    pub fn judges_of_arguments(&self) -> usize {
         self.arguments.judges()
     }
 

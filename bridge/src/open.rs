@@ -1,5 +1,6 @@
 //! The sessions that are open.
 
+use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -107,10 +108,12 @@ impl OpenSession {
     }
 
     /// Closes it, and waits until every call that was begun has ended.
-    pub async fn close(self) {
-        let running = self.opened.flights.running();
-        drop(self);
-        running.wait().await;
+    pub fn close(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let running = self.opened.flights.running();
+            drop(self);
+            running.wait().await;
+        })
     }
 }
 

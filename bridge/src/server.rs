@@ -1,5 +1,6 @@
 //! Listening, connections, stopping.
 
+use futures::future::BoxFuture;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -45,14 +46,16 @@ impl Bridge {
     ///
     /// # Errors
     /// When the address cannot be listened on, or the system has no randomness to give.
-    pub async fn start(listen: SocketAddr) -> io::Result<Self> {
-        let sessions = Arc::new(Sessions::new()?);
-        let listener = TcpListener::bind(listen).await?;
-        let address = listener.local_addr()?;
-        let server = Server { sessions: Arc::clone(&sessions), created: SystemClock.now().as_second() };
-        let (tasks, stopped) = (TaskTracker::new(), CancellationToken::new());
-        tasks.spawn(accept(listener, Arc::new(server), tasks.clone(), stopped.clone()));
-        Ok(Self { address, sessions, tasks, stopped: stopped.drop_guard() })
+    pub fn start(listen: SocketAddr) -> BoxFuture<'static, io::Result<Self>> {
+        Box::pin(async move {
+            let sessions = Arc::new(Sessions::new()?);
+            let listener = TcpListener::bind(listen).await?;
+            let address = listener.local_addr()?;
+            let server = Server { sessions: Arc::clone(&sessions), created: SystemClock.now().as_second() };
+            let (tasks, stopped) = (TaskTracker::new(), CancellationToken::new());
+            tasks.spawn(accept(listener, Arc::new(server), tasks.clone(), stopped.clone()));
+            Ok(Self { address, sessions, tasks, stopped: stopped.drop_guard() })
+        })
     }
 
     /// Where it listens.
@@ -68,10 +71,12 @@ impl Bridge {
     }
 
     /// Stops listening and closes every connection. Calls that were begun are run to their end.
-    pub async fn shutdown(self) {
-        self.stopped.disarm().cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.stopped.disarm().cancel();
+            self.tasks.close();
+            self.tasks.wait().await;
+        })
     }
 }
 

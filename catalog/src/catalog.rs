@@ -1,5 +1,6 @@
 //! Reading sweeps once.
 
+use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use lru::LruCache;
 use regatta_backends::{BlobError, Blobs};
-use regatta_benchmarks::{DataError, SelectError, Suite};
+use regatta_benchmarks::{DataError, Registry, SelectError, Suite};
 use regatta_proto::{BenchmarkName, Digest, Setting, SweepLock};
 use tokio::sync::OnceCell;
 
@@ -44,10 +45,12 @@ pub enum CatalogError {
         found: u32,
     },
     /// This build does not know the benchmark.
-    #[error("unknown benchmark {:?}; known: {}", name.as_str(), known_benchmarks())]
+    #[error("unknown benchmark {:?}; known: {known}", name.as_str())]
     UnknownBenchmark {
         /// As written.
         name: BenchmarkName,
+        /// Names of those that it knows.
+        known: String,
     },
     /// The data set is malformed.
     #[error(transparent)]
@@ -74,10 +77,6 @@ pub enum CatalogError {
     },
 }
 
-fn known_benchmarks() -> String {
-    regatta_benchmarks::all().iter().map(|benchmark| benchmark.name().to_string()).collect::<Vec<_>>().join(", ")
-}
-
 /// Read at most once, however many ask at the same time.
 type Once<T> = Arc<OnceCell<Arc<T>>>;
 /// What has been read lately, by its name.
@@ -87,16 +86,18 @@ type Recent<K, T> = Arc<Mutex<LruCache<K, Once<T>>>>;
 #[derive(Clone)]
 pub struct Catalog {
     blobs: Blobs,
+    benchmarks: Registry,
     sweeps: Recent<Digest, Sweep>,
     suites: Recent<(BenchmarkName, Digest), dyn Suite>,
 }
 
 impl Catalog {
-    /// A catalog over `blobs`.
+    /// A catalog over `blobs` of sweeps with these benchmarks.
     #[must_use]
-    pub fn new(blobs: Blobs) -> Self {
+    pub fn new(blobs: Blobs, benchmarks: Registry) -> Self {
         Self {
             blobs,
+            benchmarks,
             sweeps: Arc::new(Mutex::new(LruCache::new(KEPT))),
             suites: Arc::new(Mutex::new(LruCache::new(KEPT))),
         }
@@ -106,9 +107,11 @@ impl Catalog {
     ///
     /// # Errors
     /// When its documents are missing, damaged, or of another version.
-    pub async fn sweep(&self, digest: &Digest) -> Result<Arc<Sweep>, CatalogError> {
-        let once = slot(&self.sweeps, *digest);
-        once.get_or_try_init(|| self.read_sweep(digest)).await.cloned()
+    pub fn sweep<'a>(&'a self, digest: &'a Digest) -> BoxFuture<'a, Result<Arc<Sweep>, CatalogError>> {
+        Box::pin(async move {
+            let once = slot(&self.sweeps, *digest);
+            once.get_or_try_init(|| self.read_sweep(digest)).await.cloned()
+        })
     }
 
     async fn read_sweep(&self, digest: &Digest) -> Result<Arc<Sweep>, CatalogError> {
@@ -117,7 +120,7 @@ impl Catalog {
         if Digest::of(&bytes) != *digest {
             return Err(CatalogError::Damaged { key });
         }
-        let lock: SweepLock = serde_json::from_slice(&bytes)?;
+        let lock = SweepLock::from_bytes(&bytes)?;
         if lock.v != SweepLock::VERSION {
             return Err(CatalogError::Version { found: lock.v });
         }
@@ -132,26 +135,36 @@ impl Catalog {
     ///
     /// # Errors
     /// When the benchmark is unknown or its files are missing or malformed.
-    pub async fn suite(&self, name: &BenchmarkName, digest: &Digest) -> Result<Arc<dyn Suite>, CatalogError> {
-        let once = slot(&self.suites, (name.clone(), *digest));
-        once.get_or_try_init(|| async {
-            let benchmark =
-                regatta_benchmarks::find(name).ok_or_else(|| CatalogError::UnknownBenchmark { name: name.clone() })?;
-            Ok(benchmark.load(&load_dataset(&self.blobs, digest).await?)?)
+    pub fn suite<'a>(
+        &'a self,
+        name: &'a BenchmarkName,
+        digest: &'a Digest,
+    ) -> BoxFuture<'a, Result<Arc<dyn Suite>, CatalogError>> {
+        Box::pin(async move {
+            let once = slot(&self.suites, (name.clone(), *digest));
+            once.get_or_try_init(|| async {
+                let benchmark = self.benchmarks.find(name).ok_or_else(|| CatalogError::UnknownBenchmark {
+                    name: name.clone(),
+                    known: self.benchmarks.names(),
+                })?;
+                Ok(benchmark.load(&load_dataset(&self.blobs, digest).await?)?)
+            })
+            .await
+            .cloned()
         })
-        .await
-        .cloned()
     }
 
     /// Stores `lock`, so that every process can read the sweep, and returns it.
     ///
     /// # Errors
     /// When Blobs fail, or the lock does not fit its data.
-    pub async fn store(&self, lock: &SweepLock) -> Result<Arc<Sweep>, CatalogError> {
-        let bytes = lock.to_bytes()?;
-        let digest = Digest::of(&bytes);
-        self.blobs.put(&lock_key(&digest), Bytes::from(bytes)).await?;
-        self.sweep(&digest).await
+    pub fn store<'a>(&'a self, lock: &'a SweepLock) -> BoxFuture<'a, Result<Arc<Sweep>, CatalogError>> {
+        Box::pin(async move {
+            let bytes = lock.to_bytes()?;
+            let digest = Digest::of(&bytes);
+            self.blobs.put(&lock_key(&digest), Bytes::from(bytes)).await?;
+            self.sweep(&digest).await
+        })
     }
 
     /// Enters a sweep that was put together elsewhere: nothing of it is read, and its benchmarks need not be among those of this build.
@@ -161,6 +174,12 @@ impl Catalog {
         let known = Arc::new(OnceCell::new_with(Some(Arc::clone(&sweep))));
         self.sweeps.lock().unwrap_or_else(PoisonError::into_inner).put(sweep.digest, known);
         sweep
+    }
+
+    /// The benchmarks that sweeps can have.
+    #[must_use]
+    pub const fn benchmarks(&self) -> Registry {
+        self.benchmarks
     }
 
     /// The store behind the catalog.

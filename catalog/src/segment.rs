@@ -1,5 +1,6 @@
 //! Transcripts in Blobs: one compressed segment a batch of reports, one line a transcript.
 
+use futures::future::BoxFuture;
 use std::io::{BufRead, BufReader, Read, Write};
 
 use bytes::Bytes;
@@ -62,49 +63,53 @@ pub struct StoredTranscript {
 ///
 /// # Errors
 /// When Blobs fail.
-pub async fn write_segment(
-    blobs: &Blobs,
-    sweep: &SweepId,
-    outcomes: &[&SessionOutcome],
-) -> Result<Vec<TranscriptRef>, SegmentError> {
-    let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
-    let mut line = Vec::new();
-    for outcome in outcomes {
-        line.clear();
-        let record = Writing {
-            cell: outcome.key.cell.0,
-            item: outcome.key.item.0,
-            attempt: outcome.attempt.number,
-            attempt_id: &outcome.attempt.id,
-            transcript: &outcome.transcript,
-        };
-        serde_json::to_writer(&mut line, &record)?;
-        line.push(b'\n');
-        encoder.write_all(&line)?;
-    }
-    let bytes = encoder.finish()?;
-    let segment = format!("transcripts/{}.jsonl.zst", &Digest::of(&bytes).to_string()[..16]);
-    blobs.put(&format!("sweeps/{sweep}/{segment}"), Bytes::from(bytes)).await?;
-    Ok((0..outcomes.len() as u32).map(|line| TranscriptRef { segment: segment.clone(), line }).collect())
+pub fn write_segment<'a>(
+    blobs: &'a Blobs,
+    sweep: &'a SweepId,
+    outcomes: &'a [&'a SessionOutcome],
+) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
+    Box::pin(async move {
+        let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
+        let mut line = Vec::new();
+        for outcome in outcomes {
+            line.clear();
+            let record = Writing {
+                cell: outcome.key.cell.0,
+                item: outcome.key.item.0,
+                attempt: outcome.attempt.number,
+                attempt_id: &outcome.attempt.id,
+                transcript: &outcome.transcript,
+            };
+            serde_json::to_writer(&mut line, &record)?;
+            line.push(b'\n');
+            encoder.write_all(&line)?;
+        }
+        let bytes = encoder.finish()?;
+        let segment = format!("transcripts/{}.jsonl.zst", &Digest::of(&bytes).to_string()[..16]);
+        blobs.put(&format!("sweeps/{sweep}/{segment}"), Bytes::from(bytes)).await?;
+        Ok((0..outcomes.len() as u32).map(|line| TranscriptRef { segment: segment.clone(), line }).collect())
+    })
 }
 
 /// Reads the transcript that `at` names.
 ///
 /// # Errors
 /// When Blobs fail, or there is no such line or it is damaged.
-pub async fn read_transcript(
-    blobs: &Blobs,
-    sweep: &SweepId,
-    at: &TranscriptRef,
-) -> Result<StoredTranscript, SegmentError> {
-    let missing = || SegmentError::Missing { segment: at.segment.clone(), line: at.line };
-    let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await?.ok_or_else(missing)?;
-    let mut lines = lines(&bytes)?;
-    for _ in 0..at.line {
-        lines.next().ok_or_else(missing)??;
-    }
-    let line = lines.next().ok_or_else(missing)??;
-    Ok(serde_json::from_slice(&line)?)
+pub fn read_transcript<'a>(
+    blobs: &'a Blobs,
+    sweep: &'a SweepId,
+    at: &'a TranscriptRef,
+) -> BoxFuture<'a, Result<StoredTranscript, SegmentError>> {
+    Box::pin(async move {
+        let missing = || SegmentError::Missing { segment: at.segment.clone(), line: at.line };
+        let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await?.ok_or_else(missing)?;
+        let mut lines = lines(&bytes)?;
+        for _ in 0..at.line {
+            lines.next().ok_or_else(missing)??;
+        }
+        let line = lines.next().ok_or_else(missing)??;
+        Ok(serde_json::from_slice(&line)?)
+    })
 }
 
 /// All transcripts of a segment's bytes, in order.

@@ -33,7 +33,10 @@ impl Sweep {
         let id = lock.sweep_id(&digest)?;
         let mut selected = BTreeMap::new();
         for (name, benchmark) in &lock.benchmarks {
-            let suite = suites.get(name).ok_or_else(|| CatalogError::UnknownBenchmark { name: name.clone() })?;
+            let suite = suites.get(name).ok_or_else(|| CatalogError::UnknownBenchmark {
+                name: name.clone(),
+                known: suites.keys().map(BenchmarkName::as_str).collect::<Vec<_>>().join(", "),
+            })?;
             for setting in &benchmark.settings {
                 let items = suite.select(setting, &benchmark.tasks, benchmark.limit)?;
                 let locked = benchmark.items.get(setting).copied().unwrap_or(0);

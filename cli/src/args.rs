@@ -1,5 +1,7 @@
 //! The command line.
 
+#[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
+mod roles;
 mod simulate_tools;
 
 use std::path::PathBuf;
@@ -8,6 +10,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_coordinator::BudgetChange;
 use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Setting, SweepId};
 
+#[cfg(feature = "cluster")]
+pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs};
+pub(crate) use self::roles::{CoordinatorArgs, ScorerArgs, WorkerArgs};
 pub(crate) use self::simulate_tools::SimulateToolsArgs;
 
 /// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
@@ -70,10 +75,22 @@ pub(crate) enum Command {
     /// Send a request again that was given up, and show what comes of it
     Replay(ReplayArgs),
     /// Be the coordinator of a deployment
+    #[cfg_attr(
+        not(feature = "cluster"),
+        command(about = "Be the coordinator of a deployment (not in this build: needs the feature `cluster`)")
+    )]
     Coordinator(CoordinatorArgs),
     /// Be a worker of a deployment
+    #[cfg_attr(
+        not(feature = "cluster"),
+        command(about = "Be a worker of a deployment (not in this build: needs the feature `cluster`)")
+    )]
     Worker(WorkerArgs),
     /// Be a scorer of a deployment
+    #[cfg_attr(
+        not(feature = "cluster"),
+        command(about = "Be a scorer of a deployment (not in this build: needs the feature `cluster`)")
+    )]
     Scorer(ScorerArgs),
 }
 
@@ -401,106 +418,6 @@ pub(crate) struct ReplayArgs {
     /// Send it to this address instead of the endpoint's own
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-}
-
-/// The queue of a deployment.
-#[derive(Debug, Args, Clone)]
-pub(crate) struct QueueArgs {
-    /// RabbitMQ, as amqp://host/vhost or amqps://…
-    #[arg(long, env = "AMQP_URL", hide_env_values = true)]
-    pub(crate) amqp_url: String,
-    /// Prefix of all queue names, so that deployments can share a broker
-    #[arg(long, env = "REGATTA_QUEUE_PREFIX", default_value = "regatta")]
-    pub(crate) queue_prefix: String,
-}
-
-/// The ledger of a deployment.
-#[derive(Debug, Args, Clone)]
-pub(crate) struct LedgerArgs {
-    /// PostgreSQL, as postgres://host/database
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
-    pub(crate) database_url: String,
-    /// Connections to it
-    #[arg(long, env = "REGATTA_DATABASE_CONNECTIONS", default_value_t = 8)]
-    pub(crate) database_connections: u32,
-}
-
-/// The blob store of a deployment. Credentials come from the usual AWS variables, files or roles.
-#[derive(Debug, Args, Clone)]
-pub(crate) struct BlobArgs {
-    /// Bucket
-    #[arg(long, env = "REGATTA_BUCKET")]
-    pub(crate) bucket: String,
-    /// Prefix of all keys
-    #[arg(long, env = "REGATTA_BUCKET_PREFIX", default_value = "")]
-    pub(crate) bucket_prefix: String,
-    /// Address of an S3-compatible server; AWS itself when left out
-    #[arg(long, env = "S3_ENDPOINT")]
-    pub(crate) s3_endpoint: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CoordinatorArgs {
-    #[command(flatten)]
-    pub(crate) queue: QueueArgs,
-    #[command(flatten)]
-    pub(crate) ledger: LedgerArgs,
-    #[command(flatten)]
-    pub(crate) blobs: BlobArgs,
-    /// Address of the API and of /metrics
-    #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8080")]
-    pub(crate) listen: std::net::SocketAddr,
-    /// Price table to use instead of the shipped one
-    #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
-    pub(crate) prices: Option<PathBuf>,
-    /// Token that requests must carry
-    #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
-    pub(crate) token: Option<String>,
-    /// Most sessions outstanding per queue
-    #[arg(long, env = "REGATTA_WINDOW", default_value_t = 4096)]
-    pub(crate) window: u32,
-    /// Seconds without any outcome after which jobs in doubt after a crash are dispatched again
-    #[arg(long, env = "REGATTA_DOUBTFUL_AFTER_S", default_value_t = 60)]
-    pub(crate) doubtful_after_s: u64,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WorkerArgs {
-    #[command(flatten)]
-    pub(crate) queue: QueueArgs,
-    #[command(flatten)]
-    pub(crate) ledger: LedgerArgs,
-    #[command(flatten)]
-    pub(crate) blobs: BlobArgs,
-    /// Address of /metrics and /healthz
-    #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8081")]
-    pub(crate) listen: std::net::SocketAddr,
-    /// Seconds that sessions may go on after SIGTERM before they are handed over
-    #[arg(long, env = "REGATTA_DRAIN_S", default_value_t = 25)]
-    pub(crate) drain_s: u64,
-    /// Seconds after which a session is handed over; keep it well below the broker's acknowledgement time-out
-    #[arg(long, env = "REGATTA_HAND_OVER_AFTER_S", default_value_t = 1200)]
-    pub(crate) hand_over_after_s: u64,
-    /// Address at which external agents ask their models; port 0 takes a free one. Whoever reaches it and knows the address of a session
-    /// can ask at its cost
-    #[arg(long, env = "REGATTA_BRIDGE", default_value = "127.0.0.1:0")]
-    pub(crate) bridge: std::net::SocketAddr,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ScorerArgs {
-    #[command(flatten)]
-    pub(crate) queue: QueueArgs,
-    #[command(flatten)]
-    pub(crate) ledger: LedgerArgs,
-    #[command(flatten)]
-    pub(crate) blobs: BlobArgs,
-    /// Address of /metrics and /healthz
-    #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8082")]
-    pub(crate) listen: std::net::SocketAddr,
-    /// Most reports recorded at once
-    #[arg(long, env = "REGATTA_BATCH", default_value_t = 512)]
-    pub(crate) batch: usize,
 }
 
 fn name_and_directory(text: &str) -> Result<(BenchmarkName, PathBuf), String> {

@@ -6,6 +6,8 @@ use anyhow::{Context, bail};
 use regatta_benchmarks::Benchmark;
 use regatta_proto::{BenchmarkName, FileSet};
 
+use crate::benchmarks::BENCHMARKS;
+
 /// Largest single file, in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Deepest nesting of folders that is looked at.
@@ -13,9 +15,9 @@ const DEPTH_MAX: usize = 8;
 
 /// The benchmark of this name.
 pub(crate) fn benchmark(name: &BenchmarkName) -> anyhow::Result<&'static dyn Benchmark> {
-    regatta_benchmarks::find(name).with_context(|| {
-        format!("unknown benchmark {:?}; known: {}", name.as_str(), regatta_benchmarks::names_of_all())
-    })
+    BENCHMARKS
+        .find(name)
+        .with_context(|| format!("unknown benchmark {:?}; known: {}", name.as_str(), BENCHMARKS.names()))
 }
 
 /// Reads the files below `directory` that `wanted` accepts.

@@ -13,10 +13,12 @@ use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Re
 use regatta_llm::CallMetrics;
 use regatta_proto::{Clock, SweepState, SystemClock};
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
+use regatta_simulator::SimulatedSuite;
 use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
+use crate::benchmarks::BENCHMARKS;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::signals::Leaving;
 use crate::simulated::SimulatedEndpoints;
@@ -49,8 +51,10 @@ impl Embedded {
         let store = directory.join("store");
         std::fs::create_dir_all(&store).with_context(|| format!("failed to create {}", store.display()))?;
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.context("failed to open the run's ledger")?;
-        let catalog =
-            Catalog::new(Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?);
+        let catalog = Catalog::new(
+            Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?,
+            BENCHMARKS,
+        );
         let queue = Queue::memory();
         let permits = Permits::memory();
         let registry = Registry::new();
@@ -63,7 +67,7 @@ impl Embedded {
             catalog.clone(),
             clock(),
             CoordinatorMetrics::register(&registry)?,
-            crate::roles::coordinator::price_book(prices)?,
+            crate::price_tables::price_book(prices)?,
         );
         Ok(Self {
             directory: directory.to_owned(),
@@ -113,6 +117,11 @@ impl Embedded {
             .filter_map(|cell| Some((cell.benchmark.clone(), sweep.suite(cell)?.clone())))
             .collect::<BTreeMap<_, _>>()
             .into_iter()
+            .map(|(benchmark, suite)| SimulatedSuite {
+                default_setting: BENCHMARKS.find(&benchmark).and_then(|known| known.settings().into_iter().next()),
+                benchmark,
+                suite,
+            })
             .collect();
         let simulated = SimulatedEndpoints::start(&sweep.lock.endpoints, &suites).await?;
         let state = self.work(sweep, simulated.addresses(), leaving).await;
@@ -192,11 +201,11 @@ impl Embedded {
     }
 
     fn worker(&self) -> anyhow::Result<Worker> {
-        let seed = crate::roles::random_seed();
-        let id = crate::roles::worker_id(seed)?;
+        let seed = crate::process::random_seed();
+        let id = crate::process::worker_id(seed)?;
         let environment = Environment {
             clock: clock(),
-            variables: crate::roles::variables(),
+            variables: crate::process::variables(),
             permits: Arc::new(SharedPermits(self.permits.clone())),
             answers: Arc::new(KeptAnswers(Blobs::directory(&self.answers).with_context(|| {
                 format!("failed to open the directory of kept answers {}", self.answers.display())

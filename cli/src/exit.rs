@@ -17,6 +17,15 @@ pub(crate) fn bad_configuration(error: impl Into<anyhow::Error>) -> anyhow::Erro
     BadConfiguration(format!("{:#}", error.into())).into()
 }
 
+/// The verb needs a feature that this build lacks.
+#[cfg(not(feature = "cluster"))]
+pub(crate) fn not_built(feature: &str) -> anyhow::Error {
+    BadConfiguration(format!(
+        "this build has no roles of a deployment; build it with `cargo build --release --features {feature}` (`full` has everything)"
+    ))
+    .into()
+}
+
 pub(crate) fn of_state(state: SweepState) -> ExitCode {
     ExitCode::from(state.exit_code())
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod bars;
+mod benchmarks;
 mod client;
 mod commands;
 mod data;
@@ -9,9 +10,11 @@ mod embedded;
 mod exit;
 mod logging;
 mod output;
+mod price_tables;
+mod process;
 mod results;
+#[cfg(feature = "cluster")]
 mod roles;
-mod services;
 mod signals;
 mod simulated;
 mod spec;
@@ -52,9 +55,14 @@ fn main() -> ExitCode {
             Command::Show(args) => commands::show::run(args).await,
             Command::Align(args) => commands::align::run(args),
             Command::Replay(args) => commands::replay::run(args).await,
+            #[cfg(feature = "cluster")]
             Command::Coordinator(args) => roles::coordinator::run(args).await,
+            #[cfg(feature = "cluster")]
             Command::Worker(args) => roles::worker::run(args).await,
+            #[cfg(feature = "cluster")]
             Command::Scorer(args) => roles::scorer::run(args).await,
+            #[cfg(not(feature = "cluster"))]
+            Command::Coordinator(_) | Command::Worker(_) | Command::Scorer(_) => Err(exit::not_built("cluster")),
         }
     });
     // Tasks that only wait must not hold up the exit.

@@ -1,12 +1,10 @@
 //! The simulated endpoints of an embedded run: one HTTP server on loopback for each.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use anyhow::Context;
-use regatta_benchmarks::Suite;
-use regatta_proto::{BenchmarkName, EndpointKind, EndpointName, EndpointSpec};
-use regatta_simulator::{Config, SimulatedEndpoint};
+use regatta_proto::{EndpointKind, EndpointName, EndpointSpec};
+use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 
 /// Running endpoints by name.
 pub(crate) struct SimulatedEndpoints(BTreeMap<EndpointName, SimulatedEndpoint>);
@@ -15,7 +13,7 @@ impl SimulatedEndpoints {
     /// Starts every endpoint of kind `simulated`.
     pub(crate) async fn start(
         endpoints: &BTreeMap<EndpointName, EndpointSpec>,
-        suites: &[(BenchmarkName, Arc<dyn Suite>)],
+        suites: &[SimulatedSuite],
     ) -> anyhow::Result<Self> {
         let mut started = BTreeMap::new();
         for (name, endpoint) in endpoints.iter().filter(|(_, endpoint)| endpoint.kind == EndpointKind::Simulated) {

@@ -1,5 +1,6 @@
 //! The coordinator: takes sweeps in, keeps their queues filled, notices their end.
 
+use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -144,65 +145,71 @@ impl Coordinator {
     ///
     /// # Errors
     /// When the spec does not fit its data, or a store fails.
-    pub async fn submit(&self, submission: Submission) -> Result<Submitted, CoordinatorError> {
-        let sweep = self.plan(submission).await?;
-        self.enter(&sweep).await
+    pub fn submit<'a>(&'a self, submission: Submission) -> BoxFuture<'a, Result<Submitted, CoordinatorError>> {
+        Box::pin(async move {
+            let sweep = self.plan(submission).await?;
+            self.enter(&sweep).await
+        })
     }
 
     /// Resolves a submission into a sweep and stores its lock, without running anything.
     ///
     /// # Errors
     /// When the spec does not fit its data, or Blobs fail.
-    pub async fn plan(&self, submission: Submission) -> Result<Arc<Sweep>, CoordinatorError> {
-        let mut datasets = BTreeMap::new();
-        for (benchmark, snapshot) in &submission.data {
-            datasets.insert(benchmark.clone(), self.store_manifest(snapshot).await?);
-        }
-        if self.config.queue_survives {
-            refuse_simulated(&submission)?;
-        } else {
-            refuse_batches(&submission)?;
-        }
-        let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, &*self.prices).await?;
-        Ok(self.catalog.store(&lock).await?)
+    pub fn plan<'a>(&'a self, submission: Submission) -> BoxFuture<'a, Result<Arc<Sweep>, CoordinatorError>> {
+        Box::pin(async move {
+            let mut datasets = BTreeMap::new();
+            for (benchmark, snapshot) in &submission.data {
+                datasets.insert(benchmark.clone(), self.store_manifest(snapshot).await?);
+            }
+            if self.config.queue_survives {
+                refuse_simulated(&submission)?;
+            } else {
+                refuse_batches(&submission)?;
+            }
+            let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, &*self.prices).await?;
+            Ok(self.catalog.store(&lock).await?)
+        })
     }
 
     /// Writes a planned sweep to the ledger; it is dispatched from the next tick on.
     ///
     /// # Errors
     /// When the ledger fails.
-    pub async fn enter(&self, sweep: &Sweep) -> Result<Submitted, CoordinatorError> {
-        let lock = &sweep.lock;
-        let cells = sweep
-            .cells()
-            .iter()
-            .map(|cell| NewCell {
-                cell: cell.clone(),
-                items: sweep.selected(cell).len() as u32,
-                queue: lock
-                    .endpoints
-                    .get(&cell.model.endpoint)
-                    .map_or_else(String::new, |endpoint| endpoint.queue(&cell.model.endpoint, &sweep.id)),
-            })
-            .collect();
-        let created = self
-            .ledger
-            .create_sweep(NewSweep {
-                id: sweep.id.clone(),
-                name: lock.name.to_string(),
-                lock: sweep.digest,
-                budget: lock.budget_usd.and_then(Money::from_dollars),
-                created_at: self.clock.now(),
-                cells,
-                shards: shards::cut(sweep, self.config.window),
-            })
-            .await?;
-        if created == Created::New {
-            self.adopt(&sweep.id);
-        }
-        let sessions = sweep.cells().iter().map(|cell| sweep.selected(cell).len() as u64).sum();
-        tracing::info!(sweep = %sweep.id, sessions, cells = sweep.cells().len(), "planned");
-        Ok(Submitted { id: sweep.id.clone(), created: matches!(created, Created::New), sessions })
+    pub fn enter<'a>(&'a self, sweep: &'a Sweep) -> BoxFuture<'a, Result<Submitted, CoordinatorError>> {
+        Box::pin(async move {
+            let lock = &sweep.lock;
+            let cells = sweep
+                .cells()
+                .iter()
+                .map(|cell| NewCell {
+                    cell: cell.clone(),
+                    items: sweep.selected(cell).len() as u32,
+                    queue: lock
+                        .endpoints
+                        .get(&cell.model.endpoint)
+                        .map_or_else(String::new, |endpoint| endpoint.queue(&cell.model.endpoint, &sweep.id)),
+                })
+                .collect();
+            let created = self
+                .ledger
+                .create_sweep(NewSweep {
+                    id: sweep.id.clone(),
+                    name: lock.name.to_string(),
+                    lock: sweep.digest,
+                    budget: lock.budget_usd.and_then(Money::from_dollars),
+                    created_at: self.clock.now(),
+                    cells,
+                    shards: shards::cut(sweep, self.config.window),
+                })
+                .await?;
+            if created == Created::New {
+                self.adopt(&sweep.id);
+            }
+            let sessions = sweep.cells().iter().map(|cell| sweep.selected(cell).len() as u64).sum();
+            tracing::info!(sweep = %sweep.id, sessions, cells = sweep.cells().len(), "planned");
+            Ok(Submitted { id: sweep.id.clone(), created: matches!(created, Created::New), sessions })
+        })
     }
 
     async fn store_manifest(&self, snapshot: &regatta_proto::Snapshot) -> Result<Digest, CoordinatorError> {
@@ -213,37 +220,45 @@ impl Coordinator {
     ///
     /// # Errors
     /// When there is no such sweep, or it has ended.
-    pub async fn cancel(&self, id: &SweepId) -> Result<(), CoordinatorError> {
-        let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
-        if !self.ledger.transition(id, &[SweepState::Running], SweepState::Cancelled, self.clock.now()).await? {
-            return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "cancelled" });
-        }
-        self.queue.publish_reports(vec![Report::Tabulate { sweep: id.clone(), lock: row.lock }]).await?;
-        Ok(())
+    pub fn cancel<'a>(&'a self, id: &'a SweepId) -> BoxFuture<'a, Result<(), CoordinatorError>> {
+        Box::pin(async move {
+            let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+            if !self.ledger.transition(id, &[SweepState::Running], SweepState::Cancelled, self.clock.now()).await? {
+                return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "cancelled" });
+            }
+            self.queue.publish_reports(vec![Report::Tabulate { sweep: id.clone(), lock: row.lock }]).await?;
+            Ok(())
+        })
     }
 
     /// Runs the sessions of an ended sweep that were not measured, as further attempts.
     ///
     /// # Errors
     /// When there is no such sweep, or it is complete, or has not ended, or its budget cannot be changed as wished.
-    pub async fn resume(&self, id: &SweepId, resumption: Resumption) -> Result<(), CoordinatorError> {
-        let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
-        if !row.state.is_end() || row.state == SweepState::Complete {
-            return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "resumed" });
-        }
-        if let Some(change) = resumption.budget {
-            let budget = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
-            self.ledger.set_budget(id, change.apply(budget)).await?;
-        }
-        let reopened = self.ledger.reopen_unmeasured(id).await?;
-        tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");
-        // Before the sweep runs again: should this fail, it can be resumed once more.
-        if reopened.to_judge > 0 {
-            self.queue.publish_reports(vec![Report::Rejudge { sweep: id.clone(), lock: row.lock }]).await?;
-        }
-        self.adopt(id);
-        self.ledger.transition(id, &[row.state], SweepState::Running, self.clock.now()).await?;
-        Ok(())
+    pub fn resume<'a>(
+        &'a self,
+        id: &'a SweepId,
+        resumption: Resumption,
+    ) -> BoxFuture<'a, Result<(), CoordinatorError>> {
+        Box::pin(async move {
+            let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+            if !row.state.is_end() || row.state == SweepState::Complete {
+                return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "resumed" });
+            }
+            if let Some(change) = resumption.budget {
+                let budget = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
+                self.ledger.set_budget(id, change.apply(budget)).await?;
+            }
+            let reopened = self.ledger.reopen_unmeasured(id).await?;
+            tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");
+            // Before the sweep runs again: should this fail, it can be resumed once more.
+            if reopened.to_judge > 0 {
+                self.queue.publish_reports(vec![Report::Rejudge { sweep: id.clone(), lock: row.lock }]).await?;
+            }
+            self.adopt(id);
+            self.ledger.transition(id, &[row.state], SweepState::Running, self.clock.now()).await?;
+            Ok(())
+        })
     }
 
     /// Nothing of `id` that an earlier process dispatched is counted on any more. Says whether that was so already.
@@ -255,24 +270,26 @@ impl Coordinator {
     ///
     /// # Errors
     /// When there is no such sweep, or a store fails.
-    pub async fn status(&self, id: &SweepId) -> Result<SweepStatus, CoordinatorError> {
-        let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
-        let sweep = self.catalog.sweep(&row.lock).await?;
-        let progress = self.ledger.cell_progress(id).await?;
-        let account = match row.budget {
-            Some(_) => self.permits.account(&AccountId { sweep: id.clone(), model: None }).await?,
-            None => None,
-        };
-        let forecast = if row.state == SweepState::Running { self.forecast(id, &progress).await? } else { None };
-        Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), forecast))
+    pub fn status<'a>(&'a self, id: &'a SweepId) -> BoxFuture<'a, Result<SweepStatus, CoordinatorError>> {
+        Box::pin(async move {
+            let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+            let sweep = self.catalog.sweep(&row.lock).await?;
+            let progress = self.ledger.cell_progress(id).await?;
+            let account = match row.budget {
+                Some(_) => self.permits.account(&AccountId { sweep: id.clone(), model: None }).await?,
+                None => None,
+            };
+            let forecast = if row.state == SweepState::Running { self.forecast(id, &progress).await? } else { None };
+            Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), forecast))
+        })
     }
 
     /// All sweeps, newest first, without their cells.
     ///
     /// # Errors
     /// When the ledger fails.
-    pub async fn sweeps(&self) -> Result<Vec<regatta_backends::SweepRow>, CoordinatorError> {
-        Ok(self.ledger.sweeps().await?)
+    pub fn sweeps<'a>(&'a self) -> BoxFuture<'a, Result<Vec<regatta_backends::SweepRow>, CoordinatorError>> {
+        Box::pin(async move { Ok(self.ledger.sweeps().await?) })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cast;
 
+use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Benchmark, Suite};
@@ -57,92 +58,94 @@ fn unpriced<T>(place: String, key: &str, model: &ModelRef) -> Result<T, PlanErro
 ///
 /// # Errors
 /// When anything in the spec does not fit the benchmarks, their data or the prices.
-pub async fn plan(
+pub fn plan<'a>(
     spec: SweepSpec,
-    datasets: &BTreeMap<BenchmarkName, Digest>,
-    recorded: &BTreeMap<EndpointName, Digest>,
-    catalog: &Catalog,
-    prices: &PriceBook,
-) -> Result<SweepLock, PlanError> {
-    check_spec(&spec)?;
-    let openai = EndpointSpec::of_kind(EndpointKind::Openai);
-    let endpoint = |model: &ModelRef| spec.endpoints.get(&model.endpoint).unwrap_or(&openai);
-    let mut benchmarks = BTreeMap::new();
-    for (name, wanted) in &spec.benchmarks {
-        let place = format!("benchmarks.{name}");
-        let mut locked = plan_benchmark(name, wanted, &spec, datasets, catalog).await?;
-        let must_know = spec.budget_usd.is_some();
-        let price = |model: &ModelSpec| prices(endpoint(&model.id), model).0;
-        for (role, model) in locked.roles.iter_mut() {
-            model.price = price(model);
-            if must_know && model.price.is_none() {
-                return unpriced(format!("{place}.roles.{role}"), "price", &model.id);
-            }
-        }
-        for (cast, members) in &mut locked.casts {
-            for (member, model) in members {
+    datasets: &'a BTreeMap<BenchmarkName, Digest>,
+    recorded: &'a BTreeMap<EndpointName, Digest>,
+    catalog: &'a Catalog,
+    prices: &'a PriceBook,
+) -> BoxFuture<'a, Result<SweepLock, PlanError>> {
+    Box::pin(async move {
+        check_spec(&spec)?;
+        let openai = EndpointSpec::of_kind(EndpointKind::Openai);
+        let endpoint = |model: &ModelRef| spec.endpoints.get(&model.endpoint).unwrap_or(&openai);
+        let mut benchmarks = BTreeMap::new();
+        for (name, wanted) in &spec.benchmarks {
+            let place = format!("benchmarks.{name}");
+            let mut locked = plan_benchmark(name, wanted, &spec, datasets, catalog).await?;
+            let must_know = spec.budget_usd.is_some();
+            let price = |model: &ModelSpec| prices(endpoint(&model.id), model).0;
+            for (role, model) in locked.roles.iter_mut() {
                 model.price = price(model);
                 if must_know && model.price.is_none() {
-                    return unpriced(format!("{place}.casts.{cast}.{member}"), "price", &model.id);
+                    return unpriced(format!("{place}.roles.{role}"), "price", &model.id);
                 }
             }
-        }
-        match &mut locked.judge {
-            Some(Judge::Panel(panel)) => {
-                for (position, member) in panel.panel.iter_mut().enumerate() {
-                    member.price = price(member);
-                    if must_know && member.price.is_none() {
-                        return unpriced(format!("{place}.judge.panel[{position}]"), "price", &member.id);
+            for (cast, members) in &mut locked.casts {
+                for (member, model) in members {
+                    model.price = price(model);
+                    if must_know && model.price.is_none() {
+                        return unpriced(format!("{place}.casts.{cast}.{member}"), "price", &model.id);
                     }
                 }
             }
-            Some(judge) => {
-                let mut model = judge.members().remove(0);
-                locked.judge_price = wanted.judge_price.clone().or_else(|| price(&model));
-                if must_know && locked.judge_price.is_none() {
-                    return unpriced(format!("{place}.judge_price"), "judge_price", &model.id);
+            match &mut locked.judge {
+                Some(Judge::Panel(panel)) => {
+                    for (position, member) in panel.panel.iter_mut().enumerate() {
+                        member.price = price(member);
+                        if must_know && member.price.is_none() {
+                            return unpriced(format!("{place}.judge.panel[{position}]"), "price", &member.id);
+                        }
+                    }
                 }
-                // Said once.
-                model.price = None;
-                if let Judge::Model(with_parameters) = judge {
-                    **with_parameters = model;
+                Some(judge) => {
+                    let mut model = judge.members().remove(0);
+                    locked.judge_price = wanted.judge_price.clone().or_else(|| price(&model));
+                    if must_know && locked.judge_price.is_none() {
+                        return unpriced(format!("{place}.judge_price"), "judge_price", &model.id);
+                    }
+                    // Said once.
+                    model.price = None;
+                    if let Judge::Model(with_parameters) = judge {
+                        **with_parameters = model;
+                    }
                 }
+                None => {}
             }
-            None => {}
+            cast::check_lanes(name, &locked, &*load(catalog, name, &locked.dataset).await?, &spec)?;
+            benchmarks.insert(name.clone(), locked);
         }
-        cast::check_lanes(name, &locked, &*load(catalog, name, &locked.dataset).await?, &spec)?;
-        benchmarks.insert(name.clone(), locked);
-    }
-    let mut models = spec.models.clone();
-    let mut price_sources = Vec::new();
-    for (position, model) in models.iter_mut().enumerate() {
-        let (price, source) = prices(endpoint(&model.id), model);
-        if price.is_none() && (spec.budget_usd.is_some() || model.budget_usd.is_some()) {
-            return unpriced(format!("models[{position}]"), "price", &model.id);
+        let mut models = spec.models.clone();
+        let mut price_sources = Vec::new();
+        for (position, model) in models.iter_mut().enumerate() {
+            let (price, source) = prices(endpoint(&model.id), model);
+            if price.is_none() && (spec.budget_usd.is_some() || model.budget_usd.is_some()) {
+                return unpriced(format!("models[{position}]"), "price", &model.id);
+            }
+            model.price = price;
+            price_sources.push(source);
         }
-        model.price = price;
-        price_sources.push(source);
-    }
-    let mut endpoints = spec.endpoints;
-    for (name, endpoint) in &mut endpoints {
-        if endpoint.kind == EndpointKind::Recorded {
-            endpoint.content = recorded.get(name).copied();
+        let mut endpoints = spec.endpoints;
+        for (name, endpoint) in &mut endpoints {
+            if endpoint.kind == EndpointKind::Recorded {
+                endpoint.content = recorded.get(name).copied();
+            }
         }
-    }
-    Ok(SweepLock {
-        v: SweepLock::VERSION,
-        regatta: env!("CARGO_PKG_VERSION").to_owned(),
-        name: spec.name,
-        seed: spec.seed,
-        trials: spec.trials,
-        budget_usd: spec.budget_usd,
-        share: spec.share,
-        cache: spec.cache,
-        benchmarks,
-        endpoints,
-        agents: spec.agents,
-        models,
-        price_sources,
+        Ok(SweepLock {
+            v: SweepLock::VERSION,
+            regatta: env!("CARGO_PKG_VERSION").to_owned(),
+            name: spec.name,
+            seed: spec.seed,
+            trials: spec.trials,
+            budget_usd: spec.budget_usd,
+            share: spec.share,
+            cache: spec.cache,
+            benchmarks,
+            endpoints,
+            agents: spec.agents,
+            models,
+            price_sources,
+        })
     })
 }
 
@@ -162,9 +165,8 @@ async fn plan_benchmark(
     catalog: &Catalog,
 ) -> Result<BenchmarkLock, PlanError> {
     let place = format!("benchmarks.{name}");
-    let Some(benchmark) = regatta_benchmarks::find(name) else {
-        let known: Vec<_> = regatta_benchmarks::all().iter().map(|known| known.name().to_string()).collect();
-        return field(place, format!("unknown benchmark; known: {}", known.join(", ")));
+    let Some(benchmark) = catalog.benchmarks().find(name) else {
+        return field(place, format!("unknown benchmark; known: {}", catalog.benchmarks().names()));
     };
     let Some(dataset) = datasets.get(name) else {
         return field(format!("{place}.data"), format!("is missing; write it, or give --data {name}=DIR"));

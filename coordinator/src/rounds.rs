@@ -1,5 +1,6 @@
 //! What the coordinator does again and again while it runs.
 
+use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -41,24 +42,26 @@ struct Rounds {
 impl Coordinator {
     /// Works until `stop` fires. `addresses` are those of simulated endpoints. What fails is logged and repeated: stores may be away
     /// for a while. A sweep that cannot be looked after does not hold up the others.
-    pub async fn run(&self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) {
-        let mut rounds = Rounds { addresses, watched: BTreeMap::new(), cancelled: BTreeMap::new(), told: None };
-        let mut ticks = tokio::time::interval(self.config.tick);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                _ = ticks.tick() => {}
+    pub fn run<'a>(&'a self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let mut rounds = Rounds { addresses, watched: BTreeMap::new(), cancelled: BTreeMap::new(), told: None };
+            let mut ticks = tokio::time::interval(self.config.tick);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => return,
+                    _ = ticks.tick() => {}
+                }
+                if let Err(error) = self.tick(&mut rounds).await {
+                    self.metrics.failed_ticks.inc();
+                    tracing::error!(
+                        error = format!("{:#}", anyhow::Error::from(error)),
+                        "failed to look after the sweeps, trying again"
+                    );
+                }
             }
-            if let Err(error) = self.tick(&mut rounds).await {
-                self.metrics.failed_ticks.inc();
-                tracing::error!(
-                    error = format!("{:#}", anyhow::Error::from(error)),
-                    "failed to look after the sweeps, trying again"
-                );
-            }
-        }
+        })
     }
 
     async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {

@@ -20,7 +20,7 @@ pub(crate) enum Client {
 /// A request that can be sent, as often as need be.
 #[derive(Debug, Clone)]
 pub(crate) enum Prepared {
-    Http(http::Prepared),
+    Http(Box<http::Prepared>),
     Bedrock(bedrock::Prepared),
 }
 
@@ -47,7 +47,7 @@ impl Client {
         told: Option<&Told<'_>>,
     ) -> Result<Prepared, Failure> {
         match self {
-            Self::Http(client) => client.prepare(model, request, told).map(Prepared::Http),
+            Self::Http(client) => client.prepare(model, request, told).map(Box::new).map(Prepared::Http),
             Self::Bedrock(client) => client.prepare(model, request).map(Prepared::Bedrock),
         }
     }
@@ -58,7 +58,7 @@ impl Client {
     /// A bad request, when the endpoint has no embeddings.
     pub(crate) fn prepare_embeddings(&self, model: &str, texts: &[&str]) -> Result<Prepared, Failure> {
         match self {
-            Self::Http(client) => client.prepare_embeddings(model, texts).map(Prepared::Http),
+            Self::Http(client) => client.prepare_embeddings(model, texts).map(Box::new).map(Prepared::Http),
             Self::Bedrock(_) => Err(unfit("an endpoint of this kind has no embeddings")),
         }
     }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::stream::{FuturesUnordered, StreamExt};
-use regatta_encoder::{EncoderError, SentenceEncoder};
-use regatta_proto::{AskedQuestion, CostSum, ErrorClass, Usage};
+use regatta_encoder::SentenceEncoder;
+use regatta_proto::{AskedQuestion, CostSum, EndpointName, ErrorClass, Usage};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answers, Trouble};
 use crate::call::Interrupted;
 use crate::embedding::Embedding;
+use crate::open::OpenError;
 use crate::similarity::{Known, VectorCache, answers};
 
 /// Texts encoded between two looks at the queue of waiting questions.
@@ -30,8 +31,12 @@ pub(crate) struct Encoding {
 
 impl Encoding {
     /// Loads the model of `dir`.
-    pub(crate) fn open(dir: &Path) -> Result<Self, EncoderError> {
-        let encoder = SentenceEncoder::open(dir)?;
+    ///
+    /// # Errors
+    /// When its files cannot be used; names the endpoint.
+    pub(crate) fn open(endpoint: &EndpointName, dir: &Path) -> Result<Self, OpenError> {
+        let encoder = SentenceEncoder::open(dir)
+            .map_err(|source| OpenError::Encoder { endpoint: endpoint.clone(), source: Box::new(source) })?;
         let digest: String = encoder.digest().chars().take(8).collect();
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self {

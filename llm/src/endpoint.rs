@@ -1,5 +1,6 @@
 //! The one door to models.
 
+use futures::future::BoxFuture;
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,26 +55,28 @@ impl Endpoint {
     ///
     /// # Errors
     /// When it was given up or interrupted. Encoders and recorded verdicts do not chat: a bad request.
-    pub async fn chat(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
-        if let Service::Models(caller) = &self.0.service {
-            return caller.chat(call).await;
-        }
-        let detail = format!("endpoint {} only answers evaluators' questions; it cannot chat", self.0.name);
-        Err(CallError::Failed(FailedCall {
-            role: call.role,
-            attempt: call.attempt,
-            model: ModelRef { endpoint: self.0.name.clone(), model: call.model.to_owned() },
-            tries: vec![Try {
-                class: ErrorClass::BadRequest,
-                status: None,
-                detail,
-                latency_us: 0,
-                usage: None,
-                cost: None,
-                at_most: None,
-            }],
-            request: None,
-        }))
+    pub fn chat<'a>(&'a self, call: ChatCall<'a>) -> BoxFuture<'a, Result<Call, CallError>> {
+        Box::pin(async move {
+            if let Service::Models(caller) = &self.0.service {
+                return caller.chat(call).await;
+            }
+            let detail = format!("endpoint {} only answers evaluators' questions; it cannot chat", self.0.name);
+            Err(CallError::Failed(FailedCall {
+                role: call.role,
+                attempt: call.attempt,
+                model: ModelRef { endpoint: self.0.name.clone(), model: call.model.to_owned() },
+                tries: vec![Try {
+                    class: ErrorClass::BadRequest,
+                    status: None,
+                    detail,
+                    latency_us: 0,
+                    usage: None,
+                    cost: None,
+                    at_most: None,
+                }],
+                request: None,
+            }))
+        })
     }
 
     /// Its batch API, of endpoints of the batch lane.
@@ -87,18 +90,20 @@ impl Endpoint {
     ///
     /// # Errors
     /// Only when interrupted; a question without an answer is part of the [`Answers`].
-    pub async fn answer(
-        &self,
-        judge: &ModelSpec,
-        questions: &[AskedQuestion],
-        payer: Payer<'_>,
-        interrupt: &CancellationToken,
-    ) -> Result<Answers, Interrupted> {
-        match &self.0.service {
-            Service::Models(caller) => caller.answer_all(judge, questions, payer, interrupt).await,
-            Service::Encoder(encoding) => encoding.answer(questions, interrupt).await,
-            Service::Recorded(verdicts) => Ok(verdicts.answer(questions)),
-        }
+    pub fn answer<'a>(
+        &'a self,
+        judge: &'a ModelSpec,
+        questions: &'a [AskedQuestion],
+        payer: Payer<'a>,
+        interrupt: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answers, Interrupted>> {
+        Box::pin(async move {
+            match &self.0.service {
+                Service::Models(caller) => caller.answer_all(judge, questions, payer, interrupt).await,
+                Service::Encoder(encoding) => encoding.answer(questions, interrupt).await,
+                Service::Recorded(verdicts) => Ok(verdicts.answer(questions)),
+            }
+        })
     }
 
     /// Requests sent and not yet answered; batches being encoded, for an encoder.

@@ -8,6 +8,7 @@
 mod acceptance;
 mod answer;
 mod batch;
+#[cfg_attr(not(feature = "bedrock"), path = "no_bedrock.rs")]
 mod bedrock;
 mod breaker;
 mod cache;
@@ -15,6 +16,7 @@ mod call;
 mod chat;
 mod client;
 mod embedding;
+#[cfg_attr(not(feature = "encoder"), path = "no_encoding.rs")]
 mod encoding;
 mod endpoint;
 mod errors;

@@ -8,6 +8,7 @@
 mod funds;
 mod purse;
 
+use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,10 +58,12 @@ impl Purses {
 
     /// Tells the store the final totals and gives back what is not reserved for calls in flight. To be called when no call is under way
     /// any more; without it, the store waits for the reservations to end by themselves.
-    pub async fn close(&self) {
-        self.closing.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
+    pub fn close<'a>(&'a self) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            self.closing.cancel();
+            self.tasks.close();
+            self.tasks.wait().await;
+        })
     }
 
     /// Reserves `at_most` from each of `accounts`; waits while others hold the money and may give it back.

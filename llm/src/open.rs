@@ -5,7 +5,6 @@ mod access;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use regatta_encoder::EncoderError;
 use regatta_proto::{Clock, EndpointKind, EndpointName, EndpointSpec, WorkerId};
 
 use crate::encoding::Encoding;
@@ -13,8 +12,10 @@ use crate::recorded::{RecordedError, RecordedVerdicts};
 use crate::transport::TransportError;
 use crate::{AnswerStore, CallMetrics, PermitStore, Purses};
 
+pub(crate) use access::Access;
 pub use access::check_access;
-pub(crate) use access::{Access, headers};
+#[cfg(feature = "bedrock")]
+pub(crate) use access::headers;
 
 /// What an endpoint is opened with.
 #[derive(Clone)]
@@ -122,7 +123,20 @@ pub enum OpenError {
         /// The endpoint.
         endpoint: EndpointName,
         /// File and reason.
-        source: EncoderError,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// This build lacks what endpoints of the kind need.
+    #[error(
+        "endpoint {endpoint} is of the kind {kind}, which this build does not have; build with \
+         `cargo build --release --features {feature}` (`full` has every kind)"
+    )]
+    NotBuilt {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// Its kind, as specs write it.
+        kind: &'static str,
+        /// The feature that has it.
+        feature: &'static str,
     },
     /// The HTTP client cannot be made.
     #[error("failed to open endpoint {endpoint}: {source}")]
@@ -134,10 +148,29 @@ pub enum OpenError {
     },
 }
 
+/// Checks that this build has endpoints of the kind of `spec`.
+///
+/// # Errors
+/// When it has not; names the endpoint and the feature.
+pub(crate) fn check_built(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<(), OpenError> {
+    let (kind, feature, is_there) = match spec.kind {
+        EndpointKind::Bedrock => ("bedrock", "bedrock", cfg!(feature = "bedrock")),
+        EndpointKind::Encoder => ("encoder", "encoder", cfg!(feature = "encoder")),
+        EndpointKind::Openai
+        | EndpointKind::OpenaiResponses
+        | EndpointKind::Azure
+        | EndpointKind::Anthropic
+        | EndpointKind::Gemini
+        | EndpointKind::Simulated
+        | EndpointKind::Recorded => return Ok(()),
+    };
+    if is_there { Ok(()) } else { Err(OpenError::NotBuilt { endpoint: endpoint.clone(), kind, feature }) }
+}
+
 /// Loads the encoder of `spec`.
 pub(crate) fn encoder(endpoint: &EndpointName, spec: &EndpointSpec, base_dir: &Path) -> Result<Encoding, OpenError> {
     let dir = base_dir.join(path(endpoint, spec)?);
-    Encoding::open(&dir).map_err(|source| OpenError::Encoder { endpoint: endpoint.clone(), source })
+    Encoding::open(endpoint, &dir)
 }
 
 /// Reads the verdicts of `spec`.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,7 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::{Digest, EndpointName, ModelRef, ModelSpec, Price, Role, Thinking};
 
 /// The models of the roles beside the agent's, each `endpoint/model` or a mapping with parameters, as a model under test.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RoleModels {
     /// Plays the user.
@@ -50,7 +52,8 @@ impl RoleModels {
 }
 
 /// How the members of a panel become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PanelRule {
     /// What most of them say.
@@ -71,7 +74,8 @@ impl PanelRule {
 }
 
 /// Several judges that are asked the same, or one that is asked several times.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Panel {
     /// Its members.
     pub panel: Vec<ModelSpec>,
@@ -86,7 +90,8 @@ pub struct Panel {
 }
 
 /// Who answers an evaluator's questions: `endpoint/model`, a mapping with `id` and parameters, or a mapping with a `panel` of several.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Judge {
     /// One model, asked as it is.

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::MemberName;
 
 /// Who wrote a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ChatRole {
     /// Instructions.
@@ -22,7 +24,8 @@ pub enum ChatRole {
 }
 
 /// One message of a conversation. The text is shared, because thousands of requests carry the same examples.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChatMessage {
     /// Who wrote it.
     pub role: ChatRole,
@@ -58,7 +61,8 @@ impl ChatMessage {
 }
 
 /// A call of a tool that a model asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ToolCall {
     /// The provider's id of the call; made up, unique within the reply, where the provider gives none.
     pub id: Arc<str>,
@@ -69,7 +73,8 @@ pub struct ToolCall {
 }
 
 /// What a model thought before it answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reasoning {
     /// As far as the provider shows it.
     pub text: Arc<str>,
@@ -79,7 +84,8 @@ pub struct Reasoning {
 }
 
 /// A tool that a model may call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Tool {
     /// Its name.
     pub name: Arc<str>,
@@ -91,7 +97,8 @@ pub struct Tool {
 }
 
 /// Whether a model has to call a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
     /// As it likes.
@@ -112,7 +119,8 @@ impl ToolChoice {
 }
 
 /// The form that an answer must have.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OutputSchema {
     /// Name of the schema; letters, digits, `_` and `-`.
     pub name: Arc<str>,
@@ -121,7 +129,8 @@ pub struct OutputSchema {
 }
 
 /// How much a model should think, for those that can be told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Thinking {
     /// Not at all, as far as the provider allows.
@@ -137,7 +146,8 @@ pub enum Thinking {
 }
 
 /// How to sample. Absent means the provider's default.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Sampling {
     /// Temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,7 +165,8 @@ pub struct Sampling {
 
 /// What is asked of a model. Providers that do not offer a field refuse the call by name, or leave it out where that is harmless; the
 /// wire format of each says which.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChatRequest {
     /// Which member of a team of agents asks; none where the agent under test is one alone. No provider is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -216,7 +227,8 @@ impl ChatRequest {
 }
 
 /// Why the model stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
     /// It was done.
@@ -232,7 +244,8 @@ pub enum Finish {
 }
 
 /// One token of an answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TokenLogprob {
     /// The token.
     pub token: String,
@@ -244,7 +257,8 @@ pub struct TokenLogprob {
 }
 
 /// What the model answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reply {
     /// The text; `None` when the answer holds none (a recorded `null`, tool calls alone, or a filtered answer).
     pub text: Option<Arc<str>>,

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, EndpointName, Simulation, SweepId};
 
 /// What an endpoint speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointKind {
     /// OpenAI chat completions and embeddings, and everything compatible.
@@ -47,7 +49,8 @@ impl EndpointKind {
 }
 
 /// How calls are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Lane {
     /// One by one, answered at once.
@@ -66,7 +69,8 @@ impl Lane {
 }
 
 /// An endpoint: an address with the name of its credentials, a wire format and limits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndpointSpec {
     /// What it speaks.
@@ -102,7 +106,7 @@ pub struct EndpointSpec {
     pub batch: Option<BatchSettings>,
     /// Directory of the model (`encoder`) or file of the verdicts (`recorded`), relative to the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub path: Option<PathBuf>,
     /// Digest of the recorded verdicts in Blobs; filled in by the plan, not written by people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,7 +185,8 @@ impl EndpointSpec {
 }
 
 /// What may be asked of an endpoint at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Calls in flight, over all workers.
@@ -195,7 +200,8 @@ pub struct Limits {
 }
 
 /// What may be asked of one model of an endpoint at once; what is absent is not limited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelLimits {
     /// Calls in flight, over all workers.
@@ -210,7 +216,8 @@ pub struct ModelLimits {
 }
 
 /// How batches are made and followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BatchSettings {
     /// Most requests in a batch.
@@ -234,7 +241,8 @@ impl Default for Limits {
 }
 
 /// How long to wait, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
     /// For a connection.
@@ -252,7 +260,8 @@ impl Default for Timeouts {
 }
 
 /// How often to try a call. Delays double from `base_delay_ms`, with full jitter; a Retry-After is honoured up to `max_delay_ms`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Retries {
     /// Tries in all, the first one included.

@@ -1,12 +1,14 @@
 //! What the coordinator tells all workers.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{EndpointName, EndpointSpec, Share, SweepId};
 
 /// An endpoint that has work, and the queue its jobs come on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EndpointRoute {
     /// Name of the endpoint in the spec.
     pub name: EndpointName,
@@ -26,7 +28,8 @@ pub struct EndpointRoute {
 }
 
 /// Broadcast at every change and repeated every few seconds, so that a worker that starts late hears it too.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Control {
     /// Endpoints with work: consume these queues.
     pub routes: Vec<EndpointRoute>,

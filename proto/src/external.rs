@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,8 @@ use crate::AgentName;
 
 /// An agent that is somebody else's program: started for each session, or called at an address. It gets one JSON object (on standard
 /// input, or as the body of a POST), asks its models at a base URL of its session, and uses the benchmark's tool servers there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExternalAgent {
     /// Program and arguments; nothing of it is read by a shell. Either this or `url`.
@@ -23,7 +25,7 @@ pub struct ExternalAgent {
     /// Directory that the command runs in; relative to the spec in a file, as the workers see it in a lock. Without it the command runs in
     /// the worker's own. All sessions share it, so an agent keeps what it writes in `HOME` or `TMPDIR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub directory: Option<PathBuf>,
     /// Variables of the worker's environment that the command gets, beside `PATH` and `LANG`. `HOME`, `TMPDIR` and `XDG_CACHE_HOME` name an
     /// empty directory of each start's own, removed afterwards, where they are not listed here. Keys of providers are never among what it
@@ -71,7 +73,8 @@ const fn concurrency() -> u32 {
 }
 
 /// An external agent was started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Started {
     /// Which.
     pub agent: AgentName,
@@ -80,7 +83,8 @@ pub struct Started {
 }
 
 /// A request of an external agent to a tool server, and the answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Exchange {
     /// Method.
     pub method: Arc<str>,
@@ -96,7 +100,8 @@ pub struct Exchange {
 }
 
 /// An external agent ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Ended {
     /// How.
     pub how: HowEnded,
@@ -111,7 +116,8 @@ pub struct Ended {
 }
 
 /// How an external agent ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HowEnded {
     /// By itself, with this exit code or, when it was called at an address, this status.

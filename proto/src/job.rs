@@ -1,6 +1,7 @@
 //! What the coordinator and the scorers ask workers to do.
 
 use jiff::Timestamp;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use crate::{AskedQuestion, Digest, ModelRef, SessionKey, SweepId, Transcript};
 ///
 /// A job is exactly one session, also for single-call benchmarks: what a killed worker loses, and what is paid for twice, is then at
 /// most the calls in flight. The coordinator's book-keeping is by shard (a range of a cell's items), so the ledger stays small.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionJob {
     /// Which session.
     pub key: SessionKey,
@@ -24,7 +26,8 @@ pub struct SessionJob {
 }
 
 /// Questions for a judge.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct JudgeJob {
     /// On whose behalf.
     pub sweep: SweepId,
@@ -38,7 +41,8 @@ pub struct JudgeJob {
 
 /// A batch of single-call sessions at a provider's batch API, on its way to it or being followed. First published as an intent, so that
 /// a worker that dies while it submits leaves a trace by which the next one finds the batch instead of paying for a second one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BatchJob {
     /// On whose behalf.
     pub sweep: SweepId,
@@ -52,14 +56,15 @@ pub struct BatchJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
     /// When it was first tried to submit it.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub intended_at: Timestamp,
     /// Its sessions; a request's custom id, and the id of the attempt that it is, is `ID-POSITION`, of the batch and in this list.
     pub sessions: Vec<SessionJob>,
 }
 
 /// A message for workers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Job {
     /// Run a session.

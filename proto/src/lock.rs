@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ use crate::{
 };
 
 /// One benchmark as it will be run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BenchmarkLock {
     /// Digest of the data set's snapshot.
     pub dataset: Digest,
@@ -56,7 +58,8 @@ impl BenchmarkLock {
 }
 
 /// What really runs: the resolved spec with data set digests, prices, versions and seeds. Its digest identifies the sweep.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SweepLock {
     /// Version of this document.
     pub v: u32,
@@ -91,7 +94,8 @@ pub struct SweepLock {
 }
 
 /// One point of the grid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Cell {
     /// Position in the grid.
     pub index: CellIndex,
@@ -190,6 +194,30 @@ impl SweepLock {
     /// When a number in it is not finite.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(self)
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// When the bytes are not the JSON of a lock.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    /// The lock as people read it, `sweep.lock.yaml`.
+    ///
+    /// # Errors
+    /// When a number in it is not finite.
+    pub fn to_yaml(&self) -> Result<String, serde_yaml_ng::Error> {
+        serde_yaml_ng::to_string(self)
+    }
+
+    /// Reads what [`Self::to_yaml`] wrote.
+    ///
+    /// # Errors
+    /// With line and column, when the text is not the YAML of a lock.
+    pub fn from_yaml(text: &str) -> Result<Self, serde_yaml_ng::Error> {
+        serde_yaml_ng::from_str(text)
     }
 
     /// The sweep's id: its name and the first digits of the lock's digest.

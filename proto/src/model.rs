@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,9 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::{EndpointName, IdError, Price, Thinking};
 
 /// `endpoint/model`: the part before the first slash names the endpoint, the rest is the provider's own model name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct ModelRef {
     /// The endpoint that serves it.
     pub endpoint: EndpointName,
@@ -51,7 +53,8 @@ impl fmt::Display for ModelRef {
 }
 
 /// A model under test. In a spec either just `endpoint/model` or a mapping with these fields.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ModelSpec {
     /// `endpoint/model`.
     pub id: ModelRef,

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,8 @@ use crate::{Digest, Lane, Money, Usage};
 pub const BATCH: &str = "batch";
 
 /// Prices of a request whose prompt is longer than a bound. They hold for the whole request, not only for what is beyond the bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PriceTier {
     /// Prompts of more tokens than this.
@@ -31,7 +33,8 @@ pub struct PriceTier {
 }
 
 /// What a model costs, in dollars per million tokens.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Prompt tokens.
@@ -83,7 +86,8 @@ impl<'a> Circumstances<'a> {
 }
 
 /// Where a price came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PriceSource {
     /// Written in the spec.

@@ -3,15 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ChatMessage, Digest, PanelRule, ToolCall};
 
 /// A versioned scoring rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub enum Evaluator {
     /// Bit for bit what the benchmark's official code computes.
     Official,
@@ -121,7 +123,8 @@ impl FromStr for Evaluator {
 }
 
 /// One question that an evaluator asks before it can score.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
     /// Cosine similarity of every text of `left` with every text of `right`, by a sentence-embedding model.
@@ -205,7 +208,8 @@ fn spelled_out(message: &ChatMessage) -> String {
 }
 
 /// A question with its content address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AskedQuestion {
     /// [`Question::digest`] of `question`.
     pub digest: Digest,
@@ -214,7 +218,8 @@ pub struct AskedQuestion {
 }
 
 /// The answer to one question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// `micro[row][column]`: cosine similarity in millionths (six decimals), in −1,000,000 ..= 1,000,000.

@@ -1,6 +1,7 @@
 //! What workers tell scorers.
 
 use jiff::Timestamp;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use crate::{
 };
 
 /// One try at a session. The first attempt that is recorded counts; later ones are recorded as waste.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Attempt {
     /// Unique for ever; makes a repeated report harmless.
     pub id: AttemptId,
@@ -19,15 +21,16 @@ pub struct Attempt {
     /// Who tried.
     pub worker: WorkerId,
     /// When it began.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Timestamp,
     /// When it ended.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub ended_at: Timestamp,
 }
 
 /// A session has ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionOutcome {
     /// Which session.
     pub key: SessionKey,
@@ -42,7 +45,8 @@ pub struct SessionOutcome {
 }
 
 /// A judge has answered, or could not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct JudgeOutcome {
     /// On whose behalf.
     pub sweep: SweepId,
@@ -65,7 +69,8 @@ pub struct JudgeOutcome {
 }
 
 /// An attempt that was still running when its worker last reported.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OpenAttempt {
     /// Which session.
     pub key: SessionKey,
@@ -74,7 +79,7 @@ pub struct OpenAttempt {
     /// The fence.
     pub number: u32,
     /// When it began.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Timestamp,
     /// Tokens of its finished calls.
     pub usage: Usage,
@@ -85,7 +90,8 @@ pub struct OpenAttempt {
 }
 
 /// Sent every fraction of a second by a worker that has attempts running, so that the money of an attempt that dies is still known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Progress {
     /// Who reports.
     pub worker: WorkerId,
@@ -98,7 +104,8 @@ fn is_zero(amount: &Money) -> bool {
 }
 
 /// A message for scorers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
     /// A session ended.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use crate::Price;
 
 /// Latency, limits, faults, prices and batches of a simulated endpoint. Every draw derives from `seed` and the request, so a run can
 /// be repeated.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Simulation {
     /// Seed of latencies and faults.
@@ -46,7 +48,8 @@ pub struct Simulation {
 }
 
 /// Log-normal latency; all zero means an immediate answer.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Latency {
     /// Median, in milliseconds.
@@ -61,7 +64,8 @@ pub struct Latency {
 }
 
 /// Probabilities, each in 0..=1, of the faults of one request; their sum may not exceed 1.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
     /// 429 without Retry-After.
@@ -99,7 +103,8 @@ pub struct Faults {
 }
 
 /// How a simulated endpoint works batches off.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SimulatedBatches {
     /// From the creation of a batch to its end, in milliseconds.
@@ -152,6 +157,14 @@ impl Faults {
 }
 
 impl Simulation {
+    /// Reads a simulation as specs and `--simulation` write it.
+    ///
+    /// # Errors
+    /// With line and column, when the text is not the YAML of a simulation.
+    pub fn from_yaml(text: &str) -> Result<Self, serde_yaml_ng::Error> {
+        serde_yaml_ng::from_str(text)
+    }
+
     /// Checks every figure.
     ///
     /// # Errors

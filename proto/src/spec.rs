@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +13,12 @@ use crate::{
 };
 
 /// What a person writes to have a sweep run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SweepSpec {
     /// Name of the sweep; with the spec's digest it makes the sweep's id.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub name: SweepId,
     /// Seed that all others derive from.
     #[serde(default)]
@@ -46,7 +48,8 @@ pub struct SweepSpec {
 }
 
 /// A sweep's part of what an endpoint allows, while several want it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
     /// Sweeps of the same priority get parts in proportion to their weights; what one does not need goes to the others.
@@ -70,7 +73,8 @@ impl Share {
 }
 
 /// Whether answers are kept and used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
     /// Neither.
@@ -110,12 +114,13 @@ const fn one() -> u16 {
 }
 
 /// One benchmark of a sweep.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchmarkSpec {
     /// Directory of the benchmark's data, relative to the spec; the command line's `--data NAME=DIR` goes first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub data: Option<PathBuf>,
     /// Settings to run; the benchmark's default when empty.
     #[serde(default)]

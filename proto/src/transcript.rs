@@ -4,13 +4,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ChatRequest, CostSum, Ended, Exchange, Finish, Lane, ModelRef, Money, Reply, Started, Usage};
 
 /// Who was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The model under test.
@@ -56,7 +58,8 @@ impl FromStr for Role {
 }
 
 /// What kind of trouble a try ran into. Which of them are retried is said once, in the error table of the `llm` crate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
     /// The endpoint could not be reached: refused, reset, name not resolved, TLS failure.
@@ -113,7 +116,8 @@ impl ErrorClass {
 }
 
 /// One failed try at a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Try {
     /// What happened.
     pub class: ErrorClass,
@@ -137,7 +141,8 @@ pub struct Try {
 }
 
 /// What really answered.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Served {
     /// Model id the endpoint reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,7 +165,8 @@ pub struct Served {
 }
 
 /// One answered model call with everything it took.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Call {
     /// Who was asked.
     pub role: Role,
@@ -195,7 +201,7 @@ pub struct Call {
     pub first_token_us: Option<u64>,
     /// When the successful try was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub at: Option<Timestamp>,
     /// How it was sent.
     #[serde(default, skip_serializing_if = "Lane::is_live")]
@@ -206,7 +212,8 @@ pub struct Call {
 }
 
 /// A call that was given up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FailedCall {
     /// Who was asked.
     pub role: Role,
@@ -222,7 +229,8 @@ pub struct FailedCall {
 }
 
 /// One entry of a transcript.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// A model answered.
@@ -241,7 +249,8 @@ pub enum Event {
 
 /// The append-only record of a session: every call with request, reply, usage, timing and provenance. A session is a function of
 /// its transcript, so this is also all that is needed to continue it on another machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Transcript {
     /// What happened, in order.
     pub events: Vec<Event>,

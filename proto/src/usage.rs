@@ -2,12 +2,14 @@
 
 use std::ops::AddAssign;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Tokens of one or several calls. `cached_input`, `cache_write` and `cache_write_1h` are disjoint parts of `input`; `reasoning` is
 /// part of `output`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Usage {
     /// Prompt tokens, all of them.
     pub input: u64,

@@ -1,5 +1,6 @@
 //! The scorer: takes reports in batches, makes them durable, then acknowledges.
 
+use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,26 +131,28 @@ impl Scorer {
     ///
     /// # Errors
     /// When the reports cannot be consumed at all.
-    pub async fn run(&self, stop: CancellationToken) -> Result<(), ScorerError> {
-        // Two batches: one in hand, one on its way.
-        let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
-        let mut consumer = self.queue.consume_reports(prefetch).await?;
-        let mut set_aside = None;
-        while let Some(batch) = self.gather(&mut consumer, &mut set_aside, &stop).await {
-            self.metrics.batch_reports.observe(batch.len() as f64);
-            let (reports, receipts): (Vec<Report>, Vec<Receipt>) =
-                batch.into_iter().map(|delivery| (delivery.message, delivery.receipt)).unzip();
-            if self.handle_until_done(&Batch::sort(reports), &stop).await {
-                Receipt::ack_all(receipts).await;
-            } else {
-                // What is handed back goes to the front, so the last one goes first.
-                for receipt in receipts.into_iter().rev() {
-                    receipt.hand_back().await;
+    pub fn run<'a>(&'a self, stop: CancellationToken) -> BoxFuture<'a, Result<(), ScorerError>> {
+        Box::pin(async move {
+            // Two batches: one in hand, one on its way.
+            let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
+            let mut consumer = self.queue.consume_reports(prefetch).await?;
+            let mut set_aside = None;
+            while let Some(batch) = self.gather(&mut consumer, &mut set_aside, &stop).await {
+                self.metrics.batch_reports.observe(batch.len() as f64);
+                let (reports, receipts): (Vec<Report>, Vec<Receipt>) =
+                    batch.into_iter().map(|delivery| (delivery.message, delivery.receipt)).unzip();
+                if self.handle_until_done(&Batch::sort(reports), &stop).await {
+                    Receipt::ack_all(receipts).await;
+                } else {
+                    // What is handed back goes to the front, so the last one goes first.
+                    for receipt in receipts.into_iter().rev() {
+                        receipt.hand_back().await;
+                    }
                 }
             }
-        }
-        consumer.stop();
-        Ok(())
+            consumer.stop();
+            Ok(())
+        })
     }
 
     /// The next batch: complete, or as large as it got within the linger time. `None` at the end. A report that was delivered before

@@ -57,6 +57,14 @@ pub struct Summary {
 impl Summary {
     /// Version this build writes.
     pub const VERSION: u32 = 1;
+
+    /// Reads `summary.json`.
+    ///
+    /// # Errors
+    /// When the bytes are not the JSON of a summary.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
 }
 
 /// Sessions by how they ended.

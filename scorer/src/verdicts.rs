@@ -204,8 +204,9 @@ pub(crate) fn enter(open: &mut Open, judge: &Judge, questions: &[Question], know
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use regatta_proto::PanelRule;
+
+    use super::*;
 
     fn judgement() -> Question {
         Question::Judgement {

@@ -7,9 +7,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
-use regatta_benchmarks::{Step, Suite, find};
+use regatta_benchmarks::{Benchmark, Step, Suite};
 use regatta_proto::{FileSet, ItemIndex, Latency, Simulation, Transcript};
-use regatta_simulator::{Config, SimulatedEndpoint};
+use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use serde_json::json;
 
 const REQUESTS: u32 = 20_000;
@@ -32,8 +32,12 @@ fn main() {
     for length in [body.len(), 8_000, 32_000] {
         let body = padded(&body, length);
         for (name, simulation) in [("flawless", Simulation::default()), ("faults and latency drawn", drawing())] {
-            let config =
-                Config { simulation, ..Config::on_loopback(vec![("worfbench".parse().unwrap(), Arc::clone(&suite))]) };
+            let simulated = SimulatedSuite {
+                benchmark: "worfbench".parse().unwrap(),
+                default_setting: None,
+                suite: Arc::clone(&suite),
+            };
+            let config = Config { simulation, ..Config::on_loopback(vec![simulated]) };
             let Cost { total_us, kernel_us } = measure(config, &id, &body);
             println!(
                 "{name}, body of {} bytes: {total_us:.1} µs of CPU per request, {kernel_us:.0} of them in the kernel",
@@ -141,7 +145,7 @@ fn kernel_ticks() -> u64 {
 }
 
 fn miniature() -> Arc<dyn Suite> {
-    let benchmark = find(&"worfbench".parse().unwrap()).unwrap();
+    let benchmark = regatta_worfbench::WorfBench;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
     let mut files = FileSet::from_origin("miniature");
     let mut folders = vec![root.clone()];

@@ -12,7 +12,7 @@ use crate::trickle::Trickle;
 /// Ends a body before its declared length, which makes the server close the connection.
 #[derive(Debug, thiserror::Error)]
 #[error("the simulation broke the body off")]
-pub(crate) struct BrokenOff;
+pub struct BrokenOff;
 
 /// What follows the head of an answer.
 #[derive(Debug)]
@@ -40,6 +40,11 @@ pub(crate) enum AnswerBody {
     Stream(Box<EventStream>),
     /// No end.
     Trickle(Box<Trickle>),
+}
+
+/// A body that ends in its middle: its first half, declared as all of it.
+pub fn first_half(body: &Bytes) -> impl Body<Data = Bytes, Error = BrokenOff> + Send + use<> {
+    AnswerBody::first_half_of(body)
 }
 
 impl AnswerBody {

@@ -24,7 +24,7 @@ const GARBAGE: &[u8] = b"<html><head><title>upstream connect error</title></head
 /// Closes the connection without an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the simulation dropped the connection")]
-pub(crate) struct Dropped;
+pub struct Dropped;
 
 impl Endpoint {
     /// Delivers `draft`, or the fault that `request` drew instead.

@@ -12,23 +12,36 @@ const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 
 /// One way to go wrong; the names are the fields of [`Faults`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
+    /// 429.
     RateLimited,
+    /// 429 with `Retry-After`.
     RateLimitedWithRetryAfter,
+    /// 500.
     ServerError,
+    /// The connection ends before an answer.
     Dropped,
+    /// The connection ends within the body.
     Truncated,
+    /// The answer takes far longer than others.
     Slow,
+    /// A body that is no answer.
     Garbage,
+    /// An error object under status 200.
     ErrorIn200,
+    /// An error event within a stream.
     StreamError,
+    /// A stream that ends before its last event.
     StreamCut,
+    /// A body without an end.
     SlowLoris,
+    /// 503, or 529 in Anthropic's format.
     Overloaded,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 12] = [
+    /// Every fault.
+    pub const ALL: [Self; 12] = [
         Self::RateLimited,
         Self::RateLimitedWithRetryAfter,
         Self::ServerError,
@@ -43,7 +56,9 @@ impl Fault {
         Self::Overloaded,
     ];
 
-    pub(crate) const fn name(self) -> &'static str {
+    /// Its field in a spec.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::RateLimited => "rate_limited",
             Self::RateLimitedWithRetryAfter => "rate_limited_with_retry_after",
@@ -78,25 +93,25 @@ impl Fault {
     }
 
     /// Whether it can only befall answers that are streamed.
-    pub(crate) const fn needs_stream(self) -> bool {
+    pub const fn needs_stream(self) -> bool {
         matches!(self, Self::StreamError | Self::StreamCut)
     }
 }
 
 /// The fate of one request.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Fate {
+pub struct Fate {
     /// What goes wrong.
-    pub(crate) fault: Option<Fault>,
+    pub fault: Option<Fault>,
     /// Time to answer, without the time per generated token.
-    pub(crate) latency: Duration,
+    pub latency: Duration,
     /// Time to the first token of a streamed answer.
-    pub(crate) first_token: Duration,
+    pub first_token: Duration,
 }
 
 impl Fate {
     /// Draws the fate of the `occurrence`-th sending of `request`.
-    pub(crate) fn draw(simulation: &Simulation, request: &Digest, occurrence: u32) -> Self {
+    pub fn draw(simulation: &Simulation, request: &Digest, occurrence: u32) -> Self {
         let is_flawless = Fault::ALL.iter().all(|fault| fault.probability(&simulation.faults) == 0.0);
         if is_flawless && !is_random(&simulation.latency) {
             return Self::with_latency(None, &simulation.latency, 1.0);

@@ -14,7 +14,6 @@
 mod account;
 mod answer_body;
 mod api_error;
-mod apps;
 mod arrivals;
 mod authors;
 mod base64;
@@ -39,15 +38,15 @@ mod server;
 mod session;
 mod sliding_minute;
 mod tokens;
-mod tools;
 mod trickle;
 
-pub use apps::SimulatedApps;
+pub use answer_body::{BrokenOff, first_half};
 pub use arrivals::{Arrivals, BusiestMinute};
 pub use books::BilledNanodollars;
 pub use counters::{BatchCounters, Counters};
+pub use delivery::Dropped;
+pub use faults::{Fate, Fault};
 pub use lexical::{LEXICAL_DIMENSIONS, embed as lexical_embedding};
 pub use script::{Script, ScriptError};
-pub use server::{Config, SimulatedEndpoint, StartError};
+pub use server::{Config, SimulatedEndpoint, SimulatedSuite, StartError};
 pub use tokens::count_tokens;
-pub use tools::{SimulatedTools, ToolPort, ToolsConfig};

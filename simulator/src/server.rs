@@ -1,5 +1,6 @@
 //! Listening, connections, stopping.
 
+use futures::future::BoxFuture;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,7 +12,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use regatta_benchmarks::Suite;
-use regatta_proto::{BenchmarkName, Clock, Simulation, SystemClock};
+use regatta_proto::{BenchmarkName, Clock, Setting, Simulation, SystemClock};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -30,6 +31,17 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// Pause after a failed accept, which is mostly a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// A benchmark whose models are simulated.
+#[derive(Clone)]
+pub struct SimulatedSuite {
+    /// Its name.
+    pub benchmark: BenchmarkName,
+    /// The setting of requests that name none; without one, such requests are refused.
+    pub default_setting: Option<Setting>,
+    /// Its data set.
+    pub suite: Arc<dyn Suite>,
+}
+
 /// What a simulated endpoint serves, and how.
 #[derive(Clone)]
 pub struct Config {
@@ -38,7 +50,7 @@ pub struct Config {
     /// Latency, limits, faults, prices and batches.
     pub simulation: Simulation,
     /// Benchmarks whose items `oracle` and `noisy-P` answer, in the order in which unnamed requests are offered to them.
-    pub suites: Vec<(BenchmarkName, Arc<dyn Suite>)>,
+    pub suites: Vec<SimulatedSuite>,
     /// Answers of the model `scripted`, which exists only with a script.
     pub script: Option<Script>,
     /// Read at the start, for the `created` of every answer, and for whatever tells the time of day.
@@ -48,7 +60,7 @@ pub struct Config {
 impl Config {
     /// A flawless endpoint on a free port of the loopback interface.
     #[must_use]
-    pub fn on_loopback(suites: Vec<(BenchmarkName, Arc<dyn Suite>)>) -> Self {
+    pub fn on_loopback(suites: Vec<SimulatedSuite>) -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             simulation: Simulation::default(),
@@ -90,7 +102,7 @@ pub enum StartError {
 
 impl StartError {
     /// The address cannot be listened on.
-    pub(crate) fn listening(address: SocketAddr, source: io::Error) -> Self {
+    pub fn listening(address: SocketAddr, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::AddrInUse => Self::AddressInUse { address },
             _ => Self::Listen { address, source },
@@ -114,20 +126,22 @@ impl SimulatedEndpoint {
     ///
     /// # Errors
     /// When the address cannot be listened on, or the simulation is impossible.
-    pub async fn start(config: Config) -> Result<Self, StartError> {
-        let Config { listen, simulation, suites, script, clock } = config;
-        simulation.check().map_err(|(field, problem)| StartError::Simulation { field, problem })?;
-        let suites = suites.into_iter().map(serve_suite).collect();
-        let cannot_listen = |source: io::Error| StartError::listening(listen, source);
-        let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
-        let address = listener.local_addr().map_err(cannot_listen)?;
-        let tasks = TaskTracker::new();
-        let stopped = CancellationToken::new();
-        let stopping = stopped.child_token();
-        let batches = Batches::new(tasks.clone(), stopping.clone());
-        let endpoint = Arc::new(Endpoint::new(simulation, suites, script, clock, batches));
-        tasks.spawn(accept(listener, Arc::clone(&endpoint), tasks.clone(), stopping.clone(), stopped.clone()));
-        Ok(Self { address, endpoint, tasks, stopping, stopped: stopped.drop_guard() })
+    pub fn start(config: Config) -> BoxFuture<'static, Result<Self, StartError>> {
+        Box::pin(async move {
+            let Config { listen, simulation, suites, script, clock } = config;
+            simulation.check().map_err(|(field, problem)| StartError::Simulation { field, problem })?;
+            let suites = suites.into_iter().map(ServedSuite::new).collect();
+            let cannot_listen = |source: io::Error| StartError::listening(listen, source);
+            let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
+            let address = listener.local_addr().map_err(cannot_listen)?;
+            let tasks = TaskTracker::new();
+            let stopped = CancellationToken::new();
+            let stopping = stopped.child_token();
+            let batches = Batches::new(tasks.clone(), stopping.clone());
+            let endpoint = Arc::new(Endpoint::new(simulation, suites, script, clock, batches));
+            tasks.spawn(accept(listener, Arc::clone(&endpoint), tasks.clone(), stopping.clone(), stopped.clone()));
+            Ok(Self { address, endpoint, tasks, stopping, stopped: stopped.drop_guard() })
+        })
     }
 
     /// Base address for clients, up to and including the version: `http://127.0.0.1:PORT/v1`.
@@ -153,13 +167,15 @@ impl SimulatedEndpoint {
     }
 
     /// Stops listening, lets requests finish for at most five seconds, and closes every connection. Batches are given up.
-    pub async fn shutdown(self) {
-        self.stopping.cancel();
-        self.tasks.close();
-        if tokio::time::timeout(SHUTDOWN_GRACE, self.tasks.wait()).await.is_err() {
-            self.stopped.disarm().cancel();
-            self.tasks.wait().await;
-        }
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.stopping.cancel();
+            self.tasks.close();
+            if tokio::time::timeout(SHUTDOWN_GRACE, self.tasks.wait()).await.is_err() {
+                self.stopped.disarm().cancel();
+                self.tasks.wait().await;
+            }
+        })
     }
 }
 
@@ -167,12 +183,6 @@ impl fmt::Debug for SimulatedEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SimulatedEndpoint").field("address", &self.address).finish_non_exhaustive()
     }
-}
-
-/// Requests that name no setting get the benchmark's default one.
-fn serve_suite((benchmark, suite): (BenchmarkName, Arc<dyn Suite>)) -> ServedSuite {
-    let setting = regatta_benchmarks::find(&benchmark).and_then(|found| found.settings().into_iter().next());
-    ServedSuite::new(benchmark, setting, suite)
 }
 
 async fn accept(

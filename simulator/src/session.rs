@@ -10,18 +10,18 @@ use regatta_proto::{
 
 use crate::api_error::ApiError;
 use crate::identity::{BENCHMARK, ITEM, Identity, SETTING};
+use crate::server::SimulatedSuite;
 
 /// A benchmark that the endpoint can answer.
 pub(crate) struct ServedSuite {
     pub(crate) benchmark: BenchmarkName,
-    /// For requests that name no setting; a benchmark that is not one of ours has none.
     pub(crate) default_setting: Option<Setting>,
     pub(crate) suite: Arc<dyn Suite>,
     items: HashMap<String, ItemIndex>,
 }
 
 impl ServedSuite {
-    pub(crate) fn new(benchmark: BenchmarkName, default_setting: Option<Setting>, suite: Arc<dyn Suite>) -> Self {
+    pub(crate) fn new(SimulatedSuite { benchmark, default_setting, suite }: SimulatedSuite) -> Self {
         let items = (0..).map(ItemIndex).zip(suite.items()).map(|(index, item)| (item.id.to_string(), index)).collect();
         Self { benchmark, default_setting, suite, items }
     }

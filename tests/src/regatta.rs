@@ -52,7 +52,16 @@ pub fn binary() -> Result<&'static Path, HarnessError> {
             return Ok(PathBuf::from(given));
         }
         let mut command = std::process::Command::new(env!("CARGO"));
-        command.current_dir(workspace()).args(["build", "--quiet", "--package", "regatta-cli", "--bin", "regatta"]);
+        command.current_dir(workspace()).args([
+            "build",
+            "--quiet",
+            "--package",
+            "regatta-cli",
+            "--features",
+            "full",
+            "--bin",
+            "regatta",
+        ]);
         if !cfg!(debug_assertions) {
             command.arg("--release");
         }

@@ -111,8 +111,9 @@ impl Drop for OpenGuard<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use regatta_proto::{CellIndex, ItemIndex};
+
+    use super::*;
 
     fn key() -> SessionKey {
         SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) }

@@ -1,5 +1,6 @@
 //! The worker: follows the coordinator's broadcasts, consumes the queues they name, and leaves in two steps.
 
+use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,48 +123,54 @@ impl Worker {
     ///
     /// # Errors
     /// When the broadcasts cannot be followed.
-    pub async fn run(self, lifecycle: Lifecycle) -> Result<(), WorkerError> {
-        let mut controls = self.queue.listen().await?;
-        let (outbox, publisher) = Outbox::start(self.queue.clone(), self.metrics.clone());
-        let shared = Arc::new(Shared {
-            attempts: Attempts::of(self.config.id.clone()),
-            clock: self.environment.clock.clone(),
-            metrics: self.metrics.clone(),
-            hand_over_after: self.config.hand_over_after,
-            purses: Purses::new(self.environment.permits.clone(), self.config.id.clone(), self.call_metrics.clone()),
-            interrupt: CancellationToken::new(),
-            external: External::new(self.config.bridge, self.environment.variables.clone()),
-            catalog: self.catalog.clone(),
-            cancelled: RwLock::default(),
-        });
-        let sessions = TaskTracker::new();
-        let mut routes = Routes::default();
-        let mut progress = tokio::time::interval(self.config.progress_every);
-        progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                biased;
-                () = lifecycle.drain.cancelled() => break,
-                control = controls.next() => match control {
-                    Some(control) => self.follow(control, &mut routes, &shared, &outbox, &sessions).await,
-                    None => break,
-                },
-                _ = progress.tick() => report_progress(&shared, &outbox).await,
+    pub fn run(self, lifecycle: Lifecycle) -> BoxFuture<'static, Result<(), WorkerError>> {
+        Box::pin(async move {
+            let mut controls = self.queue.listen().await?;
+            let (outbox, publisher) = Outbox::start(self.queue.clone(), self.metrics.clone());
+            let shared = Arc::new(Shared {
+                attempts: Attempts::of(self.config.id.clone()),
+                clock: self.environment.clock.clone(),
+                metrics: self.metrics.clone(),
+                hand_over_after: self.config.hand_over_after,
+                purses: Purses::new(
+                    self.environment.permits.clone(),
+                    self.config.id.clone(),
+                    self.call_metrics.clone(),
+                ),
+                interrupt: CancellationToken::new(),
+                external: External::new(self.config.bridge, self.environment.variables.clone()),
+                catalog: self.catalog.clone(),
+                cancelled: RwLock::default(),
+            });
+            let sessions = TaskTracker::new();
+            let mut routes = Routes::default();
+            let mut progress = tokio::time::interval(self.config.progress_every);
+            progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    biased;
+                    () = lifecycle.drain.cancelled() => break,
+                    control = controls.next() => match control {
+                        Some(control) => self.follow(control, &mut routes, &shared, &outbox, &sessions).await,
+                        None => break,
+                    },
+                    _ = progress.tick() => report_progress(&shared, &outbox).await,
+                }
             }
-        }
-        drop(routes);
-        sessions.close();
-        self.leave(&lifecycle, &shared, &outbox, &sessions, &mut progress).await;
-        let purses = shared.purses.clone();
-        drop((outbox, shared));
-        if tokio::time::timeout(INTERRUPT_GRACE, purses.close()).await.is_err() {
-            tracing::warn!("left before the store of permits had heard what was spent; it keeps what was reserved");
-        }
-        // Sessions abandoned at the very end still hold the outbox; their jobs are delivered again.
-        if tokio::time::timeout(INTERRUPT_GRACE, publisher).await.is_err() {
-            tracing::warn!("left before every report was confirmed; the jobs concerned will be delivered again");
-        }
-        Ok(())
+            drop(routes);
+            sessions.close();
+            self.leave(&lifecycle, &shared, &outbox, &sessions, &mut progress).await;
+            let purses = shared.purses.clone();
+            drop((outbox, shared));
+            if tokio::time::timeout(INTERRUPT_GRACE, purses.close()).await.is_err() {
+                tracing::warn!("left before the store of permits had heard what was spent; it keeps what was reserved");
+            }
+            // Sessions abandoned at the very end still hold the outbox; their jobs are delivered again.
+            if tokio::time::timeout(INTERRUPT_GRACE, publisher).await.is_err() {
+                tracing::warn!("left before every report was confirmed; the jobs concerned will be delivered again");
+            }
+            Ok(())
+        })
     }
 
     async fn follow(

@@ -3,13 +3,16 @@
 mod directory;
 mod error;
 mod key;
+#[cfg(feature = "cluster")]
 mod s3;
 
 use bytes::Bytes;
 pub use directory::DirectoryBlobs;
 pub use error::BlobError;
+use futures::future::BoxFuture;
 use key::{check_key, check_prefix};
 use regatta_proto::Digest;
+#[cfg(feature = "cluster")]
 pub use s3::{S3Blobs, S3Config};
 
 /// Largest object, in bytes; objects are held in memory whole.
@@ -23,6 +26,7 @@ pub const LISTED_KEYS_MAX: usize = 1_000_000;
 pub enum Blobs {
     /// Files in a folder.
     Directory(DirectoryBlobs),
+    #[cfg(feature = "cluster")]
     /// Objects in a bucket.
     S3(S3Blobs),
 }
@@ -41,72 +45,86 @@ impl Blobs {
     ///
     /// # Errors
     /// When bucket or prefix cannot be ones.
-    pub async fn s3(config: S3Config) -> Result<Self, BlobError> {
-        S3Blobs::new(config).await.map(Self::S3)
+    #[cfg(feature = "cluster")]
+    pub fn s3(config: S3Config) -> BoxFuture<'static, Result<Self, BlobError>> {
+        Box::pin(async move { S3Blobs::new(config).await.map(Self::S3) })
     }
 
     /// Stores an object, replacing what was there. Readers see the old or the new one, never a part.
     ///
     /// # Errors
     /// When the key is not allowed, the object is too large, or the store refuses.
-    pub async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
-        check_key(key)?;
-        self.check_size(key, bytes.len() as u64)?;
-        match self {
-            Self::Directory(directory) => directory.put(key, bytes).await,
-            Self::S3(s3) => s3.put(key, bytes).await,
-        }
+    pub fn put<'a>(&'a self, key: &'a str, bytes: Bytes) -> BoxFuture<'a, Result<(), BlobError>> {
+        Box::pin(async move {
+            check_key(key)?;
+            self.check_size(key, bytes.len() as u64)?;
+            match self {
+                Self::Directory(directory) => directory.put(key, bytes).await,
+                #[cfg(feature = "cluster")]
+                Self::S3(s3) => s3.put(key, bytes).await,
+            }
+        })
     }
 
     /// Reads an object; `None` when there is none.
     ///
     /// # Errors
     /// When the key is not allowed, the object is too large, or the store refuses.
-    pub async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
-        check_key(key)?;
-        match self {
-            Self::Directory(directory) => directory.get(key).await,
-            Self::S3(s3) => s3.get(key).await,
-        }
+    pub fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Bytes>, BlobError>> {
+        Box::pin(async move {
+            check_key(key)?;
+            match self {
+                Self::Directory(directory) => directory.get(key).await,
+                #[cfg(feature = "cluster")]
+                Self::S3(s3) => s3.get(key).await,
+            }
+        })
     }
 
     /// Stores content under its own digest, and returns that. Costs one look when it is there already.
     ///
     /// # Errors
     /// When it is too large, or the store refuses.
-    pub async fn put_content(&self, bytes: Bytes) -> Result<Digest, BlobError> {
-        let digest = Digest::of(&bytes);
-        let key = content_key(&digest);
-        // A file of another size was damaged; storing it again repairs it.
-        if self.size(&key).await? != Some(bytes.len() as u64) {
-            self.put(&key, bytes).await?;
-        }
-        Ok(digest)
+    pub fn put_content<'a>(&'a self, bytes: Bytes) -> BoxFuture<'a, Result<Digest, BlobError>> {
+        Box::pin(async move {
+            let digest = Digest::of(&bytes);
+            let key = content_key(&digest);
+            // A file of another size was damaged; storing it again repairs it.
+            if self.size(&key).await? != Some(bytes.len() as u64) {
+                self.put(&key, bytes).await?;
+            }
+            Ok(digest)
+        })
     }
 
     /// Reads content, verified.
     ///
     /// # Errors
     /// When it is not there, or is not what it should be.
-    pub async fn get_content(&self, digest: &Digest) -> Result<Bytes, BlobError> {
-        let key = content_key(digest);
-        let Some(bytes) = self.get(&key).await? else {
-            return Err(BlobError::MissingContent { digest: *digest, place: self.place(&key) });
-        };
-        let found = Digest::of(&bytes);
-        if found == *digest { Ok(bytes) } else { Err(BlobError::Corrupt { place: self.place(&key), found }) }
+    pub fn get_content<'a>(&'a self, digest: &'a Digest) -> BoxFuture<'a, Result<Bytes, BlobError>> {
+        Box::pin(async move {
+            let key = content_key(digest);
+            let Some(bytes) = self.get(&key).await? else {
+                return Err(BlobError::MissingContent { digest: *digest, place: self.place(&key) });
+            };
+            let found = Digest::of(&bytes);
+            if found == *digest { Ok(bytes) } else { Err(BlobError::Corrupt { place: self.place(&key), found }) }
+        })
     }
 
     /// All keys that begin with `prefix`, which may end within a part, sorted by their bytes.
     ///
     /// # Errors
     /// When the prefix is not allowed, there are more than [`LISTED_KEYS_MAX`], or the store refuses.
-    pub async fn list(&self, prefix: &str) -> Result<Vec<String>, BlobError> {
-        check_prefix(prefix)?;
-        match self {
-            Self::Directory(directory) => directory.list(prefix).await,
-            Self::S3(s3) => s3.list(prefix).await,
-        }
+    pub fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, BlobError>> {
+        Box::pin(async move {
+            check_prefix(prefix)?;
+            match self {
+                Self::Directory(directory) => directory.list(prefix).await,
+                #[cfg(feature = "cluster")]
+                Self::S3(s3) => s3.list(prefix).await,
+            }
+        })
     }
 
     /// Where an object lies, for people: a path, or `s3://bucket/key`.
@@ -114,6 +132,7 @@ impl Blobs {
     pub fn place(&self, key: &str) -> String {
         match self {
             Self::Directory(directory) => directory.place(key),
+            #[cfg(feature = "cluster")]
             Self::S3(s3) => s3.place(key),
         }
     }
@@ -121,6 +140,7 @@ impl Blobs {
     async fn size(&self, key: &str) -> Result<Option<u64>, BlobError> {
         match self {
             Self::Directory(directory) => directory.size(key).await,
+            #[cfg(feature = "cluster")]
             Self::S3(s3) => s3.size(key).await,
         }
     }

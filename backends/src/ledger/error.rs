@@ -1,5 +1,6 @@
 //! What can go wrong with a ledger.
 
+#[cfg(feature = "cluster")]
 use std::error::Error;
 
 use regatta_proto::{CellIndex, Money, ShardIndex, SweepId};
@@ -109,6 +110,7 @@ impl LedgerError {
             Self::Store { source: StoreError::Sqlite(rusqlite::Error::SqliteFailure(error, _)), .. } => {
                 matches!(error.code, ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
             }
+            #[cfg(feature = "cluster")]
             Self::Store { source: StoreError::Postgres { source }, .. } => {
                 source.code().is_some_and(|state| is_of_the_data(state.code()))
             }
@@ -117,6 +119,7 @@ impl LedgerError {
     }
 }
 
+#[cfg(feature = "cluster")]
 /// Whether an SQLSTATE is about the data itself: class 22 (data exception) or 23 (integrity constraint violation).
 fn is_of_the_data(state: &str) -> bool {
     state.starts_with("22") || state.starts_with("23")
@@ -128,18 +131,21 @@ pub enum StoreError {
     /// From SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    #[cfg(feature = "cluster")]
     /// From PostgreSQL.
     #[error("{}", with_reasons(source))]
     Postgres {
         /// The driver's error; its own text is little more than "db error".
         source: tokio_postgres::Error,
     },
+    #[cfg(feature = "cluster")]
     /// No connection was to be had.
     #[error("no connection: {}", with_reasons(&**source))]
     Pool {
         /// The pool's error.
         source: Box<dyn Error + Send + Sync>,
     },
+    #[cfg(feature = "cluster")]
     /// No TLS session was to be had.
     #[error("no TLS: {}", with_reasons(&**source))]
     Tls {
@@ -158,6 +164,7 @@ fn present_budget(present: Option<Money>) -> String {
     )
 }
 
+#[cfg(feature = "cluster")]
 /// An error with all that caused it, each said once.
 fn with_reasons(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();

@@ -8,12 +8,14 @@ mod calls;
 mod columns;
 mod counters;
 mod error;
+#[cfg(feature = "cluster")]
 pub(crate) mod postgres;
 mod rows;
 mod sketch;
 mod sqlite;
 mod states;
 
+use futures::future::BoxFuture;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -25,6 +27,7 @@ use regatta_proto::{
 
 pub use self::calls::{CallSums, OtherCalls, ReportedCost};
 pub use self::error::{LedgerError, StoreError};
+#[cfg(feature = "cluster")]
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
     AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, MetricRow, NewCell, NewShard, NewSweep,
@@ -44,6 +47,7 @@ pub use self::states::{AttemptState, ShardState};
 pub enum Ledger {
     /// One file, for the embedded run.
     Sqlite(SqliteLedger),
+    #[cfg(feature = "cluster")]
     /// A server, for a fleet.
     Postgres(PostgresLedger),
 }
@@ -53,6 +57,7 @@ macro_rules! each {
     ($ledger:expr, $inner:ident => $call:expr) => {
         match $ledger {
             Ledger::Sqlite($inner) => $call.await,
+            #[cfg(feature = "cluster")]
             Ledger::Postgres($inner) => $call.await,
         }
     };
@@ -72,8 +77,9 @@ impl Ledger {
     ///
     /// # Errors
     /// When the server cannot be reached or refuses, or the schema is of a newer build.
-    pub async fn postgres(config: PostgresConfig) -> Result<Self, LedgerError> {
-        PostgresLedger::connect(config).await.map(Self::Postgres)
+    #[cfg(feature = "cluster")]
+    pub fn postgres(config: PostgresConfig) -> BoxFuture<'static, Result<Self, LedgerError>> {
+        Box::pin(async move { PostgresLedger::connect(config).await.map(Self::Postgres) })
     }
 }
 
@@ -83,24 +89,24 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails, or a shard names a cell that is not among the sweep's.
-    pub async fn create_sweep(&self, sweep: NewSweep) -> Result<Created, LedgerError> {
-        each!(self, ledger => ledger.create_sweep(sweep))
+    pub fn create_sweep<'a>(&'a self, sweep: NewSweep) -> BoxFuture<'a, Result<Created, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.create_sweep(sweep)) })
     }
 
     /// A sweep; `None` when there is none of that id.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn sweep(&self, sweep: &SweepId) -> Result<Option<SweepRow>, LedgerError> {
-        each!(self, ledger => ledger.sweep(sweep))
+    pub fn sweep<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Option<SweepRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.sweep(sweep)) })
     }
 
     /// All sweeps, newest first.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn sweeps(&self) -> Result<Vec<SweepRow>, LedgerError> {
-        each!(self, ledger => ledger.sweeps())
+    pub fn sweeps<'a>(&'a self) -> BoxFuture<'a, Result<Vec<SweepRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.sweeps()) })
     }
 
     /// Moves a sweep to the state `to` if it stands in one of `from`, and says whether it did. Of several callers at once, one
@@ -108,22 +114,22 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn transition(
-        &self,
-        sweep: &SweepId,
-        from: &[SweepState],
+    pub fn transition<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        from: &'a [SweepState],
         to: SweepState,
         at: Timestamp,
-    ) -> Result<bool, LedgerError> {
-        each!(self, ledger => ledger.transition(sweep, from, to, at))
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.transition(sweep, from, to, at)) })
     }
 
     /// Raises a sweep's budget; to what it is already is no change.
     ///
     /// # Errors
     /// [`LedgerError::BudgetNotRaised`] when the sweep's budget is higher or without limit, or when the store fails.
-    pub async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
-        each!(self, ledger => ledger.set_budget(sweep, budget))
+    pub fn set_budget<'a>(&'a self, sweep: &'a SweepId, budget: Money) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.set_budget(sweep, budget)) })
     }
 
     /// At most `limit` shards of cells with that queue that are not dispatched, in order. One that is `dispatching` was
@@ -131,57 +137,62 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn next_shards(&self, sweep: &SweepId, queue: &str, limit: u32) -> Result<Vec<ShardRow>, LedgerError> {
-        each!(self, ledger => ledger.next_shards(sweep, queue, limit))
+    pub fn next_shards<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        queue: &'a str,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<ShardRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.next_shards(sweep, queue, limit)) })
     }
 
     /// Changes a shard's state, and adds `dispatched` sessions to what its cell has dispatched.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn mark_shard(
-        &self,
-        sweep: &SweepId,
+    pub fn mark_shard<'a>(
+        &'a self,
+        sweep: &'a SweepId,
         shard: ShardIndex,
         state: ShardState,
         dispatched: u32,
-    ) -> Result<(), LedgerError> {
-        each!(self, ledger => ledger.mark_shard(sweep, shard, state, dispatched))
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.mark_shard(sweep, shard, state, dispatched)) })
     }
 
     /// Items `from` ..= `to` of a cell that have a recorded session, settled or not, in order.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn recorded_items(
-        &self,
-        sweep: &SweepId,
+    pub fn recorded_items<'a>(
+        &'a self,
+        sweep: &'a SweepId,
         cell: CellIndex,
         from: ItemIndex,
         to: ItemIndex,
-    ) -> Result<Vec<ItemIndex>, LedgerError> {
-        each!(self, ledger => ledger.recorded_items(sweep, cell, from, to))
+    ) -> BoxFuture<'a, Result<Vec<ItemIndex>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.recorded_items(sweep, cell, from, to)) })
     }
 
     /// All shards of a sweep, in order.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn shards(&self, sweep: &SweepId) -> Result<Vec<ShardRow>, LedgerError> {
-        each!(self, ledger => ledger.shards(sweep))
+    pub fn shards<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<ShardRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.shards(sweep)) })
     }
 
     /// The highest number among the attempts of each of `items`; items without attempts are left out.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn highest_attempt(
-        &self,
-        sweep: &SweepId,
+    pub fn highest_attempt<'a>(
+        &'a self,
+        sweep: &'a SweepId,
         cell: CellIndex,
-        items: &[ItemIndex],
-    ) -> Result<BTreeMap<ItemIndex, u32>, LedgerError> {
-        each!(self, ledger => ledger.highest_attempt(sweep, cell, items))
+        items: &'a [ItemIndex],
+    ) -> BoxFuture<'a, Result<BTreeMap<ItemIndex, u32>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.highest_attempt(sweep, cell, items)) })
     }
 
     /// The transcripts to continue from, of those of `items` that a budget ended and [`Ledger::reopen_unmeasured`] opened again: where
@@ -190,21 +201,21 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn continuations(
-        &self,
-        sweep: &SweepId,
+    pub fn continuations<'a>(
+        &'a self,
+        sweep: &'a SweepId,
         cell: CellIndex,
-        items: &[ItemIndex],
-    ) -> Result<BTreeMap<ItemIndex, TranscriptRef>, LedgerError> {
-        each!(self, ledger => ledger.continuations(sweep, cell, items))
+        items: &'a [ItemIndex],
+    ) -> BoxFuture<'a, Result<BTreeMap<ItemIndex, TranscriptRef>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.continuations(sweep, cell, items)) })
     }
 
     /// How far every cell is, in the order of the grid. Reads counters only, so its cost does not grow with sessions.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn cell_progress(&self, sweep: &SweepId) -> Result<Vec<CellProgress>, LedgerError> {
-        each!(self, ledger => ledger.cell_progress(sweep))
+    pub fn cell_progress<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<CellProgress>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.cell_progress(sweep)) })
     }
 }
 
@@ -214,8 +225,8 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn record(&self, records: Vec<SessionRecord>) -> Result<Vec<Recorded>, LedgerError> {
-        each!(self, ledger => ledger.record(records))
+    pub fn record<'a>(&'a self, records: Vec<SessionRecord>) -> BoxFuture<'a, Result<Vec<Recorded>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.record(records)) })
     }
 
     /// Keeps what running attempts have spent so far. Attempts that ended, and reports that know less than what is stored, are
@@ -223,8 +234,11 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn record_progress(&self, reports: Vec<(OpenAttempt, WorkerId)>) -> Result<(), LedgerError> {
-        each!(self, ledger => ledger.record_progress(reports))
+    pub fn record_progress<'a>(
+        &'a self,
+        reports: Vec<(OpenAttempt, WorkerId)>,
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.record_progress(reports)) })
     }
 
     /// Keeps what an attempt had spent, and what its failed tries may have cost on top, when another worker took over. Harmless when
@@ -232,27 +246,27 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn record_handover(
-        &self,
-        key: &SessionKey,
+    pub fn record_handover<'a>(
+        &'a self,
+        key: &'a SessionKey,
         attempt: Attempt,
         usage: Usage,
         cost: CostSum,
         maybe_spent: Money,
-    ) -> Result<(), LedgerError> {
-        each!(self, ledger => ledger.record_handover(key, attempt, usage, cost, maybe_spent))
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.record_handover(key, attempt, usage, cost, maybe_spent)) })
     }
 
     /// The answers that `judge` has given to any of `questions`, in any sweep.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn verdicts(
-        &self,
-        judge: &ModelRef,
-        questions: &[Digest],
-    ) -> Result<HashMap<Digest, Verdict>, LedgerError> {
-        each!(self, ledger => ledger.verdicts(judge, questions))
+    pub fn verdicts<'a>(
+        &'a self,
+        judge: &'a ModelRef,
+        questions: &'a [Digest],
+    ) -> BoxFuture<'a, Result<HashMap<Digest, Verdict>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.verdicts(judge, questions)) })
     }
 
     /// Keeps judges' answers (the first to a question stays) and costs, and lets the questions, answered or not, be claimed
@@ -260,8 +274,8 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn save_judged(&self, outcomes: Vec<JudgeOutcome>) -> Result<(), LedgerError> {
-        each!(self, ledger => ledger.save_judged(outcomes))
+    pub fn save_judged<'a>(&'a self, outcomes: Vec<JudgeOutcome>) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.save_judged(outcomes)) })
     }
 
     /// Those of `questions` that nobody has claimed for this sweep and judge, in the order given; the caller has to ask them.
@@ -269,55 +283,55 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn claim_questions(
-        &self,
-        sweep: &SweepId,
-        judge: &ModelRef,
-        questions: &[Digest],
-    ) -> Result<Vec<Digest>, LedgerError> {
-        each!(self, ledger => ledger.claim_questions(sweep, judge, questions))
+    pub fn claim_questions<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        judge: &'a ModelRef,
+        questions: &'a [Digest],
+    ) -> BoxFuture<'a, Result<Vec<Digest>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.claim_questions(sweep, judge, questions)) })
     }
 
     /// Lets `questions` be claimed again: whoever claimed them could not ask them.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn release_questions(
-        &self,
-        sweep: &SweepId,
-        judge: &ModelRef,
-        questions: &[Digest],
-    ) -> Result<(), LedgerError> {
-        each!(self, ledger => ledger.release_questions(sweep, judge, questions))
+    pub fn release_questions<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        judge: &'a ModelRef,
+        questions: &'a [Digest],
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.release_questions(sweep, judge, questions)) })
     }
 
     /// Sessions that wait for `judge` to answer any of `questions`, ordered by cell and item.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn awaiting(
-        &self,
-        sweep: &SweepId,
-        judge: &ModelRef,
-        questions: &[Digest],
-    ) -> Result<Vec<AwaitingSession>, LedgerError> {
-        each!(self, ledger => ledger.awaiting(sweep, judge, questions))
+    pub fn awaiting<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        judge: &'a ModelRef,
+        questions: &'a [Digest],
+    ) -> BoxFuture<'a, Result<Vec<AwaitingSession>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.awaiting(sweep, judge, questions)) })
     }
 
     /// All sessions of a sweep that wait for verdicts, ordered by cell and item.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn awaiting_all(&self, sweep: &SweepId) -> Result<Vec<AwaitingSession>, LedgerError> {
-        each!(self, ledger => ledger.awaiting_all(sweep))
+    pub fn awaiting_all<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<AwaitingSession>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.awaiting_all(sweep)) })
     }
 
     /// Gives waiting sessions their result, and says how many were still waiting; the others stay as they are.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn settle(&self, settlements: Vec<Settlement>) -> Result<u64, LedgerError> {
-        each!(self, ledger => ledger.settle(settlements))
+    pub fn settle<'a>(&'a self, settlements: Vec<Settlement>) -> BoxFuture<'a, Result<u64, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.settle(settlements)) })
     }
 }
 
@@ -327,64 +341,82 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn sessions(&self, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, LedgerError> {
-        each!(self, ledger => ledger.sessions(sweep, cell))
+    pub fn sessions<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        cell: CellIndex,
+    ) -> BoxFuture<'a, Result<Vec<SessionRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.sessions(sweep, cell)) })
     }
 
     /// All attempts of a sweep, ordered by cell, item, number and id.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
-        each!(self, ledger => ledger.attempts(sweep))
+    pub fn attempts<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<AttemptRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.attempts(sweep)) })
     }
 
     /// What the sessions of each cell have cost, for forecasts; cells without such sessions are left out. Reads every attempt.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn cost_moments(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, LedgerError> {
-        each!(self, ledger => ledger.cost_moments(sweep))
+    pub fn cost_moments<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+    ) -> BoxFuture<'a, Result<Vec<(CellIndex, CostMoments)>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.cost_moments(sweep)) })
     }
 
     /// What the calls of a sweep's sessions were like, by cell; cells without calls are left out. `calls` says which calls count.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {
-        each!(self, ledger => ledger.call_sums(sweep))
+    pub fn call_sums<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+    ) -> BoxFuture<'a, Result<Vec<(CellIndex, CallSums)>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.call_sums(sweep)) })
     }
 
     /// Tokens and money that a sweep's judges took.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn judge_costs(&self, sweep: &SweepId) -> Result<(Usage, CostSum), LedgerError> {
-        each!(self, ledger => ledger.judge_costs(sweep))
+    pub fn judge_costs<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<(Usage, CostSum), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.judge_costs(sweep)) })
     }
 
     /// Gives up the attempts that never ended, and says how many. To be called when the sweep ends.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn close_open_attempts(&self, sweep: &SweepId, at: Timestamp) -> Result<u64, LedgerError> {
-        each!(self, ledger => ledger.close_open_attempts(sweep, at))
+    pub fn close_open_attempts<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        at: Timestamp,
+    ) -> BoxFuture<'a, Result<u64, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.close_open_attempts(sweep, at)) })
     }
 
     /// Replaces all metrics of the cells that `rows` name.
     ///
     /// # Errors
     /// When the store fails, or two rows have the same cell, evaluator and metric.
-    pub async fn save_metrics(&self, sweep: &SweepId, rows: Vec<MetricRow>) -> Result<(), LedgerError> {
-        each!(self, ledger => ledger.save_metrics(sweep, rows))
+    pub fn save_metrics<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        rows: Vec<MetricRow>,
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.save_metrics(sweep, rows)) })
     }
 
     /// All metrics of a sweep, ordered by cell and, within a cell, as saved.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn metrics(&self, sweep: &SweepId) -> Result<Vec<MetricRow>, LedgerError> {
-        each!(self, ledger => ledger.metrics(sweep))
+    pub fn metrics<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<MetricRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.metrics(sweep)) })
     }
 
     /// Prepares a resume of a sweep on which nobody works any more. Sessions that were not measured lose their row, and the
@@ -397,8 +429,8 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn reopen_unmeasured(&self, sweep: &SweepId) -> Result<Reopened, LedgerError> {
-        each!(self, ledger => ledger.reopen_unmeasured(sweep))
+    pub fn reopen_unmeasured<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Reopened, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.reopen_unmeasured(sweep)) })
     }
 
     /// Forgets what was dispatched without a result, and returns how many sessions are planned again: for jobs that died with their
@@ -407,7 +439,7 @@ impl Ledger {
     ///
     /// # Errors
     /// When the sweep is unknown or the store fails.
-    pub async fn reset_dispatch(&self, sweep: &SweepId) -> Result<u64, LedgerError> {
-        each!(self, ledger => ledger.reset_dispatch(sweep))
+    pub fn reset_dispatch<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<u64, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.reset_dispatch(sweep)) })
     }
 }

@@ -8,9 +8,11 @@ mod account;
 mod error;
 mod memory;
 mod pool;
+#[cfg(feature = "cluster")]
 mod postgres;
 mod steady;
 
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest};
 
@@ -18,7 +20,9 @@ pub use self::account::AccountState;
 pub use self::error::PermitsError;
 pub use self::memory::MemoryPermits;
 use self::pool::Change;
+#[cfg(feature = "cluster")]
 pub use self::postgres::PostgresPermits;
+#[cfg(feature = "cluster")]
 use crate::ledger::PostgresConfig;
 
 /// Failing requests that are remembered; beyond it those that failed longest ago are forgotten.
@@ -31,6 +35,7 @@ const FAILURES_KEPT_MS: u64 = 30 * 24 * 3_600_000;
 pub enum Permits {
     /// Within this process, for the embedded run.
     Memory(MemoryPermits),
+    #[cfg(feature = "cluster")]
     /// On a server, for a fleet.
     Postgres(PostgresPermits),
 }
@@ -61,8 +66,9 @@ impl Permits {
     ///
     /// # Errors
     /// When the server cannot be reached or refuses, or the schema is of a newer build.
-    pub async fn postgres(config: PostgresConfig) -> Result<Self, PermitsError> {
-        PostgresPermits::connect(config).await.map(Self::Postgres)
+    #[cfg(feature = "cluster")]
+    pub fn postgres(config: PostgresConfig) -> BoxFuture<'static, Result<Self, PermitsError>> {
+        Box::pin(async move { PostgresPermits::connect(config).await.map(Self::Postgres) })
     }
 }
 
@@ -73,23 +79,29 @@ impl Permits {
     ///
     /// # Errors
     /// When the store fails. Then nothing of the request has counted, or its answer was lost and what was granted goes unused.
-    pub async fn lease(&self, request: &PoolRequest) -> Result<PoolReply, PermitsError> {
-        match self {
-            Self::Memory(permits) => Ok(permits.lease(request)),
-            Self::Postgres(permits) => permits.lease(request).await,
-        }
+    pub fn lease<'a>(&'a self, request: &'a PoolRequest) -> BoxFuture<'a, Result<PoolReply, PermitsError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(permits) => Ok(permits.lease(request)),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => permits.lease(request).await,
+            }
+        })
     }
 
     /// The last 100 changes of a pool's factor and its holds, oldest first; none for a pool that nobody uses.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn changes(&self, pool: &str) -> Result<Vec<PoolChange>, PermitsError> {
-        let changes = match self {
-            Self::Memory(permits) => permits.changes(pool),
-            Self::Postgres(permits) => permits.changes(pool).await?,
-        };
-        Ok(changes.into_iter().map(PoolChange::from).collect())
+    pub fn changes<'a>(&'a self, pool: &'a str) -> BoxFuture<'a, Result<Vec<PoolChange>, PermitsError>> {
+        Box::pin(async move {
+            let changes = match self {
+                Self::Memory(permits) => permits.changes(pool),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => permits.changes(pool).await?,
+            };
+            Ok(changes.into_iter().map(PoolChange::from).collect())
+        })
     }
 }
 
@@ -99,34 +111,48 @@ impl Permits {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn open_account(&self, account: &AccountId, cap: Money, base_spent: Money) -> Result<(), PermitsError> {
-        match self {
-            Self::Memory(permits) => permits.open_account(account, cap, base_spent),
-            Self::Postgres(permits) => permits.open_account(account, cap, base_spent).await?,
-        }
-        Ok(())
+    pub fn open_account<'a>(
+        &'a self,
+        account: &'a AccountId,
+        cap: Money,
+        base_spent: Money,
+    ) -> BoxFuture<'a, Result<(), PermitsError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(permits) => permits.open_account(account, cap, base_spent),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => permits.open_account(account, cap, base_spent).await?,
+            }
+            Ok(())
+        })
     }
 
     /// Tells what a worker has spent on an account, and reserves money for it. Repeating a request changes nothing.
     ///
     /// # Errors
     /// When nobody opened the account, or the store fails.
-    pub async fn settle(&self, request: &AccountRequest) -> Result<AccountReply, PermitsError> {
-        match self {
-            Self::Memory(permits) => permits.settle(request),
-            Self::Postgres(permits) => permits.settle(request).await,
-        }
+    pub fn settle<'a>(&'a self, request: &'a AccountRequest) -> BoxFuture<'a, Result<AccountReply, PermitsError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(permits) => permits.settle(request),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => permits.settle(request).await,
+            }
+        })
     }
 
     /// How an account stands; `None` when nobody opened it.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn account(&self, account: &AccountId) -> Result<Option<AccountState>, PermitsError> {
-        match self {
-            Self::Memory(permits) => Ok(permits.account(account)),
-            Self::Postgres(permits) => permits.account(account).await,
-        }
+    pub fn account<'a>(&'a self, account: &'a AccountId) -> BoxFuture<'a, Result<Option<AccountState>, PermitsError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(permits) => Ok(permits.account(account)),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => permits.account(account).await,
+            }
+        })
     }
 }
 
@@ -137,22 +163,28 @@ impl Permits {
     ///
     /// # Errors
     /// When the store fails; then it may have counted or not.
-    pub async fn failing(&self, failing: &Failing) -> Result<u32, PermitsError> {
-        match self {
-            Self::Memory(permits) => Ok(permits.failing(failing)),
-            Self::Postgres(permits) => permits.failing(failing).await,
-        }
+    pub fn failing<'a>(&'a self, failing: &'a Failing) -> BoxFuture<'a, Result<u32, PermitsError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(permits) => Ok(permits.failing(failing)),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => permits.failing(failing).await,
+            }
+        })
     }
 
     /// How often the request with this fingerprint has failed, in the way it failed most.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn failures(&self, fingerprint: &Digest) -> Result<u32, PermitsError> {
-        match self {
-            Self::Memory(permits) => Ok(permits.failures(fingerprint)),
-            Self::Postgres(permits) => permits.failures(fingerprint).await,
-        }
+    pub fn failures<'a>(&'a self, fingerprint: &'a Digest) -> BoxFuture<'a, Result<u32, PermitsError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(permits) => Ok(permits.failures(fingerprint)),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => permits.failures(fingerprint).await,
+            }
+        })
     }
 }
 

@@ -73,6 +73,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
+    #[cfg(feature = "cluster")]
     /// A pool whose past is lost: what the fleet has sent in the last minute is not known, so nothing is granted before it has passed.
     pub(super) fn without_memory(clock_ms: u64) -> Self {
         let mut pool = Self::default();

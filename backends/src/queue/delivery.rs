@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::memory::{MemoryConsumer, MemoryReceipt};
+#[cfg(feature = "cluster")]
 use super::rabbitmq::{RabbitMqConsumer, RabbitMqReceipt};
 
 /// A message with what is needed to settle it.
@@ -29,6 +30,7 @@ pub struct Receipt(Kind);
 #[derive(Debug)]
 enum Kind {
     Memory(MemoryReceipt),
+    #[cfg(feature = "cluster")]
     RabbitMq(RabbitMqReceipt),
 }
 
@@ -37,6 +39,7 @@ impl Receipt {
     pub async fn ack(self) {
         match self.0 {
             Kind::Memory(receipt) => receipt.ack(),
+            #[cfg(feature = "cluster")]
             Kind::RabbitMq(receipt) => receipt.ack().await,
         }
     }
@@ -45,19 +48,23 @@ impl Receipt {
     pub async fn hand_back(self) {
         match self.0 {
             Kind::Memory(receipt) => receipt.hand_back(),
+            #[cfg(feature = "cluster")]
             Kind::RabbitMq(receipt) => receipt.hand_back().await,
         }
     }
 
     /// Acknowledges many, in few frames where their order allows.
     pub async fn ack_all(receipts: Vec<Self>) {
+        #[cfg(feature = "cluster")]
         let mut of_broker = Vec::new();
         for receipt in receipts {
             match receipt.0 {
                 Kind::Memory(receipt) => receipt.ack(),
+                #[cfg(feature = "cluster")]
                 Kind::RabbitMq(receipt) => of_broker.push(receipt),
             }
         }
+        #[cfg(feature = "cluster")]
         RabbitMqReceipt::ack_all(of_broker).await;
     }
 
@@ -65,6 +72,7 @@ impl Receipt {
         Self(Kind::Memory(receipt))
     }
 
+    #[cfg(feature = "cluster")]
     pub(super) fn rabbitmq(receipt: RabbitMqReceipt) -> Self {
         Self(Kind::RabbitMq(receipt))
     }
@@ -77,6 +85,7 @@ pub struct Consumer<T>(Source<T>);
 #[derive(Debug)]
 enum Source<T> {
     Memory(MemoryConsumer<T>),
+    #[cfg(feature = "cluster")]
     RabbitMq(RabbitMqConsumer<T>),
 }
 
@@ -85,6 +94,7 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
     pub async fn next(&mut self) -> Option<Delivery<T>> {
         match &mut self.0 {
             Source::Memory(consumer) => consumer.next().await,
+            #[cfg(feature = "cluster")]
             Source::RabbitMq(consumer) => consumer.next().await,
         }
     }
@@ -94,6 +104,7 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
     pub fn stop(&mut self) {
         match &mut self.0 {
             Source::Memory(consumer) => consumer.stop(),
+            #[cfg(feature = "cluster")]
             Source::RabbitMq(consumer) => consumer.stop(),
         }
     }
@@ -102,6 +113,7 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
         Self(Source::Memory(consumer))
     }
 
+    #[cfg(feature = "cluster")]
     pub(super) fn rabbitmq(consumer: RabbitMqConsumer<T>) -> Self {
         Self(Source::RabbitMq(consumer))
     }

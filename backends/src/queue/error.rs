@@ -1,5 +1,6 @@
 //! What can go wrong with a queue.
 
+#[cfg(feature = "cluster")]
 use std::time::Duration;
 
 use regatta_proto::wire::WireError;
@@ -46,6 +47,7 @@ pub enum QueueError {
         #[source]
         source: WireError,
     },
+    #[cfg(feature = "cluster")]
     /// The broker did not confirm in time. Some of the messages may have arrived; publishing them again is harmless.
     #[error(
         "failed to get {messages} message(s) to {queue:?} confirmed within {} s: the broker is unreachable, or blocks \
@@ -60,12 +62,14 @@ pub enum QueueError {
         /// How long was waited.
         timeout: Duration,
     },
+    #[cfg(feature = "cluster")]
     /// The broker's address cannot be read. The address itself is not repeated: it holds a password.
     #[error("failed to read the broker's URL: {reason}; expected amqp://user:password@host:5672/vhost (or amqps://)")]
     BadUrl {
         /// What is wrong.
         reason: String,
     },
+    #[cfg(feature = "cluster")]
     /// The broker could not be reached, or refused us.
     #[error("failed to connect to the broker at {address}")]
     Connect {
@@ -75,6 +79,7 @@ pub enum QueueError {
         #[source]
         source: Box<lapin::Error>,
     },
+    #[cfg(feature = "cluster")]
     /// A queue or exchange exists, but with other settings.
     #[error("failed to declare {name:?}: it exists with other settings; delete it, or choose another prefix")]
     Conflict {
@@ -84,6 +89,7 @@ pub enum QueueError {
         #[source]
         source: Box<lapin::Error>,
     },
+    #[cfg(feature = "cluster")]
     /// The broker refused something else, or the connection broke.
     #[error("failed to {action}")]
     Broker {
@@ -103,6 +109,7 @@ impl QueueError {
         matches!(self, Self::TooLarge { .. } | Self::Encode { .. })
     }
 
+    #[cfg(feature = "cluster")]
     /// Turns the client's error into ours, for `map_err`.
     pub(super) fn broker(action: impl Into<String>) -> impl FnOnce(lapin::Error) -> Self {
         let action = action.into();

@@ -11,11 +11,14 @@ mod delivery;
 mod error;
 mod memory;
 mod name;
+#[cfg(feature = "cluster")]
 mod rabbitmq;
 
 pub use delivery::{Consumer, Controls, Delivery, Receipt};
 pub use error::QueueError;
+use futures::future::BoxFuture;
 pub use memory::MemoryQueue;
+#[cfg(feature = "cluster")]
 pub use rabbitmq::{RabbitMqConfig, RabbitMqQueue};
 use regatta_proto::{Control, Job, Report};
 
@@ -27,6 +30,7 @@ pub const DELIVERY_LIMIT: u32 = 20;
 pub enum Queue {
     /// Within this process.
     Memory(MemoryQueue),
+    #[cfg(feature = "cluster")]
     /// On a broker.
     RabbitMq(RabbitMqQueue),
 }
@@ -43,52 +47,65 @@ impl Queue {
     ///
     /// # Errors
     /// When the URL is bad, the broker refuses, or it stays unreachable for `config.connect_timeout`.
-    pub async fn connect(config: RabbitMqConfig) -> Result<Self, QueueError> {
-        RabbitMqQueue::connect(config).await.map(Self::RabbitMq)
+    #[cfg(feature = "cluster")]
+    pub fn connect(config: RabbitMqConfig) -> BoxFuture<'static, Result<Self, QueueError>> {
+        Box::pin(async move { RabbitMqQueue::connect(config).await.map(Self::RabbitMq) })
     }
 
     /// Makes sure that the job queue exists. Repeating it is harmless.
     ///
     /// # Errors
     /// When the name cannot be one, or the broker refuses.
-    pub async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
-        match self {
-            Self::Memory(memory) => memory.declare_jobs(queue),
-            Self::RabbitMq(broker) => broker.declare_jobs(queue).await,
-        }
+    pub fn declare_jobs<'a>(&'a self, queue: &'a str) -> BoxFuture<'a, Result<(), QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.declare_jobs(queue),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.declare_jobs(queue).await,
+            }
+        })
     }
 
     /// Publishes jobs, and returns when all are confirmed.
     ///
     /// # Errors
     /// When the queue does not exist, a job is too large, or confirmation does not come in time.
-    pub async fn publish_jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
-        match self {
-            Self::Memory(memory) => memory.publish_jobs(queue, jobs),
-            Self::RabbitMq(broker) => broker.publish_jobs(queue, &jobs).await,
-        }
+    pub fn publish_jobs<'a>(&'a self, queue: &'a str, jobs: Vec<Job>) -> BoxFuture<'a, Result<(), QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.publish_jobs(queue, jobs),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.publish_jobs(queue, &jobs).await,
+            }
+        })
     }
 
     /// Publishes reports, and returns when all are confirmed.
     ///
     /// # Errors
     /// When a report is too large, or confirmation does not come in time.
-    pub async fn publish_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
-        match self {
-            Self::Memory(memory) => memory.publish_reports(reports),
-            Self::RabbitMq(broker) => broker.publish_reports(&reports).await,
-        }
+    pub fn publish_reports<'a>(&'a self, reports: Vec<Report>) -> BoxFuture<'a, Result<(), QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.publish_reports(reports),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.publish_reports(&reports).await,
+            }
+        })
     }
 
     /// Tells every listener. Not durable: repeat it for those that come later.
     ///
     /// # Errors
     /// When the broker does not take it in time.
-    pub async fn broadcast(&self, control: Control) -> Result<(), QueueError> {
-        match self {
-            Self::Memory(memory) => memory.broadcast(control),
-            Self::RabbitMq(broker) => broker.broadcast(&control).await,
-        }
+    pub fn broadcast<'a>(&'a self, control: Control) -> BoxFuture<'a, Result<(), QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.broadcast(control),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.broadcast(&control).await,
+            }
+        })
     }
 
     /// Starts to consume a job queue, which is declared if need be. `prefetch` is taken as at least 1 and, by RabbitMQ, at most
@@ -96,61 +113,81 @@ impl Queue {
     ///
     /// # Errors
     /// When the name cannot be one, or the broker refuses.
-    pub async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<Consumer<Job>, QueueError> {
-        match self {
-            Self::Memory(memory) => memory.consume_jobs(queue, prefetch).map(Consumer::memory),
-            Self::RabbitMq(broker) => broker.consume_jobs(queue, prefetch).await.map(Consumer::rabbitmq),
-        }
+    pub fn consume_jobs<'a>(
+        &'a self,
+        queue: &'a str,
+        prefetch: u32,
+    ) -> BoxFuture<'a, Result<Consumer<Job>, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.consume_jobs(queue, prefetch).map(Consumer::memory),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.consume_jobs(queue, prefetch).await.map(Consumer::rabbitmq),
+            }
+        })
     }
 
     /// Starts to consume reports.
     ///
     /// # Errors
     /// When the broker refuses.
-    pub async fn consume_reports(&self, prefetch: u32) -> Result<Consumer<Report>, QueueError> {
-        match self {
-            Self::Memory(memory) => memory.consume_reports(prefetch).map(Consumer::memory),
-            Self::RabbitMq(broker) => broker.consume_reports(prefetch).await.map(Consumer::rabbitmq),
-        }
+    pub fn consume_reports<'a>(&'a self, prefetch: u32) -> BoxFuture<'a, Result<Consumer<Report>, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.consume_reports(prefetch).map(Consumer::memory),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.consume_reports(prefetch).await.map(Consumer::rabbitmq),
+            }
+        })
     }
 
     /// Starts to hear broadcasts. In memory, the last one is heard at once; RabbitMQ gives only those to come.
     ///
     /// # Errors
     /// When the broker refuses.
-    pub async fn listen(&self) -> Result<Controls, QueueError> {
-        match self {
-            Self::Memory(memory) => memory.listen(),
-            Self::RabbitMq(broker) => broker.listen().await,
-        }
+    pub fn listen<'a>(&'a self) -> BoxFuture<'a, Result<Controls, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.listen(),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.listen().await,
+            }
+        })
     }
 
     /// Messages of a job queue that wait for a consumer. Those within a consumer's prefetch do not count.
     ///
     /// # Errors
     /// When the queue does not exist, or the broker does not answer.
-    pub async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
-        match self {
-            Self::Memory(memory) => memory.depth(queue),
-            Self::RabbitMq(broker) => broker.depth(queue).await,
-        }
+    pub fn depth<'a>(&'a self, queue: &'a str) -> BoxFuture<'a, Result<u64, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.depth(queue),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.depth(queue).await,
+            }
+        })
     }
 
     /// Messages that were set aside: delivered too often, or unreadable. An operator should look at them when this is not 0.
     ///
     /// # Errors
     /// When the broker does not answer.
-    pub async fn dead_letters(&self) -> Result<u64, QueueError> {
-        match self {
-            Self::Memory(memory) => Ok(memory.dead_letters()),
-            Self::RabbitMq(broker) => broker.dead_letters().await,
-        }
+    pub fn dead_letters<'a>(&'a self) -> BoxFuture<'a, Result<u64, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => Ok(memory.dead_letters()),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.dead_letters().await,
+            }
+        })
     }
 
     /// Ends everything, for all clones: consumers and listeners see the end, publishes fail. Dropping the last clone does so too.
     pub fn close(&self) {
         match self {
             Self::Memory(memory) => memory.close(),
+            #[cfg(feature = "cluster")]
             Self::RabbitMq(broker) => broker.close(),
         }
     }

@@ -12,7 +12,7 @@ use crate::place::{Place, kind_of};
 const KIND: &str = "arguments";
 
 /// The reply that stands for an answer without a text. Models do not write it.
-pub(crate) const NULL_CONTENT: &str = "\0";
+pub const NULL_CONTENT: &str = "\0";
 
 /// What is recorded, by item.
 #[derive(Debug, Clone, Default)]

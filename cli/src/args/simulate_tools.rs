@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
-use regatta_simulator::ToolPort;
+use regatta_toolservers::ToolPort;
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateToolsArgs {

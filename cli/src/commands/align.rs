@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use comfy_table::{Table, TableComponent, presets};
-use regatta_benchmarks::{JudgedSession, PaperEntry, PaperTable, judge_alignment};
+use regatta_benchmarks::{PaperEntry, PaperTable};
+use regatta_flowbench::{JudgedSession, judge_alignment};
 use regatta_proto::Evaluator;
 
 use crate::args::AlignArgs;

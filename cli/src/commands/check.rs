@@ -10,6 +10,7 @@ use regatta_coordinator::{CellEstimate, estimate, plan};
 use regatta_proto::Money;
 
 use crate::args::CheckArgs;
+use crate::benchmarks::BENCHMARKS;
 use crate::exit::bad_configuration;
 use crate::output;
 use crate::spec::{Loaded, check_keys, load};
@@ -23,7 +24,7 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
 /// Plans the sweep in a scratch directory and says what it would be.
 pub(crate) async fn plan_and_describe(loaded: Loaded, print_lock: bool, json: bool) -> anyhow::Result<ExitCode> {
     let scratch = Scratch::create()?;
-    let catalog = Catalog::new(Blobs::directory(&scratch.0)?);
+    let catalog = Catalog::new(Blobs::directory(&scratch.0)?, BENCHMARKS);
     let mut datasets = std::collections::BTreeMap::new();
     for (name, files) in &loaded.data {
         datasets.insert(name.clone(), store_dataset(catalog.blobs(), files).await?);
@@ -32,10 +33,10 @@ pub(crate) async fn plan_and_describe(loaded: Loaded, print_lock: bool, json: bo
     for (name, bytes) in loaded.recorded {
         recorded.insert(name, catalog.blobs().put_content(bytes).await?);
     }
-    let prices = crate::roles::coordinator::price_book(loaded.prices.as_deref())?;
+    let prices = crate::price_tables::price_book(loaded.prices.as_deref())?;
     let lock = plan(loaded.spec, &datasets, &recorded, &catalog, &*prices).await.map_err(bad_configuration)?;
     if print_lock {
-        output::line(serde_yaml_ng::to_string(&lock)?.trim_end());
+        output::line(lock.to_yaml()?.trim_end());
         return Ok(ExitCode::SUCCESS);
     }
     let sweep = catalog.store(&lock).await?;
@@ -93,7 +94,7 @@ struct Scratch(std::path::PathBuf);
 
 impl Scratch {
     fn create() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("regatta-check-{:x}", crate::roles::random_seed()));
+        let path = std::env::temp_dir().join(format!("regatta-check-{:x}", crate::process::random_seed()));
         std::fs::create_dir_all(&path)?;
         Ok(Self(path))
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::args::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs};
 use crate::exit::bad_configuration;
 use crate::output;
-use crate::roles::coordinator::{price_table, read_bounded, today};
+use crate::price_tables::{price_table, read_bounded, today};
 
 /// Models that are named in a line about many.
 const EXAMPLES: usize = 3;

@@ -17,7 +17,7 @@ use self::ledger::{Bill, Ledger};
 use crate::args::RepriceArgs;
 use crate::exit::bad_configuration;
 use crate::output;
-use crate::roles::coordinator::price_table;
+use crate::price_tables::price_table;
 use crate::transcripts;
 
 pub(crate) fn run(args: RepriceArgs) -> anyhow::Result<ExitCode> {
@@ -48,15 +48,14 @@ pub(crate) fn lock(run: &Path) -> anyhow::Result<SweepLock> {
     let text = std::fs::read_to_string(&path).with_context(|| {
         format!("{} is not the directory of an ended run: it has no sweep.lock.yaml", run.display())
     })?;
-    serde_yaml_ng::from_str(&text).with_context(|| format!("failed to read {}", path.display()))
+    SweepLock::from_yaml(&text).with_context(|| format!("failed to read {}", path.display()))
 }
 
 /// Money that the run's summary has and its transcripts do not; `None` without a summary.
 fn beyond_transcripts(run: &Path, bills: &[Bill]) -> anyhow::Result<Option<Money>> {
     let path = run.join("summary.json");
     let Ok(json) = std::fs::read(&path) else { return Ok(None) };
-    let summary: Summary =
-        serde_json::from_slice(&json).with_context(|| format!("failed to read {}", path.display()))?;
+    let summary: Summary = Summary::from_json(&json).with_context(|| format!("failed to read {}", path.display()))?;
     let in_all = summary.spending.cost.known + summary.judging.cost.known;
     let held: Money = bills.iter().map(|bill| bill.recorded.known).sum();
     Ok(Some(Money(in_all.0.saturating_sub(held.0))))

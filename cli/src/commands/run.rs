@@ -65,7 +65,7 @@ pub(crate) fn conclude(run: &Embedded, directory: &Path, state: SweepState, json
     if json {
         output::line(&String::from_utf8_lossy(&summary));
     } else {
-        let summary: Summary = serde_json::from_slice(&summary).context("failed to read the run's summary.json")?;
+        let summary: Summary = Summary::from_json(&summary).context("failed to read the run's summary.json")?;
         output::line(&render_leaderboard(&summary));
         output::note(&format!("{state} · report: {}", directory.join("report.html").display()));
         if state != SweepState::Complete {

@@ -9,6 +9,7 @@ use regatta_proto::BenchmarkName;
 use serde_json::Value;
 
 use crate::args::ScoreArgs;
+use crate::benchmarks::BENCHMARKS;
 use crate::data::{benchmark, read_dataset, read_files};
 use crate::exit::bad_configuration;
 use crate::output;
@@ -48,8 +49,8 @@ fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> any
 fn score_case(case: &Path, args: &ScoreArgs) -> anyhow::Result<ExitCode> {
     // The expected files are what the output is compared with; reading them here would make every comparison worthless.
     let files = read_files(case, &|path| !path.starts_with("expected"))?;
-    let data = read_files(&args.data, &|path| regatta_benchmarks::all().iter().any(|benchmark| benchmark.wants(path)))?;
-    let scored = regatta_benchmarks::score_case(&files, &data)?;
+    let data = read_files(&args.data, &|path| BENCHMARKS.all().iter().any(|benchmark| benchmark.wants(path)))?;
+    let scored = BENCHMARKS.score_case(&files, &data)?;
     std::fs::create_dir_all(&args.out).with_context(|| format!("failed to create {}", args.out.display()))?;
     for (name, document) in scored {
         write(&args.out.join(&name), &document)?;

@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 use self::conversation::{Part, parts};
 use crate::args::ShowArgs;
+use crate::benchmarks::BENCHMARKS;
 use crate::commands::reprice::lock;
 use crate::data::{benchmark, read_dataset};
 use crate::exit::{BadConfiguration, bad_configuration};
@@ -186,7 +187,7 @@ async fn suite(
     if !blobs.is_dir() {
         return Ok(None);
     }
-    let catalog = Catalog::new(Blobs::directory(blobs).context("failed to open the run's blob store")?);
+    let catalog = Catalog::new(Blobs::directory(blobs).context("failed to open the run's blob store")?, BENCHMARKS);
     Ok(Some(catalog.suite(name, &locked.dataset).await?))
 }
 

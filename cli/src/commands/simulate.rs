@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use regatta_benchmarks::{ServedApps, ServedTools};
+use regatta_appbench::ServedApps;
+use regatta_autoslurp::ServedTools;
 use regatta_proto::Simulation;
-use regatta_simulator::{Config, Script, SimulatedApps, SimulatedEndpoint, SimulatedTools, ToolsConfig};
+use regatta_simulator::{Config, Script, SimulatedEndpoint, SimulatedSuite};
+use regatta_toolservers::{SimulatedApps, SimulatedTools, ToolsConfig};
 
 use crate::args::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, SimulateToolsArgs, Simulated};
 use crate::data::{benchmark, read_dataset, read_files};
@@ -59,7 +61,12 @@ async fn run_llm(args: SimulateLlmArgs, leaving: &Leaving) -> anyhow::Result<Exi
 fn configure(args: &SimulateLlmArgs) -> anyhow::Result<Config> {
     let mut suites = Vec::new();
     for (name, directory) in &args.data {
-        suites.push((name.clone(), benchmark(name)?.load(&read_dataset(name, directory)?)?));
+        let known = benchmark(name)?;
+        suites.push(SimulatedSuite {
+            benchmark: name.clone(),
+            default_setting: known.settings().into_iter().next(),
+            suite: known.load(&read_dataset(name, directory)?)?,
+        });
     }
     let simulation = args.simulation.as_deref().map(simulation).transpose()?.unwrap_or_default();
     let script = args.script.as_deref().map(|path| {
@@ -74,7 +81,7 @@ fn simulation(text: &str) -> anyhow::Result<Simulation> {
         Some(path) => (path, std::fs::read_to_string(path).with_context(|| format!("failed to read {path}"))?),
         None => ("--simulation", text.to_owned()),
     };
-    let simulation: Simulation = serde_yaml_ng::from_str(&yaml).with_context(|| origin.to_owned())?;
+    let simulation = Simulation::from_yaml(&yaml).with_context(|| origin.to_owned())?;
     simulation.check().map_err(|(field, problem)| anyhow::anyhow!("{origin}: {field}: {problem}"))?;
     Ok(simulation)
 }

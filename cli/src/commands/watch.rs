@@ -30,7 +30,7 @@ pub(crate) async fn follow(client: &Client, sweep: &SweepId) -> anyhow::Result<E
         if status.state.is_end() {
             bars.finish(&status);
             if let Some(summary) = client.file(sweep, "summary.json").await? {
-                let summary: Summary = serde_json::from_slice(&summary)?;
+                let summary: Summary = Summary::from_json(&summary)?;
                 output::line(&render_leaderboard(&summary));
             }
             output::note(&format!("{} · files: regatta export {sweep} --output DIR", status.state));

@@ -9,9 +9,11 @@ use regatta_proto::SystemClock;
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use tokio_util::sync::CancellationToken;
 
+use super::services;
 use crate::args::ScorerArgs;
+use crate::benchmarks::BENCHMARKS;
 use crate::signals::Leaving;
-use crate::{embedded, services, telemetry};
+use crate::{embedded, telemetry};
 
 pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
@@ -21,8 +23,8 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     let scorer = Scorer::new(
         ScorerConfig { batch: args.batch.clamp(1, 10_000), ..ScorerConfig::default() },
         services::ledger(&args.ledger).await?,
-        services::queue(&args.queue, super::random_seed()).await?,
-        Catalog::new(services::blobs(&args.blobs).await?),
+        services::queue(&args.queue, crate::process::random_seed()).await?,
+        Catalog::new(services::blobs(&args.blobs).await?, BENCHMARKS),
         Arc::new(SystemClock),
         ScorerMetrics::register(&registry)?,
     );

@@ -11,31 +11,33 @@ use regatta_proto::SystemClock;
 use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
+use super::services;
 use crate::args::WorkerArgs;
+use crate::benchmarks::BENCHMARKS;
 use crate::signals::Leaving;
-use crate::{embedded, services, telemetry};
+use crate::{embedded, telemetry};
 
 pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
     let listener = telemetry::listen(args.listen).await?;
     let registry = Registry::new();
-    let seed = super::random_seed();
+    let seed = crate::process::random_seed();
     let config = WorkerConfig {
         drain: Duration::from_secs(args.drain_s),
         hand_over_after: Duration::from_secs(args.hand_over_after_s),
         bridge: args.bridge,
-        ..WorkerConfig::new(super::worker_id(seed)?, seed)
+        ..WorkerConfig::new(crate::process::worker_id(seed)?, seed)
     };
     let id = config.id.clone();
     let blobs = services::blobs(&args.blobs).await?;
     let worker = Worker::new(
         config,
         services::queue(&args.queue, seed).await?,
-        Catalog::new(blobs.clone()),
+        Catalog::new(blobs.clone(), BENCHMARKS),
         Environment {
             clock: Arc::new(SystemClock),
-            variables: super::variables(),
+            variables: crate::process::variables(),
             permits: Arc::new(SharedPermits(services::permits(&args.ledger).await?)),
             answers: Arc::new(KeptAnswers(blobs)),
         },

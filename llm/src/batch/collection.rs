@@ -1,5 +1,6 @@
 //! From the results of a batch to calls: each line read as its answer would have been live, priced as a batch.
 
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_proto::{BATCH, Call, Circumstances, ErrorClass, FailedCall, Lane, ModelRef, Try};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -20,37 +21,44 @@ impl BatchClient {
     ///
     /// # Errors
     /// When the batch or its results cannot be had, or it is not over. Lines that failed are part of what is [`Collected`].
-    pub async fn collect(&self, id: &str, provider_id: &str, calls: &[BatchCall<'_>]) -> Result<Collected, Try> {
-        let batch = self.batch(provider_id).await.map_err(tried)?;
-        if batch.stage == Stage::Running {
-            return Err(tried(self.sending.failure(ErrorClass::Server, "the batch is not over")));
-        }
-        let mut results: Vec<Option<Result<Call, FailedCall>>> = vec![None; calls.len()];
-        let mut strangers = 0_usize;
-        for path in self.results(&batch).map_err(tried)? {
-            let mut on_line = |headers: &HeaderMap, line: &[u8]| {
-                let read = self.read_result(line).ok();
-                let found = read.and_then(|read| Some((position(id, &read.custom_id)?, read.ending)));
-                match found
-                    .and_then(|(position, ending)| Some((results.get_mut(position)?, calls.get(position)?, ending)))
-                {
-                    Some((place, call, ending)) => *place = Some(self.read_line(call, ending, headers, &batch)),
-                    None => strangers += 1,
-                }
-                true
-            };
-            self.sending.lines(&path, &mut on_line).await.map_err(tried)?;
-        }
-        if strangers > 0 {
-            tracing::warn!(endpoint = %self.name, provider_id, strangers, "results that belong to no line of the batch were left out");
-        }
-        let results = results
-            .into_iter()
-            .zip(calls)
-            .map(|(result, call)| result.unwrap_or_else(|| Err(self.missing(call, &batch))));
-        let results: Vec<_> = results.collect();
-        self.keep(calls, &results).await;
-        Ok(Collected { calls: results, began_at: batch.created_at, ended_at: batch.ended_at })
+    pub fn collect<'a>(
+        &'a self,
+        id: &'a str,
+        provider_id: &'a str,
+        calls: &'a [BatchCall<'a>],
+    ) -> BoxFuture<'a, Result<Collected, Try>> {
+        Box::pin(async move {
+            let batch = self.batch(provider_id).await.map_err(tried)?;
+            if batch.stage == Stage::Running {
+                return Err(tried(self.sending.failure(ErrorClass::Server, "the batch is not over")));
+            }
+            let mut results: Vec<Option<Result<Call, FailedCall>>> = vec![None; calls.len()];
+            let mut strangers = 0_usize;
+            for path in self.results(&batch).map_err(tried)? {
+                let mut on_line = |headers: &HeaderMap, line: &[u8]| {
+                    let read = self.read_result(line).ok();
+                    let found = read.and_then(|read| Some((position(id, &read.custom_id)?, read.ending)));
+                    match found
+                        .and_then(|(position, ending)| Some((results.get_mut(position)?, calls.get(position)?, ending)))
+                    {
+                        Some((place, call, ending)) => *place = Some(self.read_line(call, ending, headers, &batch)),
+                        None => strangers += 1,
+                    }
+                    true
+                };
+                self.sending.lines(&path, &mut on_line).await.map_err(tried)?;
+            }
+            if strangers > 0 {
+                tracing::warn!(endpoint = %self.name, provider_id, strangers, "results that belong to no line of the batch were left out");
+            }
+            let results = results
+                .into_iter()
+                .zip(calls)
+                .map(|(result, call)| result.unwrap_or_else(|| Err(self.missing(call, &batch))));
+            let results: Vec<_> = results.collect();
+            self.keep(calls, &results).await;
+            Ok(Collected { calls: results, began_at: batch.created_at, ended_at: batch.ended_at })
+        })
     }
 
     /// Addresses of the files of results.

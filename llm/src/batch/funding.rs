@@ -5,6 +5,7 @@
 //! whoever takes it a step further speaks for it, and says the same whoever it is. What a holder has reserved stays counted when nobody
 //! speaks for it for a while, so that no batch can cost what others were promised.
 
+use futures::future::BoxFuture;
 use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, WorkerId};
 
 use super::BatchClient;
@@ -42,19 +43,26 @@ impl BatchClient {
     ///
     /// # Errors
     /// When the store does not answer; then parts may be reserved.
-    pub async fn reserve(&self, id: &str, accounts: &[AccountId], at_most: Money) -> Result<Funds, StoreError> {
-        // A single model's account goes first: it is the one that is more likely to lack the money.
-        for of_one_model in [true, false] {
-            for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
-                let AccountReply { reserved, left, may_come, .. } =
-                    self.ask(id, account, &Spending::default(), at_most).await?;
-                if reserved < at_most {
-                    self.tell(id, accounts, &Spending::default()).await?;
-                    return Ok(Funds::Short { account: account.clone(), left: left + reserved, may_come });
+    pub fn reserve<'a>(
+        &'a self,
+        id: &'a str,
+        accounts: &'a [AccountId],
+        at_most: Money,
+    ) -> BoxFuture<'a, Result<Funds, StoreError>> {
+        Box::pin(async move {
+            // A single model's account goes first: it is the one that is more likely to lack the money.
+            for of_one_model in [true, false] {
+                for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
+                    let AccountReply { reserved, left, may_come, .. } =
+                        self.ask(id, account, &Spending::default(), at_most).await?;
+                    if reserved < at_most {
+                        self.tell(id, accounts, &Spending::default()).await?;
+                        return Ok(Funds::Short { account: account.clone(), left: left + reserved, may_come });
+                    }
                 }
             }
-        }
-        Ok(Funds::Reserved)
+            Ok(Funds::Reserved)
+        })
     }
 
     /// Tells each of `accounts` how the batch `id` stands. Repeating it changes nothing; with nothing spent and nothing in flight, what was
@@ -62,11 +70,18 @@ impl BatchClient {
     ///
     /// # Errors
     /// When the store does not answer. What was reserved stays so.
-    pub async fn tell(&self, id: &str, accounts: &[AccountId], spending: &Spending) -> Result<(), StoreError> {
-        for account in accounts {
-            self.ask(id, account, spending, spending.in_flight).await?;
-        }
-        Ok(())
+    pub fn tell<'a>(
+        &'a self,
+        id: &'a str,
+        accounts: &'a [AccountId],
+        spending: &'a Spending,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            for account in accounts {
+                self.ask(id, account, spending, spending.in_flight).await?;
+            }
+            Ok(())
+        })
     }
 
     async fn ask(

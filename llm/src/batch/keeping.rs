@@ -1,6 +1,7 @@
 //! Answers of batches in the cache, under the keys of live calls: what was answered once is not asked again, whichever the lane.
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream;
 use regatta_proto::{CacheMode, Call, FailedCall, Lane, Money};
 
@@ -13,29 +14,31 @@ const STORED_AT_ONCE: usize = 16;
 impl BatchClient {
     /// The answer to `call` that is kept, if the call may use it. It is charged to nobody. In the mode that only replays, a call that is
     /// not kept must not become part of a batch.
-    pub async fn kept(&self, call: &BatchCall<'_>) -> Option<Call> {
-        if call.cache == CacheMode::Off {
-            return None;
-        }
-        let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session), 0);
-        let Found::Kept(kept) = self.cache.find_answer(call.cache, &key).await else { return None };
-        Some(Call {
-            role: call.role,
-            attempt: call.attempt,
-            model: self.model(call.model),
-            request: call.request.clone(),
-            reply: kept.reply,
-            tries: Vec::new(),
-            usage: kept.usage,
-            raw_usage: kept.raw_usage,
-            cost: Some(Money::ZERO),
-            reported_cost: None,
-            served: kept.served,
-            latency_us: kept.latency_us,
-            first_token_us: kept.first_token_us,
-            at: kept.at,
-            lane: Lane::Batch,
-            from_cache: true,
+    pub fn kept<'a>(&'a self, call: &'a BatchCall<'a>) -> BoxFuture<'a, Option<Call>> {
+        Box::pin(async move {
+            if call.cache == CacheMode::Off {
+                return None;
+            }
+            let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session), 0);
+            let Found::Kept(kept) = self.cache.find_answer(call.cache, &key).await else { return None };
+            Some(Call {
+                role: call.role,
+                attempt: call.attempt,
+                model: self.model(call.model),
+                request: call.request.clone(),
+                reply: kept.reply,
+                tries: Vec::new(),
+                usage: kept.usage,
+                raw_usage: kept.raw_usage,
+                cost: Some(Money::ZERO),
+                reported_cost: None,
+                served: kept.served,
+                latency_us: kept.latency_us,
+                first_token_us: kept.first_token_us,
+                at: kept.at,
+                lane: Lane::Batch,
+                from_cache: true,
+            })
         })
     }
 

@@ -23,6 +23,7 @@ mod sending;
 mod shapes;
 mod submission;
 
+use futures::future::BoxFuture;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -130,24 +131,28 @@ impl BatchClient {
     ///
     /// # Errors
     /// When it cannot be had.
-    pub async fn poll(&self, provider_id: &str) -> Result<BatchProgress, Try> {
-        let batch = self.batch(provider_id).await.map_err(tried)?;
-        let state = match batch.stage {
-            Stage::Running => BatchState::Running,
-            Stage::Ended | Stage::Expired | Stage::Cancelled => BatchState::Ended,
-            Stage::Failed { class, message } => BatchState::Failed(tried(self.sending.failure(class, &message))),
-        };
-        Ok(BatchProgress { state, done: batch.done, total: batch.total })
+    pub fn poll<'a>(&'a self, provider_id: &'a str) -> BoxFuture<'a, Result<BatchProgress, Try>> {
+        Box::pin(async move {
+            let batch = self.batch(provider_id).await.map_err(tried)?;
+            let state = match batch.stage {
+                Stage::Running => BatchState::Running,
+                Stage::Ended | Stage::Expired | Stage::Cancelled => BatchState::Ended,
+                Stage::Failed { class, message } => BatchState::Failed(tried(self.sending.failure(class, &message))),
+            };
+            Ok(BatchProgress { state, done: batch.done, total: batch.total })
+        })
     }
 
     /// Asks for a batch to be cancelled. What of it is under way may still be done, and billed.
     ///
     /// # Errors
     /// When the provider does not take the request.
-    pub async fn cancel(&self, provider_id: &str) -> Result<(), Try> {
-        let id = self.checked_id(provider_id.to_owned()).map_err(tried)?;
-        let path = format!("{}/{id}/cancel", self.batches());
-        self.sending.post(&path, &Payload::json("{}")).await.map(drop).map_err(|trouble| tried(trouble.failure))
+    pub fn cancel<'a>(&'a self, provider_id: &'a str) -> BoxFuture<'a, Result<(), Try>> {
+        Box::pin(async move {
+            let id = self.checked_id(provider_id.to_owned()).map_err(tried)?;
+            let path = format!("{}/{id}/cancel", self.batches());
+            self.sending.post(&path, &Payload::json("{}")).await.map(drop).map_err(|trouble| tried(trouble.failure))
+        })
     }
 
     async fn batch(&self, provider_id: &str) -> Result<Batch, Failure> {

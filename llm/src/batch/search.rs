@@ -1,5 +1,6 @@
 //! Looking for a batch that may have been handed in.
 
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_proto::Try;
 use reqwest::header::HeaderMap;
@@ -29,49 +30,53 @@ impl BatchClient {
     ///
     /// # Errors
     /// When the list of batches cannot be had.
-    pub async fn find(&self, id: &str, intended_at: Timestamp, lines: usize) -> Result<Found, Try> {
-        let from = intended_at - CLOCKS_APART;
-        let to = intended_at + CLOCKS_APART + self.sending.longest_post();
-        let (mut after, mut perhaps) = (None, Vec::new());
-        for _ in 0..PAGES_MAX {
-            let page = self.page(after.as_deref()).await.map_err(tried)?;
-            // Newest first, so that what comes after a page of older ones is older still.
-            let is_last = page.batches.iter().all(|batch| batch.created_at.is_some_and(|created| created < from));
-            for batch in page.batches {
-                let is_of_that_time = batch.created_at.is_none_or(|created| from <= created && created <= to);
-                match self.api {
-                    // One that was refused is as good as none.
-                    Api::OpenAi
-                        if batch.name.as_deref() == Some(id) && !matches!(batch.stage, Stage::Failed { .. }) =>
-                    {
-                        return self.checked_id(batch.id).map(Found::Exactly).map_err(tried);
+    pub fn find<'a>(&'a self, id: &'a str, intended_at: Timestamp, lines: usize) -> BoxFuture<'a, Result<Found, Try>> {
+        Box::pin(async move {
+            let from = intended_at - CLOCKS_APART;
+            let to = intended_at + CLOCKS_APART + self.sending.longest_post();
+            let (mut after, mut perhaps) = (None, Vec::new());
+            for _ in 0..PAGES_MAX {
+                let page = self.page(after.as_deref()).await.map_err(tried)?;
+                // Newest first, so that what comes after a page of older ones is older still.
+                let is_last = page.batches.iter().all(|batch| batch.created_at.is_some_and(|created| created < from));
+                for batch in page.batches {
+                    let is_of_that_time = batch.created_at.is_none_or(|created| from <= created && created <= to);
+                    match self.api {
+                        // One that was refused is as good as none.
+                        Api::OpenAi
+                            if batch.name.as_deref() == Some(id) && !matches!(batch.stage, Stage::Failed { .. }) =>
+                        {
+                            return self.checked_id(batch.id).map(Found::Exactly).map_err(tried);
+                        }
+                        Api::Anthropic if is_of_that_time && batch.total == lines as u64 => perhaps.push(batch.id),
+                        _ => {}
                     }
-                    Api::Anthropic if is_of_that_time && batch.total == lines as u64 => perhaps.push(batch.id),
-                    _ => {}
                 }
+                let Some(next) = page.next.filter(|_| !is_last) else { break };
+                after = Some(self.checked_id(next).map_err(tried)?);
             }
-            let Some(next) = page.next.filter(|_| !is_last) else { break };
-            after = Some(self.checked_id(next).map_err(tried)?);
-        }
-        Ok(if perhaps.is_empty() { Found::Nothing } else { Found::Perhaps(perhaps) })
+            Ok(if perhaps.is_empty() { Found::Nothing } else { Found::Perhaps(perhaps) })
+        })
     }
 
     /// Whether the provider's batch, which must be over, is our batch `id`.
     ///
     /// # Errors
     /// When its results cannot be had.
-    pub async fn holds(&self, provider_id: &str, id: &str) -> Result<bool, Try> {
-        let batch = self.batch(provider_id).await.map_err(tried)?;
-        let paths = self.results(&batch).map_err(tried)?;
-        let Some(path) = paths.first() else { return Ok(false) };
-        let mut is_ours = false;
-        let mut on_line = |_: &HeaderMap, line: &[u8]| {
-            let custom_id = self.read_result(line).map(|result| result.custom_id);
-            is_ours = custom_id.is_ok_and(|custom_id| position(id, &custom_id).is_some());
-            false
-        };
-        self.sending.lines(path, &mut on_line).await.map_err(tried)?;
-        Ok(is_ours)
+    pub fn holds<'a>(&'a self, provider_id: &'a str, id: &'a str) -> BoxFuture<'a, Result<bool, Try>> {
+        Box::pin(async move {
+            let batch = self.batch(provider_id).await.map_err(tried)?;
+            let paths = self.results(&batch).map_err(tried)?;
+            let Some(path) = paths.first() else { return Ok(false) };
+            let mut is_ours = false;
+            let mut on_line = |_: &HeaderMap, line: &[u8]| {
+                let custom_id = self.read_result(line).map(|result| result.custom_id);
+                is_ours = custom_id.is_ok_and(|custom_id| position(id, &custom_id).is_some());
+                false
+            };
+            self.sending.lines(path, &mut on_line).await.map_err(tried)?;
+            Ok(is_ours)
+        })
     }
 
     async fn page(&self, after: Option<&str>) -> Result<Page, Failure> {

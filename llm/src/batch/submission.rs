@@ -1,6 +1,7 @@
 //! Handing a batch in: its lines are written, sent, and made a batch of, once.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use regatta_proto::{ErrorClass, Try};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -45,32 +46,34 @@ pub enum SubmitError {
 impl BatchClient {
     /// Writes the lines of the batch `id`: one for each call that can be said in the endpoint's format. Those that cannot are left out;
     /// [`Self::collect`] says why.
-    pub async fn prepare(&self, id: &str, calls: &[BatchCall<'_>]) -> Prepared {
-        let (mut pieces, mut piece) = (Vec::new(), Vec::new());
-        let (mut lines, mut bytes) = (0, 0);
-        for (position, call) in calls.iter().enumerate() {
-            if position % LINES_A_TURN == LINES_A_TURN - 1 {
-                tokio::task::yield_now().await;
+    pub fn prepare<'a>(&'a self, id: &'a str, calls: &'a [BatchCall<'a>]) -> BoxFuture<'a, Prepared> {
+        Box::pin(async move {
+            let (mut pieces, mut piece) = (Vec::new(), Vec::new());
+            let (mut lines, mut bytes) = (0, 0);
+            for (position, call) in calls.iter().enumerate() {
+                if position % LINES_A_TURN == LINES_A_TURN - 1 {
+                    tokio::task::yield_now().await;
+                }
+                let before = piece.len();
+                let Ok(body) = self.body(call) else { continue };
+                if self.write_line(&mut piece, lines == 0, &custom_id(id, position), &body).is_err() {
+                    piece.truncate(before);
+                    continue;
+                }
+                lines += 1;
+                bytes += piece.len() - before;
+                if piece.len() >= PIECE_BYTES {
+                    pieces.push(std::mem::take(&mut piece).into());
+                }
             }
-            let before = piece.len();
-            let Ok(body) = self.body(call) else { continue };
-            if self.write_line(&mut piece, lines == 0, &custom_id(id, position), &body).is_err() {
-                piece.truncate(before);
-                continue;
-            }
-            lines += 1;
-            bytes += piece.len() - before;
-            if piece.len() >= PIECE_BYTES {
-                pieces.push(std::mem::take(&mut piece).into());
-            }
-        }
-        pieces.push(piece.into());
-        let (envelope, bytes_max) = match self.api {
-            Api::OpenAi => (openai::envelope(id), openai::FILE_BYTES_MAX),
-            Api::Anthropic => (anthropic::envelope(), anthropic::REQUEST_BYTES_MAX),
-        };
-        let is_too_large = envelope.head.len() + bytes + envelope.tail.len() > bytes_max;
-        Prepared { envelope, pieces, lines, bytes, is_too_large }
+            pieces.push(piece.into());
+            let (envelope, bytes_max) = match self.api {
+                Api::OpenAi => (openai::envelope(id), openai::FILE_BYTES_MAX),
+                Api::Anthropic => (anthropic::envelope(), anthropic::REQUEST_BYTES_MAX),
+            };
+            let is_too_large = envelope.head.len() + bytes + envelope.tail.len() > bytes_max;
+            Prepared { envelope, pieces, lines, bytes, is_too_large }
+        })
     }
 
     /// Hands the batch `id` in; returns the provider's id of it. `interrupt` keeps it from being handed in, but does not cut off a
@@ -78,37 +81,39 @@ impl BatchClient {
     ///
     /// # Errors
     /// When it was not handed in, or may not have been.
-    pub async fn submit(
-        &self,
-        id: &str,
+    pub fn submit<'a>(
+        &'a self,
+        id: &'a str,
         prepared: Prepared,
-        interrupt: &CancellationToken,
-    ) -> Result<String, SubmitError> {
-        let Prepared { envelope, pieces, .. } = prepared;
-        let lines = Payload {
-            content_type: envelope.content_type,
-            pieces: [envelope.head].into_iter().chain(pieces).chain([envelope.tail]).collect(),
-        };
-        let (path, payload) = match self.api {
-            Api::Anthropic => (anthropic::BATCHES, lines),
-            Api::OpenAi => {
-                // A file costs nothing, so this may be repeated, and broken off.
-                let uploading = self.sending.repeated(interrupt, || async {
-                    let answer = self.sending.post(openai::FILES, &lines).await?;
-                    openai::read_file(&answer)
-                        .map_err(|error| self.sending.unreadable("the description of a file", &error).into())
-                });
-                let Some(uploaded) = interrupt.run_until_cancelled(uploading).await else {
-                    return Err(SubmitError::Interrupted);
-                };
-                let file = uploaded.map_err(|trouble| SubmitError::NotTaken(tried(trouble.failure)))?;
-                let creation = openai::creation(&file, id).map_err(|error| {
-                    SubmitError::NotTaken(tried(self.sending.unreadable("the request for a batch", &error)))
-                })?;
-                (openai::BATCHES, Payload::json(creation))
-            }
-        };
-        self.hand_in(path, &payload, interrupt).await
+        interrupt: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<String, SubmitError>> {
+        Box::pin(async move {
+            let Prepared { envelope, pieces, .. } = prepared;
+            let lines = Payload {
+                content_type: envelope.content_type,
+                pieces: [envelope.head].into_iter().chain(pieces).chain([envelope.tail]).collect(),
+            };
+            let (path, payload) = match self.api {
+                Api::Anthropic => (anthropic::BATCHES, lines),
+                Api::OpenAi => {
+                    // A file costs nothing, so this may be repeated, and broken off.
+                    let uploading = self.sending.repeated(interrupt, || async {
+                        let answer = self.sending.post(openai::FILES, &lines).await?;
+                        openai::read_file(&answer)
+                            .map_err(|error| self.sending.unreadable("the description of a file", &error).into())
+                    });
+                    let Some(uploaded) = interrupt.run_until_cancelled(uploading).await else {
+                        return Err(SubmitError::Interrupted);
+                    };
+                    let file = uploaded.map_err(|trouble| SubmitError::NotTaken(tried(trouble.failure)))?;
+                    let creation = openai::creation(&file, id).map_err(|error| {
+                        SubmitError::NotTaken(tried(self.sending.unreadable("the request for a batch", &error)))
+                    })?;
+                    (openai::BATCHES, Payload::json(creation))
+                }
+            };
+            self.hand_in(path, &payload, interrupt).await
+        })
     }
 
     /// Posts what makes a batch until it is clear whether there is one.

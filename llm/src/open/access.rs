@@ -4,7 +4,7 @@ use regatta_proto::{EndpointKind, EndpointName, EndpointSpec};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::OpenError;
+use super::{OpenError, check_built};
 use crate::secret::Secret;
 use crate::transport::KeyHeader;
 
@@ -162,15 +162,16 @@ pub(crate) fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<He
 }
 
 /// Checks that an endpoint behind HTTP has an address and, where it needs one, a key, and that its headers can be sent. Nothing is opened
-/// or sent. Of kinds that are not behind HTTP, nothing is checked.
+/// or sent. Of kinds that are not behind HTTP, only that this build has them is checked.
 ///
 /// # Errors
-/// When the key's variable is not set, the address is none, or a header cannot be sent; names the endpoint and the variable.
+/// When this build lacks the kind, the key's variable is not set, the address is none, or a header cannot be sent; names the endpoint and the variable.
 pub fn check_access(
     endpoint: &EndpointName,
     spec: &EndpointSpec,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), OpenError> {
+    check_built(endpoint, spec)?;
     provider(spec.kind).map_or(Ok(()), |_| Access::resolve(endpoint, spec, env).map(drop))
 }
 

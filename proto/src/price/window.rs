@@ -1,13 +1,15 @@
 //! Prices that hold at some times only, as off-peak discounts do.
 
 use jiff::civil::{DateTime, Time, Weekday};
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Rates;
 
 /// A day of the week.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Day {
     /// Monday.
@@ -46,14 +48,15 @@ impl From<Weekday> for Day {
 }
 
 /// Prices of a part of the day, every day or on some days of the week.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PriceWindow {
     /// From this time of day, UTC, as `16:30:00`.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub from: Time,
     /// To this time of day, UTC, exclusive; earlier than `from` when the window spans midnight, equal to it for the whole day.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub to: Time,
     /// Days it holds on, by the day on which the request begins, UTC; every day when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -111,7 +111,7 @@ impl<'s> Tabulation<'s> {
         let summary = self.summary(circumstances, tables);
         let report = Report::new(&summary, &self.groups, self.sweep);
         let named = [
-            ("sweep.lock.yaml", serde_yaml_ng::to_string(&self.sweep.lock)?.into_bytes()),
+            ("sweep.lock.yaml", self.sweep.lock.to_yaml()?.into_bytes()),
             ("metrics.json", metrics),
             ("metrics.csv", metrics::csv(&self.groups)?),
             ("attempts.jsonl", attempts),

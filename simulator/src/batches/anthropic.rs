@@ -20,6 +20,7 @@ use hyper::header::HOST;
 use hyper::http::request::Parts;
 use hyper::{Method, Response};
 use jiff::SignedDuration;
+use regatta_serving::Format as ChatFormat;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -31,7 +32,6 @@ use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, Dialect, json_bytes};
 use crate::formats::Format;
 use crate::routes::Endpoint;
-use regatta_serving::Format as ChatFormat;
 
 const WINDOW: SignedDuration = SignedDuration::from_hours(24);
 /// Most requests of a batch.

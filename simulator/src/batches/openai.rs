@@ -21,6 +21,7 @@ use bytes::Bytes;
 use hyper::http::request::Parts;
 use hyper::{Method, Response};
 use jiff::{SignedDuration, Timestamp};
+use regatta_serving::Format as ChatFormat;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -32,7 +33,6 @@ use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, Dialect, json_bytes};
 use crate::formats::Format;
 use crate::routes::Endpoint;
-use regatta_serving::Format as ChatFormat;
 
 /// The one window there is.
 const WINDOW: &str = "24h";

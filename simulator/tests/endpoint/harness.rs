@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use regatta_proto::{Faults, ManualClock, Simulation};
-use regatta_simulator::{Config, Script, SimulatedEndpoint};
+use regatta_simulator::{Config, Script, SimulatedEndpoint, SimulatedSuite};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -15,7 +15,11 @@ pub(crate) const STARTED: i64 = 1_754_000_000;
 
 /// A flawless endpoint that serves [`ThreeItems`] under the name of a real benchmark.
 pub(crate) fn config() -> Config {
-    let suite = ("worfbench".parse().unwrap(), Arc::new(ThreeItems::new()) as _);
+    let suite = SimulatedSuite {
+        benchmark: "worfbench".parse().unwrap(),
+        default_setting: Some("zero-shot".parse().unwrap()),
+        suite: Arc::new(ThreeItems::new()),
+    };
     let clock = Arc::new(ManualClock::at(Timestamp::from_second(STARTED).unwrap()));
     Config { clock, ..Config::on_loopback(vec![suite]) }
 }

@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use regatta_benchmarks::{Benchmark, Persona, Step, Suite, find};
+use regatta_benchmarks::{Benchmark, Persona, Step, Suite};
 use regatta_proto::{ChatRequest, FileSet, ItemIndex, Role, SessionSeed, Setting, Transcript};
-use regatta_simulator::Config;
+use regatta_simulator::{Config, SimulatedSuite};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, config, read};
 
 fn worfbench() -> &'static dyn Benchmark {
-    find(&"worfbench".parse().unwrap()).unwrap()
+    &regatta_worfbench::WorfBench
 }
 
 fn miniature() -> Arc<dyn Suite> {
@@ -47,8 +47,12 @@ fn wire(model: &str, request: &ChatRequest) -> Value {
 #[tokio::test]
 async fn the_oracle_answers_every_item_of_the_miniature_with_its_gold() {
     let suite = miniature();
-    let harness =
-        Harness::start(Config { suites: vec![("worfbench".parse().unwrap(), Arc::clone(&suite))], ..config() }).await;
+    let simulated = SimulatedSuite {
+        benchmark: "worfbench".parse().unwrap(),
+        default_setting: worfbench().settings().into_iter().next(),
+        suite: Arc::clone(&suite),
+    };
+    let harness = Harness::start(Config { suites: vec![simulated], ..config() }).await;
     for setting in worfbench().settings() {
         let items = suite.select(&setting, &[], None).unwrap();
         assert!(!items.is_empty());

@@ -12,7 +12,7 @@ use regatta_proto::{
     Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served, SessionSeed, Setting,
     Simulation, SweepLock, Transcript, Usage,
 };
-use regatta_simulator::{Config, SimulatedEndpoint};
+use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 
 use crate::stage::Stage;
 
@@ -98,7 +98,7 @@ fn talk() -> Arc<dyn Suite> {
 }
 
 async fn serve(simulation: Simulation, address: Option<&str>) -> SimulatedEndpoint {
-    let suites = vec![("talk".parse().unwrap(), talk())];
+    let suites = vec![SimulatedSuite { benchmark: "talk".parse().unwrap(), default_setting: None, suite: talk() }];
     let mut config = Config { simulation, ..Config::on_loopback(suites) };
     if let Some(address) = address {
         config.listen = address.parse().unwrap();

@@ -18,6 +18,10 @@ use regatta_proto::{
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+/// The only benchmark of these tests.
+pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
+    regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
+
 /// A test that waits longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -87,7 +91,7 @@ impl Stage {
             self.ledger.clone(),
             self.queue.clone(),
             self.permits.clone(),
-            Catalog::new(self.blobs()),
+            Catalog::new(self.blobs(), BENCHMARKS),
             Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
             metrics.clone(),
             prices,

@@ -54,6 +54,7 @@ impl Generation {
     }
 
     /// It knows marks for the cache on Bedrock.
+    #[cfg(feature = "bedrock")]
     pub(crate) fn caches_on_bedrock(self) -> bool {
         self.version >= (3, 5)
     }

@@ -24,7 +24,10 @@ impl Settled {
     async fn new(lock: SweepLock, outcome: &Outcomes) -> Self {
         let folder = TempDir::new().unwrap();
         let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
-        let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap());
+        let catalog = Catalog::new(
+            Blobs::directory(folder.path().join("blobs")).unwrap(),
+            regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]),
+        );
         store_dataset(catalog.blobs(), &miniature()).await.unwrap();
         let sweep = catalog.store(&lock).await.unwrap();
         let new = NewSweep {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_backends::{AttemptRow, AttemptState, SessionRow, TranscriptRef};
-use regatta_benchmarks::{Score, Scores};
+use regatta_benchmarks::{Benchmark, Score, Scores};
 use regatta_catalog::Sweep;
 use regatta_proto::{
     BenchmarkLock, Cause, Cell, CostSum, EndpointKind, EndpointSpec, Evaluator, FileSet, ItemIndex, ModelSpec, Money,
     Outcome, Price, PriceSource, SessionKey, SweepLock, SweepState, Usage,
 };
+use regatta_worfbench::WorfBench;
 
 use super::dialogues::Dialogues;
 use crate::finish::tabulation::{Circumstances, Documents, Tabulation};
@@ -23,7 +24,7 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 
 pub(crate) fn miniature() -> FileSet {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
-    let benchmark = regatta_benchmarks::find(&"worfbench".parse().unwrap()).unwrap();
+    let benchmark = WorfBench;
     let mut files = FileSet::from_origin("the miniature");
     let mut folders = vec![root.clone()];
     while let Some(folder) = folders.pop() {
@@ -81,7 +82,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
 
 pub(crate) fn sweep(lock: SweepLock) -> Sweep {
     let name: regatta_proto::BenchmarkName = "worfbench".parse().unwrap();
-    let suite = regatta_benchmarks::find(&name).unwrap().load(&miniature()).unwrap();
+    let suite = WorfBench.load(&miniature()).unwrap();
     Sweep::new(lock, BTreeMap::from([(name, suite)])).unwrap()
 }
 
@@ -103,7 +104,7 @@ pub(crate) fn with_dialogues(mut lock: SweepLock) -> SweepLock {
 /// A sweep of both benchmarks.
 pub(crate) fn sweep_of_both(lock: SweepLock) -> Sweep {
     let name: regatta_proto::BenchmarkName = "worfbench".parse().unwrap();
-    let suite = regatta_benchmarks::find(&name).unwrap().load(&miniature()).unwrap();
+    let suite = WorfBench.load(&miniature()).unwrap();
     let dialogues: Arc<dyn regatta_benchmarks::Suite> = Arc::new(Dialogues::new());
     let suites = BTreeMap::from([(name, suite), ("dialogues".parse().unwrap(), dialogues)]);
     Sweep::new(with_dialogues(lock), suites).unwrap()

@@ -19,6 +19,10 @@ use regatta_proto::{
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use tokio_util::sync::CancellationToken;
 
+/// The only benchmark of these tests.
+pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
+    regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
+
 /// Real time after which a test that waits has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What every call costs.
@@ -51,7 +55,7 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
         let blobs = Blobs::directory(folder.path().join("blobs")).unwrap();
-        let sweep = Catalog::new(blobs.clone()).store(&lock(&blobs).await).await.unwrap();
+        let sweep = Catalog::new(blobs.clone(), BENCHMARKS).store(&lock(&blobs).await).await.unwrap();
         let stage = Self { folder, ledger, queue: Queue::memory(), sweep, catalog: None };
         stage.queue.declare_jobs(&stage.judge_queue()).await.unwrap();
         stage.enter(&stage.sweep).await;
@@ -62,7 +66,7 @@ impl Stage {
     pub(crate) async fn of(sweep: Sweep) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
-        let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap());
+        let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap(), BENCHMARKS);
         let sweep = catalog.keep(sweep);
         let stage = Self { folder, ledger, queue: Queue::memory(), sweep, catalog: Some(catalog) };
         for (name, endpoint) in &stage.sweep.lock.endpoints {
@@ -94,7 +98,7 @@ impl Stage {
     pub(crate) async fn twin(&self) -> Arc<Sweep> {
         let mut lock = self.sweep.lock.clone();
         lock.seed += 1;
-        let twin = Catalog::new(self.blobs()).store(&lock).await.unwrap();
+        let twin = Catalog::new(self.blobs(), BENCHMARKS).store(&lock).await.unwrap();
         self.enter(&twin).await;
         twin
     }
@@ -129,7 +133,7 @@ impl Stage {
             ScorerConfig { batch, linger: Duration::ZERO },
             self.ledger.clone(),
             self.queue.clone(),
-            self.catalog.clone().unwrap_or_else(|| Catalog::new(self.blobs())),
+            self.catalog.clone().unwrap_or_else(|| Catalog::new(self.blobs(), BENCHMARKS)),
             Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
             metrics.clone(),
         );

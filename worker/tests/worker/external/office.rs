@@ -14,7 +14,7 @@ use regatta_proto::{
     ExternalAgent, HowEnded, ItemIndex, MemberName, ModelRef, ModelSpec, Money, Price, PriceSource, Reply, Role,
     RoleModels, SessionOutcome, SessionSeed, Setting, Share, Simulation, SweepLock, Transcript,
 };
-use regatta_simulator::{Config, SimulatedEndpoint};
+use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -153,7 +153,8 @@ impl Office {
         let name = |number| Item { id: format!("item-{number}-").parse().unwrap(), task: "errand".into(), group: None };
         let suite: Arc<dyn Suite> =
             Arc::new(Errands { items: (0..items).map(name).collect(), folder: folder.path().to_owned() });
-        let suites = vec![("errands".parse().unwrap(), suite.clone())];
+        let suites =
+            vec![SimulatedSuite { benchmark: "errands".parse().unwrap(), default_setting: None, suite: suite.clone() }];
         let server = SimulatedEndpoint::start(Config { simulation, ..Config::on_loopback(suites) }).await.unwrap();
         let mut lock = lock(items, agent, endpoint(&server));
         adjust(&mut lock);

@@ -15,11 +15,15 @@ use regatta_proto::{
     FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, OpenAttempt, Price, PriceSource, Question,
     Report, SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepLock, SystemClock, Transcript,
 };
-use regatta_simulator::{Config, SimulatedEndpoint};
+use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use regatta_worker::{
     Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics,
 };
 use tokio::task::JoinHandle;
+
+/// The only benchmark of these tests.
+pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
+    regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
 
 /// A test that waits longer than this has failed. Tests with paused time have worked off everything else by then.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -70,7 +74,7 @@ impl Stage {
         endpoint.retries.deadline_ms = 36_000_000;
         let mut lock = lock(&blobs, &endpoint).await;
         adjust(&mut lock);
-        let sweep = Catalog::new(blobs.clone()).store(&lock).await.unwrap();
+        let sweep = Catalog::new(blobs.clone(), BENCHMARKS).store(&lock).await.unwrap();
         let route = route(&sweep, endpoint);
         let (queue, permits) = (Queue::memory(), Permits::memory());
         Self { folder, queue, permits, sweep, route, variables: BTreeMap::new(), catalog: None }
@@ -79,7 +83,7 @@ impl Stage {
     /// A stage for a sweep over a benchmark that no build lists; its route is that of the first model under test.
     pub(crate) fn of(sweep: Sweep) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap());
+        let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap(), BENCHMARKS);
         let sweep = catalog.keep(sweep);
         let endpoint = sweep.lock.endpoints[&sweep.cells()[0].model.endpoint].clone();
         let route = route(&sweep, endpoint);
@@ -98,7 +102,11 @@ impl Stage {
     /// Starts an endpoint, where an earlier one was if need be.
     pub(crate) async fn serve(&self, simulation: Simulation, where_it_was: Option<&str>) -> SimulatedEndpoint {
         let cell = &self.sweep.cells()[0];
-        let suites = vec![(cell.benchmark.clone(), self.sweep.suite(cell).unwrap().clone())];
+        let suites = vec![SimulatedSuite {
+            benchmark: cell.benchmark.clone(),
+            default_setting: Some("two-shot".parse().unwrap()),
+            suite: self.sweep.suite(cell).unwrap().clone(),
+        }];
         let mut config = Config { simulation, ..Config::on_loopback(suites) };
         if let Some(address) = where_it_was {
             config.listen = address.parse().unwrap();
@@ -141,7 +149,9 @@ impl Stage {
         let worker = Worker::new(
             config,
             self.queue.clone(),
-            self.catalog.clone().unwrap_or_else(|| Catalog::new(Blobs::directory(self.blob_folder()).unwrap())),
+            self.catalog
+                .clone()
+                .unwrap_or_else(|| Catalog::new(Blobs::directory(self.blob_folder()).unwrap(), BENCHMARKS)),
             Environment {
                 clock: Arc::new(SystemClock),
                 variables: Arc::new(self.variables.clone()),
@@ -312,7 +322,7 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
 async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
     let dataset = store_dataset(blobs, &miniature()).await.unwrap();
     let benchmark = "worfbench".parse().unwrap();
-    let suite = Catalog::new(blobs.clone()).suite(&benchmark, &dataset).await.unwrap();
+    let suite = Catalog::new(blobs.clone(), BENCHMARKS).suite(&benchmark, &dataset).await.unwrap();
     let setting: Setting = "zero-shot".parse().unwrap();
     let items = suite.select(&setting, &[], None).unwrap().len() as u32;
     let judge: ModelRef = "sim/lexical".parse().unwrap();

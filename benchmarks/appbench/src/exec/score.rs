@@ -1,0 +1,120 @@
+//! How an executed plan compares with the true calls (SPEC 7, step 6).
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use super::outcome::Outcome;
+use super::plan::{Execution, execute};
+use super::schedule::Schedule;
+use super::world::{Executed, comparable};
+use crate::data::{Data, Entry, Gold};
+
+/// The score of one item.
+#[derive(Debug, Clone)]
+pub(crate) struct ExecScore {
+    /// Executed calls that are true ones, each counted as often as it is true.
+    pub(crate) hit: usize,
+    /// Executed calls.
+    pub(crate) pred: usize,
+    /// True calls.
+    pub(crate) gold: usize,
+    /// Whether there was no error, and the executed calls are the true ones.
+    pub(crate) success: bool,
+    /// What happened.
+    pub(crate) execution: Execution,
+}
+
+/// Executes a plan and scores what happened.
+pub(crate) fn score(data: &Data, entry: &Entry, text: &str) -> ExecScore {
+    let execution = execute(data, entry, text);
+    let counts = Counts::of(execution.calls.iter().map(|done| &done.call), &entry.gold);
+    let success = execution.errors.is_empty() && counts.all_hit();
+    ExecScore { hit: counts.hit, pred: counts.pred, gold: counts.gold, success, execution }
+}
+
+/// Two multisets of calls, compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Calls in both.
+    pub(super) hit: usize,
+    /// Executed calls.
+    pub(super) pred: usize,
+    /// True calls.
+    pub(super) gold: usize,
+}
+
+impl Counts {
+    /// Compares executed calls with the true ones.
+    pub(super) fn of<'a>(executed: impl Iterator<Item = &'a Executed>, gold: &Gold) -> Self {
+        let truth: Vec<_> = gold.used_app.iter().zip(&gold.used_api).collect();
+        let mut open: HashMap<(&str, &str, String), usize> = HashMap::new();
+        for (app, call) in &truth {
+            let inputs: BTreeMap<&str, &str> = call.inputs.iter().map(|(key, value)| (&**key, &**value)).collect();
+            *open.entry((&***app, &*call.api, comparable(inputs))).or_default() += 1;
+        }
+        let (mut hit, mut pred) = (0, 0);
+        for call in executed {
+            pred += 1;
+            let (app, api, inputs) = call.identity();
+            if let Some(left) = open.get_mut(&(app, api, inputs.to_owned())).filter(|left| **left > 0) {
+                *left -= 1;
+                hit += 1;
+            }
+        }
+        Self { hit, pred, gold: truth.len() }
+    }
+
+    /// Whether the two are equal.
+    pub(super) const fn all_hit(&self) -> bool {
+        self.hit == self.pred && self.hit == self.gold
+    }
+}
+
+impl ExecScore {
+    /// The item's entry in the shape of the golden files.
+    pub(crate) fn golden(&self) -> Value {
+        let done = &self.execution.calls;
+        let calls: Vec<Value> = done.iter().map(|done| call_json(&done.call)).collect();
+        let errors: Vec<Value> =
+            self.execution.errors.iter().map(|(position, refusal)| json!([position, refusal.as_str()])).collect();
+        let warnings: Vec<Value> = done
+            .iter()
+            .flat_map(|done| done.call.warnings.iter().map(|warning| (done.position, warning)))
+            .map(|(position, warning)| json!([position, warning.kind(), warning.argument()]))
+            .collect();
+        json!({
+            "calls": calls, "errors": errors, "warnings": warnings,
+            "hit": self.hit, "pred": self.pred, "gold": self.gold, "success": u8::from(self.success),
+        })
+    }
+
+    /// The same with what else is worth knowing: steps of calls that can run at once, how many there are, side effects.
+    pub(crate) fn detail(&self) -> Value {
+        let schedule = Schedule::of(&self.execution);
+        let ledger: Vec<Value> = self.execution.world.ledger().iter().map(call_json).collect();
+        let mut detail = self.golden();
+        if let Value::Object(fields) = &mut detail {
+            fields.insert("makespan".to_owned(), json!(schedule.makespan()));
+            fields.insert("schedule".to_owned(), json!(schedule.steps));
+            fields.insert("ledger".to_owned(), json!(ledger));
+        }
+        detail
+    }
+
+    /// What of it counts in sums.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let makespan = Schedule::of(&self.execution).makespan();
+        let (hit, pred, gold) = (self.hit, self.pred, self.gold);
+        Outcome { hit, pred, gold, success: self.success, has_error: self.has_error(), makespan }
+    }
+
+    /// Whether some call was not executed.
+    pub(crate) fn has_error(&self) -> bool {
+        !self.execution.errors.is_empty()
+    }
+}
+
+fn call_json(call: &Executed) -> Value {
+    json!([call.app, call.api, call.inputs])
+}

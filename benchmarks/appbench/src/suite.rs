@@ -1,0 +1,121 @@
+//! The loaded data set behind the one interface of all benchmarks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use regatta_benchmarks::{
+    CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
+    Verdicts,
+};
+use regatta_proto::{ChatRequest, ChatRole, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
+
+use super::data::{Data, Entry};
+use super::setting::{Mode, Route};
+use super::simulate::{self, Asked};
+use super::stepwise::Toolbox;
+use super::{case, items, scoring, session, tables};
+
+/// The loaded data set.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    data: Data,
+    items: Vec<Item>,
+    toolbox: Toolbox,
+    /// The first item with each instruction.
+    by_input: HashMap<Arc<str>, ItemIndex>,
+}
+
+impl Loaded {
+    pub(super) fn new(data: Data) -> Self {
+        let mut by_input = HashMap::new();
+        for (index, entry) in (0..).zip(&data.entries) {
+            by_input.entry(Arc::clone(&entry.input)).or_insert(ItemIndex(index));
+        }
+        Self { items: items::items(&data), toolbox: Toolbox::of(&data.phone), by_input, data }
+    }
+
+    fn entry(&self, item: ItemIndex) -> Option<&Entry> {
+        self.data.entries.get(usize::try_from(item.0).ok()?)
+    }
+}
+
+impl Suite for Loaded {
+    fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        items::select(&self.data, setting, tasks, limit)
+    }
+
+    fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
+        match (self.entry(item), Mode::of(setting)) {
+            (Some(entry), Some(mode)) => session::next(&self.data, &self.toolbox, entry, mode, transcript),
+            // `select` gives out neither such items nor such settings.
+            _ => Step::Done,
+        }
+    }
+
+    fn score(
+        &self,
+        item: ItemIndex,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        _verdicts: &dyn Verdicts,
+    ) -> Scoring {
+        let scores =
+            self.entry(item).map(|entry| scoring::score(&self.data, &self.toolbox, entry, evaluators, transcript));
+        Scoring::Scored(scores.unwrap_or_default())
+    }
+
+    fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
+        self.entry(item).map(|entry| scoring::score_failure(&self.data, entry, evaluators)).unwrap_or_default()
+    }
+
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        let known = trials.iter().flatten().filter_map(|(item, score)| Some((self.entry(*item)?, *score)));
+        Table { aggregate: scoring::aggregate(evaluator, known), columns: Vec::new() }
+    }
+
+    fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
+        tables::metrics(setting, evaluator)
+    }
+
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        self.entry(item).map(items::parts).unwrap_or_default()
+    }
+
+    fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
+        tables::paper_tables(evaluator, cells)
+    }
+
+    fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        case::read_predictions(&self.data, file, content)
+    }
+
+    fn simulate(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        _role: Role,
+        persona: Persona,
+        seed: SessionSeed,
+        request: &ChatRequest,
+    ) -> Reply {
+        let Some(entry) = self.entry(item) else { return Reply::said("") };
+        if Mode::of(setting).is_some_and(|mode| mode.route == Route::Tools) || !request.tools.is_empty() {
+            return simulate::step(entry, persona, seed, request);
+        }
+        let asked = if session::is_selection(&self.data, request) { Asked::Apps } else { Asked::Plan };
+        let phone: Vec<Arc<str>> = self.data.phone.apps().iter().map(|app| Arc::clone(&app.name)).collect();
+        let gold = simulate::Gold { apps: &entry.gold.used_app, calls: &entry.gold.api_results, phone: &phone };
+        Reply::said(simulate::reply(gold, asked, persona, seed))
+    }
+
+    fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
+        // Examples come before the instruction, calls of tools after it.
+        let mut said = request.messages.iter().rev();
+        let instruction = said.find(|message| message.role == ChatRole::User)?;
+        self.by_input.get(&instruction.content).copied()
+    }
+}

@@ -1,0 +1,10 @@
+//! AppBench as the pipeline sees it: through the benchmark's interface, on a miniature and on the published data.
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod prompts;
+#[cfg(test)]
+mod sessions;

@@ -1,0 +1,35 @@
+//! What the paper defines, from the verdicts of `eval/eval.py`: an item is right if something says so and nothing says wrong, and the
+//! accuracy is the share of such items (SPEC, section 10). It differs from the official one where nothing was understood of an item, and
+//! where there are not a hundred of them.
+
+use std::collections::BTreeMap;
+
+use regatta_benchmarks::{Score, Table};
+use serde_json::{Value, json};
+
+use super::scoring::{self, RIGHT};
+use super::tabulation::{SUCCESS_RATE, number};
+
+/// The score that follows from the official one.
+pub(crate) fn of_official(official: &Score) -> Score {
+    // Nobody judged the whole of what ended early.
+    let is_aborted = official.detail.get("aborted").is_some_and(|aborted| *aborted == Value::Bool(true));
+    let right = if is_aborted { 0.0 } else { official.values.get(RIGHT).copied().unwrap_or_default() };
+    let verdict = official.detail.get("verdict").cloned().unwrap_or(Value::Null);
+    let detail = json!({ "right": right > 0.5, "verdict": verdict });
+    Score { values: BTreeMap::from([(RIGHT.to_owned(), right)]), detail }
+}
+
+/// The score of a session that the model itself made impossible.
+pub(crate) fn failure() -> Score {
+    of_official(&scoring::failure())
+}
+
+/// The share of right items in all trials together.
+pub(crate) fn tabulate(trials: &[Vec<(u32, &Score)>]) -> Table {
+    let scores: Vec<&Score> = trials.iter().flatten().map(|(_, score)| *score).collect();
+    let right = scores.iter().filter(|score| score.values.get(RIGHT).is_some_and(|right| *right > 0.5)).count();
+    let acc = number(scores.len()).map(|items| number(right).unwrap_or_default() / items);
+    let aggregate = json!({ "acc": acc, "right": right, "items": scores.len() });
+    Table { aggregate, columns: vec![(SUCCESS_RATE.to_owned(), acc)] }
+}

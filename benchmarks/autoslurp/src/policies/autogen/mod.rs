@@ -1,0 +1,216 @@
+//! AutoGen: a group chat whose next speaker a model selects (SPEC 6.2).
+//!
+//! What the framework does was looked up by running it: `pyautogen` 0.2.35. Where the framework raises, the run ends; what was printed until then
+//! is the log.
+//!
+//! Different from the framework: names of speakers stand in front of what they say ([`super::naming`]); the selection is asked for in our own
+//! words, and errors of tools are told in them; and the temperature is 0, as the paper says (the example takes it from a file).
+//!
+//! Bounds: [`MESSAGES_MAX`] messages, for each at most three calls of the selector and one of the speaker, [`tools::EXECUTED_MAX`] executed calls
+//! a message. Each text is kept once in the chat and once in the log.
+
+mod participant;
+mod print;
+mod selection;
+pub(crate) mod simulated;
+mod tools;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, MemberName, Reasoning, Reply, Sampling, Tool, ToolCall};
+
+use self::participant::Participant;
+use self::tools::ToolResult;
+use super::naming::named;
+use super::{Asking, Policy, Query, Replies};
+use crate::members;
+use crate::prompts;
+use crate::run::Run;
+
+/// Messages of a chat, the first one among them.
+const MESSAGES_MAX: usize = 12;
+
+/// What ends a chat: as a whole message at once, inside a message when the next speaker is the user's proxy.
+const TERMINATE: &str = "TERMINATE";
+
+/// What the user's proxy says when there is nothing to execute (SPEC 6.2).
+const PROXY_SAYS: &str = "if finish task, TERMINATE. If not, solve again.";
+
+/// Plays the session of `query` as far as `replies` go.
+///
+/// # Errors
+/// What is asked next.
+pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, Asking> {
+    let mut chat = Chat { query, said: Vec::new(), members: BTreeSet::new(), run: Run::default() };
+    chat.say(Message::of(Participant::UserProxy, Some(print::first(query).into())));
+    while chat.goes_on() {
+        let Some(speaker) = chat.next_speaker(replies)? else { break };
+        chat.run.log.push_str(&format!("\nNext speaker: {}\n\n", speaker.name()));
+        let message = match speaker.member() {
+            Some(member) => Some(chat.ask(speaker, member, replies)?),
+            None => chat.proxy(),
+        };
+        let Some(message) = message else { break };
+        chat.say(message);
+    }
+    chat.run.members = Some(chat.members);
+    Ok(chat.run)
+}
+
+/// A message that everybody has.
+#[derive(Debug)]
+struct Message {
+    speaker: Participant,
+    /// What is said; `None` is printed in another way than an empty text.
+    text: Option<Arc<str>>,
+    /// Calls of tools.
+    calls: Vec<ToolCall>,
+    /// What calls of tools came to.
+    results: Vec<ToolResult>,
+    /// What the model thought; only it is told again.
+    reasoning: Option<Reasoning>,
+}
+
+impl Message {
+    fn of(speaker: Participant, text: Option<Arc<str>>) -> Self {
+        Self { speaker, text, calls: Vec::new(), results: Vec::new(), reasoning: None }
+    }
+
+    fn text(&self) -> &str {
+        self.text.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the word is in what is said, or in what tools came to.
+    fn holds(&self, word: &str) -> bool {
+        self.text().contains(word) || self.results.iter().any(|result| result.text.contains(word))
+    }
+
+    /// As `reader` gets it (the selector when there is none): what it said itself is its own, calls and their results are what they are.
+    fn as_sent(&self, reader: Option<Participant>) -> Vec<ChatMessage> {
+        if !self.results.is_empty() {
+            return self.results.iter().map(ToolResult::as_sent).collect();
+        }
+        let is_own = reader == Some(self.speaker);
+        if self.calls.is_empty() && !is_own {
+            return vec![named(self.speaker.name(), self.text())];
+        }
+        vec![ChatMessage {
+            tool_calls: self.calls.clone(),
+            reasoning: self.reasoning.clone().filter(|_| is_own),
+            ..ChatMessage::new(ChatRole::Assistant, self.text())
+        }]
+    }
+}
+
+struct Chat<'q> {
+    query: &'q Query<'q>,
+    said: Vec<Message>,
+    members: BTreeSet<MemberName>,
+    run: Run,
+}
+
+impl Chat<'_> {
+    /// Whether there is a next turn after the last message.
+    fn goes_on(&mut self) -> bool {
+        let Some(last) = self.said.last() else { return false };
+        if last.results.is_empty() && last.text() == TERMINATE {
+            return false;
+        }
+        if self.said.len() >= MESSAGES_MAX {
+            self.run.hit_limit = !last.holds(TERMINATE);
+            return false;
+        }
+        true
+    }
+
+    /// Whose turn it is; `None` where the framework raises.
+    fn next_speaker(&mut self, replies: &mut Replies<'_>) -> Result<Option<Participant>, Asking> {
+        let Some(last) = self.said.last() else { return Ok(None) };
+        if !last.calls.is_empty() {
+            // Nobody else can execute anything, whatever is called.
+            return Ok(Some(Participant::UserProxy));
+        }
+        let mut asked = selection::Asked::default();
+        for _attempt in 0..selection::ATTEMPTS_MAX {
+            let reply = replies.ask(|| request(members::SELECTOR, asked.messages(&self.said), Vec::new()))?;
+            self.members.extend(members::member(members::SELECTOR));
+            if reply.text.is_none() && !reply.tool_calls.is_empty() {
+                return Ok(None);
+            }
+            match selection::named_in(reply.text.as_deref().unwrap_or_default()).as_slice() {
+                [selected] => return Ok(Some(*selected)),
+                named => asked.again(reply, named.len()),
+            }
+        }
+        Ok(Some(last.speaker.following()))
+    }
+
+    /// A member's turn.
+    fn ask(
+        &mut self,
+        speaker: Participant,
+        member: &'static str,
+        replies: &mut Replies<'_>,
+    ) -> Result<Message, Asking> {
+        let reply = replies.ask(|| {
+            let system = ChatMessage::new(ChatRole::System, prompts::told(Policy::AutoGen, member));
+            let said = self.said.iter().flat_map(|message| message.as_sent(Some(speaker)));
+            request(member, std::iter::once(system).chain(said).collect(), speaker.tools())
+        })?;
+        self.members.extend(members::member(member));
+        Ok(message_of(speaker, reply))
+    }
+
+    /// The turn of the user's proxy: it executes what was called, or says what it always says, or ends the chat.
+    fn proxy(&mut self) -> Option<Message> {
+        let last = self.said.last()?;
+        if last.holds(TERMINATE) {
+            return None;
+        }
+        if last.calls.is_empty() {
+            return Some(Message::of(Participant::UserProxy, Some(PROXY_SAYS.into())));
+        }
+        let mut results = Vec::new();
+        for (position, call) in last.calls.iter().enumerate() {
+            results.push(tools::execute(call, position, self.query, &mut self.run)?);
+        }
+        Some(Message { results, ..Message::of(Participant::UserProxy, None) })
+    }
+
+    /// Prints a message, and everybody hears it.
+    fn say(&mut self, message: Message) {
+        print::message(&message, &mut self.run.log);
+        match message.speaker {
+            Participant::Intent => self.run.intent_output = Some(message.text().to_owned()),
+            Participant::ProductManager => {
+                let told = message.text().replace(TERMINATE, "");
+                if !told.trim().is_empty() {
+                    self.run.final_text = Some(told.trim().to_owned());
+                }
+            }
+            _ => {}
+        }
+        self.said.push(message);
+    }
+}
+
+/// What a speaker says, as the chat takes it: names of tools hold only what names of tools may hold.
+fn message_of(speaker: Participant, reply: &Reply) -> Message {
+    let calls: Vec<ToolCall> = reply
+        .tool_calls
+        .iter()
+        .map(|call| ToolCall { name: tools::normalised(&call.name).into(), ..call.clone() })
+        .collect();
+    let silent = if calls.is_empty() { Some(Arc::from("")) } else { None };
+    let text = reply.text.clone().or(silent);
+    Message { calls, reasoning: reply.reasoning.clone(), ..Message::of(speaker, text) }
+}
+
+fn request(member: &'static str, messages: Vec<ChatMessage>, tools: Vec<Tool>) -> ChatRequest {
+    let sampling = Sampling { temperature: Some(0.0), ..Sampling::default() };
+    ChatRequest { member: members::member(member), tools, ..ChatRequest::new(messages, sampling) }
+}

@@ -1,0 +1,64 @@
+//! What a session does next.
+
+use regatta_benchmarks::{Errand, Step};
+use regatta_proto::{Reply, Role, Transcript};
+use serde_json::{Map, Value, json};
+
+use super::data::Utterance;
+use super::policies::{Asking, Policy, Query, Replies, play};
+use super::run::Run;
+use super::setting::{Mode, Route};
+use super::{delegated, servers};
+
+/// How far a session of a policy has come.
+pub(crate) enum Progress {
+    /// It is over.
+    Over(Run),
+    /// This is asked next.
+    Asks(Asking),
+    /// The transcript has replies that nobody asked for.
+    Unfit(String),
+}
+
+/// Plays what `transcript` says of a session of `policy`.
+pub(crate) fn progress(policy: Policy, mode: &Mode, utterance: &Utterance, transcript: &Transcript) -> Progress {
+    let replies: Vec<&Reply> = transcript.replies(Role::Agent).collect();
+    let mut left = Replies::new(&replies);
+    let query = Query { iid: &utterance.iid, text: &utterance.text, today: mode.today };
+    match play(policy, &query, &mut left) {
+        Err(asking) => Progress::Asks(asking),
+        Ok(run) if left.left() == 0 => Progress::Over(run),
+        Ok(_) => Progress::Unfit(format!("{} replies came after the end of the session", left.left())),
+    }
+}
+
+/// What the session of `utterance` does next. `item` is its name for external agents.
+pub(crate) fn next(mode: &Mode, item: &str, utterance: &Utterance, transcript: &Transcript) -> Step {
+    match &mode.route {
+        Route::Native(policy) => match progress(*policy, mode, utterance, transcript) {
+            Progress::Over(_) => Step::Done,
+            Progress::Asks(Asking(request)) => Step::Ask(Role::Agent, *request),
+            Progress::Unfit(why) => Step::Unfit(why),
+        },
+        Route::External(_) if delegated::has_ended(transcript) => Step::Done,
+        Route::External(agent) => Step::Delegate(Errand {
+            agent: agent.clone(),
+            // SPEC, section 6.5.
+            input: json!({
+                "item": item,
+                "iid": utterance.iid,
+                "query": utterance.text,
+                "today": mode.today.to_string(),
+                "time": "10:00",
+                "location": "new york",
+                "servers": addresses(),
+            }),
+        }),
+    }
+}
+
+/// Where an agent thinks that the simulated servers are, by name. Requests to them go through the tools of its session.
+fn addresses() -> Map<String, Value> {
+    let address = |server: &servers::Server| json!(format!("http://127.0.0.1:{}{}", server.port, server.path));
+    servers::SERVERS.iter().map(|server| (server.name.to_owned(), address(server))).collect()
+}

@@ -1,0 +1,8 @@
+//! Auto-SLURP as the pipeline sees it: through the benchmark's interface, on a miniature and on the published data.
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod sessions;

@@ -1,0 +1,109 @@
+//! Archives as they are downloaded, unpacked in memory and within limits.
+
+use std::io::{Cursor, Read};
+
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::place::Place;
+use zip::ZipArchive;
+
+use super::files::Kind;
+
+/// Most entries of an archive.
+const ENTRIES_MAX: usize = 20_000;
+/// Most bytes that the files of an archive have together when unpacked. The synthetic set has 67 million.
+const UNPACKED_BYTES_MAX: u64 = 1 << 30;
+
+/// The files of the archive at `path` that belong to the data set, with their paths (`path` before that within the archive), in
+/// the order of their paths.
+///
+/// # Errors
+/// When the archive is damaged or encrypted, or would unpack to more than the limits.
+pub(super) fn unpack(file: &Place<'_>, path: &str, content: &[u8]) -> Result<Vec<(String, Vec<u8>)>, DataError> {
+    unpack_within(file, path, content, UNPACKED_BYTES_MAX)
+}
+
+fn unpack_within(
+    file: &Place<'_>,
+    path: &str,
+    content: &[u8],
+    bytes_max: u64,
+) -> Result<Vec<(String, Vec<u8>)>, DataError> {
+    let mut archive = ZipArchive::new(Cursor::new(content))
+        .map_err(|error| file.problem(format!("is no readable archive: {error}")))?;
+    if archive.len() > ENTRIES_MAX {
+        return Err(file.problem(format!("holds {} entries, at most {ENTRIES_MAX} are read", archive.len())));
+    }
+    let mut left = bytes_max;
+    let mut files = Vec::new();
+    for position in 0..archive.len() {
+        let unreadable = |error: &dyn std::fmt::Display| file.problem(format!("entry {}: {error}", position + 1));
+        let entry = archive.by_index(position).map_err(|error| unreadable(&error))?;
+        let name = entry.name().map(|name| format!("{path}/{name}")).map_err(|error| unreadable(&error))?;
+        if entry.is_dir() || !matches!(Kind::of(&name), Some(kind) if kind != Kind::Archive) {
+            continue;
+        }
+        // What the directory says of sizes is not believed: one byte more than is allowed is asked for, and must not come.
+        let mut unpacked = Vec::new();
+        entry.take(left + 1).read_to_end(&mut unpacked).map_err(|error| unreadable(&error))?;
+        let length = unpacked.len() as u64;
+        left = left
+            .checked_sub(length)
+            .ok_or_else(|| file.problem(format!("unpacks to more than {bytes_max} bytes, which is the limit")))?;
+        files.push((name, unpacked));
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::io::Write as _;
+
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    pub(in crate::data) fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, content) in files {
+            writer.start_file(*name, SimpleFileOptions::default()).unwrap_or_else(|error| unreachable!("{error}"));
+            writer.write_all(content).unwrap_or_else(|error| unreachable!("{error}"));
+        }
+        writer.finish().map(Cursor::into_inner).unwrap_or_default()
+    }
+
+    fn names(content: &[u8], bytes_max: u64) -> Result<Vec<String>, String> {
+        let file = Place::file("here", "turn_data.zip");
+        let files = unpack_within(&file, "turn_data.zip", content, bytes_max).map_err(|error| error.to_string())?;
+        Ok(files.into_iter().map(|(name, _)| name).collect())
+    }
+
+    #[test]
+    fn only_files_of_the_data_set_are_unpacked_in_the_order_of_their_paths() {
+        let content =
+            packed(&[("turn_data/b.jsonl", b"2"), ("notes.txt", b"x"), ("__MACOSX/a.jsonl", b"x"), ("a.jsonl", b"1")]);
+        assert_eq!(
+            names(&content, 100),
+            Ok(vec!["turn_data.zip/a.jsonl".to_owned(), "turn_data.zip/turn_data/b.jsonl".to_owned()])
+        );
+    }
+
+    #[test]
+    fn an_archive_that_unpacks_to_more_than_the_limit_is_refused() {
+        let content = packed(&[("a.jsonl", &[b'x'; 60]), ("b.jsonl", &[b'y'; 41])]);
+        assert!(names(&content, 101).is_ok());
+        let said = names(&content, 100).unwrap_or_else(|error| vec![error]);
+        assert_eq!(said, ["here: turn_data.zip, whole file: unpacks to more than 100 bytes, which is the limit"]);
+    }
+
+    #[test]
+    fn a_damaged_archive_is_an_error_of_its_file() {
+        let mut content = packed(&[("a.jsonl", &[b'x'; 600])]);
+        let said = names(&content[..content.len() / 2], 1000).unwrap_or_else(|error| vec![error]);
+        assert!(said[0].starts_with("here: turn_data.zip, whole file: is no readable archive"), "{said:?}");
+        // The first byte of the packed content, behind a header of 30 bytes and the name.
+        content[30 + "a.jsonl".len()] ^= 0xff;
+        let said = names(&content, 1000).unwrap_or_else(|error| vec![error]);
+        assert!(said[0].starts_with("here: turn_data.zip, whole file: entry 1"), "{said:?}");
+    }
+}

@@ -1,0 +1,227 @@
+//! Reads the whole data set.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::place::{Place, lines};
+use regatta_proto::{FileSet, ItemId};
+use serde_json::Value;
+
+use super::Data;
+use super::archive::unpack;
+use super::entry::{Content, Entry, Group, Origin};
+use super::files::Kind;
+use super::read_official::OfficialReader;
+use super::read_samples::read_samples;
+use super::read_scenarios::Registry;
+use super::read_sessions::{ReadSession, read_session};
+use super::scenario::Scenario;
+use crate::prompts::OfficialPrompts;
+use crate::setting::{Level, Scope};
+
+/// The files of the data set by kind, in the order of their paths; archives unpacked.
+struct Files<'f> {
+    origin: &'f str,
+    files: Vec<(Kind, Cow<'f, str>, Cow<'f, [u8]>)>,
+}
+
+impl<'f> Files<'f> {
+    fn of(set: &'f FileSet) -> Result<Self, DataError> {
+        let named = || set.iter().filter_map(|(path, content)| Some((Kind::of(path)?, path, content)));
+        let canonical = named().any(|(kind, ..)| kind == Kind::Sessions);
+        let mut files = Vec::new();
+        for (kind, path, content) in named() {
+            match kind {
+                // Canonical sessions hold all that their official form does, so that one is not read besides.
+                Kind::Archive | Kind::TurnRecords | Kind::SessionRecords if canonical => {}
+                Kind::Archive => {
+                    let place = Place::file(set.origin(), path);
+                    let unpacked = unpack(&place, path, content)?.into_iter();
+                    files.extend(
+                        unpacked
+                            .filter_map(|(path, bytes)| Some((Kind::of(&path)?, Cow::from(path), Cow::from(bytes)))),
+                    );
+                }
+                _ => files.push((kind, Cow::from(path), Cow::from(&content[..]))),
+            }
+        }
+        Ok(Self { origin: set.origin(), files })
+    }
+
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (Place<'_>, &str, &[u8])> {
+        let files = self.files.iter().filter(move |(found, ..)| *found == kind);
+        files.map(|(_, path, content)| (Place::file(self.origin, path), &**path, &**content))
+    }
+}
+
+/// Groups that items share, and the ids that are taken.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    known: HashMap<(Scope, String, Arc<str>), Arc<Group>>,
+    ids: HashSet<ItemId>,
+}
+
+impl Groups {
+    /// Makes an item's id from what stands in `field`. Every id may occur once in a data set.
+    pub(super) fn id(&mut self, place: &Place<'_>, field: &str, id: &str) -> Result<ItemId, DataError> {
+        let id = ItemId::new(id).map_err(|error| place.error(field, error))?;
+        if !self.ids.insert(id.clone()) {
+            return Err(place.error(field, format!("{id} is the id of an earlier record too; every id may occur once")));
+        }
+        Ok(id)
+    }
+
+    /// The group of a file: the knowledge of `scenario`, or of all of its role.
+    pub(super) fn of(&mut self, registry: &Registry, file: &str, scope: Scope, scenario: &Arc<Scenario>) -> Arc<Group> {
+        let key = match scope {
+            Scope::Single => Arc::clone(&scenario.uuid),
+            Scope::Cross => Arc::clone(&scenario.role),
+        };
+        let group = self.known.entry((scope, file.to_owned(), key)).or_insert_with(|| {
+            Arc::new(Group {
+                file: file.into(),
+                scope,
+                domain: Arc::clone(&scenario.domain),
+                role: Arc::clone(&scenario.role),
+                background: registry.background(&scenario.role).cloned(),
+                scenarios: match scope {
+                    Scope::Single => vec![Arc::clone(scenario)],
+                    Scope::Cross => registry.of_role(&scenario.role),
+                },
+            })
+        });
+        Arc::clone(group)
+    }
+}
+
+/// Reads the data set. The order of its items: turns, then sessions, each single before cross and as written; then samples.
+///
+/// # Errors
+/// With file, line and field of whatever is malformed.
+pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
+    let files = Files::of(set)?;
+    let registry = read_registry(&files)?;
+    let mut groups = Groups::default();
+    let mut entries = Vec::new();
+    for kind in [Kind::Sessions, Kind::PaperSession] {
+        for (file, _, content) in files.of_kind(kind) {
+            for (place, value) in session_values(kind, &file, content)? {
+                let read = read_session(&place, &value, &registry)?;
+                entries.extend(entries_of(&place, kind, read, &registry, &mut groups)?);
+            }
+        }
+    }
+    let mut official = OfficialReader::new(&registry, &mut groups);
+    for (kind, level) in [(Kind::TurnRecords, Level::Turn), (Kind::SessionRecords, Level::Session)] {
+        for (_, path, content) in files.of_kind(kind) {
+            official.read(level, files.origin, path, content)?;
+        }
+    }
+    entries.extend(official.into_entries());
+    for (file, _, content) in files.of_kind(Kind::Samples) {
+        entries.extend(read_samples(&file, content, &registry, &mut groups)?);
+    }
+    if entries.is_empty() {
+        return Err(nothing(set));
+    }
+    entries.sort_by_key(|entry| (entry.origin, entry.level(), entry.group.scope));
+    Ok(Data::new(entries, read_official_prompts(&files)?))
+}
+
+/// What the user's copy of the official repository tells simulators and judges, if there is one beside the data.
+fn read_official_prompts(files: &Files<'_>) -> Result<Option<OfficialPrompts>, DataError> {
+    let mut known: Option<OfficialPrompts> = None;
+    for (file, _, content) in files.of_kind(Kind::OfficialPrompts) {
+        let read = OfficialPrompts::read(&file, content)?;
+        if known.as_ref().is_some_and(|first| *first != read) {
+            return Err(file.problem(
+                "tells simulators or judges something else than the other utils/eval_utils.py; keep one of them",
+            ));
+        }
+        known = Some(read);
+    }
+    Ok(known)
+}
+
+fn nothing(set: &FileSet) -> DataError {
+    DataError::MissingFile {
+        origin: set.origin().to_owned(),
+        path: "turn_data/ or turn_data.zip, session_data/ or session_data.zip".to_owned(),
+        hint: "name the directory that holds them; or sessions_single.jsonl and sessions_cross.jsonl beside \
+               data/workflow_final.jsonl"
+            .to_owned(),
+    }
+}
+
+fn read_registry(files: &Files<'_>) -> Result<Registry, DataError> {
+    let mut registry = Registry::default();
+    for (file, _, content) in files.of_kind(Kind::Scenarios) {
+        registry.read_scenarios(&file, content)?;
+    }
+    if registry.scenarios().is_empty() {
+        let mut known: Option<&[u8]> = None;
+        for (file, _, content) in files.of_kind(Kind::Knowledge) {
+            // Both archives hold it.
+            match known {
+                None => registry.read_knowledge(&file, content)?,
+                Some(first) if first == content => {}
+                Some(_) => return Err(file.problem("differs from the other knowledge.json; keep one of them")),
+            }
+            known = Some(content);
+        }
+    }
+    for (file, _, content) in files.of_kind(Kind::Datetimes) {
+        registry.read_datetimes(&file, content)?;
+    }
+    for (file, _, content) in files.of_kind(Kind::RoleDescriptions) {
+        registry.read_backgrounds(&file, content)?;
+    }
+    let needs = [Kind::Sessions, Kind::PaperSession, Kind::Samples];
+    if registry.scenarios().is_empty() && needs.into_iter().any(|kind| files.of_kind(kind).next().is_some()) {
+        return Err(DataError::MissingFile {
+            origin: files.origin.to_owned(),
+            path: "data/workflow_final.jsonl".to_owned(),
+            hint: "sessions and samples name its scenarios".to_owned(),
+        });
+    }
+    Ok(registry)
+}
+
+/// One session a line, or the one of a whole file.
+fn session_values<'p>(kind: Kind, file: &Place<'p>, content: &'p [u8]) -> Result<Vec<(Place<'p>, Value)>, DataError> {
+    if kind == Kind::PaperSession {
+        let value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
+        return Ok(vec![(file.clone(), value)]);
+    }
+    lines(file, content).collect()
+}
+
+/// A session's turns, and the session.
+fn entries_of(
+    place: &Place<'_>,
+    kind: Kind,
+    read: ReadSession,
+    registry: &Registry,
+    groups: &mut Groups,
+) -> Result<Vec<Entry>, DataError> {
+    let ReadSession { session, synthetic, scope, file } = read;
+    let (origin, file) = if kind == Kind::PaperSession {
+        (Origin::Paper, file.to_string())
+    } else {
+        (Origin::Main, format!("{}__{file}", scope.name()))
+    };
+    let Some(scenario) = session.scenarios.first() else { return Ok(Vec::new()) };
+    let group = groups.of(registry, &file, scope, scenario);
+    let session = Arc::new(session);
+    let entry = |id: ItemId, content| Entry { id, group: Arc::clone(&group), origin, synthetic, content };
+    let mut entries = Vec::new();
+    for (turn, (position, _)) in session.agent_turns().enumerate() {
+        let id = groups.id(place, "session_id", &format!("{}_agent_turn-{}", session.id, turn + 1))?;
+        entries.push(entry(id, Content::SessionTurn(Arc::clone(&session), position)));
+    }
+    let id = groups.id(place, "session_id", &session.id)?;
+    entries.push(entry(id, Content::Session(Arc::clone(&session))));
+    Ok(entries)
+}

@@ -1,0 +1,103 @@
+//! The items of the data set as the pipeline knows them, and which of them a cell runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use regatta_benchmarks::{Item, SelectError};
+use regatta_proto::{ItemIndex, Setting};
+
+use super::data::{Content, Data, Entry, Origin};
+use super::setting::{Lengths, Mode};
+
+/// Task of the real turns that were published; they run only when they are named.
+const REAL_SAMPLES: &str = "real_sample";
+/// Task of the session that the paper prints; likewise.
+const PAPER_SESSION: &str = "paper_session";
+/// Task of records whose tools are of no known role.
+const UNKNOWN_ROLE: &str = "unknown";
+/// What separates a session's id from the number of a turn in a turn's id.
+const TURN_MARK: &str = "_agent_turn";
+
+/// The items, in the order of the data.
+pub(crate) fn items(data: &Data) -> Vec<Item> {
+    data.entries
+        .iter()
+        .map(|entry| Item { id: entry.id.clone(), task: task(entry).into(), group: conversation(entry) })
+        .collect()
+}
+
+/// The task of an item: its role, or what it is a sample of.
+pub(crate) fn task(entry: &Entry) -> &str {
+    match entry.origin {
+        Origin::RealSample => REAL_SAMPLES,
+        Origin::Paper => PAPER_SESSION,
+        Origin::Main if entry.group.role.is_empty() => UNKNOWN_ROLE,
+        Origin::Main => &entry.group.role,
+    }
+}
+
+/// The conversation that a turn is of: its turns are no independent samples. A session stands for itself.
+fn conversation(entry: &Entry) -> Option<Arc<str>> {
+    match &entry.content {
+        Content::SessionTurn(session, _) => Some(session.id.clone()),
+        Content::TurnRecord(_) => Some(entry.id.as_str().split(TURN_MARK).next().unwrap_or_default().trim().into()),
+        Content::Session(_) | Content::SessionRecord(_) => None,
+    }
+}
+
+/// Items of `setting`, ascending, of `tasks` (all of the main set when empty), at most `limit` of each.
+///
+/// # Errors
+/// When the setting or a task is unknown, or an item has no prompt in the setting's format.
+pub(crate) fn select(
+    data: &Data,
+    setting: &Setting,
+    tasks: &[String],
+    limit: Option<u32>,
+) -> Result<Vec<ItemIndex>, SelectError> {
+    let mode = Mode::of(setting).ok_or_else(|| SelectError::UnknownSetting {
+        setting: setting.to_string(),
+        known: Mode::all().into_iter().map(Mode::name).collect::<Vec<_>>().join(", "),
+    })?;
+    let known: BTreeSet<&str> = data.entries.iter().map(task).collect();
+    if let Some(unknown) = tasks.iter().find(|wanted| !known.contains(wanted.as_str())) {
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(SelectError::UnknownTask { task: unknown.clone(), known });
+    }
+    let is_wanted = |entry: &Entry| match tasks {
+        [] => entry.origin == Origin::Main,
+        named => named.iter().any(|wanted| wanted == task(entry)),
+    };
+    let is_long_enough =
+        |entry: &Entry| mode.lengths == Lengths::All || entry.origin != Origin::Main || data.lengths.admit(entry);
+    let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut chosen = Vec::new();
+    for (item, entry) in data.indexed() {
+        let is_of_mode = entry.level() == mode.level && entry.group.scope == mode.scope;
+        if !is_of_mode || !is_wanted(entry) || (entry.gold().is_none() && !is_long_enough(entry)) {
+            continue;
+        }
+        let count = taken.entry(task(entry)).or_default();
+        if limit.is_some_and(|limit| *count >= limit) {
+            continue;
+        }
+        *count += 1;
+        if entry.system(mode.format).is_none() {
+            return Err(without_prompt(entry, setting));
+        }
+        chosen.push(item);
+    }
+    Ok(chosen)
+}
+
+fn without_prompt(entry: &Entry, setting: &Setting) -> SelectError {
+    SelectError::NotInSetting {
+        task: task(entry).to_owned(),
+        setting: setting.to_string(),
+        reason: format!(
+            "{} brings no prompt in this format, and its scenario is not known; add the folder of that format, or \
+             data/workflow_final.jsonl",
+            entry.id
+        ),
+    }
+}

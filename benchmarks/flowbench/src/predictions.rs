@@ -1,0 +1,101 @@
+//! Predictions that were made elsewhere: outputs of turns, and whole conversations (SPEC 9).
+
+use std::collections::HashMap;
+
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::place::Place;
+use regatta_proto::{ItemIndex, Reply, Transcript};
+use serde_json::Value;
+
+use super::data::{Data, Entry};
+use super::protocol::{Message, read_messages, write_messages};
+use super::setting::Level;
+
+/// What separates an item's id from what makes a prediction's key unique.
+const SUFFIX: char = '#';
+
+/// One line of predictions.
+pub(crate) struct Prediction<'d> {
+    /// Its key: the item's id, perhaps with a suffix.
+    pub(crate) key: String,
+    /// The file that it is grouped under.
+    pub(crate) file: String,
+    /// Where it was read.
+    pub(crate) line: usize,
+    /// The item.
+    pub(crate) item: ItemIndex,
+    /// What the data says of the item.
+    pub(crate) entry: &'d Entry,
+    /// The whole line.
+    pub(crate) record: Value,
+}
+
+/// Reads lines of `{"item": …}`.
+///
+/// # Errors
+/// With the line that cannot be read, or names no item.
+pub(crate) fn read_lines<'d>(
+    data: &'d Data,
+    file: &Place<'_>,
+    content: &[u8],
+) -> Result<Vec<Prediction<'d>>, DataError> {
+    let mut predictions = Vec::new();
+    for (line, text) in content.split(|byte| *byte == b'\n').enumerate() {
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        let place = file.line(line);
+        let record: Value = serde_json::from_slice(text).map_err(|error| place.json(&error))?;
+        let key = place.text(&record, "item")?.to_owned();
+        let id = key.split(SUFFIX).next().unwrap_or_default();
+        let item = data.position(id).ok_or_else(|| place.error("item", format!("{id:?} is not in the data")))?;
+        let Some(entry) = data.entry(item) else { continue };
+        let file = match record.get("file") {
+            Some(_) => place.text(&record, "file")?.to_owned(),
+            None => entry.group.file.to_string(),
+        };
+        predictions.push(Prediction { key, file, line, item, entry, record });
+    }
+    Ok(predictions)
+}
+
+/// Predictions as transcripts, one an item: `output` (a text or null) of a turn, `messages` of a session.
+///
+/// # Errors
+/// With the line that cannot be read, names no item, or repeats one.
+pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+    let file = Place::file("predictions", file);
+    let mut first: HashMap<ItemIndex, usize> = HashMap::new();
+    let mut transcripts = Vec::new();
+    for prediction in read_lines(data, &file, content)? {
+        let place = file.line(prediction.line);
+        if let Some(earlier) = first.insert(prediction.item, prediction.line) {
+            return Err(place.error("item", format!("line {} holds a prediction for it already", earlier + 1)));
+        }
+        let text = match prediction.entry.level() {
+            Level::Turn => output(&place, &prediction.record)?.map(str::to_owned),
+            Level::Session => Some(write_messages(&read_messages(&place, &prediction.record, "messages")?).to_string()),
+        };
+        transcripts.push((prediction.item, Transcript::of_recorded(text.as_deref())));
+    }
+    Ok(transcripts)
+}
+
+/// The output of a turn; nothing when it is null.
+pub(crate) fn output<'v>(place: &Place<'_>, record: &'v Value) -> Result<Option<&'v str>, DataError> {
+    match record.get("output") {
+        Some(Value::Null) => Ok(None),
+        value => place.text_at(value, "output").map(Some),
+    }
+}
+
+/// The conversation that [`read`] put into a reply; an empty one where nothing was predicted.
+///
+/// # Errors
+/// When the reply holds something else.
+pub(crate) fn messages_of(reply: &Reply) -> Result<Vec<Message>, DataError> {
+    let place = Place::file("predictions", "predictions");
+    let Some(text) = reply.text.as_deref() else { return Ok(Vec::new()) };
+    let messages: Value = serde_json::from_str(text).map_err(|error| place.json(&error))?;
+    read_messages(&place, &serde_json::json!({ "messages": messages }), "messages")
+}

@@ -1,0 +1,115 @@
+//! The official prompts of the simulators and of judges, read from the user's own copy of the official repository.
+//!
+//! They stand in its `utils/eval_utils.py`: those of the simulators as constants of the module, with the rule about listed calls added by
+//! a function; those of judges are put together by a function each. Nothing of the module is run. What it does not hold as literals is
+//! refused rather than guessed.
+
+mod judges;
+mod source;
+mod template;
+
+pub(crate) use self::judges::OfficialJudges;
+use self::source::{built, constant};
+use self::template::Template;
+use super::user::{DONE, lines};
+use crate::data::{Function, one_line};
+use crate::protocol::HistoryLine;
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::place::Place;
+
+/// What the function of [`ENVIRONMENT`] adds: the gold calls with their results.
+const CALLS: &str = "self.func_prompt";
+
+/// What the module tells everybody but the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfficialPrompts {
+    /// Whoever plays the user, and the tools.
+    pub(crate) simulators: OfficialSimulators,
+    /// The judges.
+    pub(crate) judges: OfficialJudges,
+}
+
+impl OfficialPrompts {
+    /// Reads them from the module's `content`.
+    ///
+    /// # Errors
+    /// With the constant or function that is of another form, or missing though no session can do without it.
+    pub(crate) fn read(file: &Place<'_>, content: &[u8]) -> Result<Self, DataError> {
+        let text = std::str::from_utf8(content).map_err(|error| file.problem(format!("is not UTF-8: {error}")))?;
+        // Python reads every kind of line end as one.
+        let source = text.replace("\r\n", "\n").replace('\r', "\n");
+        Ok(Self { simulators: OfficialSimulators::read(file, &source)?, judges: OfficialJudges::read(file, &source)? })
+    }
+}
+
+/// The official prompts of whoever plays the user, and the tools (SPEC 5.4, 5.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfficialSimulators {
+    user_system: Template,
+    persona: Template,
+    user_text: Template,
+    environment_system: Template,
+    environment_text: Template,
+}
+
+impl OfficialSimulators {
+    /// Reads them from the module's `source`.
+    ///
+    /// # Errors
+    /// With the constant or function that is missing or of another form.
+    fn read(file: &Place<'_>, source: &str) -> Result<Self, DataError> {
+        let template = |name: &str, known: &[&str]| {
+            let read = constant(source, name).and_then(|text| Template::read(&text, known));
+            read.map_err(|problem| file.error(name, problem))
+        };
+        Ok(Self {
+            user_system: template("USER_PROMPT_INSTRUCTION_IN", &["instruction", "datetime", "done"])?,
+            persona: template("USER_INSTRUCTION_HINT", &["hint"])?,
+            user_text: template("USER_PROMPT_CONTEXT", &["context", "instruction"])?,
+            environment_system: built(source, "prepare_prompt", "prompt_system", &[CALLS])
+                .map(Template::of)
+                .map_err(|problem| file.error("prepare_prompt", problem))?,
+            environment_text: template(
+                "PROMPT_FUNCTION_INPUT",
+                &["name", "param_def", "resp_def", "args", "dial", "datetime"],
+            )?,
+        })
+    }
+
+    /// The system text of whoever plays the user.
+    pub(crate) fn user_system(&self, first_turn_hint: &str, datetime: &str) -> String {
+        self.user_system.fill(&[("instruction", first_turn_hint), ("datetime", datetime), ("done", DONE)])
+    }
+
+    /// The user text of whoever plays the user.
+    pub(crate) fn user_text(&self, every_turn_hint: &str, history: &[HistoryLine<'_>]) -> String {
+        let persona = self.persona.fill(&[("hint", every_turn_hint)]);
+        self.user_text.fill(&[("instruction", &persona), ("context", &lines(history))])
+    }
+
+    /// The system text of whoever plays the tools.
+    pub(crate) fn environment_system(&self, function_prompt: &str) -> String {
+        self.environment_system.fill(&[(CALLS, function_prompt)])
+    }
+
+    /// The user text of whoever plays the tools. A call without arguments has Python's `None` there.
+    pub(crate) fn environment_text(
+        &self,
+        function: &Function,
+        datetime: &str,
+        history: &[HistoryLine<'_>],
+        arguments: Option<&str>,
+    ) -> String {
+        self.environment_text.fill(&[
+            ("name", &function.name),
+            ("param_def", &one_line(&function.parameters)),
+            ("resp_def", &one_line(&function.result)),
+            ("args", arguments.unwrap_or("None")),
+            ("dial", &lines(history)),
+            ("datetime", datetime),
+        ])
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,136 @@
+//! Whom the session of an item asks next, and what.
+
+use std::sync::Arc;
+
+use regatta_benchmarks::Step;
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
+
+use super::data::{Entry, Function, Line, Script, Speaker};
+use super::prompts::{OfficialSimulators, environment_system, environment_text, thought_first, user_system, user_text};
+use super::protocol::{
+    self, Conversation, EnvironmentInput, Exchange, Limits, Next, Plan, TurnInference, TurnStep, Unexpected,
+};
+use super::setting::{Format, Level, Mode, Scope, Stop};
+
+/// The agent's parameters (SPEC 4.3). Simulators and judges run with their provider's defaults.
+const AGENT: Sampling = Sampling { temperature: Some(0.0), top_p: None, max_tokens: None, seed: None };
+const SIMULATOR: Sampling = Sampling { temperature: None, top_p: None, max_tokens: None, seed: None };
+
+/// What comes next in the session of `entry`. Simulators are told what is `official` where that is known.
+pub(crate) fn next(entry: &Entry, official: Option<&OfficialSimulators>, mode: Mode, transcript: &Transcript) -> Step {
+    match mode.level {
+        Level::Turn => next_of_turn(entry, mode.format, transcript),
+        Level::Session => next_of_session(entry, official, mode, transcript),
+    }
+}
+
+fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step {
+    let turn = match inference(transcript) {
+        Ok(turn) => turn,
+        Err(unexpected) => return Step::Unfit(unexpected.to_string()),
+    };
+    match (turn.step(), entry.system(format)) {
+        (TurnStep::Ask, Some(system)) => {
+            let system = ChatMessage::new(ChatRole::System, thought_first(&system));
+            let history = entry.history(format);
+            let messages = std::iter::once(system).chain(history.iter().map(of_history)).collect();
+            Step::Ask(Role::Agent, ChatRequest::new(messages, AGENT))
+        }
+        _ => Step::Done,
+    }
+}
+
+/// The state of a turn after what its transcript holds.
+///
+/// # Errors
+/// When that is not how a turn goes.
+pub(crate) fn inference(transcript: &Transcript) -> Result<TurnInference, Unexpected> {
+    TurnInference::replay(Exchange::of_transcript(transcript))
+}
+
+/// What the conversation of a session depends on besides the replies.
+pub(crate) fn plan(entry: &Entry, script: &Script, stop: Stop) -> Plan {
+    let limits = match (stop, entry.group.scope) {
+        (Stop::Code, _) => Limits::Code,
+        (Stop::Paper, Scope::Single) => Limits::Paper { agent_turns_max: Limits::SINGLE_TURNS_MAX },
+        (Stop::Paper, Scope::Cross) => Limits::Paper { agent_turns_max: Limits::CROSS_TURNS_MAX },
+    };
+    let tools = script.functions.iter().map(|function| function.name.to_string()).collect();
+    Plan { limits, tools }
+}
+
+fn next_of_session(entry: &Entry, official: Option<&OfficialSimulators>, mode: Mode, transcript: &Transcript) -> Step {
+    let Some(script) = entry.script() else { return Step::Done };
+    let plan = plan(entry, &script, mode.stop);
+    let conversation = match Conversation::replay(&plan, Exchange::of_transcript(transcript)) {
+        Ok(conversation) => conversation,
+        Err(unexpected) => return Step::Unfit(unexpected.to_string()),
+    };
+    match conversation.next() {
+        Next::Agent(messages) => match entry.system(mode.format) {
+            Some(system) => Step::Ask(Role::Agent, agent_request(system, messages)),
+            None => Step::Done,
+        },
+        Next::User(input) => {
+            let (first, every, datetime) = (&script.first_turn_hint, &script.every_turn_hint, &script.datetime);
+            let (system, text) = match official {
+                Some(official) => (official.user_system(first, datetime), official.user_text(every, &input.history)),
+                None => (user_system(first, datetime), user_text(every, &input.history)),
+            };
+            Step::Ask(Role::User, simulator_request(system, text))
+        }
+        Next::Environment(input) => match environment_request(&script, official, &input) {
+            Some(request) => Step::Ask(Role::Environment, request),
+            None => Step::Done,
+        },
+        Next::Over(_) => Step::Done,
+    }
+}
+
+fn agent_request(system: Arc<str>, messages: &[protocol::Message]) -> ChatRequest {
+    let said = messages.iter().map(|message| match &message.speaker {
+        protocol::Speaker::User => ChatMessage::new(ChatRole::User, message.text()),
+        protocol::Speaker::Assistant => ChatMessage::new(ChatRole::Assistant, message.text()),
+        protocol::Speaker::Function(name) => tool_result(name, message.text()),
+    });
+    let messages = std::iter::once(ChatMessage::new(ChatRole::System, system)).chain(said).collect();
+    ChatRequest::new(messages, AGENT)
+}
+
+fn environment_request(
+    script: &Script,
+    official: Option<&OfficialSimulators>,
+    input: &EnvironmentInput<'_>,
+) -> Option<ChatRequest> {
+    let called = |function: &&Function| *function.name == *input.call.name;
+    let function = script.functions.iter().find(called)?;
+    let (calls, datetime, history) = (&script.function_prompt, &script.datetime, &input.history);
+    let arguments = input.call.arguments.as_deref();
+    let (system, text) = match official {
+        Some(official) => {
+            let text = official.environment_text(function, datetime, history, arguments);
+            (official.environment_system(calls), text)
+        }
+        None => (environment_system(calls), environment_text(function, datetime, history, arguments)),
+    };
+    Some(simulator_request(system, text))
+}
+
+fn simulator_request(system: String, text: String) -> ChatRequest {
+    let messages = vec![ChatMessage::new(ChatRole::System, system), ChatMessage::new(ChatRole::User, text)];
+    ChatRequest::new(messages, SIMULATOR)
+}
+
+fn of_history(line: &Line) -> ChatMessage {
+    match line.speaker {
+        Speaker::User => ChatMessage::new(ChatRole::User, line.content.clone()),
+        Speaker::Assistant => ChatMessage::new(ChatRole::Assistant, line.content.clone()),
+        Speaker::Function => tool_result(line.name.as_deref().unwrap_or_default(), &line.content),
+    }
+}
+
+/// A tool's result as the agent sees it. The agent writes its calls as text, and no provider takes the result of a tool for which it saw
+/// no call of its own; so it comes as a message of the user that says what it is.
+fn tool_result(name: &str, result: &str) -> ChatMessage {
+    ChatMessage::new(ChatRole::User, format!("Result of {name}:\n{result}"))
+}

@@ -1,0 +1,77 @@
+//! Which gold calls were made, as the released code decides it and as it would with the names it forgot to define (SPEC 6.5).
+
+use regatta_pycompat::{Json, Object, equal, lower, parse, strip};
+
+use super::comparison::{Comparison, Counts, Texts, any_equal};
+use crate::fuzzy::{self, Tool};
+use crate::judge::Judge;
+use crate::protocol::{braces_after_label, call_name};
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// The code as it is. Comparing texts raises an exception, which makes the calls differ, equal texts or not.
+    Undefined,
+    /// With the names supplied.
+    Supplied,
+}
+
+/// Compares the blocks of two texts. A gold block is right when any predicted one equals it; that may be equal to others too.
+/// While answers are missing, the counts mean nothing.
+pub(super) fn count(gold: &str, predicted: &str, names: Names, prompt: &str, judge: &mut Judge<'_>) -> Counts {
+    let (gold, predicted) = (blocks(gold), blocks(predicted));
+    let mut right = 0;
+    for gold in &gold {
+        let tool = Tool::find(prompt, gold.name);
+        // A question that cannot be asked, because the prompt lacks tool or time, is a refusal.
+        let has_judge = tool.block.is_some() && tool.time.is_some();
+        // Those of other names are never equal.
+        let compared: Vec<Comparison<'_>> = predicted
+            .iter()
+            .filter(|predicted| predicted.lower_name == gold.lower_name)
+            .map(|predicted| compare(gold, predicted, names))
+            .filter(|comparison| has_judge || *comparison == Comparison::Equal)
+            .collect();
+        right += usize::from(any_equal(&compared, &tool, judge, fuzzy::official_agrees));
+    }
+    Counts { gold: gold.len(), predicted: predicted.len(), right }
+}
+
+/// One entry of the list that the text is split into. Empty texts give one entry.
+struct Block<'a> {
+    name: &'a str,
+    lower_name: String,
+    /// In lower case; `None` when they are no JSON.
+    arguments: Option<Object>,
+}
+
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let block = |text| {
+        let name = call_name(text).unwrap_or_default();
+        let arguments = parse(&lower(braces_after_label(text).unwrap_or("{}"))).and_then(Json::into_object);
+        Block { name, lower_name: lower(name), arguments }
+    };
+    strip(text).split("\n\n").map(block).collect()
+}
+
+/// Looks at every gold argument that was not left out. The keys are sorted, so that a judge is asked in the order of the
+/// released code.
+fn compare<'a>(gold: &'a Block<'_>, predicted: &'a Block<'_>, names: Names) -> Comparison<'a> {
+    let (Some(gold), Some(predicted)) = (&gold.arguments, &predicted.arguments) else { return Comparison::Different };
+    let mut arguments: Vec<(&str, &Json)> = gold.iter().filter(|(_, value)| !value.is_left_out()).collect();
+    arguments.sort_by_key(|(key, _)| *key);
+    let mut unlike = Vec::new();
+    for (parameter, gold) in arguments {
+        let Some(predicted) = predicted.get(parameter).filter(|value| !value.is_left_out()) else {
+            return Comparison::Different;
+        };
+        match (gold, predicted) {
+            (Json::String(_), Json::String(_)) if names == Names::Undefined => return Comparison::Different,
+            (Json::String(gold), Json::String(predicted)) if fuzzy::alike(gold, predicted) => {}
+            (Json::String(gold), Json::String(predicted)) => unlike.push(Texts { parameter, gold, predicted }),
+            _ if gold.kind() == predicted.kind() && equal(gold, predicted) => {}
+            _ => return Comparison::Different,
+        }
+    }
+    Comparison::but_for(unlike)
+}

@@ -1,0 +1,199 @@
+//! Whole sessions: which of the gold calls were made, whether the user's goals were reached, and why not.
+//!
+//! `official` and `official_fixed` read the whole conversation as one text (SPEC 6.5, 6.6); `paper` reads the agent's messages
+//! (SPEC 7.4 to 7.7). [`score`] scores one session, [`aggregate`] and [`by_group`] many.
+
+mod aggregate;
+mod comparison;
+mod completion;
+mod dialogue;
+mod entries;
+mod failure_type;
+mod matching_official;
+mod matching_paper;
+mod structured;
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod tests;
+
+use regatta_proto::Evaluator;
+use serde_json::{Value, json};
+
+use self::aggregate::value;
+use self::comparison::Counts;
+use self::completion::Completion;
+use self::matching_official::Names;
+use self::matching_paper::Call;
+use self::structured::{StructuredFailure, structured_failure};
+use super::flowchart::Flowchart;
+use super::judge::Judge;
+use super::prompts::OfficialJudges;
+use super::protocol::{Failure, Limits, Message};
+use super::setting::Scope;
+use super::statistics::FAILURE_TYPES;
+use super::turn_level::ToolSchema;
+pub(crate) use aggregate::{aggregate, by_group};
+pub(crate) use dialogue::{dialogue, intents, nodes};
+pub(crate) use entries::actions_string;
+use regatta_benchmarks::{Score, Scores, Scoring, Verdicts};
+
+/// A conversation that is over, and what it is scored against.
+#[derive(Clone, Copy)]
+pub(crate) struct Session<'a> {
+    /// Id of the item: judgements about the session are recorded under it.
+    pub(crate) id: &'a str,
+    /// How much the agent knew, which decides how many turns it may take.
+    pub(crate) scope: Scope,
+    /// The domain, for the details.
+    pub(crate) domain: &'a str,
+    /// What was said.
+    pub(crate) messages: &'a [Message],
+    /// Why it broke off, if it did. Such a session is a failed one (SPEC 7.6); the released code loses it.
+    pub(crate) failure: Option<&'a Failure>,
+    /// `gt_actions_string`: the gold calls as blocks, empty when there are none.
+    pub(crate) gold_actions: &'a str,
+    /// The agent's system prompt: judges are told what it says of a tool and of the time.
+    pub(crate) system_prompt: &'a str,
+    /// The toolbox: of the scenario, or of all scenarios of the role in their order.
+    pub(crate) tools: &'a [ToolSchema],
+    /// The flowcharts of these scenarios; empty where nobody was shown them.
+    pub(crate) charts: &'a [&'a Flowchart],
+    /// Writes the prompts of the judges.
+    pub(crate) prompts: &'a dyn JudgePrompts,
+    /// What judges of arguments are told officially, where that is known.
+    pub(crate) official: Option<&'a OfficialJudges>,
+}
+
+/// Writes what judges of sessions are asked. The dialogue is what [`dialogue`] makes of the messages.
+pub(crate) trait JudgePrompts {
+    /// Whether the user's goals were reached (SPEC 8.2).
+    fn completion(&self, dialogue: &str) -> String;
+    /// Why they were not (SPEC 8.4).
+    fn failure_type(&self, dialogue: &str) -> String;
+}
+
+/// Scores a session with `evaluators`, or says everything that judges must be asked before. The evaluators share questions.
+/// (Whether a session failed is known only when its completion was judged; so the reason is asked in a second round.)
+pub(crate) fn score(session: &Session<'_>, evaluators: &[Evaluator], verdicts: &dyn Verdicts) -> Scoring {
+    let mut judge = Judge::new(verdicts, session.official);
+    let scores = session.scores(evaluators, &mut judge);
+    let missing = judge.into_missing();
+    if missing.is_empty() { Scoring::Scored(scores) } else { Scoring::Needs(missing) }
+}
+
+impl Session<'_> {
+    fn scores(&self, evaluators: &[Evaluator], judge: &mut Judge<'_>) -> Scores {
+        let text = dialogue(self.messages);
+        let mut one = |evaluator| match evaluator {
+            Evaluator::Official => self.official(&text, Names::Undefined, judge),
+            Evaluator::OfficialFixed => self.official(&text, Names::Supplied, judge),
+            _ => self.paper(&text, judge),
+        };
+        evaluators.iter().map(|&evaluator| (evaluator, one(evaluator))).collect()
+    }
+
+    /// What the judge says of the goals, nobody's progress beyond `progress_max`; `None` while that is not known.
+    fn completion(&self, text: &str, progress_max: f64, judge: &mut Judge<'_>) -> Option<Completion> {
+        if self.failure.is_some() {
+            return Some(Completion::NONE);
+        }
+        let heard = judge.ask(completion::question(self.id, self.prompts.completion(text)))?;
+        Some(Completion {
+            success: heard.agrees(|reply| Completion::of(reply).success),
+            progress: heard.number(|reply| Some(Completion::of(reply).progress.min(progress_max))).unwrap_or_default(),
+        })
+    }
+
+    fn agent_turns(&self) -> usize {
+        self.messages.iter().filter(|message| message.is_assistant()).count()
+    }
+
+    fn official(&self, text: &str, names: Names, judge: &mut Judge<'_>) -> Score {
+        let completion = self.completion(text, f64::INFINITY, judge).unwrap_or(Completion::NONE);
+        let predicted = actions_string(text);
+        let mut counts = matching_official::count(self.gold_actions, &predicted, names, self.system_prompt, judge);
+        if self.failure.is_some() && self.gold_actions.is_empty() {
+            // Having made no call is no merit of a session that broke off.
+            counts.right = 0;
+        }
+        let mut detail = json!({
+            "success_gpt": if completion.success { "1" } else { "0" },
+            "progress_gpt": completion.progress,
+            "all_api_num_gt": counts.gold,
+            "all_api_num_pre": counts.predicted,
+            "right_api_num": counts.right,
+        });
+        if names == Names::Undefined {
+            detail["agent_turns"] = json!(self.agent_turns());
+            detail["gen_actions_string"] = json!(predicted);
+        }
+        self.scored(completion, counts, detail)
+    }
+
+    fn paper(&self, text: &str, judge: &mut Judge<'_>) -> Score {
+        let turns_max = match self.scope {
+            Scope::Single => Limits::SINGLE_TURNS_MAX,
+            Scope::Cross => Limits::CROSS_TURNS_MAX,
+        };
+        let over_limit = self.agent_turns() > turns_max as usize;
+        let judged = self.completion(text, 1.0, judge);
+        let completion =
+            judged.map_or(Completion::NONE, |judged| Completion { success: judged.success && !over_limit, ..judged });
+        let gold = matching_paper::gold_calls(self.gold_actions);
+        let made = matching_paper::made_calls(self.messages);
+        let counts = matching_paper::count(&gold, &made, self.tools, self.system_prompt, judge);
+        let detail = json!({
+            "gt_calls": counts.gold,
+            "pred_calls": counts.predicted,
+            "right_calls": counts.right,
+            "success": u8::from(completion.success),
+            "progress": completion.progress,
+            "agent_turns": self.agent_turns(),
+            "over_limit": over_limit,
+            "setting": self.scope.name(),
+            "domain": self.domain,
+        });
+        let mut score = self.scored(completion, counts, detail);
+        let failed = judged.is_some() && !completion.success;
+        let category = failed.then(|| {
+            let heard = judge.ask(failure_type::question(self.id, self.prompts.failure_type(text)));
+            heard.and_then(|heard| heard.kind(failure_type::category)).unwrap_or(FAILURE_TYPES)
+        });
+        score.values.insert(value::FAILED.to_owned(), f64::from(u8::from(failed)));
+        for other in 1..=FAILURE_TYPES {
+            score.values.insert(value::failure(other), f64::from(u8::from(category == Some(other))));
+        }
+        if let Some(category) = category {
+            score.detail["failure_type"] = json!(category);
+            if let Some(seen) = self.structured(&gold, &made) {
+                score.detail["failure_structured"] = seen.detail();
+            }
+        }
+        score
+    }
+
+    fn structured(&self, gold: &[Call<'_>], made: &[Call<'_>]) -> Option<StructuredFailure> {
+        let gold: Vec<&str> = gold.iter().map(|call| call.name).collect();
+        let made: Vec<&str> = made.iter().map(|call| call.name).collect();
+        structured_failure(&gold, &made, self.charts, self.messages)
+    }
+
+    /// The score with the values that all evaluators have.
+    fn scored(&self, completion: Completion, counts: Counts, mut detail: Value) -> Score {
+        let values = [
+            (value::SUCCESS, f64::from(u8::from(completion.success))),
+            (value::PROGRESS, completion.progress),
+            (value::GOLD, counts.gold as f64),
+            (value::PREDICTED, counts.predicted as f64),
+            (value::RIGHT, counts.right as f64),
+            (value::AGENT_TURNS, self.agent_turns() as f64),
+        ];
+        if let Some(failure) = self.failure {
+            let by = if failure.is_agents() { "agent" } else { "simulator" };
+            detail["broke_off"] = json!({ "reason": failure.as_str(), "by": by });
+        }
+        Score { values: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(), detail }
+    }
+}

@@ -1,0 +1,132 @@
+//! The loaded data set behind the one interface of all benchmarks.
+
+use std::sync::Arc;
+
+use regatta_benchmarks::{
+    CellResult, DataError, Item, Metric, PaperTable, Persona, Picture, Score, Scores, Scoring, SelectError, Step,
+    Suite, Table, Verdicts,
+};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
+
+use super::data::{Data, Entry};
+use super::prompts::{OfficialJudges, OfficialSimulators};
+use super::setting::{Level, Mode};
+use super::{items, pictures, predictions, recognise, scoring, session, simulate, tables};
+
+/// The loaded data set.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    data: Data,
+    items: Vec<Item>,
+}
+
+impl Loaded {
+    pub(super) fn new(data: Data) -> Self {
+        let items = items::items(&data);
+        Self { data, items }
+    }
+
+    fn simulators(&self) -> Option<&OfficialSimulators> {
+        self.data.official.as_ref().map(|official| &official.simulators)
+    }
+
+    fn judges(&self) -> Option<&OfficialJudges> {
+        self.data.official.as_ref().map(|official| &official.judges)
+    }
+
+    fn entries<'s>(&self, scores: &[(ItemIndex, &'s Score)]) -> Vec<(&Entry, &'s Score)> {
+        scores.iter().filter_map(|(item, score)| Some((self.data.entry(*item)?, *score))).collect()
+    }
+}
+
+impl Suite for Loaded {
+    fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        items::select(&self.data, setting, tasks, limit)
+    }
+
+    fn roles(&self, setting: &Setting) -> Vec<Role> {
+        match Mode::of(setting).map(|mode| mode.level) {
+            Some(Level::Session) => vec![Role::Agent, Role::User, Role::Environment],
+            _ => vec![Role::Agent],
+        }
+    }
+
+    fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
+        match (self.data.entry(item), Mode::of(setting)) {
+            (Some(entry), Some(mode)) => session::next(entry, self.simulators(), mode, transcript),
+            // `select` gives out neither such items nor such settings.
+            _ => Step::Done,
+        }
+    }
+
+    fn score(
+        &self,
+        item: ItemIndex,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        verdicts: &dyn Verdicts,
+    ) -> Scoring {
+        match self.data.entry(item) {
+            Some(entry) => scoring::score(entry, self.judges(), evaluators, transcript, verdicts),
+            None => Scoring::Scored(Scores::new()),
+        }
+    }
+
+    fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
+        self.data.entry(item).map_or_else(Scores::new, |entry| scoring::score_failure(entry, evaluators))
+    }
+
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        Table { aggregate: scoring::aggregate(evaluator, &self.entries(&trials.concat())), columns: Vec::new() }
+    }
+
+    fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
+        Mode::of(setting).map(|mode| tables::metrics(mode, evaluator)).unwrap_or_default()
+    }
+
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        self.data.entry(item).map(|entry| entry.group.domain.clone()).into_iter().collect()
+    }
+
+    fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
+        tables::paper_tables(evaluator, self.data.is_synthetic(), cells)
+    }
+
+    fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        match (self.data.entry(item), Mode::of(setting)) {
+            (Some(entry), Some(mode)) => pictures::pictures(entry, mode, transcript),
+            _ => Vec::new(),
+        }
+    }
+
+    fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        predictions::read(&self.data, file, content)
+    }
+
+    fn simulate(
+        &self,
+        item: ItemIndex,
+        _setting: &Setting,
+        role: Role,
+        persona: Persona,
+        seed: SessionSeed,
+        request: &ChatRequest,
+    ) -> Reply {
+        let entry = self.data.entry(item);
+        Reply::said(
+            entry.map(|entry| simulate::reply(entry, self.judges(), role, persona, seed, request)).unwrap_or_default(),
+        )
+    }
+
+    fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
+        recognise::turn(&self.data, request)
+    }
+
+    fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
+        simulate::judge_reply(prompt, self.judges(), persona, seed)
+    }
+}

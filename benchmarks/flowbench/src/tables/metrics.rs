@@ -1,0 +1,192 @@
+//! What is measured, by setting and evaluator (SPEC 6.7, 7.1 to 7.8).
+
+use regatta_benchmarks::{Better, Measure, Metric, Unit};
+use regatta_proto::Evaluator;
+
+use crate::setting::{Format, Level, Mode};
+
+/// Names of metrics.
+pub(crate) mod name {
+    /// Right calls among the predicted.
+    pub(crate) const TOOL_PRECISION: &str = "tool_precision";
+    /// Right calls among the gold.
+    pub(crate) const TOOL_RECALL: &str = "tool_recall";
+    /// Their harmonic mean.
+    pub(crate) const TOOL_F1: &str = "tool_f1";
+    /// Right parameters among the predicted.
+    pub(crate) const PARAM_PRECISION: &str = "param_precision";
+    /// Right parameters among the gold.
+    pub(crate) const PARAM_RECALL: &str = "param_recall";
+    /// Their harmonic mean.
+    pub(crate) const PARAM_F1: &str = "param_f1";
+    /// The judge's grade of replies, 0–10.
+    pub(crate) const RESPONSE_SCORE: &str = "response_score";
+    /// Turns whose node of the flowchart is named rightly.
+    pub(crate) const NODE_ACCURACY: &str = "node_accuracy";
+    /// Sessions in which every goal was reached.
+    pub(crate) const SUCCESS_RATE: &str = "success_rate";
+    /// The part of a session's goals that was reached.
+    pub(crate) const PROGRESS: &str = "progress";
+    /// Messages of the agent in a session.
+    pub(crate) const AVG_TURNS: &str = "avg_turns";
+    /// Shares of the failures of types 1 to 5.
+    pub(crate) const FAILURES: [&str; 5] = ["failure_1", "failure_2", "failure_3", "failure_4", "failure_5"];
+}
+
+/// What is measured in `mode`. The sums run over all sessions of a trial (micro averages).
+pub(crate) fn metrics(mode: Mode, evaluator: Evaluator) -> Vec<Metric> {
+    match mode.level {
+        Level::Turn => of_turns(mode.format, evaluator),
+        Level::Session => of_sessions(evaluator),
+    }
+}
+
+fn of_turns(format: Format, evaluator: Evaluator) -> Vec<Metric> {
+    let [tool_precision, tool_recall, tool_f1] = ratios(
+        [name::TOOL_PRECISION, name::TOOL_RECALL, name::TOOL_F1],
+        ["right_function", "all_function_pred", "all_function"],
+        1.0,
+        evaluator,
+    );
+    let [param_precision, param_recall, param_f1] = ratios(
+        [name::PARAM_PRECISION, name::PARAM_RECALL, name::PARAM_F1],
+        ["right_params", "all_params_pred", "all_params"],
+        1.0,
+        evaluator,
+    );
+    let hidden = |metric: Metric| Metric { headline: false, ..metric };
+    let mut all = vec![tool_precision, tool_recall, tool_f1, hidden(param_precision), hidden(param_recall), param_f1];
+    // No released code grades replies or looks at nodes.
+    if evaluator != Evaluator::Paper {
+        return all;
+    }
+    all.push(Metric { range: (0.0, 10.0), unit: Unit::OutOfTen, ..Metric::mean(name::RESPONSE_SCORE) });
+    if format == Format::Flowchart {
+        all.push(Metric {
+            measure: Measure::Mean { value: "node_right".to_owned() },
+            unit: Unit::Percent,
+            ..Metric::mean(name::NODE_ACCURACY)
+        });
+    }
+    all
+}
+
+fn of_sessions(evaluator: Evaluator) -> Vec<Metric> {
+    // One prediction may be right for several gold calls (SPEC 6.5, 7.4), so a precision may exceed 1, and an F1 come near to 2.
+    let [precision, recall, f1] = ratios(
+        [name::TOOL_PRECISION, name::TOOL_RECALL, name::TOOL_F1],
+        ["right_calls", "predicted_calls", "gold_calls"],
+        f64::INFINITY,
+        evaluator,
+    );
+    let f1 = Metric { range: (0.0, 2.0), ..f1 };
+    // The official progress is the quotient of two numbers that a judge names, whatever they are (SPEC 6.6).
+    let most = if evaluator == Evaluator::Paper { 1.0 } else { f64::INFINITY };
+    let success = Measure::Mean { value: "success".to_owned() };
+    let mut all = vec![
+        precision,
+        recall,
+        f1,
+        Metric { measure: success, unit: Unit::Percent, ..Metric::mean(name::SUCCESS_RATE) },
+        Metric { range: (0.0, most), unit: Unit::Percent, ..Metric::mean(name::PROGRESS) },
+        Metric {
+            measure: Measure::Mean { value: "agent_turns".to_owned() },
+            range: (0.0, f64::INFINITY),
+            better: Better::Lower,
+            unit: Unit::Turns,
+            headline: false,
+            ..Metric::mean(name::AVG_TURNS)
+        },
+    ];
+    if evaluator != Evaluator::Paper {
+        return all;
+    }
+    all.extend(name::FAILURES.into_iter().map(|name| Metric {
+        measure: Measure::Ratio { numerator: name.to_owned(), denominator: "failed".to_owned(), of_item: false },
+        better: Better::Lower,
+        unit: Unit::Percent,
+        // Without failures there are none of any type (SPEC 7.7).
+        if_empty: Some(0.0),
+        headline: false,
+        ..Metric::mean(name)
+    }));
+    all
+}
+
+/// Precision, recall and F1 of `right` among `predicted` and `gold`; none of the predictions counts more than `most` times.
+fn ratios(
+    [precision, recall, f1]: [&str; 3],
+    [right, predicted, gold]: [&str; 3],
+    most: f64,
+    evaluator: Evaluator,
+) -> [Metric; 3] {
+    // Where there is nothing to divide by, the published code divides by −1 (SPEC 6.7).
+    let nothing = if evaluator == Evaluator::Paper { 0.0 } else { -0.0 };
+    // Where the published code crashes, it prints no number (SPEC 6.4).
+    let void_if = (evaluator == Evaluator::Official).then(|| "crashed".to_owned());
+    let ratio = |name: &str, denominator: &str, range, of_item| Metric {
+        measure: Measure::Ratio { numerator: right.to_owned(), denominator: denominator.to_owned(), of_item },
+        range,
+        unit: Unit::Percent,
+        if_empty: Some(nothing),
+        void_if: void_if.clone(),
+        ..Metric::mean(name)
+    };
+    let measure = Measure::F1 { right: right.to_owned(), predicted: predicted.to_owned(), gold: gold.to_owned() };
+    [
+        ratio(precision, predicted, (0.0, most), false),
+        ratio(recall, gold, (0.0, 1.0), true),
+        Metric { measure, unit: Unit::Percent, if_empty: Some(0.0), void_if, ..Metric::mean(f1) },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(setting: &str, evaluator: Evaluator) -> Vec<(String, bool)> {
+        let mode = Mode::of(&setting.parse().unwrap()).unwrap();
+        metrics(mode, evaluator).into_iter().map(|metric| (metric.name, metric.headline)).collect()
+    }
+
+    #[test]
+    fn every_metric_of_every_setting_has_a_name_of_its_own_and_a_range() {
+        for mode in Mode::all() {
+            for evaluator in [Evaluator::Official, Evaluator::OfficialFixed, Evaluator::Paper] {
+                let all = metrics(mode, evaluator);
+                let names: std::collections::BTreeSet<&str> = all.iter().map(|metric| metric.name.as_str()).collect();
+                assert_eq!(names.len(), all.len());
+                assert!(all.iter().all(|metric| metric.range.0 < metric.range.1));
+            }
+        }
+    }
+
+    #[test]
+    fn leaderboards_show_the_columns_of_the_papers_tables() {
+        let shown = |setting| -> Vec<String> {
+            let all = names(setting, Evaluator::Paper).into_iter();
+            all.filter(|(_, headline)| *headline).map(|(name, _)| name).collect()
+        };
+        assert_eq!(
+            shown("turn/single/text"),
+            ["tool_precision", "tool_recall", "tool_f1", "param_f1", "response_score"]
+        );
+        assert_eq!(
+            shown("session/cross/ensemble"),
+            ["tool_precision", "tool_recall", "tool_f1", "success_rate", "progress"]
+        );
+    }
+
+    #[test]
+    fn nodes_are_asked_for_only_where_the_agent_sees_a_flowchart() {
+        let has_nodes = |setting| names(setting, Evaluator::Paper).iter().any(|(name, _)| name == name::NODE_ACCURACY);
+        assert!(has_nodes("turn/cross/flowchart") && !has_nodes("turn/cross/text"));
+    }
+
+    #[test]
+    fn the_published_code_makes_a_negative_zero_of_nothing() {
+        let mode = Mode::DEFAULT;
+        let of = |evaluator| metrics(mode, evaluator).remove(0).if_empty.unwrap();
+        assert!(of(Evaluator::Official).is_sign_negative() && of(Evaluator::Paper).is_sign_positive());
+    }
+}

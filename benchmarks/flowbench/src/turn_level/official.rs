@@ -1,0 +1,274 @@
+//! `official`: what the released code computes of one turn, crashes included; and `official_fixed`, which repairs only these
+//! (SPEC 6.1–6.4).
+
+use regatta_benchmarks::Score;
+use regatta_pycompat::{Json, Object, equal, lower, parse, strip};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Crash, GoldCall, TurnRecord};
+use crate::extraction::{self, Input};
+use crate::fuzzy::{self, Tool};
+use crate::judge::Judge;
+
+/// What the official report shows of a comparison: `"1"`, `"0"`, or nothing where none was made or an exception was swallowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub(super) enum Flag {
+    /// Nothing to show.
+    #[default]
+    #[serde(rename = "")]
+    Nothing,
+    /// Wrong.
+    #[serde(rename = "0")]
+    Wrong,
+    /// Right.
+    #[serde(rename = "1")]
+    Right,
+}
+
+/// One turn's counts, and its cells of the official report.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub(super) struct TurnScore {
+    all_function: u8,
+    all_function_pred: u8,
+    right_function: u8,
+    right_api: u8,
+    all_params: usize,
+    all_params_pred: usize,
+    right_params: usize,
+    skipped: bool,
+    right_api_name: Flag,
+    right_api_flag: Flag,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predict_action: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predict_action_input: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predict_response: Option<String>,
+}
+
+impl TurnScore {
+    /// As `official`'s entry: an item that was skipped says nothing else.
+    pub(super) fn entry(&self) -> Score {
+        let mut score = self.entry_fixed();
+        score.values.insert("crashed".to_owned(), 0.0);
+        if self.skipped {
+            score.detail = json!({ "skipped": true });
+        }
+        score
+    }
+
+    /// As `official_fixed`'s entry.
+    pub(super) fn entry_fixed(&self) -> Score {
+        let counts = [
+            ("all_function", usize::from(self.all_function)),
+            ("all_function_pred", usize::from(self.all_function_pred)),
+            ("right_function", usize::from(self.right_function)),
+            ("right_api", usize::from(self.right_api)),
+            ("all_params", self.all_params),
+            ("all_params_pred", self.all_params_pred),
+            ("right_params", self.right_params),
+        ];
+        Score {
+            values: counts.map(|(name, count)| (name.to_owned(), super::aggregate::to_value(count))).into(),
+            detail: serde_json::to_value(self).unwrap_or(Value::Null),
+        }
+    }
+}
+
+/// The entry of a turn that ended the run.
+pub(super) fn crashed(crash: Crash) -> Score {
+    Score { values: [("crashed".to_owned(), 1.0)].into(), detail: json!({ "error": crash.to_string() }) }
+}
+
+/// What happens where the official code raises an exception.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repair {
+    /// It is raised.
+    Nothing,
+    /// The question is asked without what is missing, the unbalanced input is empty.
+    Everything,
+}
+
+/// What the released code computes.
+///
+/// # Errors
+/// The exception with which it would end.
+pub(super) fn score(record: &TurnRecord<'_>, output: &str, judge: &mut Judge<'_>) -> Result<TurnScore, Crash> {
+    repaired(record, output, Repair::Nothing, judge)
+}
+
+/// The same without crashes.
+pub(super) fn score_fixed(record: &TurnRecord<'_>, output: &str, judge: &mut Judge<'_>) -> TurnScore {
+    repaired(record, output, Repair::Everything, judge).unwrap_or_default()
+}
+
+fn repaired(record: &TurnRecord<'_>, output: &str, repair: Repair, judge: &mut Judge<'_>) -> Result<TurnScore, Crash> {
+    if extraction::is_call_error(output) {
+        return Ok(TurnScore { skipped: true, ..TurnScore::default() });
+    }
+    let output = strip(output);
+    let mut score = match record.gold.call {
+        Some(gold) => score_call(record, gold, output, repair, judge)?,
+        None => score_reply(output, repair)?,
+    };
+    score.predict_response = Some(extraction::response(output).into_owned());
+    Ok(score)
+}
+
+/// The gold is a reply: a call in the output only counts as one too many.
+fn score_reply(output: &str, repair: Repair) -> Result<TurnScore, Crash> {
+    let shown = |text: &str| Some(text.to_owned());
+    if !extraction::mentions_call(output) {
+        return Ok(TurnScore { predict_action: shown(""), predict_action_input: shown(""), ..TurnScore::default() });
+    }
+    let action = extraction::action(output);
+    let input = extraction::action_input(output);
+    if input == Input::Unbalanced && repair == Repair::Nothing {
+        return Err(Crash::Attribute);
+    }
+    Ok(TurnScore {
+        all_function_pred: u8::from(action.is_some()),
+        right_api_name: Flag::Wrong,
+        right_api_flag: Flag::Wrong,
+        predict_action: shown(action.unwrap_or_default()),
+        predict_action_input: shown(input.text()),
+        ..TurnScore::default()
+    })
+}
+
+fn score_call(
+    record: &TurnRecord<'_>,
+    gold: GoldCall<'_>,
+    output: &str,
+    repair: Repair,
+    judge: &mut Judge<'_>,
+) -> Result<TurnScore, Crash> {
+    let action = extraction::action(output);
+    let name = action.map(extraction::tool_name).unwrap_or_default();
+    let input = extraction::action_input(output).text();
+    let mut comparison = Comparison {
+        tool: Tool::find(record.system_prompt, name),
+        on_missing: if repair == Repair::Everything { OnMissing::Ask } else { OnMissing::Raise },
+        asked_without: false,
+        judge,
+    };
+
+    let (expected, predicted) = (arguments(gold.input), arguments(input));
+    let mut score = TurnScore {
+        all_function: 1,
+        all_function_pred: u8::from(action.is_some()),
+        all_params: expected.len(),
+        all_params_pred: predicted.len(),
+        right_api_name: Flag::Wrong,
+        right_api_flag: Flag::Wrong,
+        predict_action: Some(name.to_owned()),
+        predict_action_input: Some(input.to_owned()),
+        ..TurnScore::default()
+    };
+    score.right_params = comparison.right_arguments(&expected, &predicted)?;
+
+    if name == gold.action {
+        score.right_api = 1;
+        score.right_api_name = Flag::Right;
+        // The repair must not change a turn that did not crash, so here it is only made where it was needed above.
+        if !comparison.asked_without {
+            comparison.on_missing = OnMissing::Raise;
+        }
+        score.right_api_flag = match comparison.is_right_call(gold.input, input) {
+            Ok(true) => Flag::Right,
+            Ok(false) => Flag::Wrong,
+            Err(Swallowed) => Flag::Nothing,
+        };
+        score.right_function = u8::from(score.right_api_flag == Flag::Right);
+    }
+    Ok(score)
+}
+
+/// The arguments in a text; none in a blank or broken one. (Of a gold that is JSON but no object SPEC says nothing.)
+fn arguments(text: &str) -> Object {
+    parse(text).and_then(Json::into_object).unwrap_or_default()
+}
+
+/// An exception that the official code catches: the call is wrong, and the report shows nothing.
+struct Swallowed;
+
+/// What to do when the prompt lacks what a question must tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnMissing {
+    Raise,
+    Ask,
+}
+
+struct Comparison<'a, 'j, 'v> {
+    tool: Tool<'a>,
+    on_missing: OnMissing,
+    /// Whether a question was asked although the prompt lacks something.
+    asked_without: bool,
+    judge: &'j mut Judge<'v>,
+}
+
+impl Comparison<'_, '_, '_> {
+    /// How many gold arguments the prediction has with the same type and value.
+    fn right_arguments(&mut self, gold: &Object, predicted: &Object) -> Result<usize, Crash> {
+        let mut right = 0;
+        for (key, gold) in gold.iter() {
+            let Some(predicted) = predicted.get(key).filter(|predicted| predicted.kind() == gold.kind()) else {
+                continue;
+            };
+            let same = match (gold, predicted) {
+                (Json::String(gold), Json::String(predicted)) => self.same_text(key, gold, predicted)?,
+                _ => equal(gold, predicted),
+            };
+            right += usize::from(same);
+        }
+        Ok(right)
+    }
+
+    /// Whether the call is right: both inputs in lower case, arguments that were left out dropped.
+    fn is_right_call(&mut self, gold: &str, predicted: &str) -> Result<bool, Swallowed> {
+        let predicted = if strip(predicted).is_empty() { Object::default() } else { lower_arguments(predicted)? };
+        let gold = lower_arguments(gold)?;
+        let mut keys: Vec<(&str, &Json)> = gold.iter().filter(|(_, value)| !value.is_left_out()).collect();
+        keys.sort_by_key(|(key, _)| *key);
+
+        let mut right = true;
+        for (key, gold) in keys {
+            let Some(predicted) = predicted.get(key).filter(|value| !value.is_left_out()) else {
+                right = false;
+                continue;
+            };
+            match (gold, predicted) {
+                (Json::String(gold), Json::String(predicted)) => {
+                    right &= self.same_text(key, gold, predicted).map_err(|_| Swallowed)?;
+                }
+                _ if gold.kind() == predicted.kind() && equal(gold, predicted) => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(right)
+    }
+
+    fn same_text(&mut self, parameter: &str, gold: &str, predicted: &str) -> Result<bool, Crash> {
+        if fuzzy::alike(gold, predicted) {
+            return Ok(true);
+        }
+        let missing = match self.tool {
+            Tool { block: None, .. } => Some(Crash::Value),
+            Tool { time: None, .. } => Some(Crash::Attribute),
+            Tool { .. } => None,
+        };
+        if let Some(crash) = missing {
+            if self.on_missing == OnMissing::Raise {
+                return Err(crash);
+            }
+            self.asked_without = true;
+        }
+        let heard = self.judge.ask(self.tool.question(self.judge.official(), parameter, gold, predicted));
+        Ok(heard.is_some_and(|heard| heard.agrees(fuzzy::official_agrees)))
+    }
+}
+
+fn lower_arguments(text: &str) -> Result<Object, Swallowed> {
+    parse(&lower(text)).and_then(Json::into_object).ok_or(Swallowed)
+}

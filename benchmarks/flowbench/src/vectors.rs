@@ -1,0 +1,37 @@
+//! Golden vectors and official data, for the tests of the parts.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The folder with data and golden cases beside the project, if there is one.
+pub(crate) fn shared() -> Option<PathBuf> {
+    regatta_benchmark_testing::shared("flowbench")
+}
+
+/// A JSON file.
+pub(crate) fn document(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// A JSONL file.
+pub(crate) fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Whether everything in `expected` is in `got`, numbers to within 1e-9; `got` may hold more.
+pub(crate) fn assert_alike(expected: &Value, got: &Value, place: &str) {
+    match (expected, got) {
+        (Value::Object(expected), Value::Object(got)) => {
+            for (key, value) in expected {
+                assert_alike(value, got.get(key).unwrap_or(&Value::Null), &format!("{place}/{key}"));
+            }
+        }
+        (Value::Number(expected), Value::Number(got)) => {
+            let (expected, got) = (expected.as_f64().unwrap(), got.as_f64().unwrap());
+            assert!((expected - got).abs() <= 1e-9, "{place}: {got}, not {expected}");
+        }
+        _ => assert_eq!(expected, got, "{place}"),
+    }
+}

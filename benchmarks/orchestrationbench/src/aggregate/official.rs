@@ -1,0 +1,184 @@
+//! Runs and scenarios of the official evaluator (SPEC 5.2 to 5.6).
+
+use super::rounding::round4;
+use super::step_values::{CallValues, DecisionValues, PlanValues, StepValues};
+use crate::data::{Scenario, Suffix};
+use crate::decision::{Confusion, Crash};
+use crate::plan::{RunScore, ScenarioScore, python_sum};
+
+/// The runs of a scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ScenarioRuns {
+    /// The scenario's id, without its language.
+    pub(crate) id: String,
+    /// What its labels hold.
+    pub(crate) gold: GoldCases,
+    /// Its runs, in order.
+    pub(crate) runs: Vec<Run>,
+}
+
+/// How many decisions of each kind the labels of a scenario hold, also of agents that do not exist. A call that could not be read counts
+/// as a call here, and as a rejection elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct GoldCases {
+    /// Without calls.
+    pub(crate) rejections: u32,
+    /// With calls.
+    pub(crate) calls: u32,
+}
+
+impl GoldCases {
+    /// Of a scenario.
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        let mut cases = Self::default();
+        for ((step, suffix), entry) in &scenario.labels {
+            if *suffix == Suffix::Message && entry.agent.is_some() {
+                match scenario.label(*step, Suffix::Call) {
+                    Some(_) => cases.calls += 1,
+                    None => cases.rejections += 1,
+                }
+            }
+        }
+        cases
+    }
+}
+
+/// One run of a scenario: its steps, each kind in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Run {
+    /// Planning steps.
+    pub(crate) plans: Vec<PlanValues>,
+    /// Decision steps.
+    pub(crate) decisions: Vec<DecisionValues>,
+}
+
+impl Run {
+    /// Of steps in their order.
+    pub(crate) fn of(steps: impl IntoIterator<Item = StepValues>) -> Self {
+        let mut run = Self::default();
+        for step in steps {
+            match step {
+                StepValues::Plan(plan) => run.plans.push(plan),
+                StepValues::Decision(decision) => run.decisions.push(decision),
+            }
+        }
+        run
+    }
+
+    /// The plan scores; nothing of a run that an exception drops.
+    pub(crate) fn plan(&self) -> RunScore {
+        let unreadable = self.plans.iter().filter(|plan| plan.is_unreadable).find_map(|plan| plan.exception);
+        if let Some(exception) = unreadable.or_else(|| self.plans.iter().find_map(|plan| plan.exception)) {
+            return RunScore { dropped: Some(exception.name()), ..RunScore::default() };
+        }
+        let of = |value: fn(&PlanValues) -> f64| self.plans.iter().filter(|plan| plan.has_gold).map(value).collect();
+        RunScore {
+            dropped: None,
+            overall: of(|plan| plan.overall),
+            structure: of(|plan| plan.structure),
+            component: of(|plan| plan.component),
+            failed: self.plans.iter().map(|plan| plan.failures).sum(),
+        }
+    }
+
+    /// The scores of its decisions.
+    ///
+    /// # Errors
+    /// The first exception.
+    pub(crate) fn decisions(&self) -> Result<RunDecisions, Crash> {
+        if let Some(crash) = self.decisions.iter().find_map(|decision| decision.crash.as_ref()) {
+            return Err(crash.clone());
+        }
+        let mut confusion = Confusion::default();
+        for decision in self.decisions.iter().filter(|decision| decision.is_answered) {
+            confusion += decision.confusion;
+        }
+        let calls: Vec<CallValues> = self.decisions.iter().filter_map(|decision| decision.call).collect();
+        let right: Vec<f64> = calls.iter().map(|call| call.value_f1).filter(|f1| *f1 > 0.0).collect();
+        Ok(RunDecisions {
+            name: round4(mean(calls.iter().map(|call| call.name_f1))),
+            key: round4(mean(calls.iter().map(|call| call.key_f1))),
+            value: ratio(python_sum(right.iter().copied()), right.len()),
+            perfect: perfect(&calls),
+            confusion,
+        })
+    }
+}
+
+/// Scores of a run's decisions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RunDecisions {
+    /// Mean F1 of names over calls for calls, rounded.
+    pub(crate) name: f64,
+    /// Mean F1 of keys, rounded.
+    pub(crate) key: f64,
+    /// Mean of the F1s of values that are above zero, not rounded.
+    pub(crate) value: f64,
+    /// Calls that the official code takes for perfect; no score depends on it.
+    pub(crate) perfect: u32,
+    /// Counters.
+    pub(crate) confusion: Confusion,
+}
+
+/// Scores of a scenario's decisions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ScenarioDecisions {
+    /// `function_name_accuracy`.
+    pub(crate) name: f64,
+    /// `arguments_key_score`.
+    pub(crate) key: f64,
+    /// `arguments_value_score_not_count_rejection`.
+    pub(crate) value: f64,
+    /// Sum over runs.
+    pub(crate) perfect: u32,
+    /// Sum over runs.
+    pub(crate) confusion: Confusion,
+    /// Gold cases of all runs.
+    pub(crate) gold: GoldCases,
+}
+
+impl ScenarioRuns {
+    /// The plan scores of all runs.
+    pub(crate) fn plan(&self) -> ScenarioScore {
+        let runs: Vec<RunScore> = self.runs.iter().map(Run::plan).collect();
+        ScenarioScore::of(&runs)
+    }
+
+    /// The scores of decisions of all runs.
+    ///
+    /// # Errors
+    /// The first exception of any run: then the scenario has no scores and no counts.
+    pub(crate) fn decisions(&self) -> Result<ScenarioDecisions, Crash> {
+        let runs = self.runs.iter().map(Run::decisions).collect::<Result<Vec<_>, _>>()?;
+        let mut confusion = Confusion::default();
+        for run in &runs {
+            confusion += run.confusion;
+        }
+        let count = u32::try_from(runs.len()).unwrap_or(u32::MAX);
+        Ok(ScenarioDecisions {
+            name: round4(mean(runs.iter().map(|run| run.name))),
+            key: round4(mean(runs.iter().map(|run| run.key))),
+            value: round4(mean(runs.iter().map(|run| run.value))),
+            perfect: runs.iter().map(|run| run.perfect).sum(),
+            confusion,
+            gold: GoldCases { rejections: self.gold.rejections * count, calls: self.gold.calls * count },
+        })
+    }
+}
+
+/// The mean as a loop adds it up; 0 of nothing.
+fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = numbers.len();
+    ratio(numbers.fold(0.0, |sum, number| sum + number), count)
+}
+
+fn ratio(sum: f64, count: usize) -> f64 {
+    if count == 0 { 0.0 } else { sum / count as f64 }
+}
+
+/// The official code puts the values of judged steps first, beside keys that are in the order of the steps.
+fn perfect(calls: &[CallValues]) -> u32 {
+    let values = calls.iter().filter(|call| call.is_judged).chain(calls.iter().filter(|call| !call.is_judged));
+    let both = calls.iter().zip(values).filter(|(key, value)| key.key_f1 == 1.0 && value.value_f1 == 1.0);
+    u32::try_from(both.count()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,117 @@
+//! Reads the whole data set.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::place::Place;
+use regatta_proto::{FileSet, ItemId};
+use regatta_pycompat::yaml::Value;
+
+use super::card::{Agents, Card};
+use super::files::{Kind, number_first};
+use super::language::Language;
+use super::read_card::read_card;
+use super::read_scenario::read_scenario;
+use super::scenario::Scenario;
+use super::yaml_file::{BYTES_MAX, load_yaml, text_at};
+use super::{Data, Prompts};
+
+/// Reads the data set.
+///
+/// # Errors
+/// With file, step and field of whatever is malformed, and when there is no scenario, or no agent for its language.
+pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
+    if let Some((path, content)) =
+        set.iter().find(|(path, content)| Kind::of(path).is_some() && content.len() > BYTES_MAX)
+    {
+        let problem = format!("has {} bytes; at most {BYTES_MAX} are read", content.len());
+        return Err(Place::file(set.origin(), path).problem(problem));
+    }
+    let english = Agents::new(read_cards(set, Language::En)?);
+    let korean = Agents::new(read_cards(set, Language::Ko)?);
+    let prompts = read_prompts(set)?;
+    let mut scenarios = Vec::new();
+    for (language, agents) in [(Language::En, &english), (Language::Ko, &korean)] {
+        let read = read_scenarios(set, language, agents)?;
+        if !read.is_empty() && agents.cards().is_empty() {
+            return Err(DataError::MissingFile {
+                origin: set.origin().to_owned(),
+                path: format!("{}/multiagent_cards/*.json", language.name()),
+                hint: "the scenarios of this language need its agents".to_owned(),
+            });
+        }
+        scenarios.extend(read);
+    }
+    if scenarios.is_empty() {
+        return Err(DataError::MissingFile {
+            origin: set.origin().to_owned(),
+            path: "EN/scenario_data/*.yaml, KO/scenario_data/*.yaml".to_owned(),
+            hint: "name the repository's root or its folder data/".to_owned(),
+        });
+    }
+    Ok(Data { scenarios, prompts, english, korean })
+}
+
+fn read_scenarios(set: &FileSet, language: Language, agents: &Agents) -> Result<Vec<Arc<Scenario>>, DataError> {
+    let mut files: Vec<_> = set
+        .iter()
+        .filter_map(|(path, content)| match Kind::of(path)? {
+            Kind::Scenario(found, id) if found == language => Some((id, path, content)),
+            _ => None,
+        })
+        .collect();
+    files.sort_by_key(|(id, path, _)| (number_first(id), *path));
+    let mut known = HashMap::new();
+    let mut scenarios = Vec::with_capacity(files.len());
+    for (id, path, content) in files {
+        let file = Place::file(set.origin(), path);
+        // Steps and trials come behind it.
+        ItemId::new(format!("{}/{id}/0000/0000", language.name())).map_err(|error| file.problem(error))?;
+        if let Some(other) = known.insert(id, path) {
+            return Err(file.problem(format!("is the same scenario as {other}; keep one copy of the repository")));
+        }
+        scenarios.push(Arc::new(read_scenario(&file, content, language, id, agents)?));
+    }
+    Ok(scenarios)
+}
+
+fn read_cards(set: &FileSet, language: Language) -> Result<Vec<Card>, DataError> {
+    let mut known = HashMap::new();
+    let mut cards = Vec::new();
+    for (path, content) in set.iter().filter(|(path, _)| Kind::of(path) == Some(Kind::Card(language))) {
+        let file = Place::file(set.origin(), path);
+        let card = read_card(&file, content)?;
+        if let Some(other) = known.insert(Arc::clone(&card.agent_id), path) {
+            let problem = format!("{} is the agent of {other} too; keep one of them", card.agent_id);
+            return Err(file.error("agent_card.agent_id", problem));
+        }
+        cards.push(card);
+    }
+    Ok(cards)
+}
+
+fn read_prompts(set: &FileSet) -> Result<Prompts, DataError> {
+    let mut prompts = Prompts::default();
+    for (path, content) in set.iter() {
+        let file = Place::file(set.origin(), path);
+        match Kind::of(path) {
+            Some(Kind::AgentPrompts) => {
+                let document = load_yaml(&file, content)?;
+                prompts.planning = Some(prompt(&file, &document, "general")?);
+                prompts.decision = Some(prompt(&file, &document, "select_tools")?);
+            }
+            Some(Kind::JudgePrompts) => {
+                let document = load_yaml(&file, content)?;
+                prompts.judge = Some(prompt(&file, &document, "arguments_evaluation")?);
+            }
+            _ => {}
+        }
+    }
+    Ok(prompts)
+}
+
+fn prompt(file: &Place<'_>, document: &Value, name: &str) -> Result<Arc<str>, DataError> {
+    let found = document.get("prompts").and_then(|prompts| prompts.get(name)?.get("prompt"));
+    text_at(file, found, &format!("prompts.{name}.prompt")).map(Into::into)
+}

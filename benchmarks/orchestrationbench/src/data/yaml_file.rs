@@ -1,0 +1,40 @@
+//! A YAML file of the repository, and what its fields must be. YAML takes some words and numbers for something else than texts; where a
+//! text must stand, the error says to quote it.
+
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::place::Place;
+use regatta_pycompat::yaml::{Value, YamlError, safe_load};
+
+/// How large a file may be; the largest official scenario has 25,000 bytes.
+pub(super) const BYTES_MAX: usize = 4_000_000;
+
+/// The document in a file.
+pub(super) fn load_yaml(file: &Place<'_>, content: &[u8]) -> Result<Value, DataError> {
+    let text = str::from_utf8(content).map_err(|error| {
+        let line = content.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
+        file.line(line).problem("not UTF-8")
+    })?;
+    safe_load(text).map_err(|error| match &error {
+        YamlError::Yaml { line, column, problem } => {
+            file.line(line.saturating_sub(1)).problem(format!("not valid YAML at column {column}: {problem}"))
+        }
+        _ => file.problem(format!("not valid YAML: {error}")),
+    })
+}
+
+/// A text.
+pub(super) fn text_at<'v>(place: &Place<'_>, value: Option<&'v Value>, field: &str) -> Result<&'v str, DataError> {
+    value.and_then(Value::as_str).ok_or_else(|| must_be(place, field, "a text", value))
+}
+
+/// What is wrong with a field that holds something else than it must.
+pub(super) fn must_be(place: &Place<'_>, field: &str, expected: &str, found: Option<&Value>) -> DataError {
+    match found {
+        None => place.error(field, format!("is missing; it must be {expected}")),
+        Some(found) => {
+            let is_scalar = found.as_list().is_none() && found.as_dict().is_none();
+            let advice = if expected == "a text" && is_scalar { "; put it in quotes" } else { "" };
+            place.error(field, format!("must be {expected}, YAML reads it as {}{advice}", found.type_name()))
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! A sub agent's answer, as far as scoring looks at it.
+
+use regatta_proto::Reply;
+use regatta_pycompat::Object;
+
+/// What a sub agent answered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Answer {
+    /// Its text; `None` counts as blank, as the official client makes it (SPEC 3.4).
+    pub(crate) text: Option<String>,
+    /// Its calls, in order. When there are any, the text does not count.
+    pub(crate) calls: Vec<Call>,
+}
+
+/// One call.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// The tool; `None` when the API gave none, on which the official code crashes.
+    pub(crate) name: Option<String>,
+    /// What it is called with.
+    pub(crate) arguments: Arguments,
+}
+
+/// Arguments, as an API returns them.
+#[derive(Debug, Clone)]
+pub(crate) enum Arguments {
+    /// JSON, hopefully.
+    Text(String),
+    /// An object that was decoded already.
+    Object(Object),
+    /// `null`.
+    Null,
+}
+
+impl Answer {
+    /// What `reply` says.
+    pub(crate) fn of_reply(reply: &Reply) -> Self {
+        let calls = reply.tool_calls.iter().map(|call| Call {
+            name: Some(call.name.to_string()),
+            arguments: Arguments::Text(call.arguments.to_string()),
+        });
+        Self { text: reply.text.as_deref().map(str::to_owned), calls: calls.collect() }
+    }
+}

@@ -1,0 +1,134 @@
+//! Arguments of several calls, put together by key (SPEC 4.2).
+
+use std::collections::BTreeMap;
+
+use regatta_pycompat::{Json, Kind, Object, Refusal, parse_or_refuse};
+
+use super::answer::{Arguments, Call};
+use super::crash::{Crash, Exception};
+
+/// Where undecodable arguments go.
+const ERROR_KEY: &str = "error";
+
+/// Values by key, over all calls of an answer or of the gold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Aggregated {
+    by_key: BTreeMap<String, Values>,
+}
+
+/// What a key has.
+#[derive(Debug, Clone)]
+pub(crate) enum Values {
+    /// A value for every call that has the key.
+    Each(Vec<Json>),
+    /// A complaint about arguments that are not JSON: a text, not a list of texts, which the counts show (SPEC 5.5).
+    Complaint(String),
+}
+
+impl Values {
+    /// Python's `len`: of a text, its characters.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Each(values) => values.len(),
+            Self::Complaint(text) => text.chars().count(),
+        }
+    }
+}
+
+impl Aggregated {
+    /// The arguments of `calls`.
+    ///
+    /// # Errors
+    /// The exception that the official code raises: see [`Self::add`] and calls without a name.
+    pub(crate) fn of_calls(calls: &[Call]) -> Result<(Vec<String>, Self), Crash> {
+        let mut all = Self::default();
+        let mut names = Vec::with_capacity(calls.len());
+        for call in calls {
+            let Some(name) = &call.name else { return Err(Crash::new(Exception::Key, "'name'")) };
+            all.add(&call.arguments)?;
+            names.push(name.clone());
+        }
+        Ok((names, all))
+    }
+
+    /// Adds the arguments of one call.
+    ///
+    /// # Errors
+    /// When they decode to something that is not an object, are `null`, hold a number that Python does not read, or have a key `error`
+    /// after others could not be decoded.
+    pub(crate) fn add(&mut self, arguments: &Arguments) -> Result<(), Crash> {
+        match arguments {
+            Arguments::Object(object) => self.add_object(object),
+            Arguments::Null => {
+                Err(Crash::new(Exception::Type, "the JSON object must be str, bytes or bytearray, not NoneType"))
+            }
+            Arguments::Text(text) => self.add_text(text),
+        }
+    }
+
+    /// Adds the arguments of one call, as JSON text.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub(crate) fn add_text(&mut self, text: &str) -> Result<(), Crash> {
+        match parse_or_refuse(text) {
+            Ok(Json::Object(object)) => self.add_object(&object),
+            Ok(other) => {
+                let problem = format!("'{}' object has no attribute 'items'", type_name(other.kind()));
+                Err(Crash::new(Exception::Attribute, problem))
+            }
+            Err(Refusal::NotJson) => {
+                let complaint = format!("Invalid JSON in arguments: {text}");
+                self.by_key.insert(ERROR_KEY.to_owned(), Values::Complaint(complaint));
+                Ok(())
+            }
+            Err(Refusal::LongInteger(digits)) => Err(Crash::new(
+                Exception::Value,
+                format!(
+                    "Exceeds the limit (4300 digits) for integer string conversion: value has {digits} digits; \
+                     use sys.set_int_max_str_digits() to increase the limit"
+                ),
+            )),
+            Err(Refusal::TooDeep) => Err(Crash::new(Exception::Recursion, "maximum recursion depth exceeded")),
+        }
+    }
+
+    fn add_object(&mut self, object: &Object) -> Result<(), Crash> {
+        for (key, value) in object.iter() {
+            match self.by_key.entry(key.to_owned()).or_insert_with(|| Values::Each(Vec::new())) {
+                Values::Each(values) => values.push(value.clone()),
+                Values::Complaint(_) => {
+                    return Err(Crash::new(Exception::Attribute, "'str' object has no attribute 'append'"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is such a key.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.by_key.contains_key(key)
+    }
+
+    /// What a key has.
+    pub(crate) fn get(&self, key: &str) -> Option<&Values> {
+        self.by_key.get(key)
+    }
+
+    /// The keys, ascending.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.by_key.keys().map(String::as_str)
+    }
+}
+
+const fn type_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Null => "NoneType",
+        Kind::Bool => "bool",
+        Kind::Int => "int",
+        Kind::Float => "float",
+        Kind::String => "str",
+        Kind::List => "list",
+        Kind::Object => "dict",
+    }
+}

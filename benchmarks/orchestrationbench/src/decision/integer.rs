@@ -1,0 +1,26 @@
+//! Python's `int()` of a text.
+
+use regatta_pycompat::{decimal_digit, is_space};
+
+/// How many digits Python turns into an integer before it refuses.
+const DIGITS_MAX: usize = 4300;
+
+/// Whether `int()` takes the text: white space around it, a sign, decimal digits of any script, single underscores between digits.
+pub(crate) fn is_integer(text: &str) -> bool {
+    // `int` takes other white space than `strip` does: not the information separators.
+    let text = text.trim_matches(|c| is_space(c) && !('\u{1c}'..='\u{1f}').contains(&c));
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let mut count = 0_usize;
+    let mut after_digit = false;
+    for c in digits.chars() {
+        if decimal_digit(c).is_some() {
+            count += 1;
+            after_digit = true;
+        } else if c == '_' && after_digit {
+            after_digit = false;
+        } else {
+            return false;
+        }
+    }
+    after_digit && count <= DIGITS_MAX
+}

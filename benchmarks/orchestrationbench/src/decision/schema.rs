@@ -1,0 +1,68 @@
+//! What the schemas of the predicted tools say of a key: the checks that spare the judge (SPEC 5.5).
+
+use serde_json::{Map, Value};
+
+use super::integer::is_integer;
+use super::pattern::matches_at_start;
+use super::quality::Reason;
+use crate::data::Agents;
+
+/// The properties of the predicted tools that exist, in the order of the calls.
+pub(crate) struct Schemas<'a> {
+    properties: Vec<&'a Map<String, Value>>,
+}
+
+impl<'a> Schemas<'a> {
+    /// Of the tools of these names, whoever's they are.
+    pub(crate) fn new(agents: &'a Agents, names: &[String]) -> Self {
+        let mut seen = std::collections::HashSet::new();
+        let properties = names
+            .iter()
+            .filter(|name| seen.insert(name.as_str()))
+            .filter_map(|name| agents.tool(name)?.parameters.get("properties")?.as_object())
+            .collect();
+        Self { properties }
+    }
+
+    fn of_key<'s>(&'s self, key: &'s str) -> impl Iterator<Item = &'a Map<String, Value>> + 's {
+        self.properties.iter().filter_map(move |properties| properties.get(key)?.as_object())
+    }
+
+    /// Whether the values of a key that only the prediction has are wrong without asking anybody, beside `missing` values that only the
+    /// gold has.
+    pub(crate) fn settles(&self, key: &str, predicted: &[String], missing: usize) -> Option<Reason> {
+        if !self.has_type(key, predicted) {
+            return Some(Reason::TypeMismatch);
+        }
+        if predicted.len() == missing && self.is_enum(key) {
+            return Some(Reason::EnumExactComparison);
+        }
+        let pattern = self.of_key(key).find_map(|property| property.get("pattern")?.as_str());
+        // The official code reads a pattern that was escaped twice as if it had been once.
+        let pattern = pattern?.replace(r"\\", r"\");
+        let fits = |value: &String| matches_at_start(&pattern, value).unwrap_or(true);
+        (!predicted.iter().all(fits)).then_some(Reason::PatternMismatch)
+    }
+
+    /// By the first type that is declared. Values have become texts before they get here, so only texts and what reads as an integer can
+    /// be of theirs.
+    fn has_type(&self, key: &str, predicted: &[String]) -> bool {
+        let declared = self.of_key(key).find_map(|property| property.get("type"));
+        let declared = match declared {
+            Some(Value::Array(types)) => types.first().map_or(Some("string"), Value::as_str),
+            Some(Value::String(name)) => Some(name.as_str()),
+            _ => None,
+        };
+        match declared {
+            Some("integer") => predicted.iter().all(|value| is_integer(value)),
+            Some("number" | "boolean" | "array" | "object") => predicted.is_empty(),
+            _ => true,
+        }
+    }
+
+    fn is_enum(&self, key: &str) -> bool {
+        self.of_key(key).any(|property| {
+            property.contains_key("enum") || property.get("items").is_some_and(|items| items.get("enum").is_some())
+        })
+    }
+}

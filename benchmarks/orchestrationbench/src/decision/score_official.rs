@@ -1,0 +1,146 @@
+//! A decision step by the official evaluator: class, counters, and the quality of a call for a call.
+
+use regatta_proto::Question;
+use serde_json::{Map, Value, json};
+
+use super::answer::Answer;
+use super::class::{Called, Class, Decided, Gold, decided, gold};
+use super::confusion::Confusion;
+use super::crash::Crash;
+use super::quality::{Quality, Unsettled};
+use crate::aggregate::{CallValues, DecisionValues};
+use crate::data::{Agents, Entry};
+use crate::judge::{Conversation, Credit, Judging, ValueScore, value_score};
+
+/// A step at which a sub agent decides.
+#[derive(Clone, Copy)]
+pub(crate) struct DecisionStep<'a> {
+    /// Its id, as `EN/1/2/7`.
+    pub(crate) item: &'a str,
+    /// Its gold, see `Scenario::gold`.
+    pub(crate) gold: Option<&'a Entry>,
+    /// The agents of its language.
+    pub(crate) agents: &'a Agents,
+}
+
+/// What the official evaluator says of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum OfficialDecision {
+    /// There is no answer: it counts nowhere.
+    Missing,
+    /// The evaluator crashes: its scenario is worth nothing.
+    Crashed(Crash),
+    /// It is scored.
+    Scored {
+        /// What was right.
+        actual: Class,
+        /// What was decided.
+        decided: Class,
+        /// A call for a call.
+        call: Option<OfficialCall>,
+    },
+}
+
+/// A call for a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OfficialCall {
+    /// Before the judge.
+    pub(crate) quality: Quality,
+    /// With the judge's word; of a panel, the mean over its members.
+    pub(crate) value: ValueScore,
+    /// Whether a judge was asked.
+    pub(crate) is_judged: bool,
+}
+
+/// Scores an answer; `None` when the call failed.
+///
+/// # Errors
+/// With the judge's question, when it is needed and not answered. Its conversation is made of the tools that were called and what they
+/// leave unsettled.
+pub(crate) fn score_official(
+    step: DecisionStep<'_>,
+    answer: Option<&Answer>,
+    judging: Judging<'_>,
+    conversation: impl FnOnce(&Called, &[Unsettled<'_>]) -> Conversation,
+) -> Result<OfficialDecision, Box<Question>> {
+    let Some(answer) = answer else { return Ok(OfficialDecision::Missing) };
+    let (gold, said) = match gold(step.gold).and_then(|gold| Ok((gold, decided(answer)?))) {
+        Ok(both) => both,
+        Err(crash) => return Ok(OfficialDecision::Crashed(crash)),
+    };
+    let call = match (&gold, &said) {
+        (Gold::Call(gold), Decided::Call(called)) => {
+            let quality = Quality::new(called, gold, step.agents);
+            let unsettled = quality.unsettled();
+            let is_judged = judging.is_asked() && !unsettled.is_empty();
+            let judging = if unsettled.is_empty() { Judging::Skip } else { judging };
+            let heard = judging.hear(step.item, || conversation(called, &unsettled))?;
+            let scores: Vec<ValueScore> =
+                heard.said().iter().map(|said| value_score(&quality, said, Credit::Lost)).collect();
+            let value = ValueScore::mean(&scores);
+            Some(OfficialCall { quality, value, is_judged })
+        }
+        _ => None,
+    };
+    Ok(OfficialDecision::Scored { actual: gold.class(), decided: said.class(), call })
+}
+
+impl OfficialDecision {
+    /// What it adds to scores.
+    pub(crate) fn values(&self) -> DecisionValues {
+        match self {
+            Self::Missing => DecisionValues::default(),
+            Self::Crashed(crash) => {
+                DecisionValues { is_answered: true, crash: Some(crash.clone()), ..DecisionValues::default() }
+            }
+            Self::Scored { actual, decided, call } => DecisionValues {
+                is_answered: true,
+                crash: None,
+                confusion: Confusion::of(*actual, *decided),
+                call: call.as_ref().map(|call| CallValues {
+                    name_f1: call.quality.name_f1,
+                    key_f1: call.quality.key_f1,
+                    value_f1: call.value.f1,
+                    is_judged: call.is_judged,
+                }),
+            },
+        }
+    }
+
+    /// The step as golden files have it under `items`.
+    pub(crate) fn entry(&self) -> Value {
+        match self {
+            Self::Missing => json!({ "kind": "decision", "predicted": "missing" }),
+            Self::Crashed(crash) => {
+                json!({ "kind": "decision", "exception": crash.exception.name(), "error": crash.message })
+            }
+            Self::Scored { actual, decided, call } => {
+                let mut entry = json!({
+                    "kind": "decision",
+                    "actual": actual.name(),
+                    "predicted": decided.name(),
+                    "cm": Confusion::of(*actual, *decided).to_json(),
+                });
+                if let Some(call) = call {
+                    entry["name_f1"] = call.quality.name_f1.into();
+                    entry["key_f1"] = call.quality.key_f1.into();
+                    entry["args"] = Value::Object(arguments(&call.quality));
+                    entry["value_f1"] = call.value.f1.into();
+                    entry["value_pr"] = json!([call.value.precision, call.value.recall]);
+                    if call.value.is_error {
+                        entry["value_error"] = true.into();
+                    }
+                }
+                entry
+            }
+        }
+    }
+}
+
+/// Counts by key, before any judge.
+pub(super) fn arguments(quality: &Quality) -> Map<String, Value> {
+    let entry = |(key, counts): (&String, &super::quality::KeyCounts)| {
+        (key.clone(), json!([counts.tp, counts.fp, counts.fn_, counts.reason.name()]))
+    };
+    quality.keys.iter().map(entry).collect()
+}

@@ -1,0 +1,65 @@
+//! Numbers that a judge gives for counts: any JSON number, and `true` for one. Nobody checks them.
+
+use num_bigint::{BigInt, Sign};
+use regatta_pycompat::Json;
+
+/// So many bits of an integer are within a float's range.
+const FLOAT_BITS: u64 = 1000;
+
+/// A number as Python adds it: integers exactly, as long as all are.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Count {
+    /// A whole one.
+    Int(BigInt),
+    /// Another.
+    Float(f64),
+}
+
+impl Count {
+    /// Of values.
+    pub(super) fn of(count: usize) -> Self {
+        Self::Int(BigInt::from(count))
+    }
+
+    /// The number that a value is. `None` for what cannot be added to a number.
+    pub(super) fn read(value: &Json) -> Option<Self> {
+        match value {
+            Json::Bool(bool) => Some(Self::of(usize::from(*bool))),
+            Json::Float(float) => Some(Self::Float(*float)),
+            Json::Int(int) => int.decimal().parse().ok().map(Self::Int),
+            Json::Null | Json::String(_) | Json::List(_) | Json::Object(_) => None,
+        }
+    }
+
+    /// The sum. `None` when one is a float and the other an integer that no float can hold.
+    pub(super) fn plus(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => Some(Self::Int(a + b)),
+            (a, b) => Some(Self::Float(a.to_f64()? + b.to_f64()?)),
+        }
+    }
+
+    fn to_f64(&self) -> Option<f64> {
+        match self {
+            Self::Int(int) => int.to_string().parse().ok().filter(|float: &f64| float.is_finite()),
+            Self::Float(float) => Some(*float),
+        }
+    }
+
+    /// This over `whole` where that is positive, else 0. `None` when the quotient is more than a float can hold.
+    pub(super) fn share_of(&self, whole: &Self) -> Option<f64> {
+        match (self, whole) {
+            (_, Self::Int(whole)) if whole.sign() != Sign::Plus => Some(0.0),
+            (Self::Int(part), Self::Int(whole)) => {
+                // The quotient of integers is exact in Python, however long they are; what is cut off both does not show.
+                let excess = part.bits().max(whole.bits()).saturating_sub(FLOAT_BITS);
+                let whole = Self::Int(whole >> excess).to_f64()?;
+                if whole > 0.0 { Some(Self::Int(part >> excess).to_f64()? / whole) } else { None }
+            }
+            (part, whole) => {
+                let whole = whole.to_f64()?;
+                if whole > 0.0 { Some(part.to_f64()? / whole) } else { Some(0.0) }
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Predictions that were made elsewhere, as transcripts (SPEC 8).
+
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::place::Place as Spot;
+use regatta_proto::{ItemIndex, Transcript};
+
+use super::case::read_predictions;
+use super::data::Data;
+use super::items::{Items, Place};
+
+/// Predictions of one run as transcripts, one a step; a call that failed is an empty one.
+///
+/// # Errors
+/// With line and field of what cannot be read, is of another run than the first line, or of a step at which no model is asked.
+pub(crate) fn transcripts(
+    data: &Data,
+    items: &Items,
+    file: &str,
+    content: &[u8],
+) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+    const ORIGIN: &str = "predictions";
+    let spot = Spot::file(ORIGIN, file);
+    let predictions = read_predictions(data, ORIGIN, file, content)?;
+    let first_run = predictions.first().map(|prediction| prediction.run);
+    let mut transcripts = Vec::with_capacity(predictions.len());
+    for prediction in &predictions {
+        let spot = spot.line(prediction.line);
+        if Some(prediction.run) != first_run {
+            let problem = format!(
+                "{} is of another run than the first line; score the runs one by one, or all of them as a case",
+                prediction.item
+            );
+            return Err(spot.error("item", problem));
+        }
+        let position = data.scenarios.iter().position(|scenario| scenario.name() == prediction.scenario.name());
+        let item = position.and_then(|position| items.position(Place::Step(position, prediction.step)));
+        let item = item.ok_or_else(|| {
+            let problem = format!("{}: there is no agent that could be asked at this step", prediction.item);
+            spot.error("item", problem)
+        })?;
+        transcripts.push((item, prediction.transcript()));
+    }
+    Ok(transcripts)
+}

@@ -1,0 +1,142 @@
+//! What the judge of argument values is asked (SPEC 6).
+
+use regatta_proto::{ChatMessage, ChatRole};
+use regatta_pycompat::{self as python, Json, repr_texts};
+use serde_json::{Map, Value};
+
+use crate::data::{Data, Entry, GoldCall, Scenario, Speaker, Suffix};
+use crate::prompts::{self, marks};
+
+/// An argument that no automatic rule could settle.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Unresolved {
+    /// Its name.
+    pub(crate) key: String,
+    /// Predicted values that no gold value equals, sorted.
+    pub(crate) predicted: Vec<String>,
+    /// Gold values that no predicted value equals, sorted.
+    pub(crate) actual: Vec<String>,
+}
+
+/// The conversation before the prompt, and the prompt: for the decision at `step`, when the tools `tools` were called there.
+///
+/// `index` makes the ID that the answer begins with. The official code counts the steps of a run at which gold and prediction both are
+/// calls; a step that is judged by itself takes [`judge_index`]. `unresolved` is sorted, where the official code has no order.
+pub(crate) fn judge_conversation<T: AsRef<str>>(
+    data: &Data,
+    scenario: &Scenario,
+    step: u32,
+    tools: &[T],
+    index: usize,
+    unresolved: &[Unresolved],
+) -> (Vec<ChatMessage>, String) {
+    let template = data.prompts.judge.as_ref().map_or_else(prompts::judge, |official| official.to_string());
+    let system = template
+        .replace(marks::SYSTEM_INFO, first_system(scenario))
+        .replace(marks::TOOL_DESCRIPTION, &parameters_of(data, scenario, tools));
+    let mut before = vec![ChatMessage::new(ChatRole::System, system)];
+    before.extend(judge_history(scenario, step));
+    (before, prompt(index, unresolved))
+}
+
+/// The index of the decision at `step` among those of its scenario that have a call as gold and an agent to make it: that of the
+/// official code when every call is answered with a call.
+pub(crate) fn judge_index(scenario: &Scenario, step: u32) -> usize {
+    let calls = |step: u32| scenario.gold(step).is_some_and(|gold| !gold.calls.is_empty());
+    let earlier = scenario.decisions.iter().filter(|decision| decision.step < step && decision.is_asked);
+    earlier.filter(|decision| calls(decision.step)).count()
+}
+
+fn first_system(scenario: &Scenario) -> &str {
+    let first = scenario.label(1, Suffix::Message).filter(|entry| entry.speaker == Speaker::System);
+    first.and_then(|entry| entry.content.text()).map_or("", |text| text)
+}
+
+fn parameters_of<T: AsRef<str>>(data: &Data, scenario: &Scenario, tools: &[T]) -> String {
+    let mut known = Map::new();
+    for name in tools {
+        if let Some(tool) = data.agents(scenario.language).tool(name.as_ref()) {
+            known.insert(name.as_ref().to_owned(), Value::clone(&tool.parameters));
+        }
+    }
+    // It looks like Python's with an indent of 2, and has no key that is no text.
+    serde_json::to_string_pretty(&Value::Object(known)).unwrap_or_default()
+}
+
+/// What the judge sees of the conversation: calls as the queries they are for, rejections as they were written, no results.
+fn judge_history(scenario: &Scenario, step: u32) -> Vec<ChatMessage> {
+    let mut messages = Vec::new();
+    for ((at, suffix), entry) in scenario.labels.range(..(step, Suffix::Message)) {
+        let has_call = || scenario.labels.contains_key(&(*at, Suffix::Call));
+        match suffix {
+            Suffix::Message if has_call() => {}
+            Suffix::Call if !entry.calls.is_empty() => {
+                let queries: Vec<String> = entry.calls.iter().filter_map(refined_query).collect();
+                push(&mut messages, ChatRole::User, &queries.join(" "));
+            }
+            Suffix::Message | Suffix::Call => said(&mut messages, entry),
+            Suffix::Result => {}
+        }
+    }
+    messages
+}
+
+fn said(messages: &mut Vec<ChatMessage>, entry: &Entry) {
+    let role = match entry.speaker {
+        Speaker::User => ChatRole::User,
+        Speaker::Assistant => ChatRole::Assistant,
+        Speaker::System | Speaker::Tool => return,
+    };
+    push(messages, role, entry.content.text().map_or("", |text| text));
+}
+
+fn push(messages: &mut Vec<ChatMessage>, role: ChatRole, text: &str) {
+    if !text.is_empty() {
+        messages.push(ChatMessage::new(role, text));
+    }
+}
+
+fn refined_query(call: &GoldCall) -> Option<String> {
+    match python::parse(&call.arguments)?.as_object()?.get("refinedQuery")? {
+        Json::String(query) => Some(query.clone()),
+        _ => None,
+    }
+}
+
+const ARGUMENT: (&str, &str) = ("**Argument: ", ":**");
+const PREDICTION: (&str, &str) = (" Prediction: '", "'");
+const ACTUAL: (&str, &str) = (" Actual: '", "'");
+
+fn prompt(index: usize, unresolved: &[Unresolved]) -> String {
+    let id = format!("[ID: EVAL_BATCH_{index}_{index}]");
+    let mut prompt = format!("{id}\n\n</history>\n\n{}\n\n", prompts::COUNT);
+    for Unresolved { key, predicted, actual } in unresolved {
+        let texts = [(ARGUMENT, key.clone()), (PREDICTION, repr_texts(predicted)), (ACTUAL, repr_texts(actual))];
+        for ((before, after), text) in texts {
+            prompt.push_str(&format!("{before}{text}{after}\n"));
+        }
+        prompt.push('\n');
+    }
+    prompt.push_str(&format!("\n\n{}", prompts::begin_with(&id)));
+    prompt
+}
+
+/// The ID line and the arguments of such a prompt, whatever the sentences around them; nothing of any other text.
+pub(crate) fn unresolved_in(prompt: &str) -> Option<(&str, Vec<Unresolved>)> {
+    let id = prompt.lines().next().filter(|line| line.starts_with("[ID: EVAL_BATCH_"))?;
+    let mut unresolved = Vec::new();
+    // A key may hold anything, line ends too.
+    let mut rest = prompt;
+    while let Some((_, after)) = rest.split_once(&format!("\n{}", ARGUMENT.0)) {
+        let (key, after) = after.split_once(&format!("{}\n{}", ARGUMENT.1, PREDICTION.0))?;
+        let (predicted, after) = after.split_once(&format!("{}\n{}", PREDICTION.1, ACTUAL.0))?;
+        let (actual, after) = after.split_once(&format!("{}\n", ACTUAL.1))?;
+        unresolved.push(Unresolved {
+            key: key.to_owned(),
+            predicted: python::texts_of_repr(predicted)?,
+            actual: python::texts_of_repr(actual)?,
+        });
+        rest = after;
+    }
+    Some((id, unresolved))
+}

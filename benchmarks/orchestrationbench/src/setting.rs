@@ -1,0 +1,30 @@
+//! The settings: the published protocol, and the one that the paper names as future work.
+
+use regatta_proto::Setting;
+
+/// How far errors reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Mode {
+    /// Every call sees a history rebuilt from the gold: the published protocol.
+    Stepwise,
+    /// What the models said before is what they see: the future work that the paper names.
+    EndToEnd,
+}
+
+impl Mode {
+    /// Both, the default first.
+    pub(crate) const ALL: [Self; 2] = [Self::Stepwise, Self::EndToEnd];
+
+    /// Its name as a setting.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Stepwise => "stepwise",
+            Self::EndToEnd => "end-to-end",
+        }
+    }
+
+    /// The mode that `setting` names.
+    pub(crate) fn of(setting: &Setting) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == setting.as_str())
+    }
+}

@@ -1,0 +1,144 @@
+//! The loaded data set behind the one interface of all benchmarks.
+
+use std::sync::Arc;
+
+use regatta_benchmarks::{
+    CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
+    Verdicts,
+};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Transcript};
+
+use super::data::{Data, Scenario};
+use super::items::{Items, Place, parts};
+use super::judge::{Conversation, question};
+use super::scoring::{self, GoldPlans};
+use super::setting::Mode;
+use super::simulate::{self, Requests};
+use super::whole::Whole;
+use super::{metrics, predictions, session, tables, tabulation};
+
+/// The loaded data set.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    data: Data,
+    items: Items,
+    gold_plans: GoldPlans,
+    requests: Requests,
+}
+
+impl Loaded {
+    pub(super) fn new(data: Data) -> Result<Self, DataError> {
+        let (items, gold_plans, requests) = (Items::of(&data)?, GoldPlans::of(&data), Requests::of(&data));
+        Ok(Self { data, items, gold_plans, requests })
+    }
+
+    fn scenario(&self, position: usize) -> Option<&Scenario> {
+        self.data.scenarios.get(position).map(Arc::as_ref)
+    }
+
+    /// The step that an item is, if it is one.
+    fn step(&self, item: ItemIndex) -> Option<scoring::Step<'_>> {
+        let Place::Step(position, step) = self.items.place(item)? else { return None };
+        let id = self.items.items.get(usize::try_from(item.0).ok()?)?.id.as_str();
+        let scenario = self.scenario(position)?;
+        Some(scoring::Step { data: &self.data, gold_plans: &self.gold_plans, position, scenario, step, item: id })
+    }
+
+    /// The scenario that an item is, if it is one.
+    fn whole(&self, item: ItemIndex) -> Option<Whole<'_>> {
+        let Place::Scenario(position) = self.items.place(item)? else { return None };
+        let scenario = self.scenario(position)?;
+        Some(Whole { data: &self.data, gold_plans: &self.gold_plans, position, scenario })
+    }
+}
+
+impl Suite for Loaded {
+    fn items(&self) -> &[Item] {
+        &self.items.items
+    }
+
+    fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        self.items.select(setting, tasks, limit)
+    }
+
+    fn next(&self, item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Step {
+        match (self.step(item), self.whole(item)) {
+            (Some(step), _) => session::next_of_step(&step, transcript),
+            (None, Some(whole)) => session::next_of_scenario(&whole, transcript),
+            (None, None) => Step::Done,
+        }
+    }
+
+    fn score(
+        &self,
+        item: ItemIndex,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        verdicts: &dyn Verdicts,
+    ) -> Scoring {
+        let scored = match (self.step(item), self.whole(item)) {
+            (Some(step), _) => step.score(scoring::answer(transcript).as_ref(), evaluators, verdicts),
+            (None, Some(whole)) => whole.score(evaluators, transcript, verdicts),
+            (None, None) => Ok(Scores::new()),
+        };
+        scored.map_or_else(Scoring::Needs, Scoring::Scored)
+    }
+
+    fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
+        match (self.step(item), self.whole(item)) {
+            (Some(step), _) => step.score_failure(evaluators),
+            (None, Some(whole)) => whole.score_failure(evaluators),
+            (None, None) => Scores::new(),
+        }
+    }
+
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        Table { aggregate: tabulation::aggregate(&self.data, &self.items, evaluator, trials), columns: Vec::new() }
+    }
+
+    fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
+        Mode::of(setting).map(|mode| metrics::metrics(mode, evaluator)).unwrap_or_default()
+    }
+
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        self.items.place(item).map(|place| parts(&self.data, place)).unwrap_or_default()
+    }
+
+    fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
+        tables::paper_tables(evaluator, cells)
+    }
+
+    fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        predictions::transcripts(&self.data, &self.items, file, content)
+    }
+
+    fn simulate(
+        &self,
+        item: ItemIndex,
+        _setting: &Setting,
+        _role: Role,
+        persona: Persona,
+        seed: SessionSeed,
+        request: &ChatRequest,
+    ) -> Reply {
+        match (self.step(item), self.whole(item)) {
+            (Some(step), _) => simulate::reply(&self.data, step.scenario, step.step, persona, seed),
+            (None, Some(whole)) => whole.simulate(persona, seed, request),
+            (None, None) => Reply::said(""),
+        }
+    }
+
+    fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
+        let (position, step) = self.requests.step(request)?;
+        self.items.position(Place::Step(position, step))
+    }
+
+    fn example_question(&self, _evaluators: &[Evaluator]) -> Option<Question> {
+        // Whether it is asked depends on what a model answers.
+        Some(question("any", Conversation { before: Vec::new(), prompt: String::new() }))
+    }
+
+    fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
+        simulate::judge_reply(prompt, persona, seed)
+    }
+}

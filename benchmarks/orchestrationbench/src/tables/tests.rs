@@ -1,0 +1,138 @@
+//! The tables of a small sweep of made-up numbers.
+
+use std::collections::BTreeMap;
+
+use regatta_benchmarks::Table;
+use regatta_proto::Setting;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Three models in both settings, two trials each; the last model in English only.
+struct Sweep {
+    settings: Vec<Setting>,
+    models: Vec<ModelRef>,
+    tables: Vec<Vec<Table>>,
+    all_trials: Vec<Table>,
+}
+
+fn aggregate(evaluator: Evaluator, [plan, call_rejection, function_call]: [f64; 3]) -> Value {
+    let average = (plan + call_rejection + function_call) / 3.0;
+    match evaluator {
+        Evaluator::Official => json!({ "overall_statistics": { "key_metrics": {
+            "Average": average, "Call Rejection Classification Accuracy": call_rejection, "FC": function_call, "Plan": plan,
+        } } }),
+        _ => json!({ "Plan": plan, "C/R": call_rejection, "FC": function_call, "Score": average }),
+    }
+}
+
+impl Sweep {
+    fn new(evaluator: Evaluator) -> Self {
+        let settings: Vec<Setting> = ["stepwise", "end-to-end"].map(|name| name.parse().unwrap()).to_vec();
+        let models = ["google/gemini-3-pro-preview", "openai/gpt-4.1", "sim/noisy-0.2"];
+        let models: Vec<ModelRef> = models.map(|name| name.parse().unwrap()).to_vec();
+        let (mut tables, mut all_trials) = (Vec::new(), Vec::new());
+        for lost in [0.0, 0.2] {
+            for (at, model) in [0.8, 0.7, 0.5].into_iter().enumerate() {
+                let trial = |noise: f64| {
+                    let english = [model - lost + noise, 0.9 - model / 2.0 - lost, model + 0.1 - lost];
+                    let korean = english.map(|value| value - 0.05);
+                    let mut aggregates = json!({ "EN": aggregate(evaluator, english) });
+                    if at < 2 {
+                        aggregates["KO"] = aggregate(evaluator, korean);
+                    }
+                    Table { aggregate: aggregates, columns: Vec::new() }
+                };
+                tables.push(vec![trial(0.0), trial(0.01)]);
+                all_trials.push(trial(0.005));
+            }
+        }
+        Self { settings, models, tables, all_trials }
+    }
+
+    fn cells(&self) -> Vec<CellResult<'_>> {
+        let mut cells = Vec::new();
+        for (at, tables) in self.tables.iter().enumerate() {
+            let model = &self.models[at % 3];
+            let of = |value: f64| Measured { value: Some(value), ..Measured::default() };
+            let parts = [("orchestrator", "plan", 0.75), ("travel_agent", "cr", 0.5), ("place_agent", "fc", 0.25)];
+            cells.push(CellResult {
+                setting: &self.settings[at / 3],
+                model,
+                family: &model.model,
+                simulated: model.endpoint.as_str() == "sim",
+                scored: 9,
+                sessions: 10,
+                metrics: BTreeMap::new(),
+                tasks: BTreeMap::new(),
+                parts: parts.map(|(part, metric, value)| (part, BTreeMap::from([(metric, of(value))]))).into(),
+                tables: tables.iter().collect(),
+                all_trials: &self.all_trials[at],
+                spending: regatta_benchmarks::Spending::default(),
+            });
+        }
+        cells
+    }
+}
+
+/// A table as lines: `ours (published)`.
+fn text(table: &PaperTable) -> String {
+    let mut lines = vec![format!("{} [{}]", table.title, table.name)];
+    let labels = table.columns.iter().map(|column| column.label.as_str());
+    lines.push(table.keys.iter().map(String::as_str).chain(labels).collect::<Vec<_>>().join(" | "));
+    for row in &table.rows {
+        let entries = row.entries.iter().zip(&table.columns).map(|(entry, column)| {
+            let read = |value: Option<f64>| value.map(|value| format!("{:.2}", value * column.unit.factor()));
+            let ours = read(entry.ours.value).unwrap_or_else(|| "–".to_owned());
+            read(entry.published).map_or_else(|| ours.clone(), |published| format!("{ours} ({published})"))
+        });
+        lines.push(row.keys.iter().cloned().chain(entries).collect::<Vec<_>>().join(" | "));
+    }
+    lines.extend(table.notes.iter().map(|note| format!("note: {note}")));
+    lines.join("\n")
+}
+
+#[test]
+fn the_tables_of_the_official_evaluator() {
+    let sweep = Sweep::new(Evaluator::Official);
+    let all = paper_tables(Evaluator::Official, &sweep.cells());
+    insta::assert_snapshot!(all.iter().map(text).collect::<Vec<_>>().join("\n\n"));
+}
+
+#[test]
+fn the_tables_of_the_papers_evaluator() {
+    let sweep = Sweep::new(Evaluator::Paper);
+    let all = paper_tables(Evaluator::Paper, &sweep.cells());
+    insta::assert_snapshot!(all.iter().map(text).collect::<Vec<_>>().join("\n\n"));
+}
+
+#[test]
+fn every_row_has_an_entry_for_every_column_and_every_table_a_name_of_its_own() {
+    let sweep = Sweep::new(Evaluator::Official);
+    let all = paper_tables(Evaluator::Official, &sweep.cells());
+    let names: BTreeSet<&str> = all.iter().map(|table| table.name.as_str()).collect();
+    assert_eq!(names.len(), all.len());
+    for table in &all {
+        assert!(table.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", table.name);
+        for row in &table.rows {
+            assert_eq!((row.keys.len(), row.entries.len()), (table.keys.len(), table.columns.len()), "{}", table.title);
+            assert!(!row.simulated || row.entries.iter().all(|entry| entry.published.is_none()) || row.keys.len() == 3);
+        }
+    }
+}
+
+#[test]
+fn without_the_other_setting_there_is_no_gap() {
+    let sweep = Sweep::new(Evaluator::Official);
+    let cells: Vec<_> = sweep.cells().into_iter().filter(|cell| cell.setting.as_str() == "stepwise").collect();
+    let names: Vec<String> = paper_tables(Evaluator::Official, &cells).into_iter().map(|table| table.name).collect();
+    assert_eq!(names, ["results-stepwise", "correlations", "domains", "published"]);
+    assert!(paper_tables(Evaluator::Official, &[]).is_empty());
+}
+
+#[test]
+fn one_model_has_no_correlation() {
+    let sweep = Sweep::new(Evaluator::Paper);
+    let cells: Vec<_> = sweep.cells().into_iter().filter(|cell| cell.simulated).collect();
+    assert!(paper_tables(Evaluator::Paper, &cells).iter().all(|table| table.name != "correlations"));
+}

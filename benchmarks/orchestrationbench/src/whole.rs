@@ -1,0 +1,151 @@
+//! A whole scenario as one session: the end-to-end mode behind the suite's interface.
+
+use regatta_benchmarks::{Persona, Score, Scores, Verdicts};
+use regatta_proto::{ChatRequest, ChatRole, Evaluator, Question, Reply, Role, SessionSeed, Transcript};
+use serde_json::{Map, Value, json};
+
+use super::data::{Data, Scenario};
+use super::end_to_end::{Outcome, Session};
+use super::metrics::scenario_value as value;
+use super::scoring::{GoldPlans, Step, of_call};
+use super::simulate;
+
+/// A scenario.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole<'d> {
+    /// The data.
+    pub(crate) data: &'d Data,
+    /// Its gold plans.
+    pub(crate) gold_plans: &'d GoldPlans,
+    /// Position of the scenario.
+    pub(crate) position: usize,
+    /// The scenario.
+    pub(crate) scenario: &'d Scenario,
+}
+
+impl<'d> Whole<'d> {
+    /// The session so far.
+    pub(crate) fn session(&self, transcript: &Transcript) -> Session<'d> {
+        Session::replay(self.data, self.scenario, transcript.replies(Role::Agent))
+    }
+
+    /// Scores the session: the sums of what its steps are worth, each by the reply that stands for it, and where it left the gold.
+    ///
+    /// # Errors
+    /// With what judges must answer first.
+    pub(crate) fn score(
+        &self,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        verdicts: &dyn Verdicts,
+    ) -> Result<Scores, Vec<Question>> {
+        let replies: Vec<&Reply> = transcript.replies(Role::Agent).collect();
+        let outcome = self.session(transcript).outcome();
+        let mut sums: Vec<(Evaluator, Sum)> = evaluators.iter().map(|evaluator| (*evaluator, Sum::default())).collect();
+        let mut missing: Vec<Question> = Vec::new();
+        for one in &outcome.steps {
+            let name = format!("{}/{}", self.scenario.name(), one.step);
+            let answer = one.reply.and_then(|reply| replies.get(reply)).map(|reply| of_call(reply));
+            match self.step(one.step, &name).score(answer.as_ref(), evaluators, verdicts) {
+                Ok(mut scores) => {
+                    for (evaluator, sum) in &mut sums {
+                        if let Some(score) = scores.remove(evaluator) {
+                            sum.add(name.clone(), score);
+                        }
+                    }
+                }
+                Err(questions) => missing.extend(questions),
+            }
+        }
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+        Ok(sums.into_iter().map(|(evaluator, sum)| (evaluator, sum.score(&outcome))).collect())
+    }
+
+    /// The scores when no step was answered.
+    pub(crate) fn score_failure(&self, evaluators: &[Evaluator]) -> Scores {
+        // Where nothing was said, there is nothing to judge.
+        self.score(evaluators, &Transcript::default(), &Nobody).unwrap_or_default()
+    }
+
+    fn step<'s>(&'s self, step: u32, item: &'s str) -> Step<'s>
+    where
+        'd: 's,
+    {
+        let Self { data, gold_plans, position, scenario } = *self;
+        Step { data, gold_plans, position, scenario, step, item }
+    }
+
+    /// What a simulated model answers: that to the step which the call stands for; a plain word where it stands for none.
+    pub(crate) fn simulate(&self, persona: Persona, seed: SessionSeed, request: &ChatRequest) -> Reply {
+        // A request does not say which step it is; the sessions that lead to it do. Simulated replies depend on step and seed alone, so the
+        // session is played again up to the request.
+        let mut replies: Vec<Reply> = Vec::new();
+        loop {
+            let session = Session::replay(self.data, self.scenario, &replies);
+            let Some(asked) = session.request() else { return Reply::said("") };
+            let reply = match session.step() {
+                Some(step) => simulate::reply(self.data, self.scenario, step, persona, seed),
+                None => Reply::said(""),
+            };
+            if said(&asked) == said(request) {
+                return reply;
+            }
+            replies.push(reply);
+        }
+    }
+}
+
+/// What a request says beside its instructions, and to whom. Providers' formats join messages of one role, and put space between them.
+fn said(request: &ChatRequest) -> (Vec<(ChatRole, String)>, Vec<&str>) {
+    let mut said: Vec<(ChatRole, String)> = Vec::new();
+    for message in request.messages.iter().filter(|message| message.role != ChatRole::System) {
+        let letters = message.content.chars().filter(|c| !c.is_whitespace());
+        match said.last_mut() {
+            Some((role, text)) if *role == message.role => text.extend(letters),
+            _ => said.push((message.role, letters.collect())),
+        }
+    }
+    (said, request.tools.iter().map(|tool| &*tool.name).collect())
+}
+
+/// Nobody judges what was never said.
+struct Nobody;
+
+impl Verdicts for Nobody {
+    fn answer(&self, _: &Question) -> Option<regatta_proto::Verdict> {
+        None
+    }
+}
+
+/// Values of steps, added up.
+#[derive(Default)]
+struct Sum {
+    values: std::collections::BTreeMap<String, f64>,
+    steps: Map<String, Value>,
+}
+
+impl Sum {
+    fn add(&mut self, step: String, score: Score) {
+        for (name, value) in score.values {
+            *self.values.entry(name).or_default() += value;
+        }
+        self.steps.insert(step, score.detail);
+    }
+
+    fn score(mut self, outcome: &Outcome) -> Score {
+        let count = |count: usize| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
+        let reached = outcome.steps.iter().filter(|step| step.reply.is_some()).count();
+        let diverged = usize::from(outcome.first_divergence().is_some());
+        let own = [
+            (value::DIVERGED, diverged),
+            (value::REACHED, reached),
+            (value::CHANGED, outcome.changed().len()),
+            (value::STEPS, outcome.steps.len()),
+            (value::EXTRA_CALLS, outcome.extra_calls),
+        ];
+        self.values.extend(own.map(|(name, value)| (name.to_owned(), count(value))));
+        Score { values: self.values, detail: json!({ "path": outcome.entry(), "steps": self.steps }) }
+    }
+}

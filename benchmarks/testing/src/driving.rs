@@ -1,0 +1,58 @@
+//! Sessions that run without a pipeline: the suite itself plays every model.
+
+use regatta_benchmarks::{Persona, Step, Suite};
+use regatta_proto::{
+    Call, ChatRequest, Event, ItemIndex, Lane, Reply, Role, Served, SessionSeed, Setting, Transcript, Usage,
+};
+
+/// An answered call.
+#[must_use]
+pub fn answered(role: Role, request: ChatRequest, reply: Reply) -> Event {
+    Event::Call(Box::new(Call {
+        role,
+        attempt: 1,
+        model: "sim/any".parse().unwrap(),
+        request,
+        reply,
+        tries: Vec::new(),
+        usage: Usage::default(),
+        raw_usage: None,
+        cost: None,
+        reported_cost: None,
+        served: Served::default(),
+        latency_us: 1,
+        first_token_us: None,
+        at: None,
+        lane: Lane::Live,
+        from_cache: false,
+    }))
+}
+
+/// A session that `reply` answers to its end.
+///
+/// # Panics
+/// When it does not end.
+#[must_use]
+pub fn drive_with(
+    suite: &dyn Suite,
+    item: ItemIndex,
+    setting: &Setting,
+    mut reply: impl FnMut(Role, &ChatRequest) -> Reply,
+) -> Transcript {
+    let mut transcript = Transcript::default();
+    while let Step::Ask(role, request) = suite.next(item, setting, &transcript) {
+        let reply = reply(role, &request);
+        transcript.events.push(answered(role, request, reply));
+        assert!(transcript.events.len() < 1000, "a session ends");
+    }
+    transcript
+}
+
+/// A session driven to its end, the agent being played by `agent` and everybody else by the oracle.
+#[must_use]
+pub fn drive(suite: &dyn Suite, item: ItemIndex, setting: &Setting, agent: Persona, seed: u64) -> Transcript {
+    drive_with(suite, item, setting, |role, request| {
+        let persona = if role == Role::Agent { agent } else { Persona::Oracle };
+        suite.simulate(item, setting, role, persona, SessionSeed(seed), request)
+    })
+}

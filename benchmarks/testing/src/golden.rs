@@ -1,0 +1,84 @@
+//! Every golden case of a benchmark through the same door as the command line.
+
+use std::path::Path;
+
+use regatta_benchmarks::Benchmark;
+use serde_json::Value;
+
+use crate::read_folder;
+
+const TOLERANCE: f64 = 1e-9;
+
+/// Parts of a golden file that are compared.
+const PARTS: [&str; 7] = ["aggregate", "items", "scenarios", "runs", "by_file", "by_setting", "by_domain"];
+
+/// Scores every case below `shared`, and returns how many files were compared.
+///
+/// # Panics
+/// With every file that differs from what is expected.
+pub fn score_every_case(benchmark: &dyn Benchmark, shared: &Path) -> usize {
+    let data = read_folder(&shared.join("data"), Some(benchmark));
+    let (mut files, mut problems) = (0, Vec::new());
+    for entry in std::fs::read_dir(shared.join("golden")).unwrap() {
+        let folder = entry.unwrap().path();
+        let case = read_folder(&folder, None);
+        for (file, found) in benchmark.score_case(&case, &data).unwrap() {
+            let expected: Value = serde_json::from_slice(case.get(&file).unwrap()).unwrap();
+            let out = differences(&expected, &found);
+            if !out.is_empty() {
+                let name = folder.join(&file);
+                let some = &out[..out.len().min(5)];
+                problems.push(format!("{}: {} differences, as {some:#?}", name.display(), out.len()));
+            }
+            files += 1;
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    files
+}
+
+/// What is expected in any of the parts and was not found, or found otherwise. More may be found than is expected.
+fn differences(expected: &Value, found: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    for part in PARTS.iter().filter(|part| expected.get(**part).is_some()) {
+        compare(part, &expected[*part], found.get(*part), &mut out);
+    }
+    out
+}
+
+fn compare(path: &str, expected: &Value, found: Option<&Value>, out: &mut Vec<String>) {
+    match (expected, found) {
+        (Value::Object(expected), Some(Value::Object(found))) => {
+            for (key, value) in expected.iter().filter(|(key, _)| *key != "notes") {
+                compare(&format!("{path}/{key}"), value, found.get(key), out);
+            }
+        }
+        (Value::Array(expected), Some(Value::Array(found))) if expected.len() == found.len() => {
+            for (at, (expected, found)) in expected.iter().zip(found).enumerate() {
+                compare(&format!("{path}[{at}]"), expected, Some(found), out);
+            }
+        }
+        (Value::Number(a), Some(Value::Number(b))) => {
+            if (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() > TOLERANCE {
+                out.push(format!("{path}: expected {a}, found {b}"));
+            }
+        }
+        (expected, Some(found)) if expected == found => {}
+        _ => out.push(format!("{path}: expected {expected}, found {found:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_found_wherever_it_is() {
+        let expected = serde_json::json!({ "items": { "a": [1, { "b": 0.5 }], "c": "x" }, "notes": 1 });
+        let mut found = expected.clone();
+        assert_eq!(differences(&expected, &found), Vec::<String>::new());
+        found["items"]["a"][1]["b"] = 0.5001.into();
+        found["items"]["c"] = Value::Null;
+        assert_eq!(differences(&expected, &found).len(), 2);
+    }
+}

@@ -1,0 +1,70 @@
+//! What the tests of every benchmark need: files of data sets and golden cases, sessions that run without a pipeline, and golden files
+//! compared.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "only tests use it, where a panic is a failure and a skipped test says so"
+)]
+
+mod driving;
+mod golden;
+
+use std::path::{Path, PathBuf};
+
+use regatta_benchmarks::Benchmark;
+use regatta_proto::FileSet;
+
+pub use self::driving::{answered, drive, drive_with};
+pub use self::golden::score_every_case;
+
+/// The files below `root` that `benchmark` wants, or all when there is none.
+///
+/// # Panics
+/// When a folder or file cannot be read.
+#[must_use]
+pub fn read_folder(root: &Path, benchmark: Option<&dyn Benchmark>) -> FileSet {
+    let mut files = FileSet::from_origin(root.file_name().unwrap().to_string_lossy());
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            if benchmark.is_none_or(|benchmark| benchmark.wants(&name)) {
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+/// The folder of examples.
+#[must_use]
+pub fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// The miniature data set of `benchmark`.
+///
+/// # Panics
+/// When it is not there.
+#[must_use]
+pub fn miniature(benchmark: &dyn Benchmark) -> FileSet {
+    read_folder(&examples().join("data").join(benchmark.name().as_str()), Some(benchmark))
+}
+
+/// The folder with the published data and the golden cases of `benchmark`, if there is one; that it is not there is printed.
+#[must_use]
+pub fn shared(benchmark: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("REGATTA_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let folder = root.join("benchmarks").join(benchmark);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("skipped: no data at {} (set REGATTA_SHARED)", folder.display());
+    None
+}

@@ -1,0 +1,143 @@
+//! Anybody's predictions: our own lines, and the two formats of the official code.
+
+use std::collections::HashMap;
+
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::place::{Place, kind_of, lines};
+use regatta_proto::{ItemIndex, Transcript};
+use serde_json::Value;
+
+use super::data::Data;
+use super::task::Task;
+
+/// Where such files come from, in messages.
+const ORIGIN: &str = "predictions";
+
+/// Reads predictions. What a file holds is told by its first byte and its fields:
+/// an array of `{"query": record, "workflow": reply}`; lines `{"item", "output"}`, optionally with the `task`; or lines with the
+/// reply at `answer.choices[0].message.content`, which belong to the items of one task, or of all, by position.
+/// A reply that is no text (a null, an error object) is kept as such: it counts as unparsable.
+///
+/// # Errors
+/// With the place of what is malformed, names no item, or names one twice.
+pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+    let place = Place::file(ORIGIN, file);
+    if content.trim_ascii_start().first() == Some(&b'[') {
+        return read_array(data, &place, content);
+    }
+    let lines = lines(&place, content).collect::<Result<Vec<_>, _>>()?;
+    let Some((first_place, first)) = lines.first() else {
+        return Err(place.problem("holds no predictions"));
+    };
+    if first.get("item").is_some() {
+        read_named(data, &lines)
+    } else if first.get("answer").is_some() {
+        read_by_position(data, &place, &lines)
+    } else {
+        Err(first_place.problem("has neither `item` (with output) nor `answer` (the official client's response)"))
+    }
+}
+
+/// Predictions collected so far; an item may occur once.
+struct Collected<'d> {
+    data: &'d Data,
+    seen: HashMap<ItemIndex, String>,
+    predictions: Vec<(ItemIndex, Transcript)>,
+}
+
+impl<'d> Collected<'d> {
+    fn new(data: &'d Data) -> Self {
+        Self { data, seen: HashMap::new(), predictions: Vec::new() }
+    }
+
+    fn item(&self, place: &Place<'_>, field: &str, id: &str) -> Result<ItemIndex, DataError> {
+        let known = regatta_proto::ItemId::new(id).ok().and_then(|id| self.data.by_id.get(&id).copied());
+        known.ok_or_else(|| place.error(field, format!("{id:?} is no item of the data set; is it the right --data?")))
+    }
+
+    fn add(&mut self, place: &Place<'_>, field: &str, item: ItemIndex, reply: Option<&str>) -> Result<(), DataError> {
+        if let Some(earlier) = self.seen.insert(item, place.name()) {
+            return Err(
+                place.error(field, format!("the item was predicted before, in {earlier}; keep one prediction an item"))
+            );
+        }
+        self.predictions.push((item, Transcript::of_recorded(reply)));
+        Ok(())
+    }
+}
+
+fn read_array(data: &Data, file: &Place<'_>, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+    let records: Vec<Value> = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
+    let mut collected = Collected::new(data);
+    for (position, record) in records.iter().enumerate() {
+        let id = record.pointer("/query/id");
+        let place = file.record(position, id.and_then(Value::as_str).unwrap_or("no id"));
+        let item = collected.item(&place, "query.id", place.text_at(id, "query.id")?)?;
+        let reply = record.get("workflow").ok_or_else(|| place.error("workflow", "is missing; it holds the reply"))?;
+        collected.add(&place, "query.id", item, reply.as_str())?;
+    }
+    Ok(collected.predictions)
+}
+
+fn read_named(data: &Data, lines: &[(Place<'_>, Value)]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+    let mut collected = Collected::new(data);
+    for (place, line) in lines {
+        let item = collected.item(place, "item", place.text(line, "item")?)?;
+        if let (Some(task), Some(record)) = (line.get("task"), data.record(item))
+            && task.as_str() != Some(record.task.name())
+        {
+            return Err(place.error("task", format!("is {task}, but the item belongs to {}", record.task.name())));
+        }
+        let output = line.get("output").ok_or_else(|| place.error("output", "is missing; it holds the reply"))?;
+        collected.add(place, "item", item, output.as_str())?;
+    }
+    Ok(collected.predictions)
+}
+
+fn read_by_position(
+    data: &Data,
+    file: &Place<'_>,
+    lines: &[(Place<'_>, Value)],
+) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+    let items = items_of_as_many(data, file, lines.len())?;
+    let mut collected = Collected::new(data);
+    for ((place, line), item) in lines.iter().zip(items) {
+        let answer = line.get("answer").ok_or_else(|| place.error("answer", "is missing"))?;
+        let reply = match answer.pointer("/choices/0/message/content") {
+            Some(content) => content.as_str(),
+            // What the official client stores when a call failed.
+            None if answer.get("error").is_some() || answer.is_null() => None,
+            None => {
+                let problem = format!("has neither choices[0].message.content nor error; is {}", kind_of(answer));
+                return Err(place.error("answer", problem));
+            }
+        };
+        collected.add(place, "answer", item, reply)?;
+    }
+    Ok(collected.predictions)
+}
+
+/// The items that a file of `count` lines without ids is about: those of the one task, or of all tasks, that has as many.
+fn items_of_as_many(data: &Data, file: &Place<'_>, count: usize) -> Result<Vec<ItemIndex>, DataError> {
+    let of_task = |task: Task| data.indexed().filter(move |(_, record)| record.task == task).map(|(item, _)| item);
+    if count == data.records.len() {
+        return Ok(data.indexed().map(|(item, _)| item).collect());
+    }
+    let fitting: Vec<Task> = data.tasks().into_iter().filter(|task| of_task(*task).count() == count).collect();
+    match fitting.as_slice() {
+        [task] => Ok(of_task(*task).collect()),
+        several => {
+            let why = if several.is_empty() {
+                let counts: Vec<String> =
+                    data.tasks().into_iter().map(|task| format!("{} {}", task.name(), of_task(task).count())).collect();
+                format!("which fits no task ({}) nor all {}", counts.join(", "), data.records.len())
+            } else {
+                format!("which fits several tasks ({})", super::data::names(several.iter().copied()))
+            };
+            Err(file.problem(format!(
+                "its lines name no items, so they are paired by position, but there are {count}, {why}; \
+                 write lines {{\"item\", \"output\"}} instead"
+            )))
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The settings: whether a request carries examples.
+
+use regatta_proto::Setting;
+
+/// How many examples a request carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shots {
+    /// None.
+    Zero,
+    /// The two of the task.
+    Two,
+}
+
+impl Shots {
+    /// All, the default first.
+    pub(crate) const ALL: [Self; 2] = [Self::Zero, Self::Two];
+
+    /// Its setting's name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Zero => "zero-shot",
+            Self::Two => "two-shot",
+        }
+    }
+
+    /// The one that `setting` names.
+    pub(crate) fn of(setting: &Setting) -> Option<Self> {
+        Self::ALL.into_iter().find(|shots| shots.name() == setting.as_str())
+    }
+}

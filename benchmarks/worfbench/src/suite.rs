@@ -1,0 +1,95 @@
+//! The loaded data set behind the one interface of all benchmarks.
+
+use regatta_benchmarks::{
+    CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
+    Verdicts,
+};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
+
+use super::data::Data;
+use super::recognise::Prompts;
+use super::setting::Shots;
+use super::{items, predictions, scoring, session, simulate, tables};
+
+/// The loaded data set.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    data: Data,
+    items: Vec<Item>,
+    prompts: Prompts,
+}
+
+impl Loaded {
+    pub(super) fn new(data: Data) -> Self {
+        let (items, prompts) = (items::items(&data), Prompts::of(&data));
+        Self { data, items, prompts }
+    }
+}
+
+impl Suite for Loaded {
+    fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        items::select(&self.data, setting, tasks, limit)
+    }
+
+    fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
+        match (self.data.record(item), Shots::of(setting)) {
+            (Some(record), Some(shots)) => session::next(&self.data, record, shots, transcript),
+            // `select` gives out neither such items nor such settings.
+            _ => Step::Done,
+        }
+    }
+
+    fn score(
+        &self,
+        item: ItemIndex,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        verdicts: &dyn Verdicts,
+    ) -> Scoring {
+        let Some(record) = self.data.record(item) else { return Scoring::Scored(Scores::new()) };
+        let reply = transcript.replies(Role::Agent).next().and_then(|reply| reply.text.as_deref());
+        scoring::score(record, evaluators, reply, verdicts)
+    }
+
+    fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
+        self.data.record(item).map_or_else(Scores::new, |record| scoring::score_failure(record, evaluators))
+    }
+
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        let with_tasks =
+            trials.iter().flatten().filter_map(|(item, score)| Some((self.data.record(*item)?.task, *score)));
+        tables::tabulate(evaluator, with_tasks)
+    }
+
+    fn metrics(&self, _setting: &Setting, _evaluator: Evaluator) -> Vec<Metric> {
+        tables::metrics()
+    }
+
+    fn paper_tables(&self, _evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
+        tables::paper_tables(cells)
+    }
+
+    fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+        predictions::read(&self.data, file, content)
+    }
+
+    fn simulate(
+        &self,
+        item: ItemIndex,
+        _setting: &Setting,
+        _role: Role,
+        persona: Persona,
+        seed: SessionSeed,
+        _request: &ChatRequest,
+    ) -> Reply {
+        Reply::said(self.data.record(item).map(|record| simulate::reply(record, persona, seed)).unwrap_or_default())
+    }
+
+    fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
+        self.prompts.item(request)
+    }
+}

@@ -1,0 +1,44 @@
+//! The price table that commands and the coordinator use: a file of the user's, or the shipped one.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use regatta_coordinator::PriceBook;
+use regatta_llm::{PRICE_FILE_BYTES_MAX, PriceTable};
+use regatta_proto::{Clock, SystemClock};
+
+use crate::exit::bad_configuration;
+
+/// The price table in the file `prices`, or the shipped one, as the coordinator asks it: prices of the day on which a sweep is planned.
+pub(crate) fn price_book(prices: Option<&Path>) -> anyhow::Result<Arc<PriceBook>> {
+    let table = price_table(prices)?;
+    Ok(Arc::new(move |endpoint, model| table.resolve(endpoint, model, today())))
+}
+
+/// The price table in the file `prices`, or the shipped one.
+pub(crate) fn price_table(prices: Option<&Path>) -> anyhow::Result<PriceTable> {
+    match prices {
+        Some(path) => read_table(path).with_context(|| path.display().to_string()).map_err(bad_configuration),
+        None => Ok(PriceTable::shipped()?),
+    }
+}
+
+fn read_table(path: &Path) -> anyhow::Result<PriceTable> {
+    let text = String::from_utf8(read_bounded(path)?).context("failed to read it as text")?;
+    Ok(PriceTable::parse(&text)?)
+}
+
+/// A file of prices, which no list of prices is larger than.
+pub(crate) fn read_bounded(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = PRICE_FILE_BYTES_MAX as u64 + 1;
+    std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).context("failed to read it")?;
+    Ok(bytes)
+}
+
+/// The day, UTC.
+pub(crate) fn today() -> jiff::civil::Date {
+    SystemClock.now().to_zoned(jiff::tz::TimeZone::UTC).date()
+}

@@ -1,0 +1,12 @@
+//! Simulated tool servers: the apps of AppBench's phone ([`SimulatedApps`]) and the servers of Auto-SLURP ([`SimulatedTools`]), over plain HTTP
+//! and, in builds with the feature `mcp`, over MCP.
+
+mod apps;
+mod tools;
+
+pub use apps::SimulatedApps;
+pub use tools::{SimulatedTools, ToolPort, ToolsConfig};
+
+/// What builds without MCP say at its routes.
+#[cfg(not(feature = "mcp"))]
+const NO_MCP: &str = "this build has no MCP; build it with `cargo build --release --features mcp`, or use plain HTTP";
