@@ -1,5 +1,8 @@
 //! A private RabbitMQ: own node, own port mapper, own folders, on 127.0.0.1 only.
 
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -78,6 +81,31 @@ impl RabbitMq {
         let _turn = self.tool.lock().await;
         run(import.into(), &vhost.definitions, "create a virtual host with rabbitmqctl").await?;
         Ok(vhost.url)
+    }
+
+    /// A script that imports into this broker what it reads, one caller at a time, for other processes that share the broker.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn import_script(&self) -> Result<PathBuf, HarnessError> {
+        let folder = self.broker.folder();
+        let tool = self.node.tool_command(folder, &["import_definitions", "--quiet"]);
+        let quoted = |text: &OsStr| format!("'{}'", text.to_string_lossy().replace('\'', r"'\''"));
+        let mut script = String::from("#!/bin/sh\n");
+        for (name, value) in tool.get_envs() {
+            script.push_str(&match value {
+                Some(value) => format!("export {}={}\n", name.to_string_lossy(), quoted(value)),
+                None => format!("unset {}\n", name.to_string_lossy()),
+            });
+        }
+        let words: Vec<String> = std::iter::once(tool.get_program()).chain(tool.get_args()).map(quoted).collect();
+        let lock = quoted(folder.join("tool.lock").as_os_str());
+        script.push_str(&format!("exec flock {lock} {}\n", words.join(" ")));
+        let path = folder.join("import-definitions");
+        let written = std::fs::write(&path, script)
+            .and_then(|()| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)));
+        written.map_err(HarnessError::io(format!("write {}", path.display())))?;
+        Ok(path)
     }
 
     /// Shuts the broker down in order. Durable queues and the URL stay the same for [`RabbitMq::restart`].

@@ -4,7 +4,7 @@ use std::env;
 
 use tokio::sync::OnceCell;
 
-use crate::vhost::VirtualHost;
+use crate::vhost::{IMPORT_DEFINITIONS, VirtualHost};
 use crate::{HarnessError, Postgres, RabbitMq, S3Config, S3Server, create_bucket, create_database};
 
 static SHARED: OnceCell<Services> = OnceCell::const_new();
@@ -58,15 +58,15 @@ impl Services {
         self.rabbitmq.as_ref()
     }
 
-    /// The AMQP URL of a new, empty virtual host. A broker that the environment names must have the management plugin on
-    /// port 15672, and `curl` makes the virtual host.
+    /// The AMQP URL of a new, empty virtual host. On a broker that the environment names, `REGATTA_TEST_IMPORT_DEFINITIONS` makes it: a
+    /// program that imports what it reads; without one, `curl` does by the management plugin on port 15672.
     ///
     /// # Errors
     /// When the broker refuses.
     pub async fn create_vhost(&self) -> Result<String, HarnessError> {
         match &self.rabbitmq {
             Some(rabbitmq) => rabbitmq.create_vhost().await,
-            None => VirtualHost::new(&self.amqp_url).create_by_management().await,
+            None => VirtualHost::new(&self.amqp_url).create_elsewhere().await,
         }
     }
 
@@ -84,6 +84,25 @@ impl Services {
     /// When the server refuses.
     pub async fn create_bucket(&self) -> Result<S3Config, HarnessError> {
         create_bucket(&self.s3).await
+    }
+
+    /// Environment variables by which other test processes use these services instead of their own.
+    ///
+    /// # Errors
+    /// When the script that makes virtual hosts cannot be written.
+    pub fn test_environment(&self) -> Result<Vec<(&'static str, String)>, HarnessError> {
+        let mut variables = vec![
+            ("REGATTA_TEST_AMQP_URL", self.amqp_url.clone()),
+            ("REGATTA_TEST_POSTGRES_URL", self.postgres_url.clone()),
+            ("REGATTA_TEST_S3_ENDPOINT", self.s3.endpoint_url.clone()),
+            ("AWS_REGION", self.s3.region.clone()),
+            ("AWS_ACCESS_KEY_ID", self.s3.access_key.clone()),
+            ("AWS_SECRET_ACCESS_KEY", self.s3.secret_key.clone()),
+        ];
+        if let Some(rabbitmq) = &self.rabbitmq {
+            variables.push((IMPORT_DEFINITIONS, rabbitmq.import_script()?.display().to_string()));
+        }
+        Ok(variables)
     }
 
     /// Environment variables that point the programs under test to these services.
