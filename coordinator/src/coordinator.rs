@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use regatta_backends::{
-    BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Permits, PermitsError, Queue, QueueError,
+    BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Permits, PermitsError, Queue, QueueError, SweepRow,
 };
 use regatta_catalog::{Catalog, CatalogError, SegmentError, Sweep};
 use regatta_proto::{AccountId, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, SweepId, SweepState};
@@ -247,7 +247,11 @@ impl Coordinator {
             }
             if let Some(change) = resumption.budget {
                 let budget = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
-                self.ledger.set_budget(id, change.apply(budget)).await?;
+                let raised = change.apply(budget);
+                self.ledger.set_budget(id, raised).await?;
+                // Whoever looks after the sweep may not have noticed that it had ended, and would end it again on the old cap.
+                let sweep = self.catalog.sweep(&row.lock).await?;
+                self.open_accounts(&sweep, &SweepRow { budget: Some(raised), ..row.clone() }).await?;
             }
             let reopened = self.ledger.reopen_unmeasured(id).await?;
             tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");

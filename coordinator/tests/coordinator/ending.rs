@@ -1,6 +1,6 @@
 use jiff::Timestamp;
 use regatta_coordinator::{BudgetChange, CoordinatorError, Resumption};
-use regatta_proto::{Money, SweepState};
+use regatta_proto::{AccountId, Money, SweepState};
 
 use crate::stage::{Stage, spec, tabulate};
 
@@ -132,6 +132,25 @@ async fn a_raised_budget_lets_more_sessions_run_and_nothing_else_raises_it() {
     let budget = process.coordinator.status(&sweep.id).await.unwrap().budget.unwrap();
     assert_eq!(budget.cap, Money(17 * DOLLAR.0 / 2));
     process.end().await;
+}
+
+/// Who looks after the sweep may not have noticed that it had ended, and then opens no account anew.
+#[tokio::test]
+async fn a_raised_budget_is_the_accounts_before_the_sweep_runs_again() {
+    let stage = Stage::set().await;
+    let mut process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 6, "trials: 2\nbudget_usd: 4.5")).await;
+    process.work();
+    stage.until_waiting(&sweep, 4).await;
+    process.end().await;
+    let process = stage.process();
+    let from = [SweepState::Running];
+    let now = Timestamp::UNIX_EPOCH;
+    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+    let raised = Resumption { budget: Some(BudgetChange::By(Money(4 * DOLLAR.0))) };
+    process.coordinator.resume(&sweep.id, raised).await.unwrap();
+    let account = AccountId { sweep: sweep.id.clone(), model: None };
+    assert_eq!(stage.permits.account(&account).await.unwrap().unwrap().cap, Money(17 * DOLLAR.0 / 2));
 }
 
 #[tokio::test]
