@@ -249,7 +249,7 @@ impl Coordinator {
                 let budget = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
                 let raised = change.apply(budget);
                 self.ledger.set_budget(id, raised).await?;
-                // Whoever looks after the sweep may not have noticed that it had ended, and would end it again on the old cap.
+                // The supervising task may not have noticed that the sweep had ended, and would end it again on the old cap.
                 let sweep = self.catalog.sweep(&row.lock).await?;
                 self.open_accounts(&sweep, &SweepRow { budget: Some(raised), ..row.clone() }).await?;
             }

@@ -235,7 +235,7 @@ impl Dict {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// `true` if it has no entries.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.len() == 0

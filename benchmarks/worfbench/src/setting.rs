@@ -2,7 +2,7 @@
 
 use regatta_proto::Setting;
 
-/// How many examples a request carries.
+/// Number of examples in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shots {
     /// None.

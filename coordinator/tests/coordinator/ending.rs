@@ -134,7 +134,7 @@ async fn a_raised_budget_lets_more_sessions_run_and_nothing_else_raises_it() {
     process.end().await;
 }
 
-/// Who looks after the sweep may not have noticed that it had ended, and then opens no account anew.
+/// The supervising task may not have noticed that the sweep had ended; then it does not open the accounts again.
 #[tokio::test]
 async fn a_raised_budget_is_the_accounts_before_the_sweep_runs_again() {
     let stage = Stage::set().await;

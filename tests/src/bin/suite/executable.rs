@@ -13,7 +13,7 @@ pub(crate) struct Executable {
     pub(crate) package: String,
     /// Name of the target: of the library or binary for unit tests, of the file or folder below `tests` for others.
     pub(crate) target: String,
-    /// Whether it holds the unit tests of a library or binary.
+    /// `true` for the unit tests of a library or binary.
     pub(crate) is_unit: bool,
     /// The file to run.
     pub(crate) path: PathBuf,

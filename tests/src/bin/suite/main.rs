@@ -34,7 +34,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Whether everything passed.
+/// Runs the tests and prints their summary; `true` if all passed.
 async fn suite(quick: bool) -> Result<bool, HarnessError> {
     let messages = std::io::read_to_string(std::io::stdin()).map_err(failed("read cargo's messages"))?;
     let plan = Plan::of(executable::all(&messages)?, quick);

@@ -5,7 +5,7 @@ use crate::executable::Executable;
 /// Executables of [`Lane::Waiting`] that run at once.
 pub(crate) const WAITING_AT_ONCE: usize = 2;
 
-/// What an executable does most of its time.
+/// Resource that an executable is short of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lane {
     /// It waits: for limits to let calls through, for leases to end, for processes to start.
@@ -18,7 +18,7 @@ pub(crate) enum Lane {
 const END_TO_END: &str = "regatta-tests";
 /// End-to-end tests that need no service, no package of other people and less than half a minute.
 const QUICK: [&str; 4] = ["bad_input", "embedded", "replay", "show"];
-/// Those that compute.
+/// End-to-end tests that compute.
 const COMPUTING: [&str; 2] = ["flowbench", "worfbench"];
 /// The longest of each lane, longest first, so that none of them is begun last.
 const LONGEST: [&str; 5] = ["worfbench", "frameworks", "limits", "distributed", "litellm"];
@@ -33,7 +33,7 @@ impl Plan {
         Self(executables.into_iter().filter(|executable| !quick || executable.is_quick()).collect())
     }
 
-    /// Whether any of them needs a broker, a database or a bucket.
+    /// `true` if any of them needs a broker, a database or a bucket.
     pub(crate) fn needs_services(&self) -> bool {
         self.0.iter().any(|executable| !executable.is_quick())
     }
@@ -66,7 +66,7 @@ impl Executable {
         if is_end_to_end && !COMPUTING.contains(&self.target.as_str()) { Lane::Waiting } else { Lane::Computing }
     }
 
-    /// Whether it may use the services that all share. The tests of the harness start, stop and count their own.
+    /// `true` if it uses the shared services. The tests of the harness start, stop and count their own.
     pub(crate) fn shares_services(&self) -> bool {
         !(self.package == END_TO_END && (self.is_unit || self.target == "services"))
     }

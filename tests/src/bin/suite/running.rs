@@ -12,7 +12,7 @@ use crate::starts::Starts;
 /// Longest that an executable may take; one that hangs is ended, and fails with what it said.
 const PATIENCE: Duration = Duration::from_secs(25 * 60);
 
-/// What came of an executable.
+/// Outcome of one executable.
 #[derive(Debug, Default)]
 pub(crate) struct Finished {
     /// Tests that passed.
@@ -21,7 +21,7 @@ pub(crate) struct Finished {
     pub(crate) failures: Vec<String>,
     /// Tests that are marked `ignore`.
     pub(crate) ignored: usize,
-    /// Whether it ended by itself, and in order.
+    /// `true` if it reported each of its tests and ended by itself, with status 0 if all passed.
     pub(crate) is_orderly: bool,
     /// Everything it printed.
     pub(crate) output: String,
@@ -32,7 +32,7 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// Whether anything went wrong.
+    /// `true` if a test failed, or the executable did not end in order.
     pub(crate) fn failed(&self) -> bool {
         !self.is_orderly || !self.failures.is_empty()
     }

@@ -1,4 +1,4 @@
-//! How long each test took. The test harness of stable Rust does not tell; but it starts tests in the order of their names, as many at once
+//! Duration of each test. The test harness of stable Rust does not report it; but it starts tests in the order of their names, as many at once
 //! as it has threads, and says when each ends. So the n-th end is the moment at which the next test began.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ impl Starts {
         Self { waiting, begun: first.into_iter().map(|name| (name, Duration::ZERO)).collect() }
     }
 
-    /// How long the test took that ended `at` after the start of the executable; another one begins then.
+    /// Duration of the test that ended `at` after the start of the executable; the next one begins then.
     pub(crate) fn ended(&mut self, name: &str, at: Duration) -> Duration {
         if let Some(next) = self.waiting.pop() {
             self.begun.insert(next, at);

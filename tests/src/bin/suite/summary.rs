@@ -1,4 +1,4 @@
-//! What came of everything.
+//! Outcome of the whole run.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::executable::Executable;
 use crate::running::Finished;
 
-/// How many slow tests are listed.
+/// Length of the list of slow tests.
 const SLOW_LISTED: usize = 20;
-/// What a test prints that cannot run here.
+/// Begins the line that a test prints when it cannot run here.
 const SKIPPED: &str = "skipped: ";
 
 /// Results of all executables.
@@ -34,7 +34,7 @@ impl Summary {
         self.times.extend(finished.times.into_iter().map(|(name, took)| (format!("{executable}: {name}"), took)));
     }
 
-    /// Whether tests were run, and none failed.
+    /// `true` if tests were run and none failed.
     pub(crate) fn is_success(&self) -> bool {
         self.failures.is_empty() && self.passed > 0
     }
