@@ -1,6 +1,9 @@
 //! What every blob store does, checked with a directory and with an S3 server; then what only one of them can do.
 #![expect(clippy::unwrap_used, reason = "a test's own steps fail the test")]
 
+#[cfg(not(feature = "cluster"))]
+compile_error!("the conformance suites need every implementation: scripts/test -p regatta-backends");
+
 use bytes::Bytes;
 use futures::future::join_all;
 use regatta_backends::blobs::{S3Blobs, S3Config};

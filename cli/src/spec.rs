@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bytes::Bytes;
+use regatta_llm::Build;
 use regatta_proto::{
-    BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, ModelRef, SweepSpec, parse_spec,
+    BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, SweepLock, SweepSpec, parse_spec,
 };
 
 use crate::args::SpecArgs;
@@ -94,25 +95,53 @@ fn override_from(args: &SpecArgs, spec: &mut SweepSpec) {
     spec.cache = args.cache.unwrap_or(spec.cache);
 }
 
-/// Refuses a spec whose keys are not there, before anything is started. Replaying needs none.
-pub(crate) fn check_keys(spec: &SweepSpec) -> anyhow::Result<()> {
-    if spec.cache == CacheMode::Replay {
-        return Ok(());
-    }
-    check_endpoint_keys(&spec.endpoints, spec.all_models().into_iter().map(|(_, model)| model))
+/// Refuses a spec with endpoints that cannot be used here, before anything is started.
+pub(crate) fn check_endpoints(spec: &SweepSpec) -> anyhow::Result<()> {
+    let used = spec.all_models().into_iter().map(|(_, model)| &model.endpoint);
+    check_used(&spec.endpoints, &used.collect(), spec.cache, Build::THIS)
 }
 
-/// Refuses endpoints whose keys are not there, of those that `used` names.
-pub(crate) fn check_endpoint_keys<'a>(
+/// The same for a sweep that is planned.
+pub(crate) fn check_locked_endpoints(lock: &SweepLock) -> anyhow::Result<()> {
+    check_used(&lock.endpoints, &lock.used_endpoints(), lock.cache, Build::THIS)
+}
+
+/// Refuses endpoints of those `used` that `build` does not have, or whose keys are not there. Replaying asks nobody and needs no keys.
+fn check_used(
     endpoints: &BTreeMap<EndpointName, EndpointSpec>,
-    used: impl Iterator<Item = &'a ModelRef>,
+    used: &BTreeSet<&EndpointName>,
+    cache: CacheMode,
+    build: Build,
 ) -> anyhow::Result<()> {
-    let used: BTreeSet<&EndpointName> = used.map(|model| &model.endpoint).collect();
-    for (name, endpoint) in endpoints {
-        if endpoint.kind.takes_address() && used.contains(name) {
+    for (name, endpoint) in endpoints.iter().filter(|(name, _)| used.contains(name)) {
+        build.check(name, endpoint).map_err(bad_configuration)?;
+        if endpoint.kind.takes_address() && cache != CacheMode::Replay {
             regatta_llm::check_access(name, endpoint, &|variable| std::env::var(variable).ok())
                 .map_err(bad_configuration)?;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A default build refuses what it cannot do before anything is paid, also where nobody is asked.
+    #[test]
+    fn what_a_build_does_not_have_is_refused_whatever_it_is_used_for() {
+        let lean = Build { bedrock: false, encoder: false };
+        let full = Build { bedrock: true, encoder: true };
+        let name: EndpointName = "judge".parse().unwrap();
+        for kind in [EndpointKind::Encoder, EndpointKind::Bedrock] {
+            let endpoints = BTreeMap::from([(name.clone(), EndpointSpec::of_kind(kind))]);
+            let check = |used, cache, build| check_used(&endpoints, &used, cache, build);
+            for cache in [CacheMode::Off, CacheMode::ReadWrite, CacheMode::Replay] {
+                let error = check(BTreeSet::from([&name]), cache, lean).unwrap_err();
+                assert!(format!("{error:#}").contains("--features"), "{error:#}");
+                check(BTreeSet::from([&name]), cache, full).unwrap();
+                check(BTreeSet::new(), cache, lean).unwrap();
+            }
+        }
+    }
 }

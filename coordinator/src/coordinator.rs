@@ -248,10 +248,13 @@ impl Coordinator {
             if let Some(change) = resumption.budget {
                 let budget = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
                 let raised = change.apply(budget);
-                self.ledger.set_budget(id, raised).await?;
-                // The supervising task may not have noticed that the sweep had ended, and would end it again on the old cap.
                 let sweep = self.catalog.sweep(&row.lock).await?;
-                self.open_accounts(&sweep, &SweepRow { budget: Some(raised), ..row.clone() }).await?;
+                // The supervising task may not have noticed that the sweep had ended, and would end it again on the old cap. The ledger
+                // comes last: whoever repeats this after a failure must not raise the budget twice. It refuses one that is lower.
+                if raised >= budget {
+                    self.open_accounts(&sweep, &SweepRow { budget: Some(raised), ..row.clone() }).await?;
+                }
+                self.ledger.set_budget(id, raised).await?;
             }
             let reopened = self.ledger.reopen_unmeasured(id).await?;
             tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");

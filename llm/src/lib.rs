@@ -52,7 +52,7 @@ pub use endpoint::Endpoint;
 pub use errors::{Fault, Rule, TABLE as ERROR_TABLE, rule};
 pub use metrics::CallMetrics;
 pub use money::{OUTPUT_TOKENS_MAX, Purses, worst_case};
-pub use open::{OpenContext, OpenError, check_access};
+pub use open::{Build, OpenContext, OpenError, check_access};
 pub use permits::store::{PermitStore, StoreError};
 pub use prices::{
     CrossCheck, DatedPrice, Disagreement, Import, ImportError, ImportProblem, ImportReport, Listed,

@@ -148,23 +148,37 @@ pub enum OpenError {
     },
 }
 
-/// Checks that this build has endpoints of the kind of `spec`.
-///
-/// # Errors
-/// When it has not; names the endpoint and the feature.
-pub(crate) fn check_built(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<(), OpenError> {
-    let (kind, feature, is_there) = match spec.kind {
-        EndpointKind::Bedrock => ("bedrock", "bedrock", cfg!(feature = "bedrock")),
-        EndpointKind::Encoder => ("encoder", "encoder", cfg!(feature = "encoder")),
-        EndpointKind::Openai
-        | EndpointKind::OpenaiResponses
-        | EndpointKind::Azure
-        | EndpointKind::Anthropic
-        | EndpointKind::Gemini
-        | EndpointKind::Simulated
-        | EndpointKind::Recorded => return Ok(()),
-    };
-    if is_there { Ok(()) } else { Err(OpenError::NotBuilt { endpoint: endpoint.clone(), kind, feature }) }
+/// Kinds of endpoints that not every build has.
+#[derive(Debug, Clone, Copy)]
+pub struct Build {
+    /// Amazon Bedrock.
+    pub bedrock: bool,
+    /// Sentence encoders in-process.
+    pub encoder: bool,
+}
+
+impl Build {
+    /// This one.
+    pub const THIS: Self = Self { bedrock: cfg!(feature = "bedrock"), encoder: cfg!(feature = "encoder") };
+
+    /// Checks that the build has endpoints of the kind of `spec`.
+    ///
+    /// # Errors
+    /// When it has not; names the endpoint and the feature.
+    pub fn check(self, endpoint: &EndpointName, spec: &EndpointSpec) -> Result<(), OpenError> {
+        let (kind, feature, is_there) = match spec.kind {
+            EndpointKind::Bedrock => ("bedrock", "bedrock", self.bedrock),
+            EndpointKind::Encoder => ("encoder", "encoder", self.encoder),
+            EndpointKind::Openai
+            | EndpointKind::OpenaiResponses
+            | EndpointKind::Azure
+            | EndpointKind::Anthropic
+            | EndpointKind::Gemini
+            | EndpointKind::Simulated
+            | EndpointKind::Recorded => return Ok(()),
+        };
+        if is_there { Ok(()) } else { Err(OpenError::NotBuilt { endpoint: endpoint.clone(), kind, feature }) }
+    }
 }
 
 /// Loads the encoder of `spec`.

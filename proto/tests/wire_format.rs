@@ -1,7 +1,10 @@
 //! The wire format is a promise: schemas are published, and old samples must be read for ever.
 //!
-//! `REGATTA_UPDATE=1 cargo test -p regatta-proto` writes schemas and missing samples anew.
+//! `REGATTA_UPDATE=1 scripts/test -p regatta-proto` writes schemas and missing samples anew.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+#[cfg(not(feature = "schema"))]
+compile_error!("schemas need their feature: scripts/test -p regatta-proto");
 
 use std::fs;
 use std::path::{Path, PathBuf};

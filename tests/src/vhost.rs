@@ -50,7 +50,12 @@ impl VirtualHost {
     /// Makes it on a broker that is not this process's, and returns its AMQP URL.
     pub(crate) async fn create_elsewhere(self) -> Result<String, HarnessError> {
         match std::env::var_os(IMPORT_DEFINITIONS) {
-            Some(script) => run(Command::new(script), &self.definitions, "create a virtual host").await?,
+            Some(script) => {
+                // Named, because temporary folders may forbid to run what is in them.
+                let mut shell = Command::new("sh");
+                shell.arg(script);
+                run(shell, &self.definitions, "create a virtual host").await?;
+            }
             None => self.create_by_management().await?,
         }
         Ok(self.url)

@@ -5,6 +5,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test tells what went wrong by failing")]
 
+#[cfg(not(feature = "cluster"))]
+compile_error!("the conformance suites need every implementation: scripts/test -p regatta-backends");
+
 mod accounts;
 mod failures;
 mod pools;

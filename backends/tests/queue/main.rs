@@ -3,6 +3,9 @@
 //! `REGATTA_TEST_AMQP_URL` names a running broker; otherwise a private one is started.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's own steps fail the test")]
 
+#[cfg(not(feature = "cluster"))]
+compile_error!("the conformance suites need every implementation: scripts/test -p regatta-backends");
+
 mod broker;
 mod rules;
 mod stage;

@@ -13,11 +13,11 @@ use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::bad_configuration;
 use crate::output;
-use crate::spec::{Loaded, check_keys, load};
+use crate::spec::{Loaded, check_endpoints, load};
 
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
-    check_keys(&loaded.spec)?;
+    check_endpoints(&loaded.spec)?;
     plan_and_describe(loaded, args.print, args.json).await
 }
 

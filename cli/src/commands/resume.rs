@@ -36,7 +36,7 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
         ))
         .into());
     };
-    crate::spec::check_endpoint_keys(&sweep.lock.endpoints, sweep.lock.models.iter().map(|model| &model.id))?;
+    crate::spec::check_locked_endpoints(&sweep.lock)?;
     let state = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await?;
     super::run::conclude(&run, directory, state, args.json)
 }

@@ -13,12 +13,12 @@ use crate::args::RunArgs;
 use crate::embedded::Embedded;
 use crate::exit::{bad_configuration, of_state};
 use crate::signals::Leaving;
-use crate::spec::{Loaded, check_keys, load};
+use crate::spec::{Loaded, check_endpoints, load};
 use crate::{output, telemetry};
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
-    check_keys(&loaded.spec)?;
+    check_endpoints(&loaded.spec)?;
     let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
     if args.dry_run {
         return super::check::plan_and_describe(loaded, false, args.json).await;

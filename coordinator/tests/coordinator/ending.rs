@@ -153,6 +153,24 @@ async fn a_raised_budget_is_the_accounts_before_the_sweep_runs_again() {
     assert_eq!(stage.permits.account(&account).await.unwrap().unwrap().cap, Money(17 * DOLLAR.0 / 2));
 }
 
+/// Whoever repeats a wish that failed must not get twice as much.
+#[tokio::test]
+async fn a_budget_is_not_raised_by_a_resume_that_fails() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 6, "trials: 2\nbudget_usd: 4.5")).await;
+    process.end().await;
+    let from = [SweepState::Running];
+    let now = Timestamp::UNIX_EPOCH;
+    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+    std::fs::remove_dir_all(stage.blob_folder()).unwrap();
+    let process = stage.process();
+    let raised = Resumption { budget: Some(BudgetChange::By(DOLLAR)) };
+    process.coordinator.resume(&sweep.id, raised).await.unwrap_err();
+    let budget = stage.ledger.sweep(&sweep.id).await.unwrap().unwrap().budget;
+    assert_eq!(budget, Some(Money(9 * DOLLAR.0 / 2)));
+}
+
 #[tokio::test]
 async fn a_sweep_without_a_budget_has_none_to_raise() {
     let stage = Stage::set().await;

@@ -4,7 +4,7 @@ use regatta_proto::{EndpointKind, EndpointName, EndpointSpec};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{OpenError, check_built};
+use super::OpenError;
 use crate::secret::Secret;
 use crate::transport::KeyHeader;
 
@@ -162,16 +162,15 @@ pub(crate) fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<He
 }
 
 /// Checks that an endpoint behind HTTP has an address and, where it needs one, a key, and that its headers can be sent. Nothing is opened
-/// or sent. Of kinds that are not behind HTTP, only that this build has them is checked.
+/// or sent. Kinds that are not behind HTTP have neither.
 ///
 /// # Errors
-/// When this build lacks the kind, the key's variable is not set, the address is none, or a header cannot be sent; names the endpoint and the variable.
+/// When the key's variable is not set, the address is none, or a header cannot be sent; names the endpoint and the variable.
 pub fn check_access(
     endpoint: &EndpointName,
     spec: &EndpointSpec,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), OpenError> {
-    check_built(endpoint, spec)?;
     provider(spec.kind).map_or(Ok(()), |_| Access::resolve(endpoint, spec, env).map(drop))
 }
 

@@ -1,7 +1,7 @@
 //! Plans of all kinds through all readers and evaluators: nothing panics, and nobody makes more of a text than the text is long.
 //!
 //! `REGATTA_FUZZ_CASES` says how many plans a run takes. That time is linear, which follows from how the readers are written, is measured
-//! by the bench `appbench`, whose plans double.
+//! by the bench `scoring`, whose plans double.
 
 use std::sync::LazyLock;
 

@@ -30,24 +30,30 @@ impl fmt::Display for Executable {
 /// The executables among cargo's messages, a line of JSON each.
 ///
 /// # Errors
-/// When there are none, or the build did not end well.
+/// When there are none, the build did not end well, or a message cannot be understood: a test that is not run must not pass.
 pub(crate) fn all(messages: &str) -> Result<Vec<Executable>, HarnessError> {
-    let messages: Vec<Value> = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let is_built = messages.iter().any(|message| message["reason"] == "build-finished" && message["success"] == true);
-    let executables: Vec<_> = messages.iter().filter_map(executable).collect();
+    let mut executables = Vec::new();
+    let mut is_built = false;
+    for line in messages.lines() {
+        let message: Value = serde_json::from_str(line).map_err(|error| refused(line, error.to_string()))?;
+        is_built |= message["reason"] == "build-finished" && message["success"] == true;
+        if message["reason"] == "compiler-artifact" && message["profile"]["test"] == true {
+            let unknown = || refused(line, "it does not say what was built where".to_owned());
+            executables.push(executable(&message).ok_or_else(unknown)?);
+        }
+    }
     if !is_built || executables.is_empty() {
-        return Err(HarnessError::Refused {
-            action: "find the tests".to_owned(),
-            source: "cargo's messages name none, or do not say that the build has finished".into(),
-        });
+        let problem = "they name no executable, or do not say that the build has finished";
+        return Err(refused("all", problem.to_owned()));
     }
     Ok(executables)
 }
 
+fn refused(message: &str, problem: String) -> HarnessError {
+    HarnessError::Refused { action: format!("read cargo's messages ({message})"), source: problem.into() }
+}
+
 fn executable(message: &Value) -> Option<Executable> {
-    if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
-        return None;
-    }
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_path_buf();
     // `path+file:///folder#name@version`, or `…/name#version` where folder and package have the same name.
@@ -85,5 +91,8 @@ mod tests {
         assert!(all("").is_err());
         assert!(all(BUILT).is_err());
         assert!(all(r#"{"reason":"build-finished","success":false}"#).is_err());
+        let unknown = r#"{"reason":"compiler-artifact","profile":{"test":true},"target":{"kind":["lib"],"name":"a"}}"#;
+        assert!(all(&format!("{unknown}\n{BUILT}")).is_err());
+        assert!(all(&format!("no JSON\n{BUILT}")).is_err());
     }
 }

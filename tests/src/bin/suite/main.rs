@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use regatta_tests::{HarnessError, Services};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinSet;
 
@@ -24,7 +25,14 @@ use crate::summary::Summary;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match suite(std::env::args().any(|argument| argument == "--quick")).await {
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let ended = tokio::select! {
+        biased;
+        ended = suite(quick) => ended,
+        // The tests and their services end with the future that waits for them.
+        interrupted = interrupted() => interrupted,
+    };
+    match ended {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -32,6 +40,15 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Waits for SIGINT or SIGTERM, after which not everything has passed.
+async fn interrupted() -> Result<bool, HarnessError> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed("listen for SIGINT"))?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed("listen for SIGTERM"))?;
+    tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+    print("suite: interrupted\n");
+    Ok(false)
 }
 
 /// Runs the tests and prints their summary; `true` if all passed.
