@@ -198,6 +198,14 @@ pub enum Step {
     Unfit(String),
 }
 
+impl Step {
+    /// The answer for an item or a setting that [`Suite::select`] gives out to nobody.
+    #[must_use]
+    pub fn not_selected(item: ItemIndex, setting: &Setting) -> Self {
+        Self::Unfit(format!("item {item} in the setting {setting} is no session of this data set"))
+    }
+}
+
 /// What an external agent is to do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Errand {
@@ -266,6 +274,14 @@ pub enum Scoring {
     Needs(Vec<Question>),
     /// It is not the whole of such a session, as in [`Step::Unfit`]; there is nothing to score.
     Unfit(String),
+}
+
+impl Scoring {
+    /// The answer for an item that [`Suite::select`] gives out to nobody.
+    #[must_use]
+    pub fn not_selected(item: ItemIndex) -> Self {
+        Self::Unfit(format!("item {item} is none of this data set"))
+    }
 }
 
 /// The aggregate of one cell, or of all trials of a setting and model, under one evaluator.

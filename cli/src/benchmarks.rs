@@ -13,6 +13,10 @@ pub(crate) const BENCHMARKS: Registry =
 
 #[cfg(test)]
 mod tests {
+    use regatta_benchmark_testing::miniature;
+    use regatta_benchmarks::{RecordedVerdicts, Scoring, Step};
+    use regatta_proto::{ItemIndex, Setting, Transcript};
+
     use super::*;
 
     #[test]
@@ -22,5 +26,23 @@ mod tests {
             assert!(BENCHMARKS.find(&benchmark.name()).is_some_and(|found| found.name() == benchmark.name()));
         }
         assert!(BENCHMARKS.find(&"nobench".parse().unwrap()).is_none());
+    }
+
+    /// Sessions that are over count as measured, and an empty map of scores is a score.
+    #[test]
+    fn a_session_that_no_selection_gives_out_is_unfit_and_not_over() {
+        let (none, nowhere): (_, Setting) = (ItemIndex(u32::MAX), "nowhere".parse().unwrap());
+        let nothing = Transcript::default();
+        for benchmark in BENCHMARKS.all() {
+            let suite = benchmark.load(&miniature(*benchmark)).unwrap();
+            let mut sessions: Vec<_> = benchmark.settings().into_iter().map(|setting| (none, setting)).collect();
+            sessions.push((ItemIndex(0), nowhere.clone()));
+            for (item, setting) in sessions {
+                let step = suite.next(item, &setting, &nothing);
+                assert!(matches!(step, Step::Unfit(_)), "{} {item} {setting}: {step:?}", benchmark.name());
+            }
+            let scoring = suite.score(none, &benchmark.evaluators(), &nothing, &RecordedVerdicts::default());
+            assert!(matches!(scoring, Scoring::Unfit(_)), "{}: {scoring:?}", benchmark.name());
+        }
     }
 }

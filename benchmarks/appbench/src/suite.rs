@@ -51,8 +51,7 @@ impl Suite for Loaded {
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         match (self.entry(item), Mode::of(setting)) {
             (Some(entry), Some(mode)) => session::next(&self.data, &self.toolbox, entry, mode, transcript),
-            // `select` gives out neither such items nor such settings.
-            _ => Step::Done,
+            _ => Step::not_selected(item, setting),
         }
     }
 
@@ -63,9 +62,10 @@ impl Suite for Loaded {
         transcript: &Transcript,
         _verdicts: &dyn Verdicts,
     ) -> Scoring {
-        let scores =
-            self.entry(item).map(|entry| scoring::score(&self.data, &self.toolbox, entry, evaluators, transcript));
-        Scoring::Scored(scores.unwrap_or_default())
+        match self.entry(item) {
+            Some(entry) => Scoring::Scored(scoring::score(&self.data, &self.toolbox, entry, evaluators, transcript)),
+            None => Scoring::not_selected(item),
+        }
     }
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {

@@ -110,8 +110,7 @@ impl Suite for Loaded {
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         match (self.utterance(item), Mode::of(setting)) {
             (Some(utterance), Some(mode)) => session::next(&mode, self.name(item), utterance, transcript),
-            // `select` gives out neither such items nor such settings.
-            _ => Step::Done,
+            _ => Step::not_selected(item, setting),
         }
     }
 
@@ -127,7 +126,7 @@ impl Suite for Loaded {
         transcript: &Transcript,
         verdicts: &dyn Verdicts,
     ) -> Scoring {
-        let Some(utterance) = self.utterance(item) else { return Scoring::Scored(Scores::new()) };
+        let Some(utterance) = self.utterance(item) else { return Scoring::not_selected(item) };
         let mode = Mode::of(setting);
         let today = mode.as_ref().map_or(TODAY, |mode| mode.today);
         match self.run(utterance, transcript, mode.as_ref()) {
@@ -143,7 +142,7 @@ impl Suite for Loaded {
         transcript: &Transcript,
         verdicts: &dyn Verdicts,
     ) -> Scoring {
-        let Some(utterance) = self.utterance(item) else { return Scoring::Scored(Scores::new()) };
+        let Some(utterance) = self.utterance(item) else { return Scoring::not_selected(item) };
         let default = Mode::listed().into_iter().next();
         match self.run(utterance, transcript, default.as_ref()) {
             Ok(run) => scoring::score(self.name(item), utterance, TODAY, &run, evaluators, verdicts),

@@ -36,7 +36,8 @@ fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step 
             let messages = std::iter::once(system).chain(history.iter().map(of_history)).collect();
             Step::Ask(Role::Agent, ChatRequest::new(messages, AGENT))
         }
-        _ => Step::Done,
+        (TurnStep::Ask, None) => Step::Unfit(format!("the item has no knowledge in the format {format:?}")),
+        (TurnStep::Predicted(_) | TurnStep::Lost, _) => Step::Done,
     }
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn plan(entry: &Entry, script: &Script, stop: Stop) -> Plan {
 }
 
 fn next_of_session(entry: &Entry, official: Option<&OfficialSimulators>, mode: Mode, transcript: &Transcript) -> Step {
-    let Some(script) = entry.script() else { return Step::Done };
+    let Some(script) = entry.script() else { return Step::Unfit("a turn has no conversation".to_owned()) };
     let plan = plan(entry, &script, mode.stop);
     let conversation = match Conversation::replay(&plan, Exchange::of_transcript(transcript)) {
         Ok(conversation) => conversation,
@@ -69,7 +70,7 @@ fn next_of_session(entry: &Entry, official: Option<&OfficialSimulators>, mode: M
     match conversation.next() {
         Next::Agent(messages) => match entry.system(mode.format) {
             Some(system) => Step::Ask(Role::Agent, agent_request(system, messages)),
-            None => Step::Done,
+            None => Step::Unfit(format!("the item has no knowledge in the format {:?}", mode.format)),
         },
         Next::User(input) => {
             let (first, every, datetime) = (&script.first_turn_hint, &script.every_turn_hint, &script.datetime);
@@ -81,7 +82,7 @@ fn next_of_session(entry: &Entry, official: Option<&OfficialSimulators>, mode: M
         }
         Next::Environment(input) => match environment_request(&script, official, &input) {
             Some(request) => Step::Ask(Role::Environment, request),
-            None => Step::Done,
+            None => Step::Unfit(format!("the conversation has no tool {:?}", input.call.name)),
         },
         Next::Over(_) => Step::Done,
     }

@@ -58,8 +58,7 @@ impl Suite for Loaded {
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         match (self.data.entry(item), Mode::of(setting)) {
             (Some(entry), Some(mode)) => session::next(entry, self.simulators(), mode, transcript),
-            // `select` gives out neither such items nor such settings.
-            _ => Step::Done,
+            _ => Step::not_selected(item, setting),
         }
     }
 
@@ -72,7 +71,7 @@ impl Suite for Loaded {
     ) -> Scoring {
         match self.data.entry(item) {
             Some(entry) => scoring::score(entry, self.judges(), evaluators, transcript, verdicts),
-            None => Scoring::Scored(Scores::new()),
+            None => Scoring::not_selected(item),
         }
     }
 

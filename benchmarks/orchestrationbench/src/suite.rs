@@ -61,11 +61,11 @@ impl Suite for Loaded {
         self.items.select(setting, tasks, limit)
     }
 
-    fn next(&self, item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Step {
-        match (self.step(item), self.whole(item)) {
-            (Some(step), _) => session::next_of_step(&step, transcript),
-            (None, Some(whole)) => session::next_of_scenario(&whole, transcript),
-            (None, None) => Step::Done,
+    fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
+        match (Mode::of(setting), self.step(item), self.whole(item)) {
+            (Some(Mode::Stepwise), Some(step), _) => session::next_of_step(&step, transcript),
+            (Some(Mode::EndToEnd), _, Some(whole)) => session::next_of_scenario(&whole, transcript),
+            (None | Some(Mode::Stepwise | Mode::EndToEnd), _, _) => Step::not_selected(item, setting),
         }
     }
 
@@ -79,7 +79,7 @@ impl Suite for Loaded {
         let scored = match (self.step(item), self.whole(item)) {
             (Some(step), _) => step.score(scoring::answer(transcript).as_ref(), evaluators, verdicts),
             (None, Some(whole)) => whole.score(evaluators, transcript, verdicts),
-            (None, None) => Ok(Scores::new()),
+            (None, None) => return Scoring::not_selected(item),
         };
         scored.map_or_else(Scoring::Needs, Scoring::Scored)
     }

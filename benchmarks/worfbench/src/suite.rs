@@ -38,8 +38,7 @@ impl Suite for Loaded {
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         match (self.data.record(item), Shots::of(setting)) {
             (Some(record), Some(shots)) => session::next(&self.data, record, shots, transcript),
-            // `select` gives out neither such items nor such settings.
-            _ => Step::Done,
+            _ => Step::not_selected(item, setting),
         }
     }
 
@@ -50,7 +49,7 @@ impl Suite for Loaded {
         transcript: &Transcript,
         verdicts: &dyn Verdicts,
     ) -> Scoring {
-        let Some(record) = self.data.record(item) else { return Scoring::Scored(Scores::new()) };
+        let Some(record) = self.data.record(item) else { return Scoring::not_selected(item) };
         let reply = transcript.replies(Role::Agent).next().and_then(|reply| reply.text.as_deref());
         scoring::score(record, evaluators, reply, verdicts)
     }

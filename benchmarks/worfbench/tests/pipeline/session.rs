@@ -105,12 +105,13 @@ fn a_verdict_that_does_not_fit_its_question_is_no_verdict() {
 }
 
 #[test]
-fn an_item_beyond_the_data_has_no_scores_and_nothing_to_ask() {
+fn an_item_beyond_the_data_is_no_session() {
     let suite = miniature();
     let beyond = ItemIndex(9999);
-    assert_eq!(suite.next(beyond, &setting("zero-shot"), &Transcript::default()), Step::Done);
+    let nothing = Transcript::default();
+    assert!(matches!(suite.next(beyond, &setting("zero-shot"), &nothing), Step::Unfit(_)));
     assert!(suite.score_failure(beyond, &BOTH).is_empty());
-    assert_eq!(suite.score(beyond, &BOTH, &Transcript::default(), &WordOverlap), Scoring::Scored([].into()));
+    assert!(matches!(suite.score(beyond, &BOTH, &nothing, &WordOverlap), Scoring::Unfit(_)));
 }
 
 #[test]
