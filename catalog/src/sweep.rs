@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use regatta_benchmarks::{Item, Suite};
 use regatta_proto::{
-    BenchmarkLock, BenchmarkName, Cell, CellIndex, Digest, ItemIndex, SessionSeed, Setting, SweepId, SweepLock,
+    Answerer, BenchmarkLock, BenchmarkName, Cell, CellIndex, Digest, ItemIndex, ModelRef, SessionSeed, Setting,
+    SweepId, SweepLock,
 };
 
 use crate::CatalogError;
@@ -89,6 +90,13 @@ impl Sweep {
     #[must_use]
     pub fn item(&self, cell: &Cell, index: ItemIndex) -> Option<&Item> {
         self.suite(cell)?.items().get(index.0 as usize)
+    }
+
+    /// Identity of `model` as a judge of this sweep. `None` only for a model at an endpoint of another sweep.
+    #[must_use]
+    pub fn answerer(&self, model: &ModelRef) -> Option<Answerer> {
+        let endpoint = self.lock.endpoints.get(&model.endpoint)?;
+        Some(Answerer::new(endpoint, &model.model, &self.id))
     }
 
     /// Seed of the session of `item` in `cell`.

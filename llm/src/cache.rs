@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use regatta_proto::{
     AskedQuestion, CacheMode, Call, ChatRequest, Digest, EndpointKind, EndpointSpec, Money, Reply, Role, Served, Usage,
-    Verdict, wire,
+    Verdict, json_bytes, wire,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -76,12 +76,13 @@ pub(crate) struct AnswerCache {
 }
 
 impl AnswerCache {
-    pub(crate) fn new(store: Arc<dyn AnswerStore>, spec: &EndpointSpec) -> Self {
+    /// The answers of the endpoint of `spec` at `address`; `None` where that is the provider's own.
+    pub(crate) fn new(store: Arc<dyn AnswerStore>, spec: &EndpointSpec, address: Option<&str>) -> Self {
         // A simulated endpoint has a new address at every start, and answers by its settings.
-        let address = spec.base_url.as_ref().filter(|_| spec.kind != EndpointKind::Simulated);
-        let identity = (spec.kind, address, &spec.region, &spec.body, &spec.simulation);
-        // Serialising plain data into memory cannot fail; an empty text would only make two providers share answers.
-        Self { store, provider: serde_json::to_vec(&identity).unwrap_or_default() }
+        let address = address.filter(|_| spec.kind != EndpointKind::Simulated);
+        let identity =
+            (spec.kind, address, &spec.api_version, &spec.region, &spec.headers, &spec.body, &spec.simulation);
+        Self { store, provider: json_bytes(&identity) }
     }
 
     /// The key of a chat call.
@@ -94,7 +95,7 @@ impl AnswerCache {
         repeat: u32,
     ) -> Digest {
         let session = session.map(|tag| (tag.benchmark, tag.setting, tag.item, tag.trial));
-        let rest = serde_json::to_vec(&(model, role, request, session)).unwrap_or_default();
+        let rest = json_bytes(&(model, role, request, session));
         let parts = [b"answer/1".as_slice(), &self.provider, &rest];
         match repeat {
             0 => Digest::of_parts(parts),
@@ -110,7 +111,7 @@ impl AnswerCache {
         asked: &AskedQuestion,
         number: u32,
     ) -> Digest {
-        let rest = serde_json::to_vec(&(model, request)).unwrap_or_default();
+        let rest = json_bytes(&(model, request));
         let (question, number) = (asked.digest.bytes().as_slice(), number.to_le_bytes());
         Digest::of_parts([b"judgement/1".as_slice(), &self.provider, &rest, question, &number])
     }

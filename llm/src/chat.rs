@@ -12,7 +12,7 @@ use crate::cache::{AnswerCache, Found, KeptAnswer};
 use crate::call::{CallError, ChatCall, Told};
 use crate::client::Client;
 use crate::errors::{Failure, rule};
-use crate::open::{OpenContext, OpenError};
+use crate::open::{OpenContext, OpenError, address};
 use crate::quarantine::Suspect;
 use crate::similarity::VectorCache;
 use crate::tries::{Answered, Errand, GivenUp, Tries};
@@ -35,7 +35,7 @@ impl Caller {
             client: Client::open(name, spec, context)?,
             tries: Tries::open(name, spec, context),
             vectors: VectorCache::new(),
-            cache: AnswerCache::new(context.answers.clone(), spec),
+            cache: AnswerCache::new(context.answers.clone(), spec, address(spec, context.env).as_deref()),
             expressions: Expressions::new(),
         })
     }

@@ -12,10 +12,10 @@ use crate::recorded::{RecordedError, RecordedVerdicts};
 use crate::transport::TransportError;
 use crate::{AnswerStore, CallMetrics, PermitStore, Purses};
 
-pub(crate) use access::Access;
 pub use access::check_access;
 #[cfg(feature = "bedrock")]
 pub(crate) use access::headers;
+pub(crate) use access::{Access, address};
 
 /// What an endpoint is opened with.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Digest, EndpointName, ModelRef, ModelSpec, Price, Role, Thinking};
+use crate::{Digest, EndpointName, ModelRef, ModelSpec, Price, Role, Thinking, json_bytes};
 
 /// The models of the roles beside the agent's, each `endpoint/model` or a mapping with parameters, as a model under test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -160,9 +160,7 @@ impl Judge {
             Self::Plain(id) => id.clone(),
             Self::Model(model) => model.id.clone(),
             Self::Panel(panel) => {
-                // Serialising plain data into memory cannot fail; an empty text would only make two panels look alike.
-                let text = serde_json::to_vec(panel).unwrap_or_default();
-                let model = format!("{}-{}", panel.rule.as_str(), Digest::of(&text).short());
+                let model = format!("{}-{}", panel.rule.as_str(), Digest::of(&json_bytes(panel)).short());
                 ModelRef { endpoint: EndpointName::of_panels(), model }
             }
         }

@@ -20,6 +20,16 @@ pub struct Digest([u8; 32]);
 #[error("a digest is 64 hexadecimal digits, found {0:?}")]
 pub struct ParseDigestError(String);
 
+/// Plain data as the JSON that keys and digests are made of.
+///
+/// # Panics
+/// When `data` has no JSON, such as a map whose keys are no strings: a key made of nothing would equal every other one.
+#[must_use]
+#[expect(clippy::expect_used, reason = "the types that keys are made of have JSON; a default would be a wrong key")]
+pub fn json_bytes(data: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(data).expect("plain data has JSON")
+}
+
 impl Digest {
     /// Digest of `bytes`.
     #[must_use]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EndpointName, Simulation, SweepId};
+use crate::{Digest, EndpointName, Simulation, SweepId, json_bytes};
 
 /// What an endpoint speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -165,9 +165,7 @@ impl EndpointSpec {
     pub fn pool(&self) -> String {
         let identity =
             (self.kind, &self.base_url, &self.api_key_env, &self.region, &self.path, &self.content, &self.simulation);
-        // Serialising plain data into memory cannot fail; an empty text would only make two endpoints share their limits.
-        let text = serde_json::to_string(&identity).unwrap_or_default();
-        Digest::of(text.as_bytes()).short()
+        Digest::of(&json_bytes(&identity)).short()
     }
 
     /// Name of the queue that its jobs of `sweep` come on. A queue a sweep, so that no sweep waits behind another's jobs.

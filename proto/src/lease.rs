@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatRequest, Digest, ErrorClass, Limits, ModelLimits, ModelRef, Money, Share, SweepId, WorkerId};
+use crate::{
+    ChatRequest, Digest, ErrorClass, Limits, ModelLimits, ModelRef, Money, Share, SweepId, WorkerId, json_bytes,
+};
 
 /// What one worker asks of the pool of one endpoint, for all its sweeps and models at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -137,7 +139,5 @@ pub struct Failing {
 /// Identifies a request to a model: equal requests have equal fingerprints, whoever sends them.
 #[must_use]
 pub fn fingerprint(pool: &str, model: &str, request: &ChatRequest) -> Digest {
-    // Serialising plain data into memory cannot fail; no request is all the bytes an empty one has.
-    let request = serde_json::to_vec(request).unwrap_or_default();
-    Digest::of_parts([b"request/1".as_slice(), pool.as_bytes(), model.as_bytes(), &request])
+    Digest::of_parts([b"request/1".as_slice(), pool.as_bytes(), model.as_bytes(), &json_bytes(request)])
 }

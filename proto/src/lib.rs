@@ -3,6 +3,7 @@
 //! Everything that crosses a process boundary is defined here and nowhere else. No I/O, no clock of its own. JSON Schemas and
 //! sample messages of each version live in `proto/schemas` and `proto/samples`, so that a worker can be written in any language.
 
+mod answerer;
 mod cast;
 mod chat;
 mod clock;
@@ -30,6 +31,7 @@ mod transcript;
 mod usage;
 pub mod wire;
 
+pub use answerer::Answerer;
 pub use cast::{Judge, Panel, PanelRule, RoleModels};
 pub use chat::{
     ChatMessage, ChatRequest, ChatRole, Finish, OutputSchema, Reasoning, Reply, Sampling, Thinking, TokenLogprob, Tool,
@@ -37,7 +39,7 @@ pub use chat::{
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dataset::{FileEntry, FileSet, Snapshot};
-pub use digest::{Digest, ParseDigestError};
+pub use digest::{Digest, ParseDigestError, json_bytes};
 pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Lane, Limits, ModelLimits, Retries, Timeouts};
 pub use event::{Control, EndpointRoute};
 pub use external::{Ended, Exchange, ExternalAgent, HowEnded, Started};

@@ -309,6 +309,19 @@ impl Transcript {
         })
     }
 
+    /// Tries of `attempt` beyond the first of each call, whether the call was answered in the end or given up.
+    #[must_use]
+    pub fn retries_by(&self, attempt: u32) -> u32 {
+        let retries = self.events.iter().map(|event| match event {
+            Event::Call(call) if call.attempt == attempt => call.tries.len(),
+            // The last one was not tried again.
+            Event::Failed(failed) if failed.attempt == attempt => failed.tries.len().saturating_sub(1),
+            Event::Call(_) | Event::Failed(_) => 0,
+            Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => 0,
+        });
+        u32::try_from(retries.sum::<usize>()).unwrap_or(u32::MAX)
+    }
+
     /// Tokens and money that `attempt` alone paid for. Usage that a broken answer still reported is counted; answers from the cache are not.
     #[must_use]
     pub fn spent_by(&self, attempt: u32) -> (Usage, CostSum) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use regatta_backends::{AwaitingSession, Settlement, SettlementResult};
+use regatta_backends::{AwaitingSession, Judged, Settlement, SettlementResult};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -10,7 +10,7 @@ use regatta_proto::{
 };
 
 use crate::scorer::{Scorer, ScorerError};
-use crate::verdicts::{Known, Open, Put, Subject, enter, score_all};
+use crate::verdicts::{Known, Open, Put, Subject, answerer, enter, score_all};
 
 /// Similarities of one judge job: enough to spread its cost, few enough that a lost job repeats little.
 const SIMILARITIES_PER_JOB: usize = 32;
@@ -29,7 +29,7 @@ pub(crate) async fn ask(scorer: &Scorer, sweep: &Sweep, mut open: Open) -> Resul
             digests.sort_unstable();
             publish(scorer, sweep, &judge, &digests, questions).await?;
             // Another scorer may have saved an answer after we looked and searched for waiting sessions before ours were there.
-            let known = scorer.ledger.verdicts(&judge, &digests).await?;
+            let known = scorer.ledger.verdicts(answerer(sweep, &judge)?, &digests).await?;
             if !known.is_empty() {
                 let answered: Vec<Digest> = known.keys().copied().collect();
                 merge(&mut further, settle_waiting(scorer, sweep, &judge, &answered).await?);
@@ -55,7 +55,7 @@ async fn publish(
     mut questions: std::collections::HashMap<Digest, AskedQuestion>,
 ) -> Result<(), ScorerError> {
     // A saved verdict is never asked for again.
-    let known = scorer.ledger.verdicts(judge, digests).await?;
+    let known = scorer.ledger.verdicts(answerer(sweep, judge)?, digests).await?;
     let open: Vec<Digest> = digests.iter().filter(|digest| !known.contains_key(*digest)).copied().collect();
     let claimed = scorer.ledger.claim_questions(&sweep.id, judge, &open).await?;
     let fresh: Vec<AskedQuestion> = claimed.iter().filter_map(|digest| questions.remove(digest)).collect();
@@ -101,7 +101,7 @@ impl Scorer {
             tracing::warn!(sweep = %sweep.id, %judge, questions = unanswered.len(), reason, "the judge did not answer");
         }
         let (usage, cost) = (outcome.usage, outcome.cost);
-        self.ledger.save_judged(vec![outcome]).await?;
+        self.ledger.save_judged(vec![Judged { answerer: answerer(sweep, &judge)?, outcome }]).await?;
         self.count_usage(&usage, &cost);
         if !answered.is_empty() {
             let open = settle_waiting(self, sweep, &judge, &answered).await?;
@@ -152,7 +152,7 @@ async fn settle_waiting(
         // Scoring would ask for them one round after the other.
         let questions = waiting.iter().flat_map(|session| &session.questions);
         let puts = questions.map(|digest| Put { to: member.clone(), digest: *digest });
-        known.look_up(&scorer.ledger, puts).await?;
+        known.look_up(scorer, sweep, puts).await?;
         let mut waiting = waiting;
         if judge == *member {
             // Scoring is not free, and one that lacks a verdict would only say so.
@@ -183,7 +183,7 @@ async fn settle(
         let cell = sweep.cell(session.key.cell).ok_or_else(|| ScorerError::UnknownSession(session.key.clone()))?;
         subjects.push(Subject { cell, item: session.key.item, transcript });
     }
-    let scorings = score_all(&scorer.ledger, sweep, &subjects, &mut known).await?;
+    let scorings = score_all(scorer, sweep, &subjects, &mut known).await?;
     let mut open = Open::new();
     let mut settlements = Vec::new();
     for (((session, _), subject), scoring) in sessions.iter().zip(&subjects).zip(scorings) {

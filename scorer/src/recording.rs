@@ -67,7 +67,7 @@ impl Scorer {
         };
         let subjects: Vec<Option<Subject<'_>>> = outcomes.iter().map(subject).collect();
         let measured: Vec<Subject<'_>> = subjects.iter().flatten().copied().collect();
-        let mut scorings = score_all(&self.ledger, sweep, &measured, &mut Known::default()).await?.into_iter();
+        let mut scorings = score_all(self, sweep, &measured, &mut Known::default()).await?.into_iter();
         Ok(subjects.iter().map(|subject| subject.and_then(|_| scorings.next().flatten())).collect())
     }
 
@@ -148,7 +148,7 @@ fn prepare(
         cost,
         maybe_spent: outcome.transcript.at_most_by(number),
         calls: own().count() as u32,
-        retries: outcome.transcript.failed_tries().filter(|(attempt, _)| *attempt == number).count() as u32,
+        retries: outcome.transcript.retries_by(number),
         latency_us: own().map(|call| call.latency_us).sum(),
         served,
         call_sums: CallSums::by_attempt(&outcome.transcript, served_as),

@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use regatta_backends::Ledger;
 use regatta_benchmarks::{Scoring, Verdicts};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    AskedQuestion, Cell, Digest, ItemIndex, Judge, ModelRef, ModelSpec, Question, Transcript, Verdict,
+    Answerer, AskedQuestion, Cell, Digest, ItemIndex, Judge, ModelRef, ModelSpec, Question, Transcript, Verdict,
+    json_bytes,
 };
 
-use crate::scorer::ScorerError;
+use crate::scorer::{Scorer, ScorerError};
 
 /// Looks into the ledger for one batch of sessions; a benchmark asks again only for what it then knows to be needed.
 const LOOKS_MAX: usize = 16;
@@ -63,10 +63,18 @@ fn asked_as(question: &Digest, member: &ModelSpec, repeat: u8, swapped: bool) ->
     if repeat == 0 && parameters == (None, None, None, None) {
         return *question;
     }
-    // Serialising plain data into memory cannot fail; an empty text would only make two sets of parameters look alike.
-    let parameters = serde_json::to_vec(&parameters).unwrap_or_default();
+    let parameters = json_bytes(&parameters);
     let parts = [b"asked/1".as_slice(), question.bytes(), &parameters, &[repeat]];
     Digest::of_parts(parts.into_iter().chain(swapped.then_some(b"swapped".as_slice())))
+}
+
+/// Identity of `judge` in `sweep`.
+///
+/// # Errors
+/// When the sweep has no such endpoint.
+pub(crate) fn answerer(sweep: &Sweep, judge: &ModelRef) -> Result<Answerer, ScorerError> {
+    let unknown = || ScorerError::UnknownJudge { sweep: sweep.id.clone(), judge: judge.clone() };
+    sweep.answerer(judge).ok_or_else(unknown)
 }
 
 /// Verdicts by who gave them and what they were asked as.
@@ -81,7 +89,8 @@ impl Known {
     /// Reads what the ledger has of `wanted` and was not asked for before; whether there was any.
     pub(crate) async fn look_up(
         &mut self,
-        ledger: &Ledger,
+        scorer: &Scorer,
+        sweep: &Sweep,
         wanted: impl IntoIterator<Item = Put>,
     ) -> Result<bool, ScorerError> {
         let mut by_judge: BTreeMap<ModelRef, Vec<Digest>> = BTreeMap::new();
@@ -92,7 +101,7 @@ impl Known {
         }
         let mut found = false;
         for (judge, digests) in by_judge {
-            for (digest, verdict) in ledger.verdicts(&judge, &digests).await? {
+            for (digest, verdict) in scorer.ledger.verdicts(answerer(sweep, &judge)?, &digests).await? {
                 found = true;
                 self.verdicts.insert(Put { to: judge.clone(), digest }, verdict);
             }
@@ -157,7 +166,7 @@ impl Subject<'_> {
 
 /// Scores `subjects` with `known` and every further verdict that the ledger has; `None` for a cell that the sweep does not have.
 pub(crate) async fn score_all(
-    ledger: &Ledger,
+    scorer: &Scorer,
     sweep: &Sweep,
     subjects: &[Subject<'_>],
     known: &mut Known,
@@ -171,7 +180,7 @@ pub(crate) async fn score_all(
                 wanted.extend(questions.iter().flat_map(|question| puts(judge, question)));
             }
         }
-        if !known.look_up(ledger, wanted).await? {
+        if !known.look_up(scorer, sweep, wanted).await? {
             break;
         }
         for (subject, scoring) in subjects.iter().zip(&mut scorings) {

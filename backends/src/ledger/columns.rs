@@ -101,7 +101,7 @@ pub(super) fn digest(bytes: &[u8]) -> Result<Digest, LedgerError> {
     hex.parse().map_err(|_| unreadable("digest", hex))
 }
 
-pub(super) fn stored_json(value: &impl serde::Serialize, field: &'static str) -> Result<String, LedgerError> {
+pub(crate) fn stored_json(value: &impl serde::Serialize, field: &'static str) -> Result<String, LedgerError> {
     serde_json::to_string(value).map_err(|error| unreadable(field, error))
 }
 

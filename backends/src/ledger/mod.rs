@@ -5,7 +5,7 @@
 //! new call goes into [`Ledger`] and both implementations; a new column into a new migration of both.
 
 mod calls;
-mod columns;
+pub(crate) mod columns;
 mod counters;
 mod error;
 #[cfg(feature = "cluster")]
@@ -21,7 +21,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
+    Answerer, Attempt, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
     SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
@@ -30,7 +30,7 @@ pub use self::error::{LedgerError, StoreError};
 #[cfg(feature = "cluster")]
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
-    AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, MetricRow, NewCell, NewShard, NewSweep,
+    AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, Judged, MetricRow, NewCell, NewShard, NewSweep,
     RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, SweepRow,
     TranscriptRef,
 };
@@ -257,16 +257,16 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.record_handover(key, attempt, usage, cost, maybe_spent)) })
     }
 
-    /// The answers that `judge` has given to any of `questions`, in any sweep.
+    /// The answers that `answerer` has given to any of `questions`, in any sweep.
     ///
     /// # Errors
     /// When the store fails.
     pub fn verdicts<'a>(
         &'a self,
-        judge: &'a ModelRef,
+        answerer: Answerer,
         questions: &'a [Digest],
     ) -> BoxFuture<'a, Result<HashMap<Digest, Verdict>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.verdicts(judge, questions)) })
+        Box::pin(async move { each!(self, ledger => ledger.verdicts(answerer, questions)) })
     }
 
     /// Keeps judges' answers (the first to a question stays) and costs, and lets the questions, answered or not, be claimed
@@ -274,8 +274,8 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn save_judged<'a>(&'a self, outcomes: Vec<JudgeOutcome>) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.save_judged(outcomes)) })
+    pub fn save_judged<'a>(&'a self, judged: Vec<Judged>) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.save_judged(judged)) })
     }
 
     /// Those of `questions` that nobody has claimed for this sweep and judge, in the order given; the caller has to ask them.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, AttemptId, Cause, Cell, CellIndex, CostSum, Digest, Evaluator, ItemId, ItemIndex, ModelRef, Money,
-    Outcome, SessionKey, ShardIndex, SweepId, SweepState, Usage, WorkerId,
+    Answerer, Attempt, AttemptId, Cause, Cell, CellIndex, CostSum, Digest, Evaluator, ItemId, ItemIndex, JudgeOutcome,
+    ModelRef, Money, Outcome, SessionKey, ShardIndex, SweepId, SweepState, Usage, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -216,6 +216,15 @@ pub enum Recorded {
     Waste,
     /// The same attempt was recorded before; nothing changed.
     Repeat,
+}
+
+/// A judge's report, with the identity under which its verdicts are kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Identity of the judge.
+    pub answerer: Answerer,
+    /// Its report.
+    pub outcome: JudgeOutcome,
 }
 
 /// A session that waits for verdicts.

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 
 use futures::future::join_all;
 use regatta_backends::ledger::AwaitingSession;
-use regatta_backends::{Ledger, LedgerError, Settlement, SettlementResult};
-use regatta_proto::{
-    AskedQuestion, Cause, CellIndex, CostSum, ItemId, JudgeOutcome, Money, Outcome, Question, SweepId,
-};
+use regatta_backends::{Judged, Ledger, LedgerError, Settlement, SettlementResult};
+use regatta_proto::{AskedQuestion, Cause, CellIndex, CostSum, ItemId, Money, Outcome, Question, SweepId};
 use serde_json::{Value, json};
 
 use crate::world::{
-    World, cost, judge, judged, key, question, questions, record, scored, unmeasured, usage, verdict, waiting,
+    HERE, World, answerer, cost, judge, judged, key, question, questions, record, scored, unmeasured, usage, verdict,
+    waiting,
 };
 
 async fn waiting_for(ledger: &Ledger, sweep: &SweepId, texts: &[&str]) -> Vec<(u32, u32)> {
@@ -25,7 +24,7 @@ pub(crate) async fn the_first_verdict_stays(world: World) {
     ledger.save_judged(vec![judged(&sweep, "w-1", &[("a", 1), ("b", 2), ("a", 3)])]).await.unwrap();
     let more = vec![judged(&sweep, "w-2", &[("b", 4), ("c", 5)]), judged(&sweep, "w-3", &[("c", 6), ("d", 7)])];
     ledger.save_judged(more).await.unwrap();
-    let verdicts = ledger.verdicts(&judge(), &questions(&["a", "b", "c", "d", "e"])).await.unwrap();
+    let verdicts = ledger.verdicts(answerer(HERE), &questions(&["a", "b", "c", "d", "e"])).await.unwrap();
     let expected = [("a", 1), ("b", 2), ("c", 5), ("d", 7)];
     assert_eq!(verdicts, HashMap::from(expected.map(|(text, micro)| (question(text), verdict(micro)))));
 }
@@ -33,8 +32,16 @@ pub(crate) async fn the_first_verdict_stays(world: World) {
 pub(crate) async fn verdicts_of_different_judges_are_apart(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let other = "judges/other".parse().unwrap();
-    world.ledger.save_judged(vec![judged(&sweep, "w-1", &[("a", 1)])]).await.unwrap();
-    assert!(world.ledger.verdicts(&other, &questions(&["a"])).await.unwrap().is_empty());
+    // The same name in another spec, for something else.
+    let namesake = answerer("http://elsewhere/v1");
+    let save = |id: &str, answerer, micro| Judged { answerer, ..judged(&sweep, id, &[("a", micro)]) };
+    world.ledger.save_judged(vec![save("w-1", answerer(HERE), 1)]).await.unwrap();
+    assert!(world.ledger.verdicts(namesake, &questions(&["a"])).await.unwrap().is_empty());
+    world.ledger.save_judged(vec![save("w-2", namesake, 2)]).await.unwrap();
+    for (answerer, micro) in [(answerer(HERE), 1), (namesake, 2)] {
+        let verdicts = world.ledger.verdicts(answerer, &questions(&["a"])).await.unwrap();
+        assert_eq!(verdicts, HashMap::from([(question("a"), verdict(micro))]));
+    }
     world.ledger.claim_questions(&sweep, &judge(), &questions(&["b"])).await.unwrap();
     let claimed = world.ledger.claim_questions(&sweep, &other, &questions(&["b"])).await.unwrap();
     assert_eq!(claimed, questions(&["b"]));
@@ -77,8 +84,8 @@ pub(crate) async fn a_judged_question_may_be_claimed_again(world: World) {
     let hard = AskedQuestion { digest: hard.digest(), question: hard };
     let all = [question("a"), question("b"), hard.digest];
     ledger.claim_questions(&sweep, &judge(), &all).await.unwrap();
-    let report =
-        JudgeOutcome { unanswered: vec![(hard.clone(), "too hard".to_owned())], ..judged(&sweep, "w-1", &[("a", 1)]) };
+    let mut report = judged(&sweep, "w-1", &[("a", 1)]);
+    report.outcome.unanswered = vec![(hard.clone(), "too hard".to_owned())];
     ledger.save_judged(vec![report.clone()]).await.unwrap();
     let free = [question("a"), hard.digest];
     assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap(), free);
@@ -110,7 +117,8 @@ pub(crate) async fn judges_costs_are_counted_once_an_attempt(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let other = world.sweep("other", 1, 1).await;
     let ledger = &world.ledger;
-    let changed = JudgeOutcome { usage: usage(100), ..judged(&sweep, "w-1", &[]) };
+    let mut changed = judged(&sweep, "w-1", &[]);
+    changed.outcome.usage = usage(100);
     ledger.save_judged(vec![judged(&sweep, "w-1", &[]), changed.clone(), judged(&sweep, "w-2", &[])]).await.unwrap();
     ledger.save_judged(vec![changed, judged(&other, "w-3", &[])]).await.unwrap();
     let two = (usage(10), CostSum { known: Money(10), unknown_calls: 2 });

@@ -144,7 +144,7 @@ async fn take(ledger: &Ledger, oracle: &mut Oracle, sweep: &SweepId, step: &Step
         Step::Judged(id, texts) => {
             let verdicts: Vec<_> = texts.iter().map(|text| (*text, 1)).collect();
             let outcome = judged(sweep, id, &verdicts);
-            oracle.judged(&outcome);
+            oracle.judged(&outcome.outcome);
             ledger.save_judged(vec![outcome]).await.unwrap();
         }
         Step::Close => assert_eq!(ledger.close_open_attempts(sweep, at(9)).await.unwrap(), oracle.close()),

@@ -4,7 +4,7 @@ use regatta_backends::LedgerError;
 use regatta_backends::ledger::Created;
 use regatta_proto::{CellIndex, ItemIndex, Money, SweepId, SweepState};
 
-use crate::world::{World, at, judge, judged, key, new_sweep, open, questions, record, waiting};
+use crate::world::{HERE, World, answerer, at, judge, judged, key, new_sweep, open, questions, record, waiting};
 
 pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
     let sweep = world.sweep("s", 2, 3).await;
@@ -24,7 +24,7 @@ pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
                 ledger.sessions(&sweep, CellIndex(0)).await.unwrap(),
                 ledger.attempts(&sweep).await.unwrap(),
                 ledger.awaiting_all(&sweep).await.unwrap(),
-                ledger.verdicts(&judge(), &questions(&["b"])).await.unwrap(),
+                ledger.verdicts(answerer(HERE), &questions(&["b"])).await.unwrap(),
                 ledger.judge_costs(&sweep).await.unwrap(),
                 ledger.call_sums(&sweep).await.unwrap(),
             )

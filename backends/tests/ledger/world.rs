@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use regatta_backends::Ledger;
 use regatta_backends::ledger::{
     CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord,
     Settlement, SettlementResult, TranscriptRef,
 };
+use regatta_backends::{Judged, Ledger};
 use regatta_proto::{
-    Attempt, AttemptId, Call, Cause, Cell, CellIndex, ChatRequest, CostSum, Digest, Event, Finish, ItemId, ItemIndex,
-    JudgeOutcome, Lane, ModelRef, Money, OpenAttempt, Outcome, Reply, Role, Served, SessionKey, ShardIndex, SweepId,
-    Transcript, Trial, Usage, Verdict, WorkerId,
+    Answerer, Attempt, AttemptId, Call, Cause, Cell, CellIndex, ChatRequest, CostSum, Digest, EndpointKind,
+    EndpointSpec, Event, Finish, ItemId, ItemIndex, JudgeOutcome, Lane, ModelRef, Money, OpenAttempt, Outcome, Reply,
+    Role, Served, SessionKey, ShardIndex, SweepId, Transcript, Trial, Usage, Verdict, WorkerId,
 };
 use regatta_tests::{Postgres, create_database};
 use serde_json::json;
@@ -319,9 +319,18 @@ pub(crate) fn verdict(micro: i32) -> Verdict {
     Verdict::Similarity { micro: vec![vec![micro, -micro]] }
 }
 
+/// The identity of [`judge`] where it answers at `address`.
+pub(crate) fn answerer(address: &str) -> Answerer {
+    let endpoint = EndpointSpec { base_url: Some(address.to_owned()), ..EndpointSpec::of_kind(EndpointKind::Openai) };
+    Answerer::new(&endpoint, &judge().model, &"any".parse().unwrap())
+}
+
+/// Where [`judge`] answers in most tests.
+pub(crate) const HERE: &str = "http://here/v1";
+
 /// A judge's report that took 5 units.
-pub(crate) fn judged(sweep: &SweepId, id: &str, verdicts: &[(&str, i32)]) -> JudgeOutcome {
-    JudgeOutcome {
+pub(crate) fn judged(sweep: &SweepId, id: &str, verdicts: &[(&str, i32)]) -> Judged {
+    let outcome = JudgeOutcome {
         sweep: sweep.clone(),
         lock: Digest::of(b"lock"),
         judge: judge(),
@@ -331,7 +340,8 @@ pub(crate) fn judged(sweep: &SweepId, id: &str, verdicts: &[(&str, i32)]) -> Jud
         attempt: AttemptId::new(id).unwrap(),
         usage: usage(5),
         cost: cost(5),
-    }
+    };
+    Judged { answerer: answerer(HERE), outcome }
 }
 
 pub(crate) fn scored(key: SessionKey, score: i64) -> Settlement {

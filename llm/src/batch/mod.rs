@@ -43,6 +43,7 @@ use crate::cache::AnswerCache;
 use crate::errors::Failure;
 use crate::http::HttpClient;
 use crate::metrics::EndpointMetrics;
+use crate::open::address;
 use crate::wire::anthropic::VERSION;
 use crate::{OpenContext, OpenError, PermitStore};
 
@@ -122,7 +123,7 @@ impl BatchClient {
             // A simulated endpoint answers by session, so it is always told.
             identify_sessions: spec.identify_sessions || spec.kind == EndpointKind::Simulated,
             metrics: EndpointMetrics::new(Arc::clone(&context.metrics), name),
-            cache: AnswerCache::new(Arc::clone(&context.answers), spec),
+            cache: AnswerCache::new(Arc::clone(&context.answers), spec, address(spec, context.env).as_deref()),
             permits: Arc::clone(&context.permits),
         })
     }

@@ -30,7 +30,7 @@ impl AnswerStore for MemoryStore {
 }
 
 fn cache(store: MemoryStore) -> AnswerCache {
-    AnswerCache::new(Arc::new(store), &EndpointSpec::of_kind(EndpointKind::Openai))
+    AnswerCache::new(Arc::new(store), &EndpointSpec::of_kind(EndpointKind::Openai), None)
 }
 
 fn request(text: &str) -> ChatRequest {
@@ -119,10 +119,11 @@ async fn a_store_that_is_away_or_damaged_costs_a_call_but_never_an_answer() {
 #[test]
 fn everything_that_an_answer_depends_on_is_part_of_its_key_and_the_seed_is_not() {
     let cache = cache(MemoryStore::default());
-    let elsewhere = AnswerCache::new(
-        Arc::new(MemoryStore::default()),
-        &EndpointSpec { base_url: Some("http://other/v1".into()), ..EndpointSpec::of_kind(EndpointKind::Openai) },
-    );
+    let openai = || EndpointSpec::of_kind(EndpointKind::Openai);
+    let of = |spec: &EndpointSpec, address| AnswerCache::new(Arc::new(MemoryStore::default()), spec, address);
+    let elsewhere = of(&openai(), Some("http://other/v1"));
+    let routed = of(&EndpointSpec { headers: [("x-route".into(), "b".into())].into(), ..openai() }, None);
+    let dated = of(&EndpointSpec { api_version: Some("2024-10-21".into()), ..openai() }, None);
     let (one, two) = (Session::of("one"), Session::of("two"));
     let (mut warm, hi) = (request("hi"), request("hi"));
     warm.sampling.temperature = Some(0.5);
@@ -136,6 +137,8 @@ fn everything_that_an_answer_depends_on_is_part_of_its_key_and_the_seed_is_not()
         cache.chat_key("m", Role::Agent, &hi, Some(&two.tag(0, 1)), 0),
         cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(1, 1)), 0),
         elsewhere.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
+        routed.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
+        dated.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
     ];
     let distinct: std::collections::HashSet<_> = keys.iter().collect();
     assert_eq!(distinct.len(), keys.len());
@@ -145,8 +148,14 @@ fn everything_that_an_answer_depends_on_is_part_of_its_key_and_the_seed_is_not()
 #[test]
 fn a_simulated_endpoint_is_known_by_its_settings_and_not_by_its_port() {
     let at = |url: &str, kind| {
-        let spec = EndpointSpec { base_url: Some(url.into()), ..EndpointSpec::of_kind(kind) };
-        AnswerCache::new(Arc::new(MemoryStore::default()), &spec).chat_key("m", Role::Agent, &request("hi"), None, 0)
+        let spec = EndpointSpec::of_kind(kind);
+        AnswerCache::new(Arc::new(MemoryStore::default()), &spec, Some(url)).chat_key(
+            "m",
+            Role::Agent,
+            &request("hi"),
+            None,
+            0,
+        )
     };
     assert_eq!(at("http://[::1]:1/v1", EndpointKind::Simulated), at("http://[::1]:2/v1", EndpointKind::Simulated));
     assert_ne!(at("http://[::1]:1/v1", EndpointKind::Openai), at("http://[::1]:2/v1", EndpointKind::Openai));

@@ -111,14 +111,13 @@ impl Access {
     ) -> Result<Self, OpenError> {
         let not_spoken = || OpenError::NotSpoken { endpoint: endpoint.clone(), kind: spec.kind };
         let provider = provider(spec.kind).ok_or_else(not_spoken)?;
-        let variable = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let variable = |name: &str| variable(env, name);
         let first = |names: &[&str]| names.iter().find_map(|name| variable(name));
         let no_address = || OpenError::NoAddress {
             endpoint: endpoint.clone(),
             variable: provider.address_variables.first().copied(),
         };
-        let given = spec.base_url.clone().or_else(|| first(provider.address_variables));
-        let given = given.or_else(|| provider.address.map(str::to_owned)).ok_or_else(no_address)?;
+        let given = address(spec, env).or_else(|| provider.address.map(str::to_owned)).ok_or_else(no_address)?;
         let bad = |problem: String| OpenError::BadAddress { endpoint: endpoint.clone(), url: given.clone(), problem };
         let base = given.trim_end_matches('/');
         let base = format!("{}{}", base.strip_suffix(provider.version).unwrap_or(base), provider.version);
@@ -143,6 +142,17 @@ impl Access {
         };
         Ok(Self { base, url, secret, key_header: provider.key_header, headers: headers(endpoint, spec)? })
     }
+}
+
+/// The address that the spec or the environment names for an endpoint behind HTTP; `None` where the provider's own is meant.
+pub(crate) fn address(spec: &EndpointSpec, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let variables = provider(spec.kind).map_or(&[][..], |provider| provider.address_variables);
+    spec.base_url.clone().or_else(|| variables.iter().find_map(|name| variable(env, name)))
+}
+
+/// A variable that is set to more than blanks.
+fn variable(env: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<String> {
+    env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 /// The further headers of `spec`.

@@ -15,7 +15,7 @@ mod sheet;
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
-use regatta_proto::{Digest, EndpointKind, EndpointSpec, ModelSpec, Price, PriceSource};
+use regatta_proto::{Digest, EndpointKind, EndpointSpec, ModelSpec, Price, PriceSource, json_bytes};
 use serde::{Deserialize, Serialize};
 
 pub use self::crosscheck::{CrossCheck, Disagreement};
@@ -149,8 +149,7 @@ impl PriceTable {
     /// spaces. Date and sources are not part of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        // Serialising plain data into memory cannot fail: a table's figures are finite.
-        Digest::of(&serde_json::to_vec(&self.models).unwrap_or_default())
+        Digest::of(&json_bytes(&self.models))
     }
 
     /// The price on the day `on` of `model` at `endpoint`, by the name that the provider knows it by.

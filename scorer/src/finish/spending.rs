@@ -27,8 +27,11 @@ struct Line<'a> {
     started_at: Timestamp,
     ended_at: Option<Timestamp>,
     usage: Usage,
-    cost_nanodollars: Money,
-    /// Calls whose price nobody knows; they are not in `cost_nanodollars`.
+    /// `null` where the price of a call is unknown: a sum over attempts must not take it for nothing.
+    cost_nanodollars: Option<Money>,
+    /// The part of the cost that is known.
+    known_cost_nanodollars: Money,
+    /// Calls whose price nobody knows; they are not in `known_cost_nanodollars`.
     unpriced_calls: u64,
     /// On top, at most, for failed tries of which the provider did not tell whether they are billed.
     #[serde(skip_serializing_if = "is_nothing")]
@@ -72,7 +75,8 @@ pub(crate) fn lines<'a>(
             started_at: attempt.started_at,
             ended_at: attempt.ended_at,
             usage: attempt.usage,
-            cost_nanodollars: attempt.cost.known,
+            cost_nanodollars: (attempt.cost.unknown_calls == 0).then_some(attempt.cost.known),
+            known_cost_nanodollars: attempt.cost.known,
             unpriced_calls: attempt.cost.unknown_calls,
             maybe_spent_nanodollars: attempt.maybe_spent,
             at_most_nanodollars: attempt.at_most,

@@ -49,6 +49,21 @@ async fn a_verdict_of_an_earlier_sweep_is_not_asked_for_again() {
     assert_eq!(stage.ledger.cell_progress(&twin.id).await.unwrap()[0].measured, 1);
 }
 
+#[tokio::test]
+async fn judges_of_one_name_at_two_addresses_are_each_asked() {
+    let stage = Stage::set().await;
+    let session = judged_session(&stage, 0);
+    let questions = stage.questions(&session);
+    stage.score(vec![report(&session), Report::Judge(stage.judged("j", &questions, true))]).await;
+    for address in ["http://one/v1", "http://two/v1"] {
+        let twin = stage.twin_judged_at(address).await;
+        let same = stage.session_of(&twin, 0, session_position(&stage, &session));
+        let metrics = stage.score(vec![report(&same)]).await;
+        assert_eq!(metrics.questions.get(), questions.len() as u64, "{address}");
+        assert_eq!(stage.ledger.cell_progress(&twin.id).await.unwrap()[0].measured, 0);
+    }
+}
+
 fn session_position(stage: &Stage, session: &SessionOutcome) -> usize {
     (0..ITEMS).find(|item| stage.key(0, *item) == session.key).unwrap()
 }

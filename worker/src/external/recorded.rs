@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use regatta_proto::{Call, ChatRequest, Digest, Event, Money, Transcript};
+use regatta_proto::{Call, ChatRequest, Digest, Event, Money, Transcript, json_bytes};
 
 /// Answered calls of earlier starts: of each request the first answer, the second, and so on, by their places in the transcript.
 pub(super) struct Recorded(HashMap<Digest, Vec<usize>>);
 
 /// What makes two requests equal, and how many bytes they are.
 pub(super) fn key(request: &ChatRequest) -> (Digest, u64) {
-    // Serialising plain data into memory cannot fail.
-    let bytes = serde_json::to_vec(request).unwrap_or_default();
+    let bytes = json_bytes(request);
     (Digest::of(&bytes), bytes.len() as u64)
 }
 

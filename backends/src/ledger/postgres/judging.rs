@@ -4,50 +4,50 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bytes::Bytes;
 use deadpool_postgres::{Object, Transaction};
-use regatta_proto::{CostSum, Digest, JudgeOutcome, ModelRef, SweepId, Usage, Verdict};
+use regatta_proto::{Answerer, CostSum, Digest, JudgeOutcome, ModelRef, SweepId, Usage, Verdict};
 use tokio_postgres::Row;
 
 use super::attempts::spent;
 use super::column;
 use super::planning::number;
 use super::pool::Fault;
-use crate::ledger::AwaitingSession;
 use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
+use crate::ledger::{AwaitingSession, Judged};
 
 pub(super) async fn verdicts(
     client: &Object,
-    judge: &ModelRef,
+    answerer: Answerer,
     questions: &[Digest],
 ) -> Result<HashMap<Digest, Verdict>, Fault> {
     let select = client
-        .prepare_cached("SELECT question, verdict::text FROM verdicts WHERE judge = $1 AND question = ANY ($2)")
+        .prepare_cached("SELECT question, verdict::text FROM verdicts WHERE answerer = $1 AND question = ANY ($2)")
         .await?;
     let questions = column(questions, |question| question.bytes().as_slice());
     let mut verdicts = HashMap::new();
-    for row in client.query(&select, &[&judge.to_string(), &questions]).await? {
+    for row in client.query(&select, &[&answerer.digest().bytes().as_slice(), &questions]).await? {
         verdicts.insert(digest(row.try_get(0)?)?, json(row.try_get(1)?, "verdicts.verdict")?);
     }
     Ok(verdicts)
 }
 
-pub(super) async fn save(tx: &Transaction<'_>, outcomes: &[JudgeOutcome]) -> Result<(), Fault> {
+pub(super) async fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), Fault> {
     let mut numbers: BTreeMap<&SweepId, i64> = BTreeMap::new();
-    for outcome in outcomes {
+    for Judged { outcome, .. } in judged {
         if !numbers.contains_key(&outcome.sweep) {
             numbers.insert(&outcome.sweep, number(tx, &outcome.sweep).await?);
         }
     }
     // All rows in one order, whoever writes them, so that two scorers with the same news wait for each other once at most.
     let mut attempts: BTreeMap<(i64, &str), &JudgeOutcome> = BTreeMap::new();
-    for outcome in outcomes {
+    for Judged { outcome, .. } in judged {
         attempts.entry((numbers[&outcome.sweep], outcome.attempt.as_str())).or_insert(outcome);
     }
     let new = save_attempts(tx, &attempts).await?;
-    let mut verdicts: BTreeMap<(String, Digest), &Verdict> = BTreeMap::new();
+    let mut verdicts: BTreeMap<(Answerer, Digest), &Verdict> = BTreeMap::new();
     let mut asked: Vec<(i64, String, Digest)> = Vec::new();
     // In the order given, which decides between two answers.
-    for outcome in outcomes {
+    for Judged { answerer, outcome } in judged {
         let place = (numbers[&outcome.sweep], outcome.attempt.as_str());
         let is_new = new.contains(&(place.0, place.1.to_owned()));
         if !is_new || !attempts.get(&place).is_some_and(|first| std::ptr::eq(*first, outcome)) {
@@ -55,7 +55,7 @@ pub(super) async fn save(tx: &Transaction<'_>, outcomes: &[JudgeOutcome]) -> Res
         }
         let judge = outcome.judge.to_string();
         for (question, verdict) in &outcome.verdicts {
-            verdicts.entry((judge.clone(), *question)).or_insert(verdict);
+            verdicts.entry((*answerer, *question)).or_insert(verdict);
             asked.push((place.0, judge.clone(), *question));
         }
         asked.extend(outcome.unanswered.iter().map(|(unanswered, _)| (place.0, judge.clone(), unanswered.digest)));
@@ -111,21 +111,22 @@ async fn save_attempts(
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-async fn save_verdicts(tx: &Transaction<'_>, verdicts: &BTreeMap<(String, Digest), &Verdict>) -> Result<(), Fault> {
+async fn save_verdicts(tx: &Transaction<'_>, verdicts: &BTreeMap<(Answerer, Digest), &Verdict>) -> Result<(), Fault> {
     let mut texts = Vec::with_capacity(verdicts.len());
     for verdict in verdicts.values() {
         texts.push(stored_json(verdict, "verdict")?);
     }
     let insert = tx
         .prepare_cached(
-            "INSERT INTO verdicts (judge, question, verdict)
-             SELECT judge, question, verdict::json
-             FROM UNNEST($1::text[], $2::bytea[], $3::text[]) AS u (judge, question, verdict) ON CONFLICT DO NOTHING",
+            "INSERT INTO verdicts (answerer, question, verdict)
+             SELECT answerer, question, verdict::json
+             FROM UNNEST($1::bytea[], $2::bytea[], $3::text[]) AS u (answerer, question, verdict)
+             ON CONFLICT DO NOTHING",
         )
         .await?;
-    let judges: Vec<&str> = verdicts.keys().map(|(judge, _)| judge.as_str()).collect();
+    let answerers: Vec<&[u8]> = verdicts.keys().map(|(answerer, _)| answerer.digest().bytes().as_slice()).collect();
     let questions: Vec<&[u8]> = verdicts.keys().map(|(_, question)| question.bytes().as_slice()).collect();
-    tx.execute(&insert, &[&judges, &questions, &texts]).await?;
+    tx.execute(&insert, &[&answerers, &questions, &texts]).await?;
     Ok(())
 }
 

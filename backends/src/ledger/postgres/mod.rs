@@ -16,15 +16,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
+    Answerer, Attempt, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
     SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, LedgerError, MetricRow, NewSweep,
-    Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
+    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, Judged, LedgerError, MetricRow,
+    NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, a few statements a call however many rows it has. See
@@ -157,14 +157,14 @@ impl PostgresLedger {
 
     pub(super) async fn verdicts(
         &self,
-        judge: &ModelRef,
+        answerer: Answerer,
         questions: &[Digest],
     ) -> Result<HashMap<Digest, Verdict>, LedgerError> {
-        read!(self.0, "read verdicts", client => judging::verdicts(client, judge, questions))
+        read!(self.0, "read verdicts", client => judging::verdicts(client, answerer, questions))
     }
 
-    pub(super) async fn save_judged(&self, outcomes: Vec<JudgeOutcome>) -> Result<(), LedgerError> {
-        write!(self.0, "save verdicts", tx => judging::save(tx, &outcomes))
+    pub(super) async fn save_judged(&self, judged: Vec<Judged>) -> Result<(), LedgerError> {
+        write!(self.0, "save verdicts", tx => judging::save(tx, &judged))
     }
 
     pub(super) async fn claim_questions(

@@ -3,26 +3,26 @@
 use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
-use regatta_proto::{CostSum, Digest, JudgeOutcome, ModelRef, SweepId, Usage, Verdict};
+use regatta_proto::{Answerer, CostSum, Digest, ModelRef, SweepId, Usage, Verdict};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::attempts::spent;
 use super::planning::number;
 use super::thread::Fault;
-use crate::ledger::AwaitingSession;
 use crate::ledger::columns::{digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
+use crate::ledger::{AwaitingSession, Judged};
 
 pub(super) fn verdicts(
     tx: &Transaction<'_>,
-    judge: &ModelRef,
+    answerer: Answerer,
     questions: &[Digest],
 ) -> Result<HashMap<Digest, Verdict>, Fault> {
-    let judge = judge.to_string();
-    let mut select = tx.prepare_cached("SELECT verdict FROM verdicts WHERE judge = ?1 AND question = ?2")?;
+    let mut select = tx.prepare_cached("SELECT verdict FROM verdicts WHERE answerer = ?1 AND question = ?2")?;
     let mut verdicts = HashMap::new();
     for question in questions {
-        let found: Option<String> = select.query_row(params![judge, question.bytes()], |row| row.get(0)).optional()?;
+        let found: Option<String> =
+            select.query_row(params![answerer.digest().bytes(), question.bytes()], |row| row.get(0)).optional()?;
         if let Some(text) = found {
             verdicts.insert(*question, json(&text, "verdicts.verdict")?);
         }
@@ -30,8 +30,8 @@ pub(super) fn verdicts(
     Ok(verdicts)
 }
 
-pub(super) fn save(tx: &Transaction<'_>, outcomes: &[JudgeOutcome]) -> Result<(), Fault> {
-    for outcome in outcomes {
+pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), Fault> {
+    for Judged { answerer, outcome } in judged {
         let number = number(tx, &outcome.sweep)?;
         let judge = outcome.judge.to_string();
         let spent = Spent::of(outcome.usage, outcome.cost)?;
@@ -59,10 +59,10 @@ pub(super) fn save(tx: &Transaction<'_>, outcomes: &[JudgeOutcome]) -> Result<()
             continue;
         }
         let mut add = tx.prepare_cached(
-            "INSERT INTO verdicts (judge, question, verdict) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+            "INSERT INTO verdicts (answerer, question, verdict) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         )?;
         for (question, verdict) in &outcome.verdicts {
-            add.execute(params![judge, question.bytes(), stored_json(verdict, "verdict")?])?;
+            add.execute(params![answerer.digest().bytes(), question.bytes(), stored_json(verdict, "verdict")?])?;
         }
         let mut forget = tx.prepare_cached("DELETE FROM asked WHERE sweep = ?1 AND judge = ?2 AND question = ?3")?;
         let answered = outcome.verdicts.iter().map(|(question, _)| question);

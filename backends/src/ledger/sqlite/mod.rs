@@ -16,14 +16,14 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
+    Answerer, Attempt, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
     SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 use self::thread::Thread;
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, LedgerError, MetricRow, NewSweep,
-    Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
+    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, Judged, LedgerError, MetricRow,
+    NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
 };
 
 /// The ledger in an SQLite file: one thread owns it, every call is one transaction there. See [`Ledger`](super::Ledger) for
@@ -153,15 +153,15 @@ impl SqliteLedger {
 
     pub(super) async fn verdicts(
         &self,
-        judge: &ModelRef,
+        answerer: Answerer,
         questions: &[Digest],
     ) -> Result<HashMap<Digest, Verdict>, LedgerError> {
-        let (judge, questions) = (judge.clone(), questions.to_vec());
-        self.0.read("read verdicts", move |tx| judging::verdicts(tx, &judge, &questions)).await
+        let questions = questions.to_vec();
+        self.0.read("read verdicts", move |tx| judging::verdicts(tx, answerer, &questions)).await
     }
 
-    pub(super) async fn save_judged(&self, outcomes: Vec<JudgeOutcome>) -> Result<(), LedgerError> {
-        self.0.write("save verdicts", move |tx| judging::save(tx, &outcomes)).await
+    pub(super) async fn save_judged(&self, judged: Vec<Judged>) -> Result<(), LedgerError> {
+        self.0.write("save verdicts", move |tx| judging::save(tx, &judged)).await
     }
 
     pub(super) async fn claim_questions(

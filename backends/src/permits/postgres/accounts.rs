@@ -6,6 +6,7 @@ use regatta_proto::{AccountId, AccountReply, AccountRequest, Money};
 use super::super::PermitsError;
 use super::super::account::{Account, AccountState};
 use super::{CLOCK_MS, clock};
+use crate::ledger::columns::stored_json;
 use crate::ledger::postgres::pool::Fault;
 
 /// What a transaction returns that goes well as far as the database is concerned.
@@ -13,7 +14,7 @@ type Answer<T> = Result<Result<T, PermitsError>, Fault>;
 
 pub(super) async fn open(tx: &Transaction<'_>, id: &AccountId, cap: Money, spent: Money) -> Answer<()> {
     let insert = "INSERT INTO permit_accounts (sweep, model, state) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
-    let new = written(&Account::new(cap, spent));
+    let new = written(&Account::new(cap, spent))?;
     if tx.execute(insert, &[&id.sweep.as_str(), &model(id), &new]).await? > 0 {
         return Ok(Ok(()));
     }
@@ -59,7 +60,7 @@ async fn locked(tx: &Transaction<'_>, id: &AccountId) -> Result<Option<(String, 
 
 async fn write(tx: &Transaction<'_>, id: &AccountId, account: &Account) -> Result<(), Fault> {
     let update = tx.prepare_cached("UPDATE permit_accounts SET state = $3 WHERE sweep = $1 AND model = $2").await?;
-    tx.execute(&update, &[&id.sweep.as_str(), &model(id), &written(account)]).await?;
+    tx.execute(&update, &[&id.sweep.as_str(), &model(id), &written(account)?]).await?;
     Ok(())
 }
 
@@ -68,9 +69,8 @@ fn model(id: &AccountId) -> String {
     id.model.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
-fn written(account: &Account) -> String {
-    // Serialising plain data into memory cannot fail.
-    serde_json::to_string(account).unwrap_or_default()
+fn written(account: &Account) -> Result<String, Fault> {
+    Ok(stored_json(account, "permit_accounts.state")?)
 }
 
 fn parsed(state: &str, id: &AccountId) -> Result<Account, PermitsError> {

@@ -5,6 +5,7 @@ use regatta_proto::{PoolReply, PoolRequest};
 
 use super::super::pool::{Change, Pool};
 use super::{CLOCK_MS, clock};
+use crate::ledger::columns::stored_json;
 use crate::ledger::postgres::pool::Fault;
 
 pub(super) async fn lease(tx: &Transaction<'_>, request: &PoolRequest) -> Result<PoolReply, Fault> {
@@ -13,8 +14,7 @@ pub(super) async fn lease(tx: &Transaction<'_>, request: &PoolRequest) -> Result
         None => enter(tx, &request.pool).await?,
     };
     let reply = pool.lease(now, request);
-    // Serialising plain data into memory cannot fail; an empty state would be taken for lost.
-    let state = serde_json::to_string(&pool).unwrap_or_default();
+    let state = stored_json(&pool, "permit_pool_states.state")?;
     let update = tx
         .prepare_cached("UPDATE permit_pool_states SET state = $2, leased_at = clock_timestamp() WHERE pool = $1")
         .await?;

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use regatta_llm::PriceTable;
 use regatta_proto::{
     Call, Circumstances, CostSum, Digest, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, ModelSpec,
-    Money, Price, PriceSource, SweepLock, Transcript, Try, Usage,
+    Money, Price, PriceSource, SweepLock, Transcript, Try, Usage, json_bytes,
 };
 use serde::Serialize;
 
@@ -96,8 +96,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn is_new(&mut self, session: Session, position: usize, event: &Event) -> bool {
-        // Serialising plain data into memory cannot fail; an empty text would only make entries of one place count once.
-        let event = serde_json::to_vec(event).unwrap_or_default();
+        let event = json_bytes(event);
         let place = [session.cell.to_le_bytes(), session.item.to_le_bytes()].concat();
         let digest = Digest::of_parts([place.as_slice(), &position.to_le_bytes(), &event]);
         let mut short = [0; 16];

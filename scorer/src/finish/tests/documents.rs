@@ -1,9 +1,12 @@
 //! What people and programs read.
 
 use insta::assert_snapshot;
+use regatta_backends::AttemptState;
 use regatta_proto::{CostSum, Money, SweepLock, SweepState};
+use serde_json::json;
 
-use super::harness::{all_measured, circumstances, documents, lock, rows, some_trouble, summary, sweep, text};
+use super::harness::{all_measured, attempt, circumstances, documents, lock, rows, some_trouble, summary, sweep, text};
+use crate::finish::spending;
 use crate::finish::tabulation::Tabulation;
 use crate::render_leaderboard;
 
@@ -65,6 +68,18 @@ fn attempts_as_lines() {
     let lines: Vec<&str> = attempts.lines().collect();
     assert_eq!(lines.len(), 15 + 1);
     assert_snapshot!([lines[0], lines[4]].join("\n"));
+}
+
+#[test]
+fn an_attempt_with_a_call_of_unknown_price_has_no_cost() {
+    let sweep = sweep(lock(&MODELS));
+    let cell = &sweep.cells()[0];
+    let row = rows(&sweep, cell, &all_measured).remove(0);
+    let mut attempt = attempt(&sweep, cell, &row, AttemptState::Recorded);
+    attempt.cost.unknown_calls = 1;
+    let lines = spending::lines(&sweep, &[attempt], |_| None).unwrap();
+    let line: serde_json::Value = serde_json::from_slice(&lines).unwrap();
+    assert_eq!((&line["cost_nanodollars"], &line["known_cost_nanodollars"]), (&json!(null), &json!(900_000)));
 }
 
 #[test]

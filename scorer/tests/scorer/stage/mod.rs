@@ -103,6 +103,19 @@ impl Stage {
         twin
     }
 
+    /// The same sweep with its judge, under the same name, at `address`.
+    pub(crate) async fn twin_judged_at(&self, address: &str) -> Arc<Sweep> {
+        let mut lock = self.sweep.lock.clone();
+        let judge = lock.endpoints.get_mut(&judge().endpoint).unwrap();
+        *judge = EndpointSpec { base_url: Some(address.to_owned()), ..EndpointSpec::of_kind(EndpointKind::Openai) };
+        let twin = Catalog::new(self.blobs(), BENCHMARKS).store(&lock).await.unwrap();
+        self.enter(&twin).await;
+        for (name, endpoint) in &twin.lock.endpoints {
+            self.queue.declare_jobs(&endpoint.queue(name, &twin.id)).await.unwrap();
+        }
+        twin
+    }
+
     /// The ledger refuses the sessions of this item from now on.
     pub(crate) fn refuse_rows_of(&self, item: ItemIndex) {
         let database = rusqlite::Connection::open(self.folder.path().join("ledger.sqlite")).unwrap();
