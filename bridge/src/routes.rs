@@ -92,9 +92,11 @@ impl Server {
         let (opened, rest) = self.find(head.uri.path()).map_err(refused)?;
         let (member, rest) = member(rest, &head.headers).map_err(refused)?;
         let Some(place) = Place::at(rest) else {
+            opened.session.no_such_route(&format!("{} {rest}", head.method));
             return Err(refused(unknown_route(head)));
         };
         if !place.takes(&head.method) {
+            opened.session.no_such_route(&format!("{} {rest}", head.method));
             let message = format!("{rest} does not take {}", head.method);
             return Err(refused(ApiError::wrong_method(message)));
         }

@@ -16,10 +16,16 @@ pub trait BridgedSession: Send + Sync + 'static {
     fn serve(&self, request: ToolRequest) -> ToolAnswer;
 
     /// Is told of a request for a model call that was refused because the bridge cannot carry it: a field or a kind of content that is not
-    /// supported. Such an agent is at a loss for a reason of ours. It is not told of bodies that are no JSON or too long, nor of routes
-    /// that do not exist. `message` says what is wrong, for people. Does not block.
+    /// supported. Such an agent is at a loss for a reason of ours. It is not told of bodies that are no JSON or too long. `message` says what
+    /// is wrong, for people. Does not block.
     fn unreadable(&self, message: &str) {
         let _ = message;
+    }
+
+    /// Is told of a request for a route that the bridge does not have. Many clients ask for such as they begin and do well without them, so
+    /// it is told apart from what is unreadable. `route` is method and path. Does not block.
+    fn no_such_route(&self, route: &str) {
+        let _ = route;
     }
 
     /// Names that the agent may write in the field `model`, for those who ask for the list.

@@ -35,7 +35,12 @@ pub struct ExternalAgent {
     /// Further variables of the command. Never secrets: specs are stored.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Seconds, at most 900, waits for permits and retries left out, after which it is stopped; what it did until then counts.
+    /// Seconds, at most 900, from its start to its first request. A program that has asked nothing by then is stopped, and its session is
+    /// not measured: slow imports on a busy machine are no fault of a model.
+    #[serde(default = "startup_s")]
+    pub startup_s: u32,
+    /// Seconds, at most 900, from its first request, waits for permits and retries left out, after which it is stopped; what it did until
+    /// then counts.
     #[serde(default = "deadline_s")]
     pub deadline_s: u32,
     /// Most bytes that are kept of its standard output; beyond them it is stopped.
@@ -50,6 +55,10 @@ pub struct ExternalAgent {
     /// How many of it a worker runs at once.
     #[serde(default = "concurrency")]
     pub concurrency: u32,
+}
+
+const fn startup_s() -> u32 {
+    120
 }
 
 const fn deadline_s() -> u32 {

@@ -6,8 +6,7 @@
 //! model is `lexical`. Latency and faults follow a [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run
 //! can be repeated. What came, what was answered and what that costs is counted ([`Counters`], also at `/simulator/counters`).
 //!
-//! [`SimulatedApps`] are the apps of AppBench's phone, to be called step by step over HTTP or MCP. [`SimulatedTools`] are the servers that
-//! Auto-SLURP's agents use, over HTTP and MCP too.
+//! Simulated apps and tool servers are a crate of their own, `toolservers`.
 //!
 //! A new wire format is a module of `formats`.
 

@@ -90,6 +90,7 @@ fn check_agent(place: &str, agent: &ExternalAgent, keys: &BTreeSet<&str>) -> Res
         return field(format!("{place}.env.{name}"), "holds a zero byte, which no variable can");
     }
     let ranges = [
+        ("startup_s", agent.startup_s, 1, DEADLINE_MAX_S),
         ("deadline_s", agent.deadline_s, 1, DEADLINE_MAX_S),
         ("output_bytes_max", agent.output_bytes_max, OUTPUT_MIN, OUTPUT_MAX),
         ("calls_max", agent.calls_max, 1, CALLS_MAX),

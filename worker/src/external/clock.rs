@@ -12,6 +12,8 @@ pub(super) struct Clock {
 }
 
 enum State {
+    /// The agent has not asked for anything since then; `left` is what it has for that.
+    Starting { since: Instant, deadline: Duration },
     /// The agent is at work since then.
     Working(Instant),
     /// So many calls are under way since then, and others that were took so long to be answered.
@@ -19,21 +21,31 @@ enum State {
 }
 
 impl Clock {
-    pub(super) fn start(deadline: Duration) -> Self {
-        Self { left: deadline, state: State::Working(Instant::now()) }
+    /// The clock of an agent that has `startup` to its first request, and `deadline` from there.
+    pub(super) fn start(startup: Duration, deadline: Duration) -> Self {
+        Self { left: startup, state: State::Starting { since: Instant::now(), deadline } }
+    }
+
+    /// The agent asks for something; the first time, its deadline begins.
+    pub(super) fn begin(&mut self) {
+        if let State::Starting { deadline, .. } = self.state {
+            *self = Self { left: deadline, state: State::Working(Instant::now()) };
+        }
     }
 
     /// When it runs out, as far as that can be said.
     pub(super) fn runs_out(&self) -> Option<Instant> {
         match self.state {
-            State::Working(since) => Some(since + self.left),
+            State::Starting { since, .. } | State::Working(since) => Some(since + self.left),
             State::Asking { since, answered, .. } => (answered >= self.left).then_some(since + answered),
         }
     }
 
     /// A call is under way.
     pub(super) fn asked(&mut self) {
+        self.begin();
         match &mut self.state {
+            State::Starting { .. } => {}
             State::Asking { calls, .. } => *calls += 1,
             State::Working(since) => {
                 self.left = self.left.saturating_sub(since.elapsed());
@@ -54,7 +66,8 @@ impl Clock {
     }
 
     /// A call that an earlier start made was given again, and took `served` then.
-    pub(super) const fn replayed(&mut self, served: Duration) {
+    pub(super) fn replayed(&mut self, served: Duration) {
+        self.begin();
         self.left = self.left.saturating_sub(served);
     }
 }
@@ -63,13 +76,33 @@ impl Clock {
 mod tests {
     use super::*;
 
+    /// A clock with 100 seconds whose agent has asked for something.
+    fn begun() -> Clock {
+        let mut clock = Clock::start(Duration::from_secs(10), Duration::from_secs(100));
+        clock.begin();
+        clock
+    }
+
     fn left(clock: &Clock) -> Option<u64> {
         clock.runs_out().map(|at| at.duration_since(Instant::now()).as_secs())
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_deadline_begins_with_the_first_request() {
+        let mut clock = Clock::start(Duration::from_secs(10), Duration::from_secs(100));
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert_eq!(left(&clock), Some(1));
+        clock.asked();
+        clock.answered(Duration::ZERO);
+        assert_eq!(left(&clock), Some(100));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        clock.begin();
+        assert_eq!(left(&clock), Some(99), "it begins once");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn waiting_for_a_permit_does_not_count_but_the_models_own_time_does() {
-        let mut clock = Clock::start(Duration::from_secs(100));
+        let mut clock = begun();
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(left(&clock), Some(90));
         clock.asked();
@@ -81,7 +114,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn calls_at_the_same_time_take_no_longer_together_than_they_did() {
-        let mut clock = Clock::start(Duration::from_secs(100));
+        let mut clock = begun();
         clock.asked();
         clock.asked();
         tokio::time::advance(Duration::from_secs(10)).await;
@@ -93,7 +126,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_agent_that_always_has_a_call_under_way_runs_out_too() {
-        let mut clock = Clock::start(Duration::from_secs(100));
+        let mut clock = begun();
         clock.asked();
         for _ in 0..10 {
             assert_eq!(left(&clock), None);
@@ -106,7 +139,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_given_again_takes_what_it_took() {
-        let mut clock = Clock::start(Duration::from_secs(100));
+        let mut clock = begun();
         clock.replayed(Duration::from_secs(30));
         assert_eq!(left(&clock), Some(70));
         clock.asked();

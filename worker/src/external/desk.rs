@@ -1,7 +1,7 @@
 //! The side of a session that the bridge sees.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -31,6 +31,7 @@ pub(super) struct Desk {
     setting: Setting,
     model: String,
     exchanges: AtomicU32,
+    missed_route: AtomicBool,
     budget: Arc<Budget>,
     notes: mpsc::UnboundedSender<Note>,
 }
@@ -43,6 +44,8 @@ pub(super) enum Note {
     Exchange(Exchange),
     /// It asked a model in a way that cannot be passed on; why.
     Unreadable(String),
+    /// It asked for a route that the bridge does not have.
+    NoSuchRoute(String),
     /// There is no room for what it does, because earlier starts have recorded so much.
     Crowded,
 }
@@ -56,6 +59,7 @@ impl Desk {
             setting: session.cell.setting.clone(),
             model: session.cell.model.model.clone(),
             exchanges: AtomicU32::new(0),
+            missed_route: AtomicBool::new(false),
             budget,
             notes,
         };
@@ -117,6 +121,13 @@ impl BridgedSession for Desk {
     fn unreadable(&self, message: &str) {
         // Nobody records it once the session is over.
         let _ = self.notes.send(Note::Unreadable(beginning(message).to_owned()));
+    }
+
+    fn no_such_route(&self, route: &str) {
+        // One says as much as a thousand.
+        if !self.missed_route.swap(true, Ordering::Relaxed) {
+            let _ = self.notes.send(Note::NoSuchRoute(beginning(route).to_owned()));
+        }
     }
 }
 

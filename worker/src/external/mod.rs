@@ -82,11 +82,11 @@ impl Session<'_> {
             tracing::error!(agent = %name, cell = %self.cell.index, "a session needs an external agent that its sweep does not have");
             return Some(not_measured(Cause::Internal));
         };
-        let Some(last_start) = self.hand_over_after.checked_sub(deadline(agent)).filter(|time| !time.is_zero()) else {
-            let (deadline_s, hand_over_after) = (agent.deadline_s, self.hand_over_after);
+        let Some(last_start) = self.hand_over_after.checked_sub(longest(agent)).filter(|time| !time.is_zero()) else {
+            let (startup_s, deadline_s, hand_over_after) = (agent.startup_s, agent.deadline_s, self.hand_over_after);
             tracing::error!(
-                agent = %name, deadline_s, ?hand_over_after,
-                "an external agent may take as long as workers keep a session; lower its deadline_s, or let workers keep sessions longer"
+                agent = %name, startup_s, deadline_s, ?hand_over_after,
+                "an external agent may take as long as workers keep a session; lower its startup_s or deadline_s, or let workers keep sessions longer"
             );
             return Some(not_measured(Cause::AgentLost));
         };
@@ -198,7 +198,18 @@ impl Session<'_> {
             ended.errors = format!("it did nothing and ended with {:?}\n{}", ended.how, ended.errors).into();
             ended.how = HowEnded::NotStarted;
         }
-        Ok((ended, running.ruin()))
+        let ruin = match running.ruin() {
+            None if running.is_broken(has_failed(agent, ended.how)) => {
+                let (how, errors) = (ended.how, &ended.errors);
+                tracing::warn!(
+                    agent = %errand.agent, item = %self.item.id, ?how, missed_route = running.missed_route(), %errors,
+                    "an external agent failed before it had asked its model, or for want of a route; its session is not measured"
+                );
+                Some(Cause::AgentLost)
+            }
+            ruin => ruin,
+        };
+        Ok((ended, ruin))
     }
 }
 
@@ -207,6 +218,17 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
+    }
+}
+
+/// `true` if the agent says by the way it ended that it did not do what it was to do.
+const fn has_failed(agent: &ExternalAgent, how: HowEnded) -> bool {
+    match (how, &agent.url) {
+        (HowEnded::Exited(status), Some(_)) => status < 200 || status > 299,
+        (HowEnded::Exited(code), None) => code != 0,
+        (HowEnded::Deadline, _) => true,
+        // What else ends an agent is judged by itself: it is started again, lost, or scored.
+        (HowEnded::Killed(_) | HowEnded::TooMuchOutput | HowEnded::NotStarted | HowEnded::Interrupted, _) => false,
     }
 }
 
@@ -223,7 +245,7 @@ const fn not_measured(cause: Cause) -> Ended {
     Ended::Over(Outcome::NotMeasured { cause })
 }
 
-/// The deadline of an agent.
-const fn deadline(agent: &ExternalAgent) -> Duration {
-    Duration::from_secs(agent.deadline_s as u64)
+/// Longest that one start of an agent takes, waits left out.
+const fn longest(agent: &ExternalAgent) -> Duration {
+    Duration::from_secs(agent.startup_s as u64 + agent.deadline_s as u64)
 }

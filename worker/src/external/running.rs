@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::budget::{Budget, size};
 use super::clock::Clock;
-use super::deadline;
 use super::desk::{Note, over};
 use super::recorded::{Recorded, Replayed, key};
 use super::stop::Stop;
@@ -56,6 +55,8 @@ pub(super) struct Running<'s> {
     /// What the calls that are not yet recorded may cost at most, by their numbers.
     at_most: HashMap<u32, Option<Money>>,
     ruin: Option<Cause>,
+    /// A route that it asked for and that the bridge does not have.
+    missed_route: Option<String>,
 }
 
 /// A call that is over.
@@ -79,7 +80,7 @@ impl<'s> Running<'s> {
             stop,
             recorded: Recorded::of(transcript),
             transcript,
-            clock: Clock::start(deadline(agent)),
+            clock: Clock::start(seconds(agent.startup_s), seconds(agent.deadline_s)),
             interrupt: session.interrupt.child_token(),
             has_ended: false,
             asked: 0,
@@ -92,6 +93,7 @@ impl<'s> Running<'s> {
             replayed: Replayed::default(),
             at_most: HashMap::new(),
             ruin: None,
+            missed_route: None,
         }
     }
 
@@ -120,6 +122,21 @@ impl<'s> Running<'s> {
         self.numbers == 0
     }
 
+    /// `true` if the agent came to nothing for reasons that say nothing about its model: it failed before it had asked its model for the
+    /// first time, or it missed a route of the bridge and failed or asked nothing else.
+    pub(super) const fn is_broken(&self, has_failed: bool) -> bool {
+        let has_asked = self.asked > 0;
+        match self.missed_route {
+            Some(_) => has_failed || !has_asked,
+            None => has_failed && !has_asked,
+        }
+    }
+
+    /// The route of the bridge that the agent asked for in vain.
+    pub(super) fn missed_route(&self) -> Option<&str> {
+        self.missed_route.as_deref()
+    }
+
     /// Takes note of what the agent did. Returns the call that has to be made for it, if one has.
     pub(super) fn take(&mut self, note: Note) -> Option<BoxFuture<'s, Done>> {
         match note {
@@ -132,6 +149,9 @@ impl<'s> Running<'s> {
                 // The agent may have given up at once, and its end be known before this is.
                 self.ruin.get_or_insert(Cause::RequestRefused);
                 self.stop.now(HowEnded::Interrupted);
+            }
+            Note::NoSuchRoute(route) => {
+                self.missed_route.get_or_insert(route);
             }
             Note::Crowded => self.spoil(Cause::AgentLost),
             Note::Call(request, reply) => match self.ask(request) {
@@ -214,7 +234,8 @@ impl<'s> Running<'s> {
         Refused { status: Some(status), ..Refused::new(class, message) }
     }
 
-    const fn number(&mut self) -> u32 {
+    fn number(&mut self) -> u32 {
+        self.clock.begin();
         let number = self.numbers;
         self.numbers += 1;
         number
@@ -286,6 +307,10 @@ impl<'s> Running<'s> {
         let in_flight = self.at_most.values().try_fold(Money::ZERO, |sum, one| one.map(|one| sum + one));
         self.session.report(self.transcript, in_flight);
     }
+}
+
+const fn seconds(seconds: u32) -> Duration {
+    Duration::from_secs(seconds as u64)
 }
 
 /// What becomes of a request.

@@ -55,6 +55,7 @@ fn an_agent_that_cannot_be_run_is_an_error_that_names_the_field() {
         ("{ A: b }", "{ OPENAI_BASE_URL: x }"),
         ("{ A: b }", "{ A: b }, deadline_s: 0"),
         ("{ A: b }", "{ A: b }, deadline_s: 901"),
+        ("{ A: b }", "{ A: b }, startup_s: 901"),
         ("{ A: b }", "{ A: b }, output_bytes_max: 10"),
         ("{ A: b }", "{ A: b }, output_bytes_max: 100000000"),
         ("{ A: b }", "{ A: b }, calls_max: 0"),

@@ -111,6 +111,46 @@ async fn one_that_fails_by_itself_is_measured() {
     assert_eq!(story(&outcome.transcript)[2], "ends: Exited(1)");
 }
 
+/// A missing file, a crash on import, a hang, a wrong URL: none of them says anything about the model.
+#[tokio::test]
+async fn one_that_fails_before_it_asked_its_model_is_lost() {
+    let agents = [
+        (command(&["python3", "/no/such/agent.py"]), "ends: Exited(2)"),
+        (python("import no_such_module"), "ends: Exited(1)"),
+        (ExternalAgent { deadline_s: 1, startup_s: 1, ..python("time.sleep(1000)") }, "ends: Deadline"),
+        (python("fetch('http://127.0.0.1:9/')"), "ends: Exited(1)"),
+    ];
+    for (agent, end) in agents {
+        let outcome = Office::of(agent).await.outcome().await;
+        assert_eq!((outcome.outcome, &story(&outcome.transcript)[1][..]), (LOST, end));
+    }
+}
+
+#[tokio::test]
+async fn one_that_does_without_a_model_and_ends_well_is_measured() {
+    let outcome = Office::of(python("print('done')")).await.outcome().await;
+    assert_eq!((outcome.outcome, output(&outcome.transcript)), (Outcome::Measured, "done\n"));
+}
+
+#[tokio::test]
+async fn a_route_that_the_bridge_does_not_have_is_no_reason_for_a_measured_failure() {
+    let miss = "fetch(os.environ['OPENAI_BASE_URL'] + '/assistants');";
+    let outcome_of = async |before: &str, after: &str| {
+        Office::of(python(&format!("{before}{miss}{after}"))).await.outcome().await.outcome
+    };
+    assert_eq!(outcome_of("", "").await, LOST);
+    assert_eq!(outcome_of("ask('a');", "sys.exit(1)").await, LOST);
+    assert_eq!(outcome_of("", "print(ask('a'))").await, Outcome::Measured, "it did without");
+}
+
+#[tokio::test]
+async fn the_deadline_begins_with_the_first_request() {
+    let slow = "time.sleep(1.5)\nprint(ask('a'))";
+    let agent = ExternalAgent { deadline_s: 1, startup_s: 30, ..python(slow) };
+    let outcome = Office::of(agent).await.outcome().await;
+    assert_eq!((outcome.outcome, &story(&outcome.transcript)[2][..]), (Outcome::Measured, "ends: Exited(0)"));
+}
+
 #[tokio::test]
 async fn one_whose_worker_leaves_is_started_again_elsewhere_and_knows_what_it_had_asked() {
     let agent = python("print(ask('a'))\nif first_time('x'): time.sleep(1000)\nprint(ask('b'))");

@@ -55,12 +55,12 @@ async fn a_session_whose_sweep_is_cancelled_while_it_waits_does_not_start() {
 
 #[tokio::test]
 async fn a_session_that_has_waited_too_long_is_handed_over_before_it_starts() {
-    let agent = ExternalAgent { deadline_s: 60, ..one_at_a_time() };
+    let agent = ExternalAgent { startup_s: 30, deadline_s: 60, ..one_at_a_time() };
     let office = Office::with(2, agent, Simulation::default(), |_| {}).await;
     let stage = &office.stage;
     stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
     let mut reports = stage.reports().await;
-    let worker = stage.start("w", |config| config.hand_over_after = Duration::from_millis(60_200)).await;
+    let worker = stage.start("w", |config| config.hand_over_after = Duration::from_millis(90_200)).await;
     let Report::HandedOver { key, .. } = reports.result().await else { panic!("not handed over") };
     std::fs::write(office.folder.path().join("go"), "").unwrap();
     let mut outcomes = Vec::new();
@@ -79,7 +79,7 @@ async fn an_agent_that_may_take_as_long_as_a_worker_keeps_sessions_is_not_starte
     let office = Office::of(python("")).await;
     office.stage.publish([office.stage.job(0, 0)]).await;
     let mut reports = office.stage.reports().await;
-    let worker = office.stage.start("w", |config| config.hand_over_after = Duration::from_secs(240)).await;
+    let worker = office.stage.start("w", |config| config.hand_over_after = Duration::from_secs(360)).await;
     let outcome = reports.outcome().await;
     worker.leave().await;
     assert_eq!(outcome.outcome, Outcome::NotMeasured { cause: Cause::AgentLost });
