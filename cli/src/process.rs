@@ -1,4 +1,4 @@
-//! What tells this process from others: its worker id, its random numbers, its environment.
+//! Identity of this process: its worker id, its random numbers, its environment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

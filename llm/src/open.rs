@@ -133,7 +133,7 @@ pub enum OpenError {
     NotBuilt {
         /// The endpoint.
         endpoint: EndpointName,
-        /// Its kind, as specs write it.
+        /// Kind of the endpoint, as specs write it.
         kind: &'static str,
         /// The feature that has it.
         feature: &'static str,

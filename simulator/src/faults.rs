@@ -56,7 +56,7 @@ impl Fault {
         Self::Overloaded,
     ];
 
-    /// Its field in a spec.
+    /// Name of the fault's field in a spec.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

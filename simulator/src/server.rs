@@ -34,11 +34,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A benchmark whose models are simulated.
 #[derive(Clone)]
 pub struct SimulatedSuite {
-    /// Its name.
+    /// Name of the benchmark.
     pub benchmark: BenchmarkName,
     /// The setting of requests that name none; without one, such requests are refused.
     pub default_setting: Option<Setting>,
-    /// Its data set.
+    /// Loaded data set of the benchmark.
     pub suite: Arc<dyn Suite>,
 }
 

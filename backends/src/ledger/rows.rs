@@ -223,7 +223,7 @@ pub enum Recorded {
 pub struct Judged {
     /// Identity of the judge.
     pub answerer: Answerer,
-    /// Its report.
+    /// The report as the worker sent it.
     pub outcome: JudgeOutcome,
 }
 

@@ -34,13 +34,13 @@ impl Weights {
         Self { rows, columns, micro: vec![0; rows * columns] }
     }
 
-    /// How many predicted nodes.
+    /// Number of predicted nodes.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many gold nodes.
+    /// Number of gold nodes.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.columns

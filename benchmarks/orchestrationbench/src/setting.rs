@@ -2,12 +2,12 @@
 
 use regatta_proto::Setting;
 
-/// How far errors reach.
+/// The reach of an error: one step, or the rest of the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mode {
     /// Every call sees a history rebuilt from the gold: the published protocol.
     Stepwise,
-    /// What the models said before is what they see: the future work that the paper names.
+    /// Every call sees the models' own earlier replies: the future work that the paper names.
     EndToEnd,
 }
 
@@ -15,7 +15,7 @@ impl Mode {
     /// Both, the default first.
     pub(crate) const ALL: [Self; 2] = [Self::Stepwise, Self::EndToEnd];
 
-    /// Its name as a setting.
+    /// The name as specs write it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Stepwise => "stepwise",

@@ -1,4 +1,4 @@
-//! What the tests of every benchmark need: files of data sets and golden cases, sessions that run without a pipeline, and golden files
+//! Tools for the tests of every benchmark: files of data sets and golden cases, sessions that run without a pipeline, and golden files
 //! compared.
 #![expect(
     clippy::unwrap_used,

@@ -15,7 +15,7 @@ impl Shots {
     /// All, the default first.
     pub(crate) const ALL: [Self; 2] = [Self::Zero, Self::Two];
 
-    /// Its setting's name.
+    /// The name as specs write it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Zero => "zero-shot",

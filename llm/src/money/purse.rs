@@ -18,7 +18,7 @@ use crate::permits::store::{PermitStore, StoreError};
 /// A store that has not answered after this does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Tries to tell the store the final totals, and the pause between them.
-const LAST_WORDS: u32 = 5;
+const FINAL_FLUSH_TRIES: u32 = 5;
 const LAST_WORD_AGAIN: Duration = Duration::from_millis(500);
 /// The metric of an account ends when nobody has drawn on it for this long.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
@@ -170,7 +170,7 @@ impl Settling {
         if !self.purse.locked().is_known() || self.purse.locked().is_quiet() {
             return;
         }
-        for tried in 1..=LAST_WORDS {
+        for tried in 1..=FINAL_FLUSH_TRIES {
             let request = self.purse.locked().tell(&self.account, &self.holder, true, Instant::now());
             match self.settle(&request).await {
                 Ok(_) => return,

@@ -14,7 +14,7 @@ use crate::starts::Starts;
 /// Longest that an executable may take; one that hangs is ended, and fails with what it said.
 const PATIENCE: Duration = Duration::from_secs(25 * 60);
 /// Longest wait for output of an executable that has ended.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+const FINAL_FLUSH: Duration = Duration::from_secs(10);
 
 /// Outcome of one executable.
 #[derive(Debug, Default)]
@@ -104,7 +104,7 @@ async fn follow(
             hear(finished, one);
         }
     };
-    let is_whole = tokio::time::timeout(LAST_WORDS, rest).await.is_ok();
+    let is_whole = tokio::time::timeout(FINAL_FLUSH, rest).await.is_ok();
     finished.output.push_str(&errors);
     // A test that ends the process with code 0 takes those after it along.
     let told = finished.passed + finished.failures.len() + finished.ignored;
