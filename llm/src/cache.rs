@@ -1,7 +1,7 @@
 //! Answers that are kept and used again: a sweep that ran once runs again for nothing, and without a network.
 //!
 //! An answer's key is a digest of everything that it may depend on: who was asked (kind, address, model), the whole request, on whose part,
-//! in which session and trial. The session is in it so that two sessions that happen to ask the same are two samples, the second time as
+//! in which session, trial and with which seed. The session is in it so that two sessions that happen to ask the same are two samples, the second time as
 //! the first, whichever of them comes first. Failures are never kept.
 
 use std::sync::Arc;
@@ -80,8 +80,16 @@ impl AnswerCache {
     pub(crate) fn new(store: Arc<dyn AnswerStore>, spec: &EndpointSpec, address: Option<&str>) -> Self {
         // A simulated endpoint has a new address at every start, and answers by its settings.
         let address = address.filter(|_| spec.kind != EndpointKind::Simulated);
-        let identity =
-            (spec.kind, address, &spec.api_version, &spec.region, &spec.headers, &spec.body, &spec.simulation);
+        let identity = (
+            spec.kind,
+            address,
+            &spec.api_version,
+            &spec.region,
+            &spec.headers,
+            &spec.body,
+            &spec.simulation,
+            spec.send_seed,
+        );
         Self { store, provider: json_bytes(&identity) }
     }
 
@@ -94,9 +102,9 @@ impl AnswerCache {
         session: Option<&SessionTag<'_>>,
         repeat: u32,
     ) -> Digest {
-        let session = session.map(|tag| (tag.benchmark, tag.setting, tag.item, tag.trial));
+        let session = session.map(|tag| (tag.benchmark, tag.setting, tag.item, tag.trial, tag.seed));
         let rest = json_bytes(&(model, role, request, session));
-        let parts = [b"answer/1".as_slice(), &self.provider, &rest];
+        let parts = [b"answer/2".as_slice(), &self.provider, &rest];
         match repeat {
             0 => Digest::of_parts(parts),
             repeat => Digest::of_parts(parts.into_iter().chain([repeat.to_le_bytes().as_slice()])),

@@ -18,7 +18,7 @@ impl Answerer {
     pub fn new(endpoint: &EndpointSpec, model: &str, sweep: &SweepId) -> Self {
         let spec = (
             (endpoint.kind, &endpoint.api_version, &endpoint.region, &endpoint.headers, &endpoint.body),
-            (&endpoint.path, &endpoint.content, &endpoint.simulation),
+            (&endpoint.path, &endpoint.content, &endpoint.simulation, endpoint.send_seed),
         );
         // A simulated endpoint has a new address at every start, and answers by its settings.
         let address = endpoint.base_url.as_ref().filter(|_| endpoint.kind != EndpointKind::Simulated);
@@ -77,6 +77,7 @@ mod tests {
             EndpointSpec { api_version: Some("2024-10-21".to_owned()), ..base.clone() },
             EndpointSpec { region: Some("eu-west-1".to_owned()), ..base.clone() },
             EndpointSpec { headers: [("x-route".to_owned(), "b".to_owned())].into(), ..base.clone() },
+            EndpointSpec { send_seed: Some(true), ..base.clone() },
             EndpointSpec { body: [("top_k".to_owned(), 1.into())].into(), ..base.clone() },
         ];
         for other in &others {

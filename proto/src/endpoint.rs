@@ -41,6 +41,15 @@ impl EndpointKind {
         !matches!(self, Self::Encoder | Self::Recorded)
     }
 
+    /// Whether its format has a field for a seed.
+    #[must_use]
+    pub const fn has_seed(self) -> bool {
+        match self {
+            Self::Openai | Self::Azure | Self::Gemini | Self::Simulated => true,
+            Self::OpenaiResponses | Self::Anthropic | Self::Bedrock | Self::Encoder | Self::Recorded => false,
+        }
+    }
+
     /// Whether specs may name its address.
     #[must_use]
     pub const fn takes_address(self) -> bool {
@@ -114,6 +123,10 @@ pub struct EndpointSpec {
     /// Send headers that name the session (`x-regatta-item` and its like), for gateways that trace and for simulated endpoints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identify_sessions: bool,
+    /// Send the session's seed with every request. Default: true at the own addresses of OpenAI (chat completions) and Gemini and at Azure,
+    /// false elsewhere, because compatible servers may refuse it; Anthropic, OpenAI's responses and Bedrock take none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_seed: Option<bool>,
     /// How a simulated endpoint behaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,
@@ -149,6 +162,7 @@ impl EndpointSpec {
             path: None,
             content: None,
             identify_sessions: kind == EndpointKind::Simulated,
+            send_seed: None,
             simulation: None,
             limits: Limits::default(),
             model_limits: BTreeMap::new(),

@@ -185,7 +185,7 @@ impl SweepLock {
     /// Seed of the session of `item` in `cell`.
     #[must_use]
     pub fn session_seed(&self, cell: &Cell, item: &crate::ItemId) -> SessionSeed {
-        SessionSeed::derive(self.seed, &cell.benchmark, &cell.setting, &cell.model, cell.trial, item)
+        SessionSeed::derive(self.seed, &cell.benchmark, &cell.setting, cell.trial, item)
     }
 
     /// Canonical bytes: what is stored in Blobs and what the digest is taken of.

@@ -1,4 +1,5 @@
-//! Seeds derive from (sweep seed, cell, item, trial), never from a worker, so that a session is the same wherever it runs.
+//! Seeds derive from (sweep seed, benchmark, setting, trial, item): never from a worker, so that a session is the same wherever it runs,
+//! and never from the model, so that all models meet the same draws of everything that is not theirs.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -6,7 +7,7 @@ use rand_chacha::rand_core::SeedableRng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkName, Digest, ItemId, ModelRef, Role, Setting, Trial};
+use crate::{BenchmarkName, Digest, ItemId, Role, Setting, Trial};
 
 /// The seed of one session, stable across machines, attempts and versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -17,20 +18,12 @@ pub struct SessionSeed(pub u64);
 impl SessionSeed {
     /// Derives the seed. Items are named by id, not by position, so a selection of items keeps each item's seed.
     #[must_use]
-    pub fn derive(
-        sweep_seed: u64,
-        benchmark: &BenchmarkName,
-        setting: &Setting,
-        model: &ModelRef,
-        trial: Trial,
-        item: &ItemId,
-    ) -> Self {
+    pub fn derive(sweep_seed: u64, benchmark: &BenchmarkName, setting: &Setting, trial: Trial, item: &ItemId) -> Self {
         let digest = Digest::of_parts([
-            b"regatta/session-seed/1".as_slice(),
+            b"regatta/session-seed/2".as_slice(),
             &sweep_seed.to_le_bytes(),
             benchmark.as_str().as_bytes(),
             setting.as_str().as_bytes(),
-            model.to_string().as_bytes(),
             &trial.0.to_le_bytes(),
             item.as_str().as_bytes(),
         ]);
@@ -75,7 +68,6 @@ mod tests {
             7,
             &"worfbench".parse().unwrap(),
             &"zero-shot".parse().unwrap(),
-            &"sim/oracle".parse().unwrap(),
             Trial(trial),
             &item.parse().unwrap(),
         )

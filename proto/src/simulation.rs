@@ -14,7 +14,7 @@ use crate::Price;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Simulation {
-    /// Seed of latencies and faults.
+    /// Seed of answers, latencies and faults.
     pub seed: u64,
     /// Time to answer.
     pub latency: Latency,

@@ -319,6 +319,9 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
             );
         }
     }
+    if endpoint.send_seed == Some(true) && !endpoint.kind.has_seed() {
+        return field("send_seed", "cannot be true: requests of this kind have no field for a seed".into());
+    }
     if let Some(simulation) = &endpoint.simulation {
         if endpoint.kind != EndpointKind::Simulated {
             return field("simulation", "only belongs to endpoints of kind simulated".into());

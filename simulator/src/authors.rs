@@ -2,7 +2,7 @@
 
 use hyper::HeaderMap;
 use regatta_benchmarks::Persona;
-use regatta_proto::{Digest, Reply, Role, SessionSeed, Usage};
+use regatta_proto::{Digest, Reply, Role, SessionSeed, Simulation, Usage};
 use regatta_serving::Format as ChatFormat;
 
 use crate::api_error::ApiError;
@@ -21,6 +21,15 @@ enum Author {
     Said(Option<Session>, Reply),
 }
 
+/// The seed of what `model` of an endpoint with these settings answers in a session. Models draw their mistakes apart, although the session
+/// has one seed for all of them.
+#[must_use]
+pub fn answer_seed(session: SessionSeed, simulation: &Simulation, model: &str) -> SessionSeed {
+    let (session, endpoint) = (session.0.to_le_bytes(), simulation.seed.to_le_bytes());
+    let parts = [b"regatta/simulated-answer/1".as_slice(), &session, &endpoint, model.as_bytes()];
+    SessionSeed::of_digest(&Digest::of_parts(parts))
+}
+
 impl Endpoint {
     /// What the model of `call` answers.
     pub(crate) fn write(
@@ -37,8 +46,8 @@ impl Endpoint {
             Author::Suite(session, persona) => {
                 let suite = &self.suites[session.suite].suite;
                 request.member.clone_from(&session.member);
-                let reply =
-                    suite.simulate(session.item, &session.setting, session.role, persona, session.seed, &request);
+                let seed = answer_seed(session.seed, &self.simulation, &model);
+                let reply = suite.simulate(session.item, &session.setting, session.role, persona, seed, &request);
                 (reply, Some(session))
             }
             Author::Said(session, reply) => (reply, session),

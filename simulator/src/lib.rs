@@ -41,6 +41,7 @@ mod trickle;
 
 pub use answer_body::{BrokenOff, first_half};
 pub use arrivals::{Arrivals, BusiestMinute};
+pub use authors::answer_seed;
 pub use books::BilledNanodollars;
 pub use counters::{BatchCounters, Counters};
 pub use delivery::Dropped;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::sending::{Payload, Trouble};
 use super::shapes::{Batch, Envelope};
 use super::{Api, BatchCall, BatchClient, anthropic, custom_id, identity, openai, tried};
+use crate::call::Told;
 use crate::errors::Failure;
 
 /// Lines are sent in pieces of about this size, in bytes.
@@ -152,8 +153,8 @@ impl BatchClient {
 
     /// The body of the line of `call`, or why there is none.
     pub(super) fn body(&self, call: &BatchCall<'_>) -> Result<Box<RawValue>, Failure> {
-        // Without the session, which would go into headers.
-        let prepared = self.sending.http.prepare(call.model, call.request, None)?;
+        // The session goes into the body, where the provider has room for it: a line has no headers.
+        let prepared = self.sending.http.prepare(call.model, call.request, Some(&Told::Session(call.session)))?;
         let body = if self.identify_sessions {
             identity::identified(self.api, &prepared.body, &call.session, call.request.member.as_ref())
         } else {

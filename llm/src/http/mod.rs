@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use regatta_proto::{ChatRequest, Clock, EndpointKind, EndpointName, EndpointSpec, ErrorClass};
+use regatta_proto::{ChatRequest, Clock, EndpointKind, EndpointName, EndpointSpec, ErrorClass, SessionSeed};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::{Map, Value};
@@ -41,6 +41,8 @@ pub(crate) struct HttpClient {
     extra: Map<String, Value>,
     stream: bool,
     identify_sessions: bool,
+    /// The session's seed goes into each request that has none.
+    sends_seed: bool,
     clock: Arc<dyn Clock>,
 }
 
@@ -58,7 +60,8 @@ impl HttpClient {
     /// # Errors
     /// When the key's variable is not set, the address is none, or a header cannot be sent; names the endpoint.
     pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
-        let Access { base, url, secret, key_header, headers } = Access::resolve(name, spec, context.env)?;
+        let Access { base, url, secret, key_header, headers, is_providers_own } =
+            Access::resolve(name, spec, context.env)?;
         let transport = Transport::new(&url, secret.clone(), key_header, spec.timeouts)
             .map_err(|source| OpenError::Transport { endpoint: name.clone(), source })?;
         let openai = if spec.kind == EndpointKind::Azure { OpenAi::azure(&base, spec) } else { OpenAi::new(&base) };
@@ -82,6 +85,7 @@ impl HttpClient {
             stream: spec.stream && spec.lane.is_live(),
             // A simulated endpoint answers by session, so it is always told.
             identify_sessions: spec.identify_sessions || spec.kind == EndpointKind::Simulated,
+            sends_seed: spec.send_seed.unwrap_or_else(|| takes_seed(spec.kind, is_providers_own)),
             clock: Arc::clone(&context.clock),
         })
     }
@@ -96,7 +100,9 @@ impl HttpClient {
         request: &ChatRequest,
         told: Option<&Told<'_>>,
     ) -> Result<Prepared, Failure> {
-        let outgoing = self.format.request(model, request, self.stream).map_err(|problem| self.unsayable(&problem))?;
+        let seeded = told.filter(|_| self.sends_seed).map(|told| seeded(request, told.seed()));
+        let worded = seeded.as_ref().unwrap_or(request);
+        let outgoing = self.format.request(model, worded, self.stream).map_err(|problem| self.unsayable(&problem))?;
         let outgoing = Outgoing {
             body: extra::merged(&self.extra, outgoing.body).map_err(|problem| self.unsayable(&problem))?,
             ..outgoing
@@ -205,6 +211,28 @@ impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HttpClient({})", self.base)
     }
+}
+
+/// Whether an endpoint takes a seed when nobody says so. Servers that only resemble a provider's may refuse fields that they do not know, so
+/// they are asked for it by `send_seed: true`. A simulated endpoint is told the session, which says more.
+const fn takes_seed(kind: EndpointKind, is_providers_own: bool) -> bool {
+    match kind {
+        EndpointKind::Azure => true,
+        EndpointKind::Openai | EndpointKind::Gemini => is_providers_own,
+        EndpointKind::OpenaiResponses
+        | EndpointKind::Anthropic
+        | EndpointKind::Bedrock
+        | EndpointKind::Simulated
+        | EndpointKind::Encoder
+        | EndpointKind::Recorded => false,
+    }
+}
+
+/// `request` with `seed`, unless it has one of its own.
+fn seeded(request: &ChatRequest, SessionSeed(seed): SessionSeed) -> ChatRequest {
+    let mut request = request.clone();
+    request.sampling.seed.get_or_insert(seed);
+    request
 }
 
 #[cfg(test)]

@@ -223,6 +223,46 @@ async fn lines_of_a_batch_are_not_streamed() {
     assert!(!String::from_utf8_lossy(&body).contains("stream"));
 }
 
+/// The field of the body that a session with seed 7 leads to.
+fn seed_sent(spec: &EndpointSpec, request: &ChatRequest) -> Value {
+    let told = Told::Judgement(SessionSeed(7));
+    let body = open(spec).prepare("m", request, Some(&told)).unwrap().body;
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    body.pointer("/generationConfig/seed").or(body.get("seed")).cloned().unwrap_or(Value::Null)
+}
+
+#[test]
+fn a_provider_that_takes_a_seed_is_sent_the_sessions() {
+    let key = |kind| EndpointSpec { api_key_env: Some("KEY".into()), ..EndpointSpec::of_kind(kind) };
+    let azure = EndpointSpec {
+        base_url: Some("https://us.openai.azure.com".into()),
+        api_version: Some("2024-10-21".into()),
+        ..key(EndpointKind::Azure)
+    };
+    for spec in [key(EndpointKind::Openai), key(EndpointKind::Gemini), azure] {
+        assert_eq!(seed_sent(&spec, &request()), 7, "{:?}", spec.kind);
+        assert_eq!(seed_sent(&EndpointSpec { send_seed: Some(false), ..spec }, &request()), Value::Null);
+    }
+    for kind in [EndpointKind::OpenaiResponses, EndpointKind::Anthropic] {
+        assert_eq!(seed_sent(&key(kind), &request()), Value::Null, "{kind:?} has no field for it");
+    }
+}
+
+#[test]
+fn a_server_that_resembles_a_provider_is_sent_a_seed_when_the_spec_says_so() {
+    let spec = EndpointSpec {
+        base_url: Some("http://127.0.0.1:1/v1".into()),
+        api_key_env: Some("KEY".into()),
+        ..EndpointSpec::of_kind(EndpointKind::Openai)
+    };
+    assert_eq!(seed_sent(&spec, &request()), Value::Null);
+    let asked = EndpointSpec { send_seed: Some(true), ..spec };
+    assert_eq!(seed_sent(&asked, &request()), 7);
+    let mut own = request();
+    own.sampling.seed = Some(1);
+    assert_eq!(seed_sent(&asked, &own), 1, "a benchmark's own seed goes before the session's");
+}
+
 #[test]
 fn nothing_shows_the_key() {
     let spec = EndpointSpec {

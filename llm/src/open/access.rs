@@ -97,6 +97,8 @@ pub(crate) struct Access {
     pub(crate) key_header: KeyHeader,
     /// Those of the spec.
     pub(crate) headers: HeaderMap,
+    /// The address is the provider's own, whose ways are known, and no server or gateway that may have others.
+    pub(crate) is_providers_own: bool,
 }
 
 impl Access {
@@ -140,7 +142,14 @@ impl Access {
                 (None, _) => Secret::default(),
             },
         };
-        Ok(Self { base, url, secret, key_header: provider.key_header, headers: headers(endpoint, spec)? })
+        Ok(Self {
+            base,
+            url,
+            secret,
+            key_header: provider.key_header,
+            headers: headers(endpoint, spec)?,
+            is_providers_own,
+        })
     }
 }
 

@@ -1,7 +1,15 @@
 use serde_json::json;
 
+use regatta_proto::SessionSeed;
+use regatta_simulator::answer_seed;
+
 use crate::harness::{Harness, config, read};
 use crate::three_items::{PLAIN, gold};
+
+/// The seed that a session's seed becomes for one model.
+fn seed_of(model: &str, session: u64) -> u64 {
+    answer_seed(SessionSeed(session), &config().simulation, model).0
+}
 
 async fn judged(harness: &Harness, model: &str, prompt: &str, headers: &[(&'static str, &str)]) -> String {
     let body = json!({"model": model, "messages": [{"role": "user", "content": prompt}]});
@@ -14,7 +22,7 @@ async fn the_role_that_the_headers_name_reaches_the_benchmark() {
     let harness = Harness::start(config()).await;
     for (role, expected) in [("user", "User"), ("environment", "Environment")] {
         let answer = read(harness.ask_by_header("oracle", PLAIN, 7).header("x-regatta-role", role)).await;
-        assert_eq!(answer.content(), format!("{expected} of {PLAIN}, seed 7"));
+        assert_eq!(answer.content(), format!("{expected} of {PLAIN}, seed {}", seed_of("oracle", 7)));
     }
     let answer = read(harness.ask_by_header("oracle", PLAIN, 7).header("x-regatta-role", "agent")).await;
     assert_eq!(answer.content(), gold(PLAIN));

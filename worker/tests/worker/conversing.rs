@@ -12,7 +12,7 @@ use regatta_proto::{
     Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served, SessionSeed, Setting,
     Simulation, SweepLock, Transcript, Usage,
 };
-use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
+use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite, answer_seed};
 
 use crate::stage::Stage;
 
@@ -245,7 +245,9 @@ async fn each_role_and_each_repetition_speaks_with_a_seed_of_its_own() {
     let seed = stage.sweep.seed(cell, stage.sweep.item(cell, ItemIndex(0)).unwrap());
     let seeds =
         [seed.of_part(Role::User, 0), seed, seed.of_part(Role::Environment, 0), seed, seed.of_part(Role::Agent, 1)];
-    let begins = PARTS.iter().zip(seeds).map(|(role, SessionSeed(seed))| format!("{role} {seed} after"));
+    // The simulated models draw by the seeds that they are told.
+    let drawn = |seed| answer_seed(seed, &Simulation::default(), "oracle").0;
+    let begins = PARTS.iter().zip(seeds).map(|(role, seed)| format!("{role} {} after", drawn(seed)));
     let said: Vec<_> = outcome.transcript.calls().map(|call| call.reply.text.clone().unwrap()).collect();
     for (said, begin) in said.iter().zip(begins) {
         assert!(said.starts_with(&begin), "{said} does not begin with {begin}");
