@@ -15,8 +15,8 @@ use regatta_backends::ledger::{
     TranscriptRef,
 };
 use regatta_proto::{
-    Attempt, AttemptId, Cell, CellIndex, CostSum, Digest, ItemId, ItemIndex, Money, Outcome, SessionKey, SweepId,
-    Trial, Usage, WorkerId,
+    Attempt, AttemptId, Cell, CellIndex, CostSum, Digest, Flags, ItemId, ItemIndex, Money, Outcome, SessionKey,
+    SweepId, Trial, Usage, WorkerId,
 };
 use regatta_tests::{Postgres, create_database};
 use serde_json::json;
@@ -113,6 +113,7 @@ fn record(sweep: &SweepId, cell: CellIndex, item: ItemIndex, state: RecordState)
         retries: 0,
         latency_us: 1_500_000,
         served: vec!["model-2026-08".to_owned()],
+        flags: Flags::NONE,
         call_sums: BTreeMap::from([(1, calls(item))]),
         transcript: TranscriptRef { segment: "transcripts/000123-3f9a2c.zst".to_owned(), line: item.0 },
         state,

@@ -105,6 +105,13 @@ pub trait Suite: Send + Sync {
     /// item can have: what it lacks, no session of the item has.
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores;
 
+    /// Whether the benchmark's own reading of the agent's answers found that one of them is no answer at all: no workflow, no plan, no call
+    /// that could be read. Where every text is an answer, none is.
+    fn is_invalid_format(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> bool {
+        let _ = (item, setting, transcript);
+        false
+    }
+
     /// The aggregate of some trials together in the shape of the golden files (`aggregate`), and the flat metrics that tables show. It is
     /// asked for each trial alone, and once for all trials of a setting and model, which official code may pool in ways of its own.
     /// Each trial has its scores by ascending item. [`Score::detail`] may be `null` here: tables are made of flat values alone.

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 use bytes::Bytes;
 use regatta_backends::{BlobError, Blobs, TranscriptRef};
-use regatta_proto::{AttemptId, Digest, SessionOutcome, SweepId, Transcript};
+use regatta_proto::{AttemptId, Digest, ItemId, SessionOutcome, SweepId, Transcript};
 use serde::{Deserialize, Serialize};
 
 /// Compression level: on a batch of transcripts 3 costs twice the time of 1 and saves a third of the space.
@@ -38,19 +38,21 @@ pub enum SegmentError {
 #[derive(Serialize)]
 struct Writing<'a> {
     cell: u32,
-    item: u32,
+    item: &'a ItemId,
+    position: u32,
     attempt: u32,
     attempt_id: &'a AttemptId,
     transcript: &'a Transcript,
 }
 
-/// One line of a segment.
+/// One line of a segment. `cell`, `item` and `attempt` are those of `results.jsonl` and `attempts.jsonl`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "Line")]
 pub struct StoredTranscript {
     /// The cell's position in the grid.
     pub cell: u32,
     /// The item's position in its data set.
-    pub item: u32,
+    pub position: u32,
     /// Number of the attempt that reported it.
     pub attempt: u32,
     /// That attempt.
@@ -59,23 +61,54 @@ pub struct StoredTranscript {
     pub transcript: Transcript,
 }
 
-/// Writes the transcripts of `outcomes`, all of one sweep, as one segment. Its name is its content, so writing it again is harmless.
+#[derive(Deserialize)]
+struct Line {
+    cell: u32,
+    item: ItemKey,
+    position: Option<u32>,
+    attempt: u32,
+    attempt_id: AttemptId,
+    transcript: Transcript,
+}
+
+/// How a line names its item. Before lines had a `position`, that was all that they told.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ItemKey {
+    Position(u32),
+    Id(ItemId),
+}
+
+impl TryFrom<Line> for StoredTranscript {
+    type Error = String;
+    fn try_from(line: Line) -> Result<Self, String> {
+        let Line { cell, item, position, attempt, attempt_id, transcript } = line;
+        let position = match (item, position) {
+            (_, Some(position)) | (ItemKey::Position(position), None) => position,
+            (ItemKey::Id(item), None) => return Err(format!("item {item} has no position")),
+        };
+        Ok(Self { cell, position, attempt, attempt_id, transcript })
+    }
+}
+
+/// Writes the transcripts of `outcomes`, all of one sweep, each with the benchmark's id of its item, as one segment. Its name is its content, so writing it again is harmless.
 ///
 /// # Errors
 /// When Blobs fail.
 pub fn write_segment<'a>(
     blobs: &'a Blobs,
     sweep: &'a SweepId,
-    outcomes: &'a [&'a SessionOutcome],
+    outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
 ) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
     Box::pin(async move {
         let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
         let mut line = Vec::new();
-        for outcome in outcomes {
+        for (item, outcome) in outcomes {
             line.clear();
             let record = Writing {
                 cell: outcome.key.cell.0,
-                item: outcome.key.item.0,
+                item,
+                position: outcome.key.item.0,
                 attempt: outcome.attempt.number,
                 attempt_id: &outcome.attempt.id,
                 transcript: &outcome.transcript,
@@ -168,15 +201,28 @@ mod tests {
         let blobs = Blobs::directory(folder.path()).unwrap();
         let sweep: SweepId = "s".parse().unwrap();
         let outcomes = [outcome(7), outcome(8)];
-        let written = write_segment(&blobs, &sweep, &outcomes.iter().collect::<Vec<_>>()).await.unwrap();
+        let id: ItemId = "tea".parse().unwrap();
+        let named: Vec<_> = outcomes.iter().map(|outcome| (&id, outcome)).collect();
+        let written = write_segment(&blobs, &sweep, &named).await.unwrap();
         for (at, outcome) in written.iter().zip(&outcomes) {
             let read = read_transcript(&blobs, &sweep, at).await.unwrap();
-            assert_eq!((read.item, &read.transcript), (outcome.key.item.0, &outcome.transcript));
+            assert_eq!((read.position, &read.transcript), (outcome.key.item.0, &outcome.transcript));
         }
         let beyond = TranscriptRef { line: 2, ..written[0].clone() };
         assert!(matches!(read_transcript(&blobs, &sweep, &beyond).await, Err(SegmentError::Missing { line: 2, .. })));
         let bytes = blobs.get(&format!("sweeps/s/{}", written[0].segment)).await.unwrap().unwrap();
-        assert_eq!(read_segment(&bytes).unwrap().map(|line| line.unwrap().item).collect::<Vec<_>>(), [7, 8]);
+        assert_eq!(read_segment(&bytes).unwrap().map(|line| line.unwrap().position).collect::<Vec<_>>(), [7, 8]);
+    }
+
+    #[test]
+    fn a_line_names_its_item_as_results_and_attempts_do_and_older_lines_are_read() {
+        let line = |item: &str| {
+            format!("{{\"cell\":1,{item},\"attempt\":2,\"attempt_id\":\"w-7\",\"transcript\":{{\"events\":[]}}}}")
+        };
+        let read = |item: &str| serde_json::from_str::<StoredTranscript>(&line(item)).map(|stored| stored.position);
+        assert_eq!(read("\"item\":\"os_92\",\"position\":7").unwrap(), 7);
+        assert_eq!(read("\"item\":7").unwrap(), 7, "a line of an older version");
+        assert!(read("\"item\":\"os_92\"").unwrap_err().to_string().contains("item os_92 has no position"));
     }
 
     #[test]

@@ -13,9 +13,9 @@ pub(crate) const BENCHMARKS: Registry =
 
 #[cfg(test)]
 mod tests {
-    use regatta_benchmark_testing::miniature;
-    use regatta_benchmarks::{RecordedVerdicts, Scoring, Step};
-    use regatta_proto::{ItemIndex, Setting, Transcript};
+    use regatta_benchmark_testing::{drive, drive_with, miniature};
+    use regatta_benchmarks::{Persona, RecordedVerdicts, Scoring, Step, Suite};
+    use regatta_proto::{ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
     use super::*;
 
@@ -43,6 +43,46 @@ mod tests {
             }
             let scoring = suite.score(none, &benchmark.evaluators(), &nothing, &RecordedVerdicts::default());
             assert!(matches!(scoring, Scoring::Unfit(_)), "{}: {scoring:?}", benchmark.name());
+        }
+    }
+
+    /// A simulated agent that says `words` whenever it is asked.
+    fn saying(suite: &dyn Suite, item: ItemIndex, setting: &Setting, words: &str) -> Transcript {
+        drive_with(suite, item, setting, |role, request| match role {
+            Role::Agent => Reply::said(words),
+            _ => suite.simulate(item, setting, role, Persona::Oracle, SessionSeed(1), request),
+        })
+    }
+
+    /// What each benchmark's parser takes for no answer.
+    #[test]
+    fn an_answer_that_no_parser_can_read_is_of_invalid_format_and_the_golds_is_not() {
+        let unreadable = [
+            ("appbench", "", "I would rather not."),
+            ("flowbench", "turn/", "Thought: go\nAction: book\nAction Input: {\"a\": {\"b\": 1"),
+            ("orchestrationbench", "stepwise", "I would rather not."),
+            ("worfbench", "", "I would rather not."),
+        ];
+        for benchmark in BENCHMARKS.all() {
+            let (name, suite) = (benchmark.name(), benchmark.load(&miniature(*benchmark)).unwrap());
+            let mut flagged = 0;
+            for setting in benchmark.settings() {
+                let words = unreadable.iter().find(|(of, prefix, _)| {
+                    *of == name.as_str() && setting.as_str().starts_with(prefix) && !setting.as_str().contains("tools")
+                });
+                for item in suite.select(&setting, &[], Some(2)).unwrap_or_default() {
+                    if matches!(suite.next(item, &setting, &Transcript::default()), Step::Delegate(_)) {
+                        continue;
+                    }
+                    let gold = drive(&*suite, item, &setting, Persona::Oracle, 1);
+                    assert!(!suite.is_invalid_format(item, &setting, &gold), "{name} {setting} {item}");
+                    let Some((_, _, words)) = words else { continue };
+                    let transcript = saying(&*suite, item, &setting, words);
+                    flagged += u32::from(suite.is_invalid_format(item, &setting, &transcript));
+                }
+            }
+            let is_told_apart = unreadable.iter().any(|(of, ..)| *of == name.as_str());
+            assert_eq!(flagged > 0, is_told_apart, "{name}: {flagged}");
         }
     }
 }

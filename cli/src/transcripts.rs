@@ -17,7 +17,7 @@ pub(crate) struct Session {
 
 /// Hands every transcript of the run in `directory` to `each`, one at a time. A session that was repeated has several.
 pub(crate) fn read(directory: &Path, mut each: impl FnMut(Session, Transcript)) -> anyhow::Result<()> {
-    read_stored(directory, |stored| each(Session { cell: stored.cell, item: stored.item }, stored.transcript))
+    read_stored(directory, |stored| each(Session { cell: stored.cell, item: stored.position }, stored.transcript))
 }
 
 /// The same with the attempts that the transcripts are of.

@@ -12,6 +12,7 @@ mod digest;
 mod endpoint;
 mod event;
 mod external;
+mod flags;
 mod ids;
 mod job;
 mod lease;
@@ -43,6 +44,7 @@ pub use digest::{Digest, ParseDigestError, json_bytes};
 pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Lane, Limits, ModelLimits, Retries, Timeouts};
 pub use event::{Control, EndpointRoute};
 pub use external::{Ended, Exchange, ExternalAgent, HowEnded, Started};
+pub use flags::{Flag, Flags, UnknownFlag};
 pub use ids::{
     AgentName, AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH,
     MemberName, SessionKey, Setting, ShardIndex, SweepId, Trial, WorkerId,

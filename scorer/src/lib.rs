@@ -5,6 +5,7 @@
 
 mod comparison;
 mod finish;
+mod flags;
 mod judging;
 mod leaderboard;
 mod metrics;

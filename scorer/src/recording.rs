@@ -6,8 +6,11 @@ use bytes::Bytes;
 use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, TranscriptRef};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
-use regatta_proto::{Cause, CostSum, Digest, Outcome, Role, SessionKey, SessionOutcome, Transcript, Usage, wire};
+use regatta_proto::{
+    Cause, Cell, CostSum, Digest, Flags, ItemId, Outcome, Role, SessionKey, SessionOutcome, Transcript, Usage, wire,
+};
 
+use crate::flags::flags;
 use crate::judging::ask;
 use crate::scorer::{Scorer, ScorerError};
 use crate::verdicts::{Known, Open, Subject, enter, score_all};
@@ -30,7 +33,8 @@ struct Told {
 impl Scorer {
     /// Records `outcomes`, all of `sweep`. Repeating it changes nothing.
     pub(crate) async fn record(&self, sweep: &Sweep, outcomes: &[SessionOutcome]) -> Result<(), ScorerError> {
-        let all: Vec<&SessionOutcome> = outcomes.iter().collect();
+        let named = |outcome| Ok((item_id(sweep, outcome)?, outcome));
+        let all = outcomes.iter().map(named).collect::<Result<Vec<_>, ScorerError>>()?;
         let segments = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
         let scorings = self.score_measured(sweep, outcomes).await?;
         let (mut records, mut told) = (Vec::with_capacity(outcomes.len()), Vec::with_capacity(outcomes.len()));
@@ -86,6 +90,11 @@ impl Scorer {
         }
         self.count_usage(&told.usage, &told.cost);
     }
+}
+
+fn item_id<'s>(sweep: &'s Sweep, outcome: &SessionOutcome) -> Result<&'s ItemId, ScorerError> {
+    let item = sweep.cell(outcome.key.cell).and_then(|cell| sweep.item(cell, outcome.key.item));
+    item.map(|item| &item.id).ok_or_else(|| ScorerError::UnknownSession(outcome.key.clone()))
 }
 
 fn prepare(
@@ -151,11 +160,21 @@ fn prepare(
         retries: outcome.transcript.retries_by(number),
         latency_us: own().map(|call| call.latency_us).sum(),
         served,
+        flags: flags_of(sweep, cell, outcome)?,
         call_sums: CallSums::by_attempt(&outcome.transcript, served_as),
         transcript,
         state,
     };
     Ok(Prepared { record, open })
+}
+
+/// A session that says nothing about the model has no flags.
+fn flags_of(sweep: &Sweep, cell: &Cell, outcome: &SessionOutcome) -> Result<Flags, ScorerError> {
+    if let Outcome::NotMeasured { .. } = outcome.outcome {
+        return Ok(Flags::NONE);
+    }
+    let suite = sweep.suite(cell).ok_or_else(|| ScorerError::UnknownSession(outcome.key.clone()))?;
+    Ok(flags(&**suite, cell, outcome.key.item, &outcome.transcript))
 }
 
 /// What becomes of a session that its benchmark does not take for one.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use regatta_backends::{OtherCalls, ReportedCost};
 use regatta_benchmarks::{Better, PaperTable, Unit};
-use regatta_proto::{BenchmarkName, CostSum, Evaluator, ModelRef, Money, Role, Setting, SweepId, SweepState, Usage};
+use regatta_proto::{
+    BenchmarkName, CostSum, Evaluator, Flag, ModelRef, Money, Role, Setting, SweepId, SweepState, Usage,
+};
 use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
@@ -179,6 +181,9 @@ pub struct LeaderboardRow {
     pub coverage: f64,
     /// All metrics; the benchmark's default evaluator first.
     pub metrics: Vec<SummaryMetric>,
+    /// Sessions with a score by flag of the model's answers; flags that none has are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub flags: BTreeMap<Flag, u64>,
     /// What its attempts took.
     pub spending: Spending,
 }

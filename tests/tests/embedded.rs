@@ -164,3 +164,31 @@ async fn a_finished_run_is_shown_again_and_another_spec_is_refused_its_directory
     assert_eq!(output.status.code(), Some(78));
     assert!(text(&output.stderr).contains("choose another directory with --output"), "{}", text(&output.stderr));
 }
+
+/// One cell of a cheap benchmark, whose model may write `max_tokens`.
+async fn limited_to(max_tokens: u32) -> (Vec<Value>, String, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = spec(folder.path(), "limited", "{}");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let limited =
+        written.replace("  - sim/noisy-0.4", &format!("  - {{ id: sim/noisy-0.4, max_tokens: {max_tokens} }}"));
+    std::fs::write(&path, limited).unwrap();
+    let out = folder.path().join("out");
+    let output = run(&path, &out).await;
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let metrics = serde_json::from_slice(&std::fs::read(out.join("metrics.json")).unwrap()).unwrap();
+    (lines(&out.join("results.jsonl")), text(&output.stdout), metrics)
+}
+
+#[tokio::test]
+async fn a_model_that_its_token_limit_cuts_off_is_seen_at_a_glance_and_a_higher_limit_helps() {
+    let is_cut = |line: &Value| line["flags"].as_array().unwrap().contains(&"truncated".into());
+    let (results, shown, metrics) = limited_to(5).await;
+    let (noisy, oracle): (Vec<_>, Vec<_>) = results.iter().partition(|line| line["model"] == "sim/noisy-0.4");
+    assert!(noisy.iter().all(|line| is_cut(line)) && !oracle.iter().any(|line| is_cut(line)));
+    assert!(shown.contains("sessions are truncated (the token limit cut an answer off; raise `max_tokens`"), "{shown}");
+    let rate = metrics["flags"].as_array().unwrap().iter().find(|row| row["flag"] == "truncated").unwrap();
+    assert_eq!((&rate["model"], &rate["rate"], &rate["trial"]), (&"sim/noisy-0.4".into(), &1.0.into(), &Value::Null));
+    let (results, shown, _) = limited_to(4096).await;
+    assert!(!results.iter().any(is_cut) && !shown.contains("truncated"), "{shown}");
+}

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_proto::{
-    Answerer, Attempt, AttemptId, Cause, Cell, CellIndex, CostSum, Digest, Evaluator, ItemId, ItemIndex, JudgeOutcome,
-    ModelRef, Money, Outcome, SessionKey, ShardIndex, SweepId, SweepState, Usage, WorkerId,
+    Answerer, Attempt, AttemptId, Cause, Cell, CellIndex, CostSum, Digest, Evaluator, Flags, ItemId, ItemIndex,
+    JudgeOutcome, ModelRef, Money, Outcome, SessionKey, ShardIndex, SweepId, SweepState, Usage, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -171,6 +171,8 @@ pub struct SessionRecord {
     pub latency_us: u64,
     /// What answered, distinct.
     pub served: Vec<String>,
+    /// Flags of the model's answers.
+    pub flags: Flags,
     /// What the calls in the transcript were like, by the number of the attempt that made them: [`CallSums::by_attempt`].
     pub call_sums: BTreeMap<u32, CallSums>,
     /// Where the transcript is.
@@ -291,6 +293,8 @@ pub struct SessionRow {
     pub latency_us: u64,
     /// What answered, distinct.
     pub served: Vec<String>,
+    /// Flags of the model's answers.
+    pub flags: Flags,
 }
 
 /// One attempt, whatever became of it.

@@ -6,7 +6,7 @@ use regatta_backends::LedgerError;
 use regatta_backends::ledger::{
     AttemptRow, AttemptState, CallSums, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
 };
-use regatta_proto::{Cause, CellIndex, CostSum, ItemId, ItemIndex, Money, OpenAttempt, Outcome, Usage};
+use regatta_proto::{Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, Usage};
 use serde_json::{Value, json};
 
 use crate::world::{World, at, attempt, calls, cost, key, not_measured, open, record, usage, waiting};
@@ -127,6 +127,7 @@ pub(crate) async fn a_session_is_read_back_as_it_was_recorded(world: World) {
         retries: 1,
         latency_us: 1_234_567,
         served: vec!["model-2026".to_owned()],
+        flags: [Flag::Truncated].into_iter().collect(),
     };
     let scores = json!({"official": {"f1": 0.1, "a": [1, 2]}});
     let expected = [
@@ -169,6 +170,7 @@ pub(crate) async fn what_endpoints_say_is_kept_to_the_letter(world: World) {
     let scores =
         json!({"z": 0.1, "a": [1e-7, 12345678.125, 0.1234567890123456, -0.0, 1e300], "Ü\u{0}": "\u{1F3C1} '\"\\"});
     let strange = SessionRecord {
+        flags: Flag::ALL.into_iter().collect(),
         served: vec!["nul \u{0} 'quote' \"é\" \u{1F3C1}".to_owned(), String::new()],
         item_id: ItemId::new("'; DROP TABLE sessions; -- ü").unwrap(),
         task: "{a,\"b\"}".to_owned(),
@@ -177,6 +179,7 @@ pub(crate) async fn what_endpoints_say_is_kept_to_the_letter(world: World) {
     };
     world.ledger.record(vec![strange.clone()]).await.unwrap();
     let row = world.ledger.sessions(&sweep, CellIndex(0)).await.unwrap().remove(0);
+    assert_eq!(row.flags, strange.flags);
     assert_eq!((row.served, row.item_id, row.task), (strange.served, strange.item_id, strange.task));
     // As text, because the order of keys is kept too.
     assert_eq!(row.scores.to_string(), scores.to_string());

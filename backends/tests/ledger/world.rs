@@ -11,8 +11,8 @@ use regatta_backends::ledger::{
 use regatta_backends::{Judged, Ledger};
 use regatta_proto::{
     Answerer, Attempt, AttemptId, Call, Cause, Cell, CellIndex, ChatRequest, CostSum, Digest, EndpointKind,
-    EndpointSpec, Event, Finish, ItemId, ItemIndex, JudgeOutcome, Lane, ModelRef, Money, OpenAttempt, Outcome, Reply,
-    Role, Served, SessionKey, ShardIndex, SweepId, Transcript, Trial, Usage, Verdict, WorkerId,
+    EndpointSpec, Event, Finish, Flag, ItemId, ItemIndex, JudgeOutcome, Lane, ModelRef, Money, OpenAttempt, Outcome,
+    Reply, Role, Served, SessionKey, ShardIndex, SweepId, Transcript, Trial, Usage, Verdict, WorkerId,
 };
 use regatta_tests::{Postgres, create_database};
 use serde_json::json;
@@ -270,6 +270,7 @@ pub(crate) fn record(key: SessionKey, id: &str) -> SessionRecord {
         retries: 1,
         latency_us: 1_234_567,
         served: vec!["model-2026".to_owned()],
+        flags: [Flag::Truncated].into_iter().collect(),
         transcript: TranscriptRef { segment: "transcripts/000.zst".to_owned(), line: 3 },
         state: RecordState::Settled { scores: json!({"official": {"f1": 0.1, "a": [1, 2]}}) },
     }

@@ -69,6 +69,15 @@ pub(crate) fn score_failure(data: &Data, entry: &Entry, evaluators: &[Evaluator]
     evaluators.iter().map(of).collect()
 }
 
+/// Whether a plan was asked for, and no app was selected or no line of the answer is a call. Agents that call tools write no plan.
+pub(crate) fn is_invalid_format(data: &Data, transcript: &Transcript) -> bool {
+    !used_tools(transcript)
+        && match Answer::of(data, transcript) {
+            Answer::Plan(text) => lines(text).is_empty(),
+            Answer::Dropped => true,
+        }
+}
+
 fn used_tools(transcript: &Transcript) -> bool {
     transcript.events.iter().any(|event| matches!(event, Event::Call(call) if !call.request.tools.is_empty()))
 }

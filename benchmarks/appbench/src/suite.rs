@@ -72,6 +72,10 @@ impl Suite for Loaded {
         self.entry(item).map(|entry| scoring::score_failure(&self.data, entry, evaluators)).unwrap_or_default()
     }
 
+    fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
+        scoring::is_invalid_format(&self.data, transcript)
+    }
+
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
         let known = trials.iter().flatten().filter_map(|(item, score)| Some((self.entry(*item)?, *score)));
         Table { aggregate: scoring::aggregate(evaluator, known), columns: Vec::new() }

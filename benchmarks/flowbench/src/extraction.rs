@@ -30,6 +30,11 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Whether `output` begins a call that cannot be read: it names no action, or the braces of its input do not balance.
+pub(crate) fn is_unreadable_call(output: &str) -> bool {
+    mentions_call(output) && (action(output).is_none() || action_input(output) == Input::Unbalanced)
+}
+
 /// Whether the inference of the official code has put its error message in the place of the output.
 pub(crate) fn is_call_error(output: &str) -> bool {
     output.contains("api call error")

@@ -11,7 +11,7 @@ use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed,
 use super::data::{Data, Entry};
 use super::prompts::{OfficialJudges, OfficialSimulators};
 use super::setting::{Level, Mode};
-use super::{items, pictures, predictions, recognise, scoring, session, simulate, tables};
+use super::{extraction, items, pictures, predictions, recognise, scoring, session, simulate, tables};
 
 /// The loaded data set.
 #[derive(Debug)]
@@ -77,6 +77,12 @@ impl Suite for Loaded {
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
         self.data.entry(item).map_or_else(Scores::new, |entry| scoring::score_failure(entry, evaluators))
+    }
+
+    /// A reply that begins a call which cannot be read: it names no action, or its input never ends.
+    fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
+        let texts = transcript.replies(Role::Agent).filter_map(|reply| reply.text.as_deref());
+        texts.into_iter().any(extraction::is_unreadable_call)
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {

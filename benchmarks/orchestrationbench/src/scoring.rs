@@ -175,7 +175,13 @@ impl Step<'_> {
         Ok((PaperStepValues::Decision(decision.values()), decision.entry(judges)))
     }
 
-    fn is_planning(&self) -> bool {
+    /// Whether no plan is found in an answer.
+    pub(crate) fn holds_no_plan(&self, answer: &Answer) -> bool {
+        answer.text.as_deref().is_none_or(|text| extract(text).plan().is_none())
+    }
+
+    /// Whether the model is to write a plan here, and no decision.
+    pub(crate) fn is_planning(&self) -> bool {
         self.scenario.planning.contains(&self.step)
     }
 

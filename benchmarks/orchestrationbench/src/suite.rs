@@ -11,7 +11,7 @@ use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Reply, Role, Se
 use super::data::{Data, Scenario};
 use super::items::{Items, Place, parts};
 use super::judge::{Conversation, question};
-use super::scoring::{self, GoldPlans};
+use super::scoring::{self, GoldPlans, Step as PlannedStep};
 use super::setting::Mode;
 use super::simulate::{self, Requests};
 use super::whole::Whole;
@@ -90,6 +90,12 @@ impl Suite for Loaded {
             (None, Some(whole)) => whole.score_failure(evaluators),
             (None, None) => Scores::new(),
         }
+    }
+
+    /// A planning step whose answer holds no plan. A decision that calls nothing is one.
+    fn is_invalid_format(&self, item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
+        let Some(step) = self.step(item).filter(PlannedStep::is_planning) else { return false };
+        scoring::answer(transcript).is_some_and(|answer| step.holds_no_plan(&answer))
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {

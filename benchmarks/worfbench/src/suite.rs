@@ -9,7 +9,7 @@ use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed,
 use super::data::Data;
 use super::recognise::Prompts;
 use super::setting::Shots;
-use super::{items, predictions, scoring, session, simulate, tables};
+use super::{items, parse_official, predictions, scoring, session, simulate, tables};
 
 /// The loaded data set.
 #[derive(Debug)]
@@ -56,6 +56,11 @@ impl Suite for Loaded {
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
         self.data.record(item).map_or_else(Scores::new, |record| scoring::score_failure(record, evaluators))
+    }
+
+    /// A reply in which the published parser finds no workflow.
+    fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
+        transcript.replies(Role::Agent).any(|reply| reply.text.as_deref().and_then(parse_official::parse).is_none())
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {

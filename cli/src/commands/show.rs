@@ -96,7 +96,7 @@ impl Known {
     fn list(&self, run: &Path) -> anyhow::Result<String> {
         let mut sessions: BTreeMap<Session, Option<&ResultLine>> = BTreeMap::new();
         transcripts::read_stored(run, |stored| {
-            let session = Session { cell: stored.cell, item: stored.item };
+            let session = Session { cell: stored.cell, item: stored.position };
             sessions.insert(session, self.result(&stored));
         })?;
         let mut table = Table::new();
@@ -122,7 +122,7 @@ impl Known {
 fn latest(run: &Path, session: Session) -> anyhow::Result<Option<StoredTranscript>> {
     let mut found: Option<StoredTranscript> = None;
     transcripts::read_stored(run, |stored| {
-        let is_it = session == Session { cell: stored.cell, item: stored.item };
+        let is_it = session == Session { cell: stored.cell, item: stored.position };
         if is_it && found.as_ref().is_none_or(|earlier| earlier.attempt <= stored.attempt) {
             found = Some(stored);
         }

@@ -9,6 +9,7 @@ use regatta_proto::{BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluat
 use serde_json::Value;
 
 use super::FinishError;
+use super::flag_counts::{FlagCounts, flag_counts};
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
 use crate::comparison::is_compared;
@@ -38,6 +39,7 @@ pub(crate) struct Group<'s> {
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
     poisoned: Option<(CellIndex, ItemIndex)>,
     served: BTreeMap<String, u64>,
+    flags: FlagCounts,
 }
 
 /// One cell's numbers.
@@ -46,6 +48,7 @@ pub(crate) struct TrialResult {
     pub(crate) sessions: SessionCounts,
     /// As in [`GroupResult::keys`].
     pub(crate) estimates: Vec<Estimate>,
+    pub(crate) flags: FlagCounts,
     /// Aggregates of the benchmark for this trial alone, by evaluator.
     pub(crate) tables: Vec<(Evaluator, Table)>,
 }
@@ -84,6 +87,8 @@ pub(crate) struct GroupResult {
     pub(crate) poisoned: Option<(CellIndex, ItemIndex)>,
     /// Sessions by what answered.
     pub(crate) served: BTreeMap<String, u64>,
+    /// Sessions by what was seen in their answers.
+    pub(crate) flags: FlagCounts,
     /// By metric as in `keys`, then by leaf, trial and position; only of models that are compared with others item by item.
     pub(crate) samples: Vec<Vec<Trials>>,
     /// Cluster of each position.
@@ -116,6 +121,7 @@ impl<'s> Group<'s> {
             outcomes: BTreeMap::new(),
             poisoned: None,
             served: BTreeMap::new(),
+            flags: FlagCounts::new(),
         })
     }
 
@@ -152,7 +158,9 @@ impl<'s> Group<'s> {
             self.scores.push(known);
         }
         self.sessions.add(&counts);
-        self.cells.push(TrialResult { cell: cell.clone(), sessions: counts, estimates, tables });
+        let flags = flag_counts(rows);
+        flags.iter().for_each(|(flag, count)| *self.flags.entry(*flag).or_default() += count);
+        self.cells.push(TrialResult { cell: cell.clone(), sessions: counts, estimates, flags, tables });
         let all = self.samples.iter_mut().flatten();
         all.zip(of_cell.into_iter().flatten()).for_each(|(trials, trial)| trials.extend(trial));
         Ok(())
@@ -272,6 +280,7 @@ impl<'s> Group<'s> {
             outcomes: self.outcomes,
             poisoned: self.poisoned,
             served: self.served,
+            flags: self.flags,
             samples: if is_compared { self.samples } else { Vec::new() },
             clusters: self.clusters,
         }

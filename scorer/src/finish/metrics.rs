@@ -1,7 +1,7 @@
 //! `metrics.json`, `metrics.csv` and the ledger's metric rows: the same numbers in three shapes.
 
 use regatta_backends::MetricRow;
-use regatta_proto::{BenchmarkName, Evaluator, ModelRef, Setting};
+use regatta_proto::{BenchmarkName, Evaluator, Flag, ModelRef, Setting};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -39,12 +39,29 @@ struct TableRow<'a> {
     aggregate: &'a Value,
 }
 
+/// How many of the sessions with a score have a flag.
+#[derive(Serialize)]
+struct FlagRow<'a> {
+    benchmark: &'a BenchmarkName,
+    setting: &'a Setting,
+    model: &'a ModelRef,
+    /// `null` over all trials.
+    trial: Option<u16>,
+    flag: Flag,
+    sessions: u64,
+    scored: u64,
+    /// `sessions` / `scored`.
+    rate: f64,
+}
+
 #[derive(Serialize)]
 struct Document<'a> {
     v: u32,
     metrics: Vec<Row<'a>>,
     /// The benchmark's own aggregates: over all trials, and of each.
     aggregates: Vec<TableRow<'a>>,
+    /// Flags of the models' answers: over all trials, and of each. What no session has is left out.
+    flags: Vec<FlagRow<'a>>,
     /// The papers' tables.
     tables: &'a [BenchmarkTable],
 }
@@ -122,7 +139,32 @@ pub(crate) fn json(groups: &[GroupResult], tables: &[BenchmarkTable]) -> Result<
             }
         }
     }
-    document("metrics.json", &Document { v: VERSION, metrics: rows(groups), aggregates, tables })
+    document(
+        "metrics.json",
+        &Document { v: VERSION, metrics: rows(groups), aggregates, flags: flag_rows(groups), tables },
+    )
+}
+
+fn flag_rows(groups: &[GroupResult]) -> Vec<FlagRow<'_>> {
+    let mut rows = Vec::new();
+    for group in groups {
+        let of_trials = group.cells.iter().map(|cell| (Some(cell.cell.trial.0), &cell.flags, cell.sessions.scored()));
+        for (trial, flags, scored) in std::iter::once((None, &group.flags, group.sessions.scored())).chain(of_trials) {
+            for (flag, sessions) in flags {
+                rows.push(FlagRow {
+                    benchmark: &group.first.benchmark,
+                    setting: &group.first.setting,
+                    model: &group.first.model,
+                    trial,
+                    flag: *flag,
+                    sessions: *sessions,
+                    scored,
+                    rate: *sessions as f64 / scored as f64,
+                });
+            }
+        }
+    }
+    rows
 }
 
 /// `metrics.csv`.

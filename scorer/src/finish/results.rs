@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_backends::SessionRow;
 use regatta_benchmarks::{Item, Scores};
-use regatta_proto::{BenchmarkName, Cause, Cell, Evaluator, ItemId, ModelRef, Outcome, Setting};
+use regatta_proto::{BenchmarkName, Cause, Cell, Evaluator, Flags, ItemId, ModelRef, Outcome, Setting};
 use serde::Serialize;
 
 use super::FinishError;
@@ -23,6 +23,7 @@ struct Line<'a> {
     task: &'a str,
     outcome: &'static str,
     cause: Option<Cause>,
+    flags: Flags,
     scores: Option<BTreeMap<Evaluator, &'a BTreeMap<String, f64>>>,
 }
 
@@ -44,6 +45,7 @@ pub(crate) fn push_session(
         task: &item.task,
         outcome: row.map_or("not_run", |row| row.outcome.as_str()),
         cause: row.and_then(|row| Outcome::cause(&row.outcome)),
+        flags: row.map_or(Flags::NONE, |row| row.flags),
         scores: scores.map(|scores| scores.iter().map(|(evaluator, score)| (*evaluator, &score.values)).collect()),
     };
     push_line(out, FILE, &line)

@@ -9,6 +9,7 @@ use regatta_benchmarks::{Better, Measure};
 use regatta_catalog::Sweep;
 use regatta_proto::{Cause, Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
 
+use super::flag_counts::flag_notes;
 use super::group::{Group, GroupResult, is_simulated};
 use super::per_session::Usages;
 use super::{FinishError, lines, metrics, spending, tables};
@@ -204,6 +205,7 @@ impl<'s> Tabulation<'s> {
                     estimate: *estimate,
                 })
                 .collect(),
+            flags: group.flags.clone(),
             spending,
         }
     }
@@ -244,6 +246,7 @@ impl<'s> Tabulation<'s> {
                 sessions.total, sessions.not_measured, sessions.not_run
             ));
         }
+        notes.extend(rows.iter().flat_map(flag_notes));
         let poison = ("not_measured", Cause::Poison.as_str());
         let poisoned: u64 = self.groups.iter().filter_map(|group| group.outcomes.get(&poison)).sum();
         if let Some((cell, item)) = self.groups.iter().find_map(|group| group.poisoned) {

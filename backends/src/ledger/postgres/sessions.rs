@@ -111,11 +111,12 @@ async fn insert(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Res
     }
     let insert = tx
         .prepare_cached(
-            "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served)
-             SELECT sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores::json, served::json
+            "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served,
+                                   flags)
+             SELECT sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores::json, served::json, flags
              FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
-                         $8::text[], $9::text[], $10::text[], $11::text[])
-                 AS u (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served)",
+                         $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+                 AS u (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served, flags)",
         )
         .await?;
     let found = tx
@@ -133,6 +134,7 @@ async fn insert(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Res
                 &column(firsts, |(_, record)| record.outcome.cause().map(Cause::as_str)),
                 &scores,
                 &served,
+                &column(firsts, |(_, record)| record.flags.to_string()),
             ],
         )
         .await?;
@@ -226,7 +228,7 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
             "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
                     a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
                     a.output, a.reasoning, a.known, a.unknown_calls,
-                    a.calls, a.retries, a.latency_us, a.segment, a.line
+                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags
              FROM sessions s
              JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
              WHERE s.sweep = $1 AND s.cell = $2 AND s.state = 'settled' ORDER BY s.item",
@@ -274,5 +276,6 @@ fn session(row: &Row) -> Result<SessionRow, Fault> {
         retries: small(row.try_get(17)?, "retries")?,
         latency_us: large(row.try_get(18)?, "latency_us")?,
         served: json(row.try_get(6)?, "sessions.served")?,
+        flags: parsed(row.try_get(21)?, "sessions.flags")?,
     })
 }

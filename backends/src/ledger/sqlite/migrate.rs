@@ -15,6 +15,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (3, include_str!("../../../migrations/sqlite/0003_evaluators.sql")),
     (4, include_str!("../../../migrations/sqlite/0004_any_evaluator.sql")),
     (5, include_str!("../../../migrations/sqlite/0005_answerers.sql")),
+    (6, include_str!("../../../migrations/sqlite/0006_flags.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.
@@ -96,7 +97,7 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 5 }), "{error}");
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 6 }), "{error}");
     }
 
     #[test]

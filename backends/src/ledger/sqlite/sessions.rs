@@ -79,8 +79,8 @@ fn insert(tx: &Transaction<'_>, place: Place, record: &SessionRecord) -> Result<
         RecordState::Awaiting { .. } => ("awaiting", None),
     };
     tx.prepare_cached(
-        "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served, flags)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?
     .execute(params![
         place.sweep,
@@ -94,6 +94,7 @@ fn insert(tx: &Transaction<'_>, place: Place, record: &SessionRecord) -> Result<
         record.outcome.cause().map(Cause::as_str),
         scores,
         stored_json(&record.served, "served")?,
+        record.flags.to_string(),
     ])?;
     if let RecordState::Awaiting { judge, questions, transcript } = &record.state {
         tx.prepare_cached(
@@ -133,7 +134,7 @@ pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) ->
         "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
                 a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
                 a.output, a.reasoning, a.known, a.unknown_calls,
-                a.calls, a.retries, a.latency_us, a.segment, a.line
+                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags
          FROM sessions s
          JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
          WHERE s.sweep = ?1 AND s.cell = ?2 AND s.state = 'settled' ORDER BY s.item",
@@ -184,5 +185,6 @@ fn session(row: &Row<'_>) -> Result<SessionRow, Fault> {
         retries: small(row.get(17)?, "retries")?,
         latency_us: large(row.get(18)?, "latency_us")?,
         served: json(&row.get::<_, String>(6)?, "sessions.served")?,
+        flags: parsed(&row.get::<_, String>(21)?, "sessions.flags")?,
     })
 }

@@ -12,8 +12,8 @@ use regatta_backends::{Blobs, Ledger, Permits, Queue, RecordState, SessionRecord
 use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Submission};
 use regatta_proto::{
-    Attempt, Cause, Control, CostSum, FileSet, Job, ManualClock, Money, OpenAttempt, Outcome, PriceSource, Report,
-    SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
+    Attempt, Cause, Control, CostSum, FileSet, Flags, Job, ManualClock, Money, OpenAttempt, Outcome, PriceSource,
+    Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -186,7 +186,7 @@ impl Stage {
             outcome: outcome.clone(),
             transcript: transcript.clone(),
         };
-        let written = write_segment(&self.blobs(), &sweep.id, &[&told]).await.unwrap();
+        let written = write_segment(&self.blobs(), &sweep.id, &[(&record.item_id, &told)]).await.unwrap();
         let record = SessionRecord { outcome, transcript: written[0].clone(), ..record };
         self.ledger.record(vec![record]).await.unwrap();
         transcript
@@ -274,6 +274,7 @@ pub(crate) fn record(sweep: &Sweep, job: &SessionJob, cost: Money, state: Record
         retries: 0,
         latency_us: 0,
         served: Vec::new(),
+        flags: Flags::NONE,
         call_sums: BTreeMap::new(),
         transcript: TranscriptRef { segment: "none".to_owned(), line: 0 },
         state,

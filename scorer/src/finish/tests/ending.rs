@@ -68,6 +68,7 @@ impl Settled {
                     retries: row.retries,
                     latency_us: row.latency_us,
                     served: row.served,
+                    flags: row.flags,
                     call_sums: BTreeMap::new(),
                     transcript: row.transcript,
                     state: RecordState::Settled { scores: row.scores },

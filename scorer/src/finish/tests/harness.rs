@@ -9,8 +9,8 @@ use regatta_backends::{AttemptRow, AttemptState, SessionRow, TranscriptRef};
 use regatta_benchmarks::{Benchmark, Score, Scores};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    BenchmarkLock, Cause, Cell, CostSum, EndpointKind, EndpointSpec, Evaluator, FileSet, ItemIndex, ModelSpec, Money,
-    Outcome, Price, PriceSource, SessionKey, SweepLock, SweepState, Usage,
+    BenchmarkLock, Cause, Cell, CostSum, EndpointKind, EndpointSpec, Evaluator, FileSet, Flags, ItemIndex, ModelSpec,
+    Money, Outcome, Price, PriceSource, SessionKey, SweepLock, SweepState, Usage,
 };
 use regatta_worfbench::WorfBench;
 
@@ -156,6 +156,7 @@ pub(crate) fn session(sweep: &Sweep, cell: &Cell, item: ItemIndex, outcome: Outc
         retries: 0,
         latency_us: 20_000,
         served: vec![format!("{} (simulated)", cell.model.model)],
+        flags: Flags::NONE,
     }
 }
 

@@ -1,0 +1,57 @@
+//! Sessions of a cell by flag, and the warnings that a reader is given.
+
+use std::collections::BTreeMap;
+
+use regatta_backends::SessionRow;
+use regatta_proto::{Flag, Outcome};
+
+use crate::summary::LeaderboardRow;
+
+/// Sessions with a score by flag; flags that none has are left out.
+pub(crate) type FlagCounts = BTreeMap<Flag, u64>;
+
+/// A rate above this one is worth a warning.
+const RATE_WARNED: f64 = 0.01;
+
+/// The flags of the sessions that have a score.
+pub(crate) fn flag_counts(rows: &[SessionRow]) -> FlagCounts {
+    let scored = rows.iter().filter(|row| match row.outcome {
+        Outcome::Measured | Outcome::ModelFailure { .. } => true,
+        Outcome::NotMeasured { .. } => false,
+    });
+    let mut counts = FlagCounts::new();
+    scored.flat_map(|row| row.flags.iter()).for_each(|flag| *counts.entry(flag).or_default() += 1);
+    counts
+}
+
+/// A warning for each flag of more than 1 % of the sessions of `row`: its score may say more about a limit or a filter than about the
+/// model.
+pub(crate) fn flag_notes(row: &LeaderboardRow) -> Vec<String> {
+    let scored = row.sessions.scored();
+    let worth_telling = |(_, sessions): &(&Flag, &u64)| **sessions as f64 > RATE_WARNED * scored as f64;
+    let note = |(flag, sessions): (&Flag, &u64)| {
+        format!(
+            "{} in {} {}: {sessions} of {scored} sessions are {} ({}).",
+            row.model,
+            row.benchmark,
+            row.setting,
+            flag.as_str(),
+            meaning(*flag)
+        )
+    };
+    row.flags.iter().filter(worth_telling).map(note).collect()
+}
+
+/// What happened, and what to do where something can be done.
+const fn meaning(flag: Flag) -> &'static str {
+    match flag {
+        Flag::Truncated => "the token limit cut an answer off; raise `max_tokens` of the model",
+        Flag::Refused => "the model declined to answer",
+        Flag::Filtered => "the provider's filter withheld an answer",
+        Flag::Empty => "an answer held nothing at all",
+        Flag::ReasoningOnly => {
+            "an answer held thoughts and nothing else; raise `max_tokens` of the model, or have it think less"
+        }
+        Flag::InvalidFormat => "the benchmark's parser found no answer in what was said",
+    }
+}

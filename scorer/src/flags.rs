@@ -1,0 +1,71 @@
+//! Flags of a session from its transcript.
+
+use regatta_benchmarks::Suite;
+use regatta_proto::{Call, Cell, Finish, Flag, Flags, ItemIndex, ModelRef, Role, Transcript};
+
+/// The flags of the session of `item` in `cell`. A flag is set when one answer of the model under test has it: answers of its partners,
+/// and of members of a team that others play, are not its own.
+pub(crate) fn flags(suite: &dyn Suite, cell: &Cell, item: ItemIndex, transcript: &Transcript) -> Flags {
+    let mut flags = of_answers(&cell.model, transcript);
+    flags.set(Flag::InvalidFormat, suite.is_invalid_format(item, &cell.setting, transcript));
+    flags
+}
+
+fn of_answers(model: &ModelRef, transcript: &Transcript) -> Flags {
+    let mut flags = Flags::NONE;
+    for call in transcript.calls().filter(|call| call.role == Role::Agent && call.model == *model) {
+        add(&mut flags, call);
+    }
+    flags
+}
+
+fn add(flags: &mut Flags, call: &Call) {
+    let reply = &call.reply;
+    match reply.finish {
+        Finish::Length => flags.set(Flag::Truncated, true),
+        Finish::ContentFilter => flags.set(Flag::Filtered, true),
+        Finish::Stop | Finish::ToolCalls | Finish::Other => {}
+    }
+    let says_nothing = reply.text.as_ref().is_none_or(|text| text.trim().is_empty()) && reply.tool_calls.is_empty();
+    // Some providers tell only how many tokens were thought.
+    let has_thought = reply.reasoning.is_some() || call.usage.reasoning > 0;
+    flags.set(Flag::ReasoningOnly, says_nothing && has_thought);
+    flags.set(Flag::Empty, says_nothing && !has_thought);
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_benchmark_testing::answered;
+    use regatta_proto::{ChatRequest, Event, Reply, Usage};
+
+    use super::*;
+
+    fn flags_of(role: Role, reply: Reply, reasoning: u64) -> String {
+        let mut event = answered(role, ChatRequest::default(), reply);
+        if let Event::Call(call) = &mut event {
+            call.usage = Usage { reasoning, ..Usage::default() };
+        }
+        of_answers(&"sim/any".parse().unwrap(), &Transcript { events: vec![event] }).to_string()
+    }
+
+    #[test]
+    fn every_way_in_which_an_answer_is_less_than_one_has_its_flag() {
+        let flags = |text, finish, reasoning| flags_of(Role::Agent, Reply::of_text(text, finish), reasoning);
+        assert_eq!(flags(Some("all of it"), Finish::Stop, 9), "");
+        assert_eq!(flags(Some("half of"), Finish::Length, 0), "truncated");
+        assert_eq!(flags(None, Finish::ContentFilter, 0), "filtered,empty");
+        assert_eq!(flags(Some(" \n"), Finish::Stop, 0), "empty");
+        assert_eq!(flags(None, Finish::Length, 1024), "truncated,reasoning_only");
+    }
+
+    #[test]
+    fn what_a_partner_says_is_no_flag_of_the_model() {
+        assert_eq!(flags_of(Role::User, Reply::of_text(None, Finish::Length), 0), "");
+    }
+
+    #[test]
+    fn an_answer_of_tool_calls_alone_is_not_empty() {
+        let call = regatta_proto::ToolCall { id: "1".into(), name: "f".into(), arguments: "{}".into() };
+        assert_eq!(flags_of(Role::Agent, Reply::calling(None, vec![call]), 0), "");
+    }
+}
