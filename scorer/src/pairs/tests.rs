@@ -90,9 +90,9 @@ fn without_correction_the_same_sweeps_would_show_far_too_many() {
 
 #[test]
 fn a_model_that_is_much_better_is_seen_and_the_others_stay_tied() {
-    let mut groups = alike(3);
-    groups[2] = group("sim/c", "plain", 0.9, 3);
-    let found = [family(3, &groups).unwrap()];
+    let mut groups = alike(4);
+    groups[2] = group("sim/c", "plain", 0.9, 4);
+    let found = [family(4, &groups).unwrap()];
     let ranks: Vec<String> = rankings(&groups, &found).iter().map(|of| of.rank.to_string()).collect();
     assert_eq!(ranks, ["2–5", "2–5", "1", "2–5", "2–5"]);
     let winners: Vec<&str> =
