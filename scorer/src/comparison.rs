@@ -9,7 +9,8 @@ use regatta_proto::{BenchmarkName, CellIndex, CostSum, ErrorClass, Evaluator, Mo
 use serde::{Deserialize, Serialize};
 
 use crate::finish::GroupResult;
-use crate::statistics::{Difference, Estimate, difference};
+use crate::pairs::seed;
+use crate::statistics::{Difference, Estimate, Paired, paired_difference};
 use crate::summary::{LeaderboardRow, SessionCounts};
 
 /// Endpoints that serve the same model, in one benchmark and setting.
@@ -112,7 +113,12 @@ pub(crate) fn comparisons(
             one.benchmark == cell.benchmark && one.setting == cell.setting && one.family == family
         };
         match found.iter_mut().find(same) {
-            Some((comparison, first)) => comparison.providers.push(provider(group, row, calls, Some(first))),
+            Some((comparison, first)) => comparison.providers.push(provider(
+                group,
+                row,
+                calls,
+                Some((first, seed(sweep.lock.seed, group, first))),
+            )),
             None => {
                 let comparison = Comparison {
                     benchmark: cell.benchmark.clone(),
@@ -131,7 +137,7 @@ fn provider(
     group: &GroupResult,
     row: &LeaderboardRow,
     calls: &[(CellIndex, CallSums)],
-    first: Option<&GroupResult>,
+    first: Option<(&GroupResult, u64)>,
 ) -> Provider {
     let mut sums = CallSums::default();
     for (cell, of_cell) in calls {
@@ -144,9 +150,9 @@ fn provider(
         .iter()
         .map(|at| {
             let (evaluator, metric) = &group.keys[*at];
-            let difference = first.and_then(|first| {
+            let difference = first.and_then(|(first, seed)| {
                 let (ours, theirs) = (group.samples.get(*at)?, first.samples.get(*at)?);
-                difference(metric, ours, theirs, &group.clusters)
+                paired_difference(metric, Paired { ours, theirs, clusters: &group.clusters }, seed)
             });
             Quality {
                 evaluator: *evaluator,

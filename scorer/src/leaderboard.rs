@@ -7,7 +7,10 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Ta
 use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
-use crate::report::numbers::{compact, duration, grouped, heading, measured, percent, score_with, shown, waste};
+use crate::report::numbers::{
+    NOTHING as NO_VALUE, compact, duration, grouped, heading, measured, percent, score_with, shown, waste,
+};
+use crate::report::pairs;
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
 /// Metrics whose intervals fit beside each other; of more, each has a line of its own.
@@ -25,6 +28,10 @@ pub fn render_leaderboard(summary: &Summary) -> String {
             text.push_str(&block(summary, first, rows));
             text.push('\n');
         }
+    }
+    let pairs = pairs::lines(summary);
+    if !pairs.is_empty() {
+        text.push_str(&format!("{}\n\n", pairs.join("\n")));
     }
     for table in summary.tables.iter().filter(|table| is_shown(summary, table)) {
         text.push_str(&paper_table(table));
@@ -108,7 +115,9 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
     };
     let (mut table, metrics) = (empty_table(), shown_metrics(first));
     let is_stacked = metrics.len() > METRICS;
+    let is_ranked = rows.iter().any(|row| summary.rank(row).is_some());
     let mut header = vec!["model".to_owned()];
+    header.extend(is_ranked.then(|| "#".to_owned()));
     match is_stacked {
         true => header.extend(["metric", "value"].map(str::to_owned)),
         false => header.extend(metrics.into_iter().map(|(name, _)| name)),
@@ -118,20 +127,25 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
     table.set_header(header);
     for row in rows {
         let model = format!("{}{}", row.model, if row.simulated { " *" } else { "" });
+        let rank = || summary.rank(row).map_or_else(|| NO_VALUE.to_owned(), |rank| rank.to_string());
+        let ranked = || is_ranked.then(rank);
         let tokens = format!("{} / {}", compact(row.spending.usage.input), compact(row.spending.usage.output));
         let took = [percent(row.coverage), tokens, in_short(&row.spending.cost)];
         let mut metrics = shown_metrics(row).into_iter();
         if !is_stacked {
-            table.add_row(std::iter::once(model).chain(metrics.map(|(_, value)| value)).chain(took));
+            table.add_row(std::iter::once(model).chain(ranked()).chain(metrics.map(|(_, value)| value)).chain(took));
             continue;
         }
         let (name, value) = metrics.next().unwrap_or_default();
-        table.add_row([model, name, value].into_iter().chain(took));
+        table.add_row(std::iter::once(model).chain(ranked()).chain([name, value]).chain(took));
         for (name, value) in metrics {
-            table.add_row([String::new(), name, value]);
+            table.add_row(std::iter::once(String::new()).chain(is_ranked.then(String::new)).chain([name, value]));
         }
     }
-    align(&mut table, if is_stacked { 2 } else { 1 }..columns);
+    if let Some(rank) = table.column_mut(1).filter(|_| is_ranked) {
+        rank.set_padding((0, 1));
+    }
+    align(&mut table, if is_stacked { 2 + usize::from(is_ranked) } else { 1 }..columns);
     let value = if first.headline().any(|metric| metric.of_sums) { "value" } else { "mean over items" };
     let evaluator = evaluator.map_or("", Evaluator::as_str);
     let trials = if summary.trials == 1 { String::new() } else { format!(" × {} trials", summary.trials) };

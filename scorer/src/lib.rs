@@ -9,6 +9,7 @@ mod flags;
 mod judging;
 mod leaderboard;
 mod metrics;
+mod pairs;
 mod recording;
 mod report;
 mod scorer;
@@ -21,6 +22,6 @@ pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use summary::{
-    BenchmarkTable, Comparison, Difference, Estimate, Judging, LeaderboardRow, Percentiles, Provider, Quality,
-    SessionCounts, Spending, Summary, SummaryMetric,
+    BenchmarkTable, Comparison, Contestant, Difference, Estimate, Judging, LeaderboardRow, Pair, PairFamily,
+    Percentiles, Provider, Quality, Rank, Ranking, SessionCounts, Spending, Summary, SummaryMetric, Test,
 };

@@ -11,7 +11,8 @@ use regatta_proto::{
 use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
-pub use crate::statistics::{Difference, Estimate};
+pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
+pub use crate::statistics::{Difference, Estimate, Rank, Test};
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,8 +45,15 @@ pub struct Summary {
     pub others: BTreeMap<Role, OtherCalls>,
     /// What the judges took.
     pub judging: Judging,
-    /// One row a benchmark, setting and model: benchmarks and settings as in the lock, the best model first.
+    /// One row a benchmark, setting and model: benchmarks and settings as in the lock, the best model first. Models that no comparison
+    /// tells apart are in the order of the lock.
     pub rows: Vec<LeaderboardRow>,
+    /// Models, settings and casts against each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<PairFamily>,
+    /// Ranks of models among those of their setting.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<Ranking>,
     /// Endpoints that serve the same model, side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<Comparison>,
@@ -66,6 +74,15 @@ impl Summary {
     /// When the bytes are not the JSON of a summary.
     pub fn from_json(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
+    }
+}
+
+impl Summary {
+    /// The rank of the model of `row`; `None` where it has no value, or is alone.
+    #[must_use]
+    pub fn rank(&self, row: &LeaderboardRow) -> Option<Rank> {
+        let is_of = |of: &&Ranking| of.benchmark == row.benchmark && of.setting == row.setting && of.model == row.model;
+        self.ranks.iter().find(is_of).map(|ranking| ranking.rank)
     }
 }
 

@@ -10,11 +10,12 @@ use crate::exit::BadConfiguration;
 use crate::output;
 
 /// Everything but the transcripts.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "sweep.lock.yaml",
     "results.jsonl",
     "metrics.json",
     "metrics.csv",
+    "comparisons.csv",
     "attempts.jsonl",
     "summary.json",
     "report.md",

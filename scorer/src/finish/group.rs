@@ -89,8 +89,11 @@ pub(crate) struct GroupResult {
     pub(crate) served: BTreeMap<String, u64>,
     /// Sessions by what was seen in their answers.
     pub(crate) flags: FlagCounts,
-    /// By metric as in `keys`, then by leaf, trial and position; only of models that are compared with others item by item.
+    /// By metric as in `keys`, then by leaf, trial and position. Most of a sweep's numbers, so only of what is compared item by item: the
+    /// metric that leaderboards are ordered by, and every other where the model has several providers.
     pub(crate) samples: Vec<Vec<Trials>>,
+    /// Item at each position.
+    pub(crate) selected: Vec<ItemIndex>,
     /// Cluster of each position.
     pub(crate) clusters: Vec<u32>,
 }
@@ -264,12 +267,16 @@ impl<'s> Group<'s> {
             [only] => only.tables.clone(),
             _ => self.tables(&self.scores),
         };
+        let headline = headline(&self.keys);
+        let is_kept = |at: usize| is_compared || headline.first() == Some(&at);
+        let kept = |(at, samples)| if is_kept(at) { samples } else { Vec::new() };
+        let samples = self.samples.into_iter().enumerate().map(kept).collect();
         GroupResult {
             first: self.first.clone(),
             simulated: is_simulated(self.sweep, &self.first.model)
                 || self.served.keys().any(|served| served.ends_with("(simulated)")),
             items: selected.len() as u32,
-            headline: headline(&self.keys),
+            headline,
             estimates,
             tables,
             sessions: self.sessions,
@@ -281,7 +288,8 @@ impl<'s> Group<'s> {
             poisoned: self.poisoned,
             served: self.served,
             flags: self.flags,
-            samples: if is_compared { self.samples } else { Vec::new() },
+            samples,
+            selected: selected.to_vec(),
             clusters: self.clusters,
         }
     }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use regatta_backends::{AttemptRow, CallSums, MetricRow, SessionRow};
-use regatta_benchmarks::{Better, Measure};
+use regatta_benchmarks::Measure;
 use regatta_catalog::Sweep;
 use regatta_proto::{Cause, Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
 
 use super::flag_counts::flag_notes;
 use super::group::{Group, GroupResult, is_simulated};
 use super::per_session::Usages;
-use super::{FinishError, lines, metrics, spending, tables};
+use super::{FinishError, comparisons as pairs_csv, lines, metrics, spending, tables};
 use crate::comparison::comparisons;
+use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
 use crate::summary::{BenchmarkTable, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
 
@@ -115,6 +116,7 @@ impl<'s> Tabulation<'s> {
             ("sweep.lock.yaml", self.sweep.lock.to_yaml()?.into_bytes()),
             ("metrics.json", metrics),
             ("metrics.csv", metrics::csv(&self.groups)?),
+            ("comparisons.csv", pairs_csv::csv(&summary.pairs)?),
             ("attempts.jsonl", attempts),
             ("report.md", report.markdown().into_bytes()),
             ("report.html", report.html().into_bytes()),
@@ -136,7 +138,9 @@ impl<'s> Tabulation<'s> {
         let sessions = self.sessions();
         let mut spent = Spending::default();
         by_cell.values().for_each(|cell| spent.add(cell));
-        let rows = self.rows(&by_cell);
+        let pairs = families(self.sweep, &self.groups);
+        let ranks = rankings(&self.groups, &pairs);
+        let rows = self.rows(&by_cell, &ranks);
         let (usage, cost) = circumstances.judging;
         let wall = circumstances.ended_at.duration_since(circumstances.created_at);
         let all_calls = all_calls(&circumstances.calls);
@@ -157,25 +161,27 @@ impl<'s> Tabulation<'s> {
             notes: self.notes(&rows, &sessions),
             comparisons: comparisons(self.sweep, &self.groups, &rows, &circumstances.calls),
             rows,
+            pairs,
+            ranks,
             tables,
         }
     }
 
-    fn rows(&self, spent: &BTreeMap<CellIndex, Spending>) -> Vec<LeaderboardRow> {
+    fn rows(&self, spent: &BTreeMap<CellIndex, Spending>, ranks: &[Ranking]) -> Vec<LeaderboardRow> {
         let mut rows: Vec<LeaderboardRow> = self.groups.iter().map(|group| self.row(group, spent)).collect();
-        let place = |row: &LeaderboardRow| {
+        let setting = |row: &LeaderboardRow| {
             let same =
                 |group: &GroupResult| group.first.benchmark == row.benchmark && group.first.setting == row.setting;
             self.groups.iter().position(same)
         };
         // Without a value, last.
-        let goodness = |metric: &SummaryMetric| match metric.better {
-            Better::Higher => metric.estimate.value,
-            Better::Lower => metric.estimate.value.map(|value| -value),
+        let rank = |row: &LeaderboardRow| {
+            let is_of =
+                |of: &&Ranking| of.benchmark == row.benchmark && of.setting == row.setting && of.model == row.model;
+            ranks.iter().find(is_of).map_or((u32::MAX, u32::MAX), |of| (of.rank.best, of.rank.worst))
         };
-        let value = |row: &LeaderboardRow| row.headline().next().and_then(goodness).unwrap_or(f64::NEG_INFINITY);
-        // Stable: equal models stay in the order of the lock.
-        rows.sort_by(|one, other| place(one).cmp(&place(other)).then(value(other).total_cmp(&value(one))));
+        // Stable: models that are tied stay in the order of the lock, since their values differ by chance.
+        rows.sort_by_key(|row| (setting(row), rank(row)));
         rows
     }
 

@@ -7,6 +7,7 @@ mod costs;
 mod html;
 mod markdown;
 pub(crate) mod numbers;
+pub(crate) mod pairs;
 mod plot;
 mod provenance;
 mod sections;
@@ -30,6 +31,7 @@ impl Report {
     pub(crate) fn new(summary: &Summary, groups: &[GroupResult], sweep: &Sweep) -> Self {
         let mut all = vec![sections::result(summary, groups), sections::coverage(summary, groups)];
         all.extend(tables::section(&summary.tables));
+        all.extend(pairs::section(summary));
         all.extend(comparison::section(summary));
         all.push(sections::tasks(groups));
         all.push(costs::section(summary));

@@ -47,6 +47,11 @@ pub(crate) fn signed(difference: &Difference, unit: Unit) -> String {
     }
 }
 
+/// A p-value; what is too small to matter is not spelled out.
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
+}
+
 /// A metric's or column's name with its unit, where the number does not tell it.
 pub(crate) fn heading(name: &str, unit: Unit) -> String {
     match unit {
@@ -183,7 +188,8 @@ mod tests {
         let of = Measured { value: Some(0.8344), low: Some(0.5), high: Some(1.0), sd: Some(0.0123) };
         assert_eq!(measured(&of, Unit::Percent, 1), "83.4 [50.0, 100.0] ± 1.2");
         assert_eq!(score(Some(-0.0), Unit::Percent), "0.0");
-        let difference = Difference { value: -0.0125, low: Some(-0.03), high: Some(0.005), n: 3 };
+        let difference =
+            Difference { value: -0.0125, low: Some(-0.03), high: Some(0.005), n: 3, clusters: 3, p: None, test: None };
         assert_eq!(signed(&difference, Unit::Percent), "-1.2 [-3.0, +0.5]");
         assert_eq!(signed(&difference, Unit::Plain), "-0.013 [-0.030, +0.005]");
     }

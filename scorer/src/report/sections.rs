@@ -6,7 +6,7 @@ use regatta_benchmarks::Better;
 use regatta_proto::{Evaluator, ModelRef};
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{grouped, heading, percent, score};
+use super::numbers::{NOTHING, grouped, heading, percent, score};
 use crate::finish::GroupResult;
 use crate::summary::{LeaderboardRow, Summary};
 
@@ -37,17 +37,28 @@ pub(crate) fn named(model: &ModelRef, simulated: bool) -> Field {
     if simulated { Field::Simulated(model.to_string()) } else { Field::name(model) }
 }
 
+/// Whether ranks are by a metric of `evaluator`, and there are any.
+fn decides(summary: &Summary, row: &LeaderboardRow, evaluator: Evaluator) -> bool {
+    let deciding = row.headline().next();
+    deciding.is_some_and(|metric| metric.evaluator == evaluator)
+        && summary.ranks.iter().any(|of| of.benchmark == row.benchmark && of.setting == row.setting)
+}
+
 fn leaderboard(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator) -> Option<Sheet> {
     let first = rows.first()?;
     let names: Vec<String> = headline(first, evaluator).map(|(name, _)| name).collect();
     if names.is_empty() {
         return None;
     }
+    let is_ranked = decides(summary, first, evaluator);
     let mut header = vec!["model".to_owned()];
+    header.extend(is_ranked.then(|| "rank".to_owned()));
     header.extend(names);
     header.extend(["coverage", "tokens in / out", "cost"].map(str::to_owned));
     let lines = rows.iter().map(|row| {
         let mut line = vec![named(&row.model, row.simulated)];
+        let rank = || summary.rank(row).map_or_else(|| NOTHING.to_owned(), |rank| rank.to_string());
+        line.extend(is_ranked.then(|| Field::Number(rank())));
         line.extend(headline(row, evaluator).map(|(_, field)| field));
         line.push(Field::Number(percent(row.coverage)));
         let usage = &row.spending.usage;
@@ -172,6 +183,11 @@ pub(crate) fn reading() -> Section {
             "Interval",
             "95 %, Student's t over items; trials of one item are one cluster, and so are turns of one conversation, so that repeating does \
              not narrow it falsely; of ratios by linearisation; none for a single cluster",
+        ),
+        (
+            "Rank",
+            "places that a model may have by its first metric: models that no comparison in pairs tells apart share theirs, and are in the \
+             order of the spec",
         ),
         (
             "Coverage",

@@ -3,56 +3,145 @@
 use regatta_benchmarks::{Measure, Metric};
 use serde::{Deserialize, Serialize};
 
-use super::clusters::{Clusters, Spread};
-use super::estimate::{item_mean, mean};
+use super::estimate::mean;
+use super::few_clusters::half_width;
+use super::flips::Flips;
 use super::linear::{Linear, averaged, linear, with_samples};
+use super::mcnemar::mcnemar;
 use super::ratio::ratio;
 use super::sample::{Sample, Samples, Trials};
+use super::shares::{Share, by_cluster};
 
-/// A paired difference: how much higher one's scores are than the other's, item by item.
+/// Intervals leave out one in so many.
+const LEVEL: usize = 20;
+
+/// A paired difference: how much higher one's scores are than the other's, over the sessions (items and trials) that both have a score of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Of a mean: the mean over items of the difference of their means over trials. Of a ratio of sums: the mean over trials of the
-    /// difference of the ratios, over the sessions that both have a score of. Of everything else: the difference over those sessions.
+    /// Of a mean: the mean over items of the mean difference over trials. Of a ratio of sums: the mean over trials of the difference of
+    /// the ratios. Of everything else: the difference.
     pub value: f64,
-    /// Lower end of the 95 % interval; absent for a single cluster of items.
+    /// Lower end of the 95 % interval; absent for a single cluster of items. It holds the differences that the sign-flip test does not
+    /// refuse; for fewer than six clusters, which can refuse none, it is Student's t.
     pub low: Option<f64>,
     /// Upper end of the 95 % interval.
     pub high: Option<f64>,
     /// Items that both have a score of.
     pub n: u32,
+    /// Independent clusters among these.
+    #[serde(default)]
+    pub clusters: u32,
+    /// The p-value of "no difference", not corrected for how many differences were looked at; absent where nothing could vary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// The test that `p` is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Test>,
 }
 
-/// How much higher `metric` is for `ours` than for `theirs`, whose samples (by leaf, then by trial and position) are of the same items in
-/// the same order, in `clusters`. `None` without an item that both have a score of. The interval is Student's t over clusters: pairing
-/// takes out what makes items hard for both.
-pub(crate) fn difference(metric: &Metric, ours: &[Trials], theirs: &[Trials], clusters: &[u32]) -> Option<Difference> {
-    let positions: Vec<usize> = (0..clusters.len()).collect();
-    let leaves = |samples| with_samples(metric, samples, &positions, clusters);
-    let (ours, theirs) = (leaves(ours), leaves(theirs));
-    let (value, n, spread) = match (&metric.measure, ours.as_slice(), theirs.as_slice()) {
-        (Measure::Mean { .. }, [(_, ours)], [(_, theirs)]) => of_means(ours, theirs)?,
-        _ => {
-            let parts = ours.iter().zip(&theirs).map(|((leaf, ours), (_, theirs))| paired(leaf, ours, theirs));
-            let all = averaged(metric, &parts.collect::<Option<Vec<Linear>>>()?)?;
-            let (spread, n) = all.spread(&positions, clusters);
-            (all.value, n, spread)
+/// A test of "no difference".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// McNemar's exact test: every item is right or wrong, and a cluster by itself.
+    Mcnemar,
+    /// Cluster sign-flips, all of them.
+    AllFlips,
+    /// Cluster sign-flips, 9,999 that a seed draws.
+    SampledFlips,
+    /// Hoeffding's bound on the p-value of all sign-flips, where that is too small for a sample.
+    FlipsBound,
+}
+
+impl Test {
+    /// Its name in documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcnemar => "mcnemar",
+            Self::AllFlips => "all_flips",
+            Self::SampledFlips => "sampled_flips",
+            Self::FlipsBound => "flips_bound",
         }
-    };
+    }
+}
+
+/// Two models' samples of the same items in the same order.
+#[derive(Clone, Copy)]
+pub(crate) struct Paired<'a> {
+    /// By leaf of the metric, then by trial and position.
+    pub(crate) ours: &'a [Trials],
+    /// The same of the other.
+    pub(crate) theirs: &'a [Trials],
+    /// Cluster of each position.
+    pub(crate) clusters: &'a [u32],
+}
+
+/// A difference with the share that each cluster has in it.
+pub(crate) struct Shared {
+    pub(crate) value: f64,
+    pub(crate) n: u32,
+    pub(crate) shares: Vec<Share>,
+    /// Items that only one of both got right, where that is all there is to say.
+    discordant: Option<(u64, u64)>,
+}
+
+/// How much higher `metric` is for ours than for theirs. `None` without a session that both have a score of. `seed` draws the sign-flips.
+pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64) -> Option<Difference> {
+    let Shared { value, n, shares, discordant } = shared(metric, paired)?;
     let most = metric.range.1 - metric.range.0;
+    let flips = Flips::new(&shares, seed);
+    let ends = flips.interval(LEVEL).or_else(|| half_width(value, &shares).map(|half| (value - half, value + half)));
+    let (p, test) = match discordant {
+        _ if shares.is_empty() => (None, None),
+        Some((ours, theirs)) => (Some(mcnemar(ours, theirs)), Some(Test::Mcnemar)),
+        None if flips.is_exact() => (Some(flips.p()), Some(Test::AllFlips)),
+        None if flips.is_bound() => (Some(flips.p()), Some(Test::FlipsBound)),
+        None => (Some(flips.p()), Some(Test::SampledFlips)),
+    };
     Some(Difference {
         value,
-        low: spread.half.map(|half| (value - half).max(-most)),
-        high: spread.half.map(|half| (value + half).min(most)),
+        low: ends.map(|(low, _)| low.min(value).max(-most)),
+        high: ends.map(|(_, high)| high.max(value).min(most)),
         n,
+        clusters: shares.len() as u32,
+        p,
+        test,
     })
 }
 
+/// The same for tests to which the seed does not matter.
+#[cfg(test)]
+pub(crate) fn difference(metric: &Metric, ours: &[Trials], theirs: &[Trials], clusters: &[u32]) -> Option<Difference> {
+    paired_difference(metric, Paired { ours, theirs, clusters }, 7)
+}
+
+/// The difference with its shares.
+pub(crate) fn shared(metric: &Metric, paired: Paired<'_>) -> Option<Shared> {
+    let Paired { ours, theirs, clusters } = paired;
+    let positions: Vec<usize> = (0..clusters.len()).collect();
+    let leaves = |samples| with_samples(metric, samples, &positions, clusters);
+    let (ours, theirs) = (leaves(ours), leaves(theirs));
+    if let (Measure::Mean { .. }, [(_, ours)], [(_, theirs)]) = (&metric.measure, ours.as_slice(), theirs.as_slice()) {
+        return of_means(ours, theirs);
+    }
+    let parts = ours.iter().zip(&theirs).map(|((leaf, ours), (_, theirs))| of_leaf(leaf, ours, theirs));
+    let all = averaged(metric, &parts.collect::<Option<Vec<Linear>>>()?)?;
+    let influences = || positions.iter().zip(&all.by_item).filter_map(|(at, influence)| Some((*at, (*influence)?)));
+    let n = influences().count();
+    // An influence says how an item moves the difference; with its part of the difference itself, all add up to that.
+    let share = |(at, influence)| {
+        let weight = 1.0 / n as f64;
+        (clusters[at], Share { sum: influence + all.value * weight, weight })
+    };
+    let shares = by_cluster(influences().map(share));
+    Some(Shared { value: all.value, n: n as u32, shares, discordant: None })
+}
+
 /// The difference of a metric that is no average, over what both have a score of.
-fn paired(leaf: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Linear> {
+fn of_leaf(leaf: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Linear> {
     if matches!(leaf.measure, Measure::Mean { .. }) {
-        let of = |position: &usize| Some(item_mean(ours, *position)? - item_mean(theirs, *position)?);
-        let differences: Vec<Option<f64>> = ours.positions.iter().map(of).collect();
+        let differences: Vec<Option<f64>> = ours.positions.iter().map(|at| of_item(ours, theirs, *at)).collect();
         let value = mean(&differences.iter().flatten().copied().collect::<Vec<f64>>())?;
         let count = differences.iter().flatten().count() as f64;
         let by_item = differences.iter().map(|difference| difference.map(|one| (one - value) / count)).collect();
@@ -62,19 +151,34 @@ fn paired(leaf: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Lin
     let (ours, theirs) = (Samples { trials: &our_trials, ..*ours }, Samples { trials: &their_trials, ..*theirs });
     match leaf.measure {
         Measure::Pooled { .. } | Measure::GroupMean { .. } => Some(linear(leaf, &ours)?.less(&linear(leaf, &theirs)?)),
-        _ => of_ratios(leaf, &ours, &theirs),
+        Measure::Mean { .. } | Measure::Ratio { .. } | Measure::F1 { .. } | Measure::Average { .. } => {
+            of_ratios(leaf, &ours, &theirs)
+        }
     }
 }
 
-fn of_means(ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<(f64, u32, Spread)> {
-    let of = |position: &usize| Some((*position, item_mean(ours, *position)? - item_mean(theirs, *position)?));
-    let differences: Vec<(usize, f64)> = ours.positions.iter().filter_map(of).collect();
+/// The mean difference over the trials in which both have a score of the item at `position`.
+fn of_item(ours: &Samples<'_>, theirs: &Samples<'_>, position: usize) -> Option<f64> {
+    let of_trial = |(ours, theirs): (Sample, Sample)| match (ours, theirs) {
+        (Sample::Scored { top: ours, .. }, Sample::Scored { top: theirs, .. }) => Some(ours - theirs),
+        _ => None,
+    };
+    mean(&ours.of(position).zip(theirs.of(position)).filter_map(of_trial).collect::<Vec<f64>>())
+}
+
+fn of_means(ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Shared> {
+    let of = |position: &usize| Some((ours.clusters[*position], of_item(ours, theirs, *position)?));
+    let differences: Vec<(u32, f64)> = ours.positions.iter().filter_map(of).collect();
     let value = mean(&differences.iter().map(|(_, difference)| *difference).collect::<Vec<f64>>())?;
-    let mut clusters = Clusters::default();
-    for (position, difference) in &differences {
-        clusters.add(ours.clusters[*position], difference - value);
-    }
-    Some((value, differences.len() as u32, clusters.of_mean()))
+    let weight = 1.0 / differences.len() as f64;
+    let shares = by_cluster(
+        differences.iter().map(|(cluster, difference)| (*cluster, Share { sum: difference * weight, weight })),
+    );
+    let is_binary = shares.len() == differences.len()
+        && differences.iter().all(|(_, difference)| [-1.0, 0.0, 1.0].contains(difference));
+    let count = |of: f64| differences.iter().filter(|(_, difference)| *difference == of).count() as u64;
+    let discordant = is_binary.then(|| (count(1.0), count(-1.0)));
+    Some(Shared { value, n: differences.len() as u32, shares, discordant })
 }
 
 /// `trials` without the sessions that `others` have no score of.
@@ -143,7 +247,7 @@ mod tests {
     #[test]
     fn only_items_that_both_have_count() {
         let found = paired(&[Some(1.0), None, Some(0.5)], &[Some(0.5), Some(1.0), None]).unwrap();
-        assert_eq!(found, Difference { value: 0.5, low: None, high: None, n: 1 });
+        assert_eq!((found.value, found.low, found.high, found.n, found.clusters), (0.5, None, None, 1, 1));
         assert_eq!(paired(&[None], &[Some(1.0)]), None);
     }
 
@@ -180,6 +284,38 @@ mod tests {
     fn a_model_does_not_differ_from_itself() {
         let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0)], vec![scored(2.0, 2.0), scored(3.0, 8.0)]];
         let found = difference(&recall(), std::slice::from_ref(&ours), std::slice::from_ref(&ours), &[0, 1]).unwrap();
-        assert_eq!(found, Difference { value: 0.0, low: Some(0.0), high: Some(0.0), n: 2 });
+        assert_eq!((found.value, found.low, found.high, found.n), (0.0, Some(0.0), Some(0.0), 2));
+        assert_eq!((found.p, found.test), (Some(1.0), Some(Test::AllFlips)));
+    }
+    #[test]
+    fn items_that_are_right_or_wrong_have_mcnemars_test_and_items_of_one_cluster_do_not() {
+        let right = |count: usize| (0..20).map(|at| Some(f64::from(u8::from(at < count)))).collect::<Vec<_>>();
+        let found = paired(&right(15), &right(6)).unwrap();
+        // Nine items are right for one alone, none for the other alone.
+        assert_eq!((found.p, found.test), (Some(2.0 / 512.0), Some(Test::Mcnemar)));
+        let clusters: Vec<u32> = (0..20).map(|at| at / 2).collect();
+        let found = difference(&Metric::mean("x"), &[items(&right(15))], &[items(&right(6))], &clusters).unwrap();
+        // Five clusters differ, and always the same way.
+        assert_eq!((found.p, found.test), (Some(2.0 / 32.0), Some(Test::AllFlips)));
+    }
+
+    #[test]
+    fn a_trial_that_only_one_has_does_not_count() {
+        let trial = |score: f64| vec![scored(score, 1.0)];
+        let missing = vec![Sample::Missing { weight: 1.0 }];
+        let found = difference(&Metric::mean("x"), &[vec![trial(1.0), trial(0.0)]], &[vec![trial(0.5), missing]], &[0])
+            .unwrap();
+        assert_eq!((found.value, found.n), (0.5, 1));
+    }
+
+    #[test]
+    fn the_shares_of_a_ratio_add_up_to_its_difference() {
+        let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0), scored(3.0, 4.0)]];
+        let theirs = vec![vec![scored(1.0, 2.0), scored(6.0, 8.0), scored(1.0, 4.0)]];
+        let (ours, theirs) = ([ours], [theirs]);
+        let found = shared(&recall(), Paired { ours: &ours, theirs: &theirs, clusters: &[0, 1, 1] }).unwrap();
+        let sum: f64 = found.shares.iter().map(|share| share.sum).sum();
+        let weight: f64 = found.shares.iter().map(|share| share.weight).sum();
+        assert!((sum - found.value).abs() < 1e-12 && (weight - 1.0).abs() < 1e-12 && found.shares.len() == 2);
     }
 }

@@ -62,6 +62,22 @@ fn metrics_as_csv() {
 }
 
 #[test]
+fn comparisons_as_csv() {
+    let sweep = sweep(lock(&["sim/first", "sim/second", "sim/third"]));
+    assert_snapshot!(text(&documents(&sweep, &some_trouble), "comparisons.csv"));
+}
+
+#[test]
+fn models_that_are_tied_are_in_the_order_of_the_spec_whatever_their_values() {
+    for models in [["sim/first", "sim/second"], ["sim/second", "sim/first"]] {
+        let found = summary(&documents(&sweep(lock(&models)), &all_measured));
+        let order: Vec<String> = found.rows.iter().map(|row| row.model.to_string()).collect();
+        assert_eq!(order, models);
+        assert!(found.rows.iter().all(|row| found.rank(row).unwrap().to_string() == "1–2"));
+    }
+}
+
+#[test]
 fn attempts_as_lines() {
     let sweep = sweep(lock(&MODELS));
     let attempts = text(&documents(&sweep, &some_trouble), "attempts.jsonl");

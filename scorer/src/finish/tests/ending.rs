@@ -102,8 +102,9 @@ impl Settled {
 }
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "attempts.jsonl",
+    "comparisons.csv",
     "metrics.csv",
     "metrics.json",
     "report.html",

@@ -1,0 +1,239 @@
+//! Every model, setting and cast of a sweep against every other, over the sessions that both have a score of.
+
+mod matching;
+
+use std::fmt;
+
+use regatta_benchmarks::{Better, Metric, Unit};
+use regatta_catalog::Sweep;
+use regatta_proto::{BenchmarkName, Digest, Evaluator, ModelRef, Setting};
+use serde::{Deserialize, Serialize};
+
+use self::matching::matched;
+use crate::finish::GroupResult;
+use crate::statistics::{Difference, Rank, holm, paired_difference, ranks};
+
+/// Differences whose corrected p-value is at most this are shown as such.
+pub(crate) const LEVEL: f64 = 0.05;
+/// In a benchmark with more models times settings, each is compared with the best alone: the number of pairs grows as their square.
+const ALL_PAIRS: usize = 64;
+
+/// The pairs of a benchmark: models in the same setting, and settings (casts are some) of the same model. Their metric is the first that
+/// leaderboards show. They are one family, over which p-values are corrected by Holm's method.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairFamily {
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Pairs there are, those that were not looked at included.
+    pub size: u32,
+    /// Whether there are so many that each contestant was only compared with the best.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_best_only: bool,
+    /// Those that share a session with a score, in the order of the spec.
+    pub pairs: Vec<Pair>,
+}
+
+/// Two contestants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The one.
+    pub one: Contestant,
+    /// The other; it differs in its model or in its setting.
+    pub other: Contestant,
+    /// Scoring rule.
+    pub evaluator: Evaluator,
+    /// Name of the metric.
+    pub metric: String,
+    /// How people read it.
+    #[serde(default, skip_serializing_if = "Unit::is_plain")]
+    pub unit: Unit,
+    /// Which way is better.
+    #[serde(default)]
+    pub better: Better,
+    /// How much higher the one's metric is than the other's. Its interval is of this pair alone.
+    pub difference: Difference,
+    /// Its p-value, corrected over the family.
+    pub p_holm: f64,
+}
+
+/// A model in a setting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contestant {
+    /// Model.
+    pub model: ModelRef,
+    /// Setting.
+    pub setting: Setting,
+}
+
+/// The rank of a model among those of its setting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ranking {
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Setting.
+    pub setting: Setting,
+    /// Model.
+    pub model: ModelRef,
+    /// Its places.
+    pub rank: Rank,
+}
+
+impl Pair {
+    /// The better and the worse of both; `None` where the sweep shows no difference.
+    #[must_use]
+    pub fn order(&self) -> Option<(&Contestant, &Contestant)> {
+        let is_higher = self.difference.value > 0.0;
+        match self.better {
+            _ if self.p_holm > LEVEL || self.difference.value == 0.0 => None,
+            Better::Higher if is_higher => Some((&self.one, &self.other)),
+            Better::Lower if !is_higher => Some((&self.one, &self.other)),
+            Better::Higher | Better::Lower => Some((&self.other, &self.one)),
+        }
+    }
+
+    /// Whether two models are compared, and not two settings of one.
+    #[must_use]
+    pub fn is_of_models(&self) -> bool {
+        self.one.setting == self.other.setting
+    }
+}
+
+impl fmt::Display for Contestant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.model, self.setting)
+    }
+}
+
+impl From<&GroupResult> for Contestant {
+    fn from(group: &GroupResult) -> Self {
+        Self { model: group.first.model.clone(), setting: group.first.setting.clone() }
+    }
+}
+
+/// The families of a sweep: one for each benchmark that has something to compare.
+pub(crate) fn families(sweep: &Sweep, groups: &[GroupResult]) -> Vec<PairFamily> {
+    let of_benchmarks = groups.chunk_by(|one, other| one.first.benchmark == other.first.benchmark);
+    of_benchmarks.filter_map(|of| family(sweep.lock.seed, of)).collect()
+}
+
+fn family(seed: u64, groups: &[GroupResult]) -> Option<PairFamily> {
+    let mut size = 0;
+    let mut pairs = Vec::new();
+    let with_best_only = groups.len() > ALL_PAIRS;
+    for (at, one) in groups.iter().enumerate() {
+        for other in groups.iter().skip(at + 1).filter(|other| is_comparable(one, other)) {
+            size += 1;
+            if !with_best_only || is_best_of_its_kind(groups, one, other) {
+                pairs.extend(pair(seed, one, other));
+            }
+        }
+    }
+    let raw: Vec<f64> = pairs.iter().map(|pair| pair.difference.p.unwrap_or(1.0)).collect();
+    for (pair, corrected) in pairs.iter_mut().zip(holm(&raw, size)) {
+        pair.p_holm = corrected;
+    }
+    let benchmark = groups.first()?.first.benchmark.clone();
+    (!pairs.is_empty()).then_some(PairFamily { benchmark, size: size as u32, with_best_only, pairs })
+}
+
+/// The metric by which a leaderboard is ordered, by position.
+pub(crate) fn deciding(group: &GroupResult) -> Option<usize> {
+    group.headline.first().copied()
+}
+
+fn deciding_metric(group: &GroupResult) -> Option<&(Evaluator, Metric)> {
+    group.keys.get(deciding(group)?)
+}
+
+/// Whether two contestants differ in one thing, and are measured alike.
+fn is_comparable(one: &GroupResult, other: &GroupResult) -> bool {
+    let (first, second) = (&one.first, &other.first);
+    let differ_in_one = (first.model == second.model) != (first.setting == second.setting);
+    differ_in_one && deciding_metric(one).is_some() && deciding_metric(one) == deciding_metric(other)
+}
+
+/// Whether one of both is the best of all that it could be compared with in the same way.
+fn is_best_of_its_kind(groups: &[GroupResult], one: &GroupResult, other: &GroupResult) -> bool {
+    let of_models = one.first.setting == other.first.setting;
+    let is_of_kind = |group: &&GroupResult| match of_models {
+        true => group.first.setting == one.first.setting,
+        false => group.first.model == one.first.model && deciding_metric(group) == deciding_metric(one),
+    };
+    let goodness = |group: &GroupResult| {
+        let at = deciding(group)?;
+        let value = group.estimates[at].value?;
+        Some(if group.keys[at].1.better == Better::Lower { -value } else { value })
+    };
+    let mut best: Option<(&GroupResult, f64)> = None;
+    for group in groups.iter().filter(is_of_kind) {
+        let Some(value) = goodness(group) else { continue };
+        if best.is_none_or(|(_, highest)| value > highest) {
+            best = Some((group, value));
+        }
+    }
+    best.is_some_and(|(best, _)| best.first == one.first || best.first == other.first)
+}
+
+fn pair(of_sweep: u64, one: &GroupResult, other: &GroupResult) -> Option<Pair> {
+    let (evaluator, metric) = deciding_metric(one)?;
+    let seed = seed(of_sweep, one, other);
+    let difference = paired_difference(metric, matched(one, other, deciding(one)?, deciding(other)?)?.paired(), seed)?;
+    Some(Pair {
+        one: one.into(),
+        other: other.into(),
+        evaluator: *evaluator,
+        metric: metric.name.clone(),
+        unit: metric.unit,
+        better: metric.better,
+        difference,
+        p_holm: 1.0,
+    })
+}
+
+/// The seed of a pair's sign-flips: of the sweep's seed and the pair alone, so that more models change no other pair's numbers.
+pub(crate) fn seed(of_sweep: u64, one: &GroupResult, other: &GroupResult) -> u64 {
+    let mut names = [Contestant::from(one).to_string(), Contestant::from(other).to_string()];
+    names.sort();
+    let benchmark = one.first.benchmark.as_str();
+    flips_seed(of_sweep, &[benchmark, &names[0], &names[1]])
+}
+
+/// A seed of sign-flips, for what `names` tell.
+pub(crate) fn flips_seed(seed: u64, names: &[&str]) -> u64 {
+    let named = names.iter().map(|name| name.as_bytes());
+    let seed = seed.to_le_bytes();
+    let digest = Digest::of_parts([b"regatta/sign-flips/1".as_slice(), &seed].into_iter().chain(named)).to_string();
+    // Any 64 bits will do.
+    digest.bytes().fold(0, |all: u64, byte| all.rotate_left(7) ^ u64::from(byte))
+}
+
+/// The ranks of the models of every setting, in the order of `groups`. A model without a value, or by itself, has none.
+pub(crate) fn rankings(groups: &[GroupResult], families: &[PairFamily]) -> Vec<Ranking> {
+    let has_value = |group: &&GroupResult| {
+        deciding(group).and_then(|at| group.estimates.get(at)).is_some_and(|estimate| estimate.value.is_some())
+    };
+    let mut found = Vec::new();
+    let is_same = |one: &GroupResult, other: &GroupResult| {
+        one.first.benchmark == other.first.benchmark && one.first.setting == other.first.setting
+    };
+    for of in groups.chunk_by(is_same) {
+        let ranked: Vec<&GroupResult> = of.iter().filter(has_value).collect();
+        if of.len() < 2 {
+            continue;
+        }
+        let pairs = families.iter().filter(|family| of.iter().any(|group| group.first.benchmark == family.benchmark));
+        let orders = pairs.flat_map(|family| &family.pairs).filter(|pair| pair.is_of_models()).filter_map(Pair::order);
+        let place = |of: &Contestant| ranked.iter().position(|group| Contestant::from(*group) == *of);
+        let better: Vec<(usize, usize)> = orders.filter_map(|(won, lost)| Some((place(won)?, place(lost)?))).collect();
+        found.extend(ranked.iter().zip(ranks(ranked.len(), &better)).map(|(group, rank)| Ranking {
+            benchmark: group.first.benchmark.clone(),
+            setting: group.first.setting.clone(),
+            model: group.first.model.clone(),
+            rank,
+        }));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

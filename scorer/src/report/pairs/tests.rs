@@ -1,0 +1,61 @@
+use insta::assert_snapshot;
+use regatta_benchmarks::Better;
+use regatta_proto::Evaluator;
+
+use super::*;
+
+fn pair(one: &str, other: &str, value: f64, p_holm: f64) -> Pair {
+    let contestant = |name: &str| {
+        let (model, setting) = name.split_once(' ').unwrap();
+        Contestant { model: model.parse().unwrap(), setting: setting.parse().unwrap() }
+    };
+    Pair {
+        one: contestant(one),
+        other: contestant(other),
+        evaluator: Evaluator::Official,
+        metric: "success".to_owned(),
+        unit: Unit::Percent,
+        better: Better::Higher,
+        difference: Difference {
+            value,
+            low: Some(value - 0.029),
+            high: Some(value + 0.029),
+            n: 120,
+            clusters: 40,
+            p: Some(p_holm / 6.0),
+            test: Some(Test::SampledFlips),
+        },
+        p_holm,
+    }
+}
+
+fn family(pairs: Vec<Pair>) -> Vec<PairFamily> {
+    vec![PairFamily { benchmark: "worfbench".parse().unwrap(), size: 6, with_best_only: false, pairs }]
+}
+
+#[test]
+fn a_terminal_shows_who_is_better_and_which_pairs_are_tied() {
+    let fewer_turns =
+        Pair { unit: Unit::Turns, better: Better::Lower, ..pair("sim/a plain", "sim/d plain", -2.1, 0.0002) };
+    let pairs = vec![
+        pair("sim/a plain", "sim/b plain", 0.041, 0.003),
+        pair("sim/b plain", "sim/c plain", -0.05, 0.04),
+        pair("sim/a plain", "sim/c plain", -0.01, 0.7),
+        pair("sim/a plain", "sim/a autogen/cast=tuned", 0.03, 0.2),
+        fewer_turns,
+    ];
+    assert_snapshot!(lines_of(&family(pairs)).join("\n"));
+}
+
+#[test]
+fn many_pairs_are_counted_where_a_terminal_has_no_room() {
+    let names: Vec<String> = (0..12).map(|at| format!("sim/m{at} plain")).collect();
+    let better = names.iter().map(|name| pair("sim/a plain", name, 0.2, 0.001));
+    let tied = names.iter().map(|name| pair("sim/b plain", name, 0.01, 0.9));
+    let lines = lines_of(&family(better.chain(tied).collect()));
+    assert_eq!(lines.len(), 1 + SHOWN + 2);
+    assert_eq!(
+        lines[11..],
+        ["  and 2 more differences, in the report", "  no difference seen in 12 pairs, which are in the report"]
+    );
+}
