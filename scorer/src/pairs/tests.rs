@@ -57,6 +57,7 @@ fn group(model: &str, setting: &str, ability: f64, seed: u64) -> GroupResult {
         outcomes: BTreeMap::new(),
         poisoned: None,
         served: BTreeMap::new(),
+        flags: BTreeMap::new(),
         samples: vec![vec![trials]],
         selected: (0..count).map(ItemIndex).collect(),
         clusters: (0..count).map(|at| at / ITEMS_OF_CLUSTER).collect(),
