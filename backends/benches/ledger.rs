@@ -114,6 +114,7 @@ fn record(sweep: &SweepId, cell: CellIndex, item: ItemIndex, state: RecordState)
         latency_us: 1_500_000,
         served: vec!["model-2026-08".to_owned()],
         flags: Flags::NONE,
+        agent_end: None,
         call_sums: BTreeMap::from([(1, calls(item))]),
         transcript: TranscriptRef { segment: "transcripts/000123-3f9a2c.zst".to_owned(), line: item.0 },
         state,

@@ -8,7 +8,7 @@ pub mod queue;
 
 pub use blobs::{BlobError, Blobs};
 pub use ledger::{
-    AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created, Judged, Ledger,
+    AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created, Judged, Ledger,
     LedgerError, MetricRow, NewCell, NewShard, NewSweep, OtherCalls, RecordState, Recorded, Reopened, ReportedCost,
     SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow, TranscriptRef,
 };

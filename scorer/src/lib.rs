@@ -3,6 +3,7 @@
 //! A scorer never talks to a model: where a benchmark's `score` needs verdicts, its questions become judge jobs, and the session is
 //! settled when the answers are there. Everything here may be done twice without harm, because the ledger knows every attempt.
 
+mod agents;
 mod comparison;
 mod finish;
 mod flags;

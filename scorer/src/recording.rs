@@ -10,6 +10,7 @@ use regatta_proto::{
     Cause, Cell, CostSum, Digest, Flags, ItemId, Outcome, Role, SessionKey, SessionOutcome, Transcript, Usage, wire,
 };
 
+use crate::agents::agent_end;
 use crate::flags::flags;
 use crate::judging::ask;
 use crate::scorer::{Scorer, ScorerError};
@@ -161,6 +162,7 @@ fn prepare(
         latency_us: own().map(|call| call.latency_us).sum(),
         served,
         flags: flags_of(sweep, cell, outcome)?,
+        agent_end: agent_end(&outcome.transcript),
         call_sums: CallSums::by_attempt(&outcome.transcript, served_as),
         transcript,
         state,

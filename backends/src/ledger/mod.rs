@@ -30,9 +30,9 @@ pub use self::error::{LedgerError, StoreError};
 #[cfg(feature = "cluster")]
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
-    AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, Judged, MetricRow, NewCell, NewShard, NewSweep,
-    RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, SweepRow,
-    TranscriptRef,
+    AgentEnd, AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, Judged, MetricRow, NewCell, NewShard,
+    NewSweep, RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow,
+    SweepRow, TranscriptRef,
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::SqliteLedger;

@@ -144,6 +144,15 @@ pub struct CostMoments {
     pub squares: f64,
 }
 
+/// The end of an external agent that did not end well, or did nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentEnd {
+    /// A few words that go on after "the agents", as `exited 1 and asked nothing`. Equal ends have equal words.
+    pub how: String,
+    /// The end of what it wrote to standard error, of bounded length.
+    pub errors: String,
+}
+
 /// A session that ended, scored as far as that is possible without verdicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRecord {
@@ -173,6 +182,8 @@ pub struct SessionRecord {
     pub served: Vec<String>,
     /// Flags of the model's answers.
     pub flags: Flags,
+    /// How its external agent ended, where that was not well.
+    pub agent_end: Option<AgentEnd>,
     /// What the calls in the transcript were like, by the number of the attempt that made them: [`CallSums::by_attempt`].
     pub call_sums: BTreeMap<u32, CallSums>,
     /// Where the transcript is.
@@ -295,6 +306,8 @@ pub struct SessionRow {
     pub served: Vec<String>,
     /// Flags of the model's answers.
     pub flags: Flags,
+    /// How its external agent ended, where that was not well.
+    pub agent_end: Option<AgentEnd>,
 }
 
 /// One attempt, whatever became of it.

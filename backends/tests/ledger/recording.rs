@@ -9,7 +9,7 @@ use regatta_backends::ledger::{
 use regatta_proto::{Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, Usage};
 use serde_json::{Value, json};
 
-use crate::world::{World, at, attempt, calls, cost, key, not_measured, open, record, usage, waiting};
+use crate::world::{World, at, attempt, calls, cost, key, lost_agent, not_measured, open, record, usage, waiting};
 
 async fn states(world: &World, sweep: &regatta_proto::SweepId) -> Vec<(String, AttemptState)> {
     let attempts = world.ledger.attempts(sweep).await.unwrap();
@@ -128,6 +128,7 @@ pub(crate) async fn a_session_is_read_back_as_it_was_recorded(world: World) {
         latency_us: 1_234_567,
         served: vec!["model-2026".to_owned()],
         flags: [Flag::Truncated].into_iter().collect(),
+        agent_end: Some(lost_agent()),
     };
     let scores = json!({"official": {"f1": 0.1, "a": [1, 2]}});
     let expected = [

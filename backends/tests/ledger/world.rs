@@ -8,7 +8,7 @@ use regatta_backends::ledger::{
     CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord,
     Settlement, SettlementResult, TranscriptRef,
 };
-use regatta_backends::{Judged, Ledger};
+use regatta_backends::{AgentEnd, Judged, Ledger};
 use regatta_proto::{
     Answerer, Attempt, AttemptId, Call, Cause, Cell, CellIndex, ChatRequest, CostSum, Digest, EndpointKind,
     EndpointSpec, Event, Finish, Flag, ItemId, ItemIndex, JudgeOutcome, Lane, ModelRef, Money, OpenAttempt, Outcome,
@@ -254,6 +254,11 @@ fn call(attempt: u32, at: u32) -> Call {
 }
 
 /// A measured and scored session that took 7 units and two calls.
+/// The end of an agent whose words a database must keep to the letter.
+pub(crate) fn lost_agent() -> AgentEnd {
+    AgentEnd { how: "exited 1 and asked nothing".to_owned(), errors: "no 'module' \"é\"\n\u{0}".to_owned() }
+}
+
 pub(crate) fn record(key: SessionKey, id: &str) -> SessionRecord {
     let attempt = attempt(id);
     SessionRecord {
@@ -271,6 +276,7 @@ pub(crate) fn record(key: SessionKey, id: &str) -> SessionRecord {
         latency_us: 1_234_567,
         served: vec!["model-2026".to_owned()],
         flags: [Flag::Truncated].into_iter().collect(),
+        agent_end: Some(lost_agent()),
         transcript: TranscriptRef { segment: "transcripts/000.zst".to_owned(), line: 3 },
         state: RecordState::Settled { scores: json!({"official": {"f1": 0.1, "a": [1, 2]}}) },
     }

@@ -9,6 +9,7 @@ use regatta_proto::{BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluat
 use serde_json::Value;
 
 use super::FinishError;
+use super::agent_ends::AgentEnds;
 use super::flag_counts::{FlagCounts, flag_counts};
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
@@ -40,6 +41,7 @@ pub(crate) struct Group<'s> {
     poisoned: Option<(CellIndex, ItemIndex)>,
     served: BTreeMap<String, u64>,
     flags: FlagCounts,
+    agent_ends: AgentEnds,
 }
 
 /// One cell's numbers.
@@ -89,6 +91,8 @@ pub(crate) struct GroupResult {
     pub(crate) served: BTreeMap<String, u64>,
     /// Sessions by what was seen in their answers.
     pub(crate) flags: FlagCounts,
+    /// Ends of external agents that were not well.
+    pub(crate) agent_ends: AgentEnds,
     /// By metric as in `keys`, then by leaf, trial and position. Most of a sweep's numbers, so only of what is compared item by item: the
     /// metric that leaderboards are ordered by, and every other where the model has several providers.
     pub(crate) samples: Vec<Vec<Trials>>,
@@ -125,6 +129,7 @@ impl<'s> Group<'s> {
             poisoned: None,
             served: BTreeMap::new(),
             flags: FlagCounts::new(),
+            agent_ends: AgentEnds::default(),
         })
     }
 
@@ -161,6 +166,7 @@ impl<'s> Group<'s> {
             self.scores.push(known);
         }
         self.sessions.add(&counts);
+        rows.iter().filter_map(|row| row.agent_end.as_ref()).for_each(|end| self.agent_ends.add(end));
         let flags = flag_counts(rows);
         flags.iter().for_each(|(flag, count)| *self.flags.entry(*flag).or_default() += count);
         self.cells.push(TrialResult { cell: cell.clone(), sessions: counts, estimates, flags, tables });
@@ -288,6 +294,7 @@ impl<'s> Group<'s> {
             poisoned: self.poisoned,
             served: self.served,
             flags: self.flags,
+            agent_ends: self.agent_ends,
             samples,
             selected: selected.to_vec(),
             clusters: self.clusters,

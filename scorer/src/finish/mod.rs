@@ -1,5 +1,6 @@
 //! The end of a sweep: tables, statistics, documents, and its final state.
 
+mod agent_ends;
 mod comparisons;
 mod error;
 mod flag_counts;

@@ -253,6 +253,7 @@ impl<'s> Tabulation<'s> {
             ));
         }
         notes.extend(rows.iter().flat_map(flag_notes));
+        notes.extend(self.groups.iter().flat_map(|group| group.agent_ends.notes(group)));
         let poison = ("not_measured", Cause::Poison.as_str());
         let poisoned: u64 = self.groups.iter().filter_map(|group| group.outcomes.get(&poison)).sum();
         if let Some((cell, item)) = self.groups.iter().find_map(|group| group.poisoned) {

@@ -8,6 +8,7 @@ mod briefing;
 mod budget;
 mod clock;
 mod desk;
+mod failures;
 mod group;
 mod pipes;
 mod places;
@@ -36,6 +37,7 @@ use crate::session::{Ended, Session};
 use briefing::{Addresses, Briefing};
 use budget::Budget;
 use desk::Desk;
+use failures::Failures;
 use places::Places;
 use running::Running;
 use starts::{times_lost, times_started};
@@ -51,13 +53,14 @@ pub(crate) struct External {
     /// Started with the first agent.
     bridge: OnceCell<Bridge>,
     places: Places,
+    failures: Failures,
     /// Where commands get the variables that are passed on to them.
     variables: Arc<BTreeMap<String, String>>,
 }
 
 impl External {
     pub(crate) fn new(listen: SocketAddr, variables: Arc<BTreeMap<String, String>>) -> Self {
-        Self { listen, bridge: OnceCell::new(), places: Places::default(), variables }
+        Self { listen, bridge: OnceCell::new(), places: Places::default(), failures: Failures::default(), variables }
     }
 
     async fn bridge(&self) -> io::Result<&Bridge> {
@@ -106,6 +109,11 @@ impl Session<'_> {
             // What an earlier errand of this attempt has cost is to be reported.
             return Some(if is_free { Ended::Dropped } else { Ended::Interrupted });
         }
+        if let Some(why) = self.external.failures.held(&self.sweep.id, self.cell.index) {
+            let ended = AgentEnded { how: HowEnded::NotStarted, output: "".into(), is_cut: false, errors: why.into() };
+            transcript.events.push(Event::Ended(Box::new(ended)));
+            return Some(not_measured(Cause::AgentLost));
+        }
         loop {
             if self.interrupt.is_cancelled() || Instant::now() >= last_start {
                 return Some(Ended::Interrupted);
@@ -133,6 +141,7 @@ impl Session<'_> {
                     return Some(not_measured(Cause::AgentLost));
                 }
             };
+            self.learn(&ended, ruin);
             let (how, errors) = (ended.how, ended.errors.clone());
             transcript.events.push(Event::Ended(Box::new(ended)));
             if let Some(cause) = ruin {
@@ -149,6 +158,22 @@ impl Session<'_> {
                 }
                 HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => return None,
             }
+        }
+    }
+
+    /// Remembers whether agents of the cell come to anything.
+    fn learn(&self, ended: &AgentEnded, ruin: Option<Cause>) {
+        let (sweep, cell) = (&self.sweep.id, self.cell.index);
+        match (ended.how, ruin) {
+            (HowEnded::NotStarted, _) | (_, Some(Cause::AgentLost)) => {
+                self.external.failures.failed(sweep, cell, ended)
+            }
+            (HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput, None) => {
+                self.external.failures.worked(sweep, cell);
+            }
+            // Trouble of ours, or of somebody else, says nothing about the agent.
+            (HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput, Some(_))
+            | (HowEnded::Killed(_) | HowEnded::Interrupted, _) => {}
         }
     }
 

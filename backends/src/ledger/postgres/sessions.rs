@@ -99,6 +99,7 @@ async fn insert(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Res
     let mut states = Vec::with_capacity(firsts.len());
     let mut scores = Vec::with_capacity(firsts.len());
     let mut served = Vec::with_capacity(firsts.len());
+    let mut agent_ends = Vec::with_capacity(firsts.len());
     for (_, record) in firsts {
         let (state, score) = match &record.state {
             RecordState::Settled { scores: Value::Null } => ("settled", None),
@@ -108,15 +109,17 @@ async fn insert(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Res
         states.push(state);
         scores.push(score);
         served.push(stored_json(&record.served, "served")?);
+        agent_ends.push(record.agent_end.as_ref().map(|end| stored_json(end, "agent_end")).transpose()?);
     }
     let insert = tx
         .prepare_cached(
             "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served,
-                                   flags)
-             SELECT sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores::json, served::json, flags
+                                   flags, agent_end)
+             SELECT sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores::json, served::json, flags, agent_end
              FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
-                         $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
-                 AS u (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served, flags)",
+                         $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[])
+                 AS u (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served, flags,
+                       agent_end)",
         )
         .await?;
     let found = tx
@@ -135,6 +138,7 @@ async fn insert(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Res
                 &scores,
                 &served,
                 &column(firsts, |(_, record)| record.flags.to_string()),
+                &agent_ends,
             ],
         )
         .await?;
@@ -228,7 +232,7 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
             "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
                     a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
                     a.output, a.reasoning, a.known, a.unknown_calls,
-                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags
+                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
              FROM sessions s
              JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
              WHERE s.sweep = $1 AND s.cell = $2 AND s.state = 'settled' ORDER BY s.item",
@@ -261,6 +265,7 @@ pub(super) async fn cost_moments(client: &Object, sweep: &SweepId) -> Result<Vec
 
 fn session(row: &Row) -> Result<SessionRow, Fault> {
     let scores: Option<&str> = row.try_get(5)?;
+    let agent_end: Option<&str> = row.try_get(22)?;
     let spent = spent(row, 8)?;
     Ok(SessionRow {
         item: ItemIndex(small(row.try_get(0)?, "item")?),
@@ -277,5 +282,6 @@ fn session(row: &Row) -> Result<SessionRow, Fault> {
         latency_us: large(row.try_get(18)?, "latency_us")?,
         served: json(row.try_get(6)?, "sessions.served")?,
         flags: parsed(row.try_get(21)?, "sessions.flags")?,
+        agent_end: agent_end.map(|end| json(end, "sessions.agent_end")).transpose()?,
     })
 }

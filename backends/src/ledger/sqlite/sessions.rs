@@ -79,8 +79,9 @@ fn insert(tx: &Transaction<'_>, place: Place, record: &SessionRecord) -> Result<
         RecordState::Awaiting { .. } => ("awaiting", None),
     };
     tx.prepare_cached(
-        "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served, flags)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served, flags,
+                               agent_end)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
     .execute(params![
         place.sweep,
@@ -95,6 +96,7 @@ fn insert(tx: &Transaction<'_>, place: Place, record: &SessionRecord) -> Result<
         scores,
         stored_json(&record.served, "served")?,
         record.flags.to_string(),
+        record.agent_end.as_ref().map(|end| stored_json(end, "agent_end")).transpose()?,
     ])?;
     if let RecordState::Awaiting { judge, questions, transcript } = &record.state {
         tx.prepare_cached(
@@ -134,7 +136,7 @@ pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) ->
         "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
                 a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
                 a.output, a.reasoning, a.known, a.unknown_calls,
-                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags
+                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
          FROM sessions s
          JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
          WHERE s.sweep = ?1 AND s.cell = ?2 AND s.state = 'settled' ORDER BY s.item",
@@ -170,6 +172,7 @@ pub(super) fn cost_moments(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<
 fn session(row: &Row<'_>) -> Result<SessionRow, Fault> {
     let cause: Option<String> = row.get(4)?;
     let scores: Option<String> = row.get(5)?;
+    let agent_end: Option<String> = row.get(22)?;
     let spent = spent(row, 8)?;
     Ok(SessionRow {
         item: ItemIndex(small(row.get(0)?, "item")?),
@@ -186,5 +189,6 @@ fn session(row: &Row<'_>) -> Result<SessionRow, Fault> {
         latency_us: large(row.get(18)?, "latency_us")?,
         served: json(&row.get::<_, String>(6)?, "sessions.served")?,
         flags: parsed(&row.get::<_, String>(21)?, "sessions.flags")?,
+        agent_end: agent_end.map(|end| json(&end, "sessions.agent_end")).transpose()?,
     })
 }

@@ -275,6 +275,7 @@ pub(crate) fn record(sweep: &Sweep, job: &SessionJob, cost: Money, state: Record
         latency_us: 0,
         served: Vec::new(),
         flags: Flags::NONE,
+        agent_end: None,
         call_sums: BTreeMap::new(),
         transcript: TranscriptRef { segment: "none".to_owned(), line: 0 },
         state,

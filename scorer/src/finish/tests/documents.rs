@@ -1,8 +1,8 @@
 //! What people and programs read.
 
 use insta::assert_snapshot;
-use regatta_backends::AttemptState;
-use regatta_proto::{CostSum, Money, SweepLock, SweepState};
+use regatta_backends::{AgentEnd, AttemptState};
+use regatta_proto::{CostSum, Flag, Money, SweepLock, SweepState};
 use serde_json::json;
 
 use super::harness::{all_measured, attempt, circumstances, documents, lock, rows, some_trouble, summary, sweep, text};
@@ -196,4 +196,23 @@ fn names_mean_nothing_in_a_report() {
     assert!(html.contains("sim/a|b&quot;*c*"));
     let markdown = text(&documents, "report.md");
     assert!(!markdown.contains("<script") && markdown.contains("sim/a\\|b\"\\*c\\*"));
+}
+
+#[test]
+fn a_reader_is_told_how_broken_agents_ended_and_which_answers_are_less_than_answers() {
+    let sweep = sweep(lock(&["sim/first"]));
+    let mut tabulation = Tabulation::new(&sweep);
+    for cell in sweep.cells() {
+        let mut rows = rows(&sweep, cell, &all_measured);
+        for row in rows.iter_mut().take(3) {
+            let errors = "Traceback:\nNo module named 'x'\n".to_owned();
+            row.agent_end = Some(AgentEnd { how: "exited 1 and asked nothing".to_owned(), errors });
+        }
+        rows[0].flags = [Flag::Truncated, Flag::ReasoningOnly].into_iter().collect();
+        tabulation.add(cell, &rows).unwrap();
+    }
+    let documents = tabulation.finish(&circumstances(SweepState::Complete, Vec::new())).unwrap();
+    let found = summary(&documents);
+    assert_snapshot!(found.notes.join("\n"));
+    assert_eq!(found.rows[0].flags, [(Flag::Truncated, 2), (Flag::ReasoningOnly, 2)].into());
 }

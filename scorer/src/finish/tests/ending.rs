@@ -69,6 +69,7 @@ impl Settled {
                     latency_us: row.latency_us,
                     served: row.served,
                     flags: row.flags,
+                    agent_end: row.agent_end,
                     call_sums: BTreeMap::new(),
                     transcript: row.transcript,
                     state: RecordState::Settled { scores: row.scores },

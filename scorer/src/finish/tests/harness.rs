@@ -157,6 +157,7 @@ pub(crate) fn session(sweep: &Sweep, cell: &Cell, item: ItemIndex, outcome: Outc
         latency_us: 20_000,
         served: vec![format!("{} (simulated)", cell.model.model)],
         flags: Flags::NONE,
+        agent_end: None,
     }
 }
 

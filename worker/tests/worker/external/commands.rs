@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use regatta_proto::{Cause, ExternalAgent, Money, Outcome, Report, Simulation};
+use regatta_proto::{Cause, Event, ExternalAgent, Money, Outcome, Report, SessionOutcome, Simulation};
 
 use super::office::{Office, command, output, python, replies, story};
 use crate::stage::within;
@@ -124,6 +124,20 @@ async fn one_that_fails_before_it_asked_its_model_is_lost() {
         let outcome = Office::of(agent).await.outcome().await;
         assert_eq!((outcome.outcome, &story(&outcome.transcript)[1][..]), (LOST, end));
     }
+}
+
+#[tokio::test]
+async fn a_cell_whose_agents_all_fail_alike_starts_a_few_of_them_and_says_so_of_the_others() {
+    let agent = ExternalAgent { concurrency: 1, ..python("import no_such_module") };
+    let office = Office::with(40, agent, Simulation::default(), |_| {}).await;
+    let outcomes = office.outcomes(40).await;
+    let starts = |outcome: &SessionOutcome| {
+        outcome.transcript.events.iter().filter(|event| matches!(event, Event::Started(_))).count()
+    };
+    assert!(outcomes.iter().all(|outcome| outcome.outcome == LOST));
+    assert_eq!(outcomes.iter().map(starts).sum::<usize>(), 5);
+    let held = outcomes.iter().find(|outcome| starts(outcome) == 0).unwrap();
+    insta::assert_snapshot!(story(&held.transcript).join("\n"));
 }
 
 #[tokio::test]

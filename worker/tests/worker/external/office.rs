@@ -178,12 +178,20 @@ impl Office {
 
     /// The outcome of the only session, by a worker that leaves afterwards.
     pub(super) async fn outcome(&self) -> SessionOutcome {
-        self.stage.publish([self.stage.job(0, 0)]).await;
+        self.outcomes(1).await.remove(0)
+    }
+
+    /// The outcomes of the sessions of the first `count` items, by a worker that leaves afterwards.
+    pub(super) async fn outcomes(&self, count: usize) -> Vec<SessionOutcome> {
+        self.stage.publish((0..count).map(|item| self.stage.job(0, item))).await;
         let mut reports = self.stage.reports().await;
         let worker = self.stage.start("w", |_| {}).await;
-        let outcome = reports.outcome().await;
+        let mut outcomes = Vec::new();
+        for _ in 0..count {
+            outcomes.push(reports.outcome().await);
+        }
         worker.leave().await;
-        outcome
+        outcomes
     }
 }
 

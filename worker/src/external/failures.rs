@@ -1,0 +1,105 @@
+//! Agents that fail in the same way each time are not started for every session of their cell.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use regatta_proto::{CellIndex, Ended, HowEnded, SweepId};
+use tokio::time::Instant;
+
+/// Failures in a row, all alike, after which a cell is held. One may be an accident, and so may be two on a busy machine.
+const ALIKE_MAX: u32 = 5;
+/// A held cell has one agent started this long after the last failure: what was missing may be there by then, also after a `resume`.
+const HELD_FOR: Duration = Duration::from_secs(60);
+/// Of the last line of standard error, this many characters tell failures apart.
+const LINE_CHARS: usize = 200;
+
+/// The failures of each cell since the last agent that worked.
+#[derive(Default)]
+pub(super) struct Failures(Mutex<HashMap<(SweepId, CellIndex), Streak>>);
+
+struct Streak {
+    how: HowEnded,
+    last_line: String,
+    count: u32,
+    held_until: Instant,
+}
+
+impl Failures {
+    /// Why no agent of the cell is started now; `None` when one is.
+    pub(super) fn held(&self, sweep: &SweepId, cell: CellIndex) -> Option<String> {
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let streak = cells.get_mut(&(sweep.clone(), cell)).filter(|streak| streak.count >= ALIKE_MAX)?;
+        let now = Instant::now();
+        if now >= streak.held_until {
+            // This session's agent is the one that finds out.
+            streak.held_until = now + HELD_FOR;
+            return None;
+        }
+        let Streak { how, last_line, count, .. } = streak;
+        Some(format!("not started: the last {count} agents of this cell ended alike, with {how:?}: {last_line}"))
+    }
+
+    /// An agent failed before it had asked its model.
+    pub(super) fn failed(&self, sweep: &SweepId, cell: CellIndex, ended: &Ended) {
+        let last_line = ended.errors.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
+        let last_line: String = last_line.chars().take(LINE_CHARS).collect();
+        let held_until = Instant::now() + HELD_FOR;
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_alike = |streak: &&mut Streak| streak.how == ended.how && streak.last_line == last_line;
+        match cells.get_mut(&(sweep.clone(), cell)).filter(is_alike) {
+            Some(streak) => (streak.count, streak.held_until) = (streak.count + 1, held_until),
+            None => {
+                let streak = Streak { how: ended.how, last_line, count: 1, held_until };
+                cells.insert((sweep.clone(), cell), streak);
+            }
+        }
+    }
+
+    /// An agent did its work.
+    pub(super) fn worked(&self, sweep: &SweepId, cell: CellIndex) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&(sweep.clone(), cell));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CELL: CellIndex = CellIndex(0);
+
+    fn sweep() -> SweepId {
+        "s".parse().unwrap()
+    }
+
+    fn ended(errors: &str) -> Ended {
+        Ended { how: HowEnded::Exited(1), output: "".into(), is_cut: false, errors: errors.into() }
+    }
+
+    fn failing(times: u32) -> Failures {
+        let failures = Failures::default();
+        (0..times).for_each(|time| failures.failed(&sweep(), CELL, &ended(&format!("line {time}\nno module x\n"))));
+        failures
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cell_whose_agents_fail_alike_is_held_and_tried_again_after_a_minute() {
+        assert_eq!(failing(ALIKE_MAX - 1).held(&sweep(), CELL), None);
+        let failures = failing(ALIKE_MAX);
+        insta::assert_snapshot!(failures.held(&sweep(), CELL).unwrap(), @"not started: the last 5 agents of this cell ended alike, with Exited(1): no module x");
+        assert_eq!(failures.held(&sweep(), CellIndex(1)), None, "another cell has another agent or model");
+        tokio::time::advance(HELD_FOR).await;
+        assert_eq!(failures.held(&sweep(), CELL), None);
+        assert!(failures.held(&sweep(), CELL).is_some(), "one session finds out for all");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_that_works_or_fails_otherwise_ends_the_streak() {
+        let failures = failing(ALIKE_MAX);
+        failures.worked(&sweep(), CELL);
+        assert_eq!(failures.held(&sweep(), CELL), None);
+        let failures = failing(ALIKE_MAX);
+        failures.failed(&sweep(), CELL, &ended("another reason"));
+        assert_eq!(failures.held(&sweep(), CELL), None);
+    }
+}
