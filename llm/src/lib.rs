@@ -20,10 +20,12 @@ mod embedding;
 mod encoding;
 mod endpoint;
 mod errors;
+mod events;
 mod http;
 mod judge;
 mod judgement;
 mod kept_verdicts;
+mod limits;
 mod metrics;
 mod money;
 mod open;
@@ -40,6 +42,7 @@ mod similarity;
 mod transport;
 mod tries;
 mod wire;
+mod withheld;
 
 pub use answer::{Answers, Unanswered};
 pub use batch::{
@@ -50,6 +53,7 @@ pub use cache::AnswerStore;
 pub use call::{CallError, ChatCall, Interrupted, Payer, SessionTag};
 pub use endpoint::Endpoint;
 pub use errors::{Fault, Rule, TABLE as ERROR_TABLE, rule};
+pub use events::{EVENTS, EventRule, ProviderEvent};
 pub use metrics::CallMetrics;
 pub use money::{OUTPUT_TOKENS_MAX, Purses, worst_case};
 pub use open::{Build, OpenContext, OpenError, check_access};

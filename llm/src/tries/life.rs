@@ -67,7 +67,7 @@ impl<'a> Life<'a> {
 
     fn cost(&self, usage: &Usage, tier: Option<&str>, at: Timestamp) -> Option<Money> {
         let price = self.errand.payer.price?;
-        Some(price.cost(usage, &Circumstances { variant: tier, at: Some(at) }))
+        price.cost(usage, &Circumstances { variant: tier, at: Some(at) })
     }
 
     /// One try, from waiting for what it needs to waiting for the next one.
@@ -200,7 +200,7 @@ impl<'a> Life<'a> {
 
     /// What the failed try cost as far as told, else what it may have cost.
     fn billed(&self, failure: &Failure, at: Timestamp) -> (Option<Money>, Option<Money>) {
-        let cost = failure.usage.as_ref().and_then(|usage| self.cost(usage, None, at));
+        let cost = failure.usage.as_ref().and_then(|usage| self.cost(usage, failure.tier.as_deref(), at));
         if let Some(usage) = &failure.usage {
             self.all.metrics.billed(usage, cost);
         }

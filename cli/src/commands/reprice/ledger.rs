@@ -119,7 +119,7 @@ impl<'a> Ledger<'a> {
         // Without tokens, or without a cost in spite of a price, the endpoint did not tell what it billed.
         let told = call.usage != Usage::default() && !(priced && call.cost.is_none());
         let circumstances = Circumstances::of_call(call.lane, call.served.tier.as_deref(), call.at);
-        let repriced = price.filter(|_| told).map(|price| price.cost(&call.usage, &circumstances));
+        let repriced = price.filter(|_| told).and_then(|price| price.cost(&call.usage, &circumstances));
         bill.charge(call.cost, repriced);
     }
 
@@ -136,7 +136,7 @@ impl<'a> Ledger<'a> {
             let bill = self.bill(model);
             bill.billed_tries += 1;
             bill.usage += usage;
-            bill.charge(one.cost, price.map(|price| price.cost(&usage, &circumstances)));
+            bill.charge(one.cost, price.and_then(|price| price.cost(&usage, &circumstances)));
         }
     }
 
