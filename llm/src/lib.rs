@@ -21,6 +21,7 @@ mod encoding;
 mod endpoint;
 mod errors;
 mod events;
+mod holding;
 mod http;
 mod judge;
 mod judgement;

@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Ta
 use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
+use crate::report::filtered;
 use crate::report::numbers::{compact, duration, grouped, heading, measured, percent, score_with, shown, waste};
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
@@ -25,6 +26,11 @@ pub fn render_leaderboard(summary: &Summary) -> String {
             text.push_str(&block(summary, first, rows));
             text.push('\n');
         }
+    }
+    let filtered = filtered::text(summary);
+    if !filtered.is_empty() {
+        text.push_str(&filtered);
+        text.push('\n');
     }
     for table in summary.tables.iter().filter(|table| is_shown(summary, table)) {
         text.push_str(&paper_table(table));

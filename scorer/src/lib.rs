@@ -20,6 +20,6 @@ pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use summary::{
-    BenchmarkTable, Comparison, Difference, Estimate, Judging, LeaderboardRow, Percentiles, Provider, Quality,
-    SessionCounts, Spending, Summary, SummaryMetric,
+    BenchmarkTable, BothWays, Comparison, Difference, Estimate, Judging, LeaderboardRow, MetricBothWays, Percentiles,
+    Provider, Quality, SessionCounts, Spending, Summary, SummaryMetric,
 };

@@ -1,6 +1,7 @@
 //! The end of a sweep: tables, statistics, documents, and its final state.
 
 mod error;
+mod filtered;
 mod group;
 mod lines;
 mod metrics;

@@ -204,6 +204,7 @@ impl<'s> Tabulation<'s> {
                     estimate: *estimate,
                 })
                 .collect(),
+            filtered: group.filtered.clone(),
             spending,
         }
     }

@@ -174,3 +174,40 @@ async fn a_withheld_answer_costs_what_it_billed() {
         assert_eq!(last.status, Some(200));
     }
 }
+
+/// Ten calls one after another of a model each, as far as `models` go round: requests that came, and the last word of each call.
+async fn ten_calls(hostile: &Hostile, event: Event, number: usize, models: &[&str]) -> (usize, Vec<ErrorClass>) {
+    let bench = open_wire(Wire::OpenAi, hostile.base_url(event, number, Wire::OpenAi), false);
+    let request = request();
+    let mut classes = Vec::new();
+    for model in models.iter().cycle().take(10) {
+        let tries = bench.tries_of(ChatCall { model, ..bench.call(&request) }).await;
+        classes.push(tries.last().unwrap().class);
+    }
+    (hostile.seen(event, number, Wire::OpenAi), classes)
+}
+
+#[tokio::test]
+async fn after_a_few_refusals_of_the_key_and_no_answer_the_rest_is_not_sent() {
+    let hostile = Hostile::start(0).await.unwrap();
+    let (sent, classes) = ten_calls(&hostile, Event::CredentialsRefused, 0, &["a", "b"]).await;
+    assert_eq!((sent, classes), (3, vec![ErrorClass::Auth; 10]), "a 401 is about the key, whatever the model");
+}
+
+#[tokio::test]
+async fn a_model_that_is_unknown_or_forbidden_is_held_by_itself() {
+    let hostile = Hostile::start(0).await.unwrap();
+    let (sent, classes) = ten_calls(&hostile, Event::ModelUnknown, 0, &["a", "b"]).await;
+    assert_eq!((sent, classes), (6, vec![ErrorClass::NotFound; 10]), "three of each");
+    let (sent, classes) = ten_calls(&hostile, Event::CredentialsRefused, 1, &["a", "b"]).await;
+    assert_eq!((sent, classes), (6, vec![ErrorClass::Auth; 10]), "a 403 is about what is asked for");
+}
+
+#[tokio::test]
+async fn what_is_held_is_sent_again_by_whoever_opens_the_endpoint_anew() {
+    let hostile = Hostile::start(0).await.unwrap();
+    for resumed in 1..=2 {
+        let (sent, _) = ten_calls(&hostile, Event::CredentialsRefused, 0, &["a"]).await;
+        assert_eq!(sent, 3 * resumed, "as `resume` does");
+    }
+}
