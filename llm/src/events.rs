@@ -157,16 +157,4 @@ impl ProviderEvent {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_has_one_row_for_each_event_in_its_place() {
-        for (place, row) in EVENTS.iter().enumerate() {
-            assert_eq!(row.event as usize, place, "{:?}", row.event);
-            assert_eq!(row.event.rule(), row);
-        }
-        // The last event there is; a further one without a row would be out of the table's bounds.
-        assert_eq!(ProviderEvent::TierUnpriced as usize + 1, EVENTS.len());
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! Answers with a status of 200 that are none, or whose bill cannot be: the same for every format.
 
-use regatta_proto::{Finish, Reply, Usage};
+use regatta_proto::Finish;
 
 use crate::errors::Failure;
 use crate::events::ProviderEvent;
@@ -58,7 +58,7 @@ impl Withheld {
 /// # Errors
 /// When it was withheld, with what it billed: what is left of it is not the model's.
 pub(crate) fn usable(completion: Completion) -> Result<Completion, Failure> {
-    let usage_is_known = completion.usage_is_known && can_be(&completion.usage, &completion.reply);
+    let usage_is_known = completion.usage_is_known && completion.usage.can_be_of(&completion.reply);
     let Some(Withheld { event, said }) = completion.withheld else {
         return Ok(Completion { usage_is_known, ..completion });
     };
@@ -71,12 +71,6 @@ pub(crate) fn usable(completion: Completion) -> Result<Completion, Failure> {
         maybe_billed: usage.is_none(),
         ..Failure::unanswered(event.class(), format!("{}: {said}", event.rule().word))
     })
-}
-
-/// Whether an answer of `reply` can have billed `usage`: no prompt is of zero tokens, and nothing is said with none. Gateways that do not
-/// know send zeros (LiteLLM's streams of Gemini).
-fn can_be(usage: &Usage, reply: &Reply) -> bool {
-    usage.input > 0 && (usage.output > 0 || reply.answer_bytes() == 0)
 }
 
 /// The finish of an answer that stopped for `withheld`, or else for `finish`.
