@@ -18,9 +18,8 @@ fn spec(hostile: &Hostile, filtered: &str) -> String {
             let (name, address) = (name(event, wire), hostile.base_url(event, 0, wire));
             let access = match wire {
                 Wire::Bedrock => "region: eu-central-2",
-                Wire::OpenAi | Wire::Responses | Wire::Azure | Wire::Anthropic | Wire::Gemini => {
-                    "api_key_env: HOSTILE_KEY"
-                }
+                Wire::Azure => "api_key_env: HOSTILE_KEY, api_version: 2024-10-21",
+                Wire::OpenAi | Wire::Responses | Wire::Anthropic | Wire::Gemini => "api_key_env: HOSTILE_KEY",
             };
             writeln!(endpoints, "  {name}: {{ kind: {}, base_url: '{address}', {access} }}", wire.as_str()).unwrap();
             writeln!(models, "  - {{ id: {name}/m, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}").unwrap();

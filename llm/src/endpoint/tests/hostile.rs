@@ -1,7 +1,7 @@
 //! The table of events against the hostile endpoint: every event, in every way, on every wire, whole and streamed.
 
 use regatta_hostile::{Event, Hostile, Wire, ways};
-use regatta_proto::{Cause, ErrorClass, Filtered, Money, Outcome};
+use regatta_proto::{AccountId, Cause, ErrorClass, Filtered, Money, Outcome};
 
 use super::*;
 use crate::errors::{Fault, rule};
@@ -209,5 +209,27 @@ async fn what_is_held_is_sent_again_by_whoever_opens_the_endpoint_anew() {
     for resumed in 1..=2 {
         let (sent, _) = ten_calls(&hostile, Event::CredentialsRefused, 0, &["a"]).await;
         assert_eq!(sent, 3 * resumed, "as `resume` does");
+    }
+}
+
+#[tokio::test]
+async fn an_account_pays_the_worst_case_of_an_answer_whose_cost_is_unknown() {
+    let hostile = Hostile::start(0).await.unwrap();
+    let (price, request) = (Price::per_mtok(1.0, 2.0), request());
+    for (event, number) in [(Event::UsageUnknown, 0), (Event::UsageUnknown, 1), (Event::TierTold, 0)] {
+        let (store, registry, poor) =
+            (FakeStore::default(), Registry::new(), AccountId { sweep: sweep(), model: None });
+        store.budget(&poor, Money(1_000_000_000));
+        let env = |name: &str| (name == "OPENAI_API_KEY").then(|| KEY.to_owned());
+        let context = OpenContext { env: &env, ..store.context(&registry, "worker") };
+        let spec = spec_of(Wire::OpenAi, hostile.base_url(event, number, Wire::OpenAi), false);
+        let endpoint = Endpoint::open(&"main".parse().unwrap(), &spec, &context).unwrap();
+        let bench = Bench { endpoint, registry, interrupt: CancellationToken::new(), sweep: sweep() };
+        let payer = Payer { accounts: std::slice::from_ref(&poor), ..payer(&bench.sweep, Some(&price)) };
+        let call = bench.endpoint.chat(ChatCall { payer, ..bench.call(&request) }).await.unwrap();
+        context.purses.close().await;
+        let (spent, maybe_spent, _) = store.account(&poor);
+        assert_eq!((call.cost, spent), (None, Money::ZERO), "{event:?} {number}");
+        assert_eq!(maybe_spent, crate::worst_case(&request, &price), "{event:?} {number}");
     }
 }
