@@ -86,7 +86,7 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
             let lane = sweep.lock.endpoints.get(&model.id.endpoint).map_or(Lane::Live, |endpoint| endpoint.lane);
             let circumstances =
                 Circumstances { variant: (lane == Lane::Batch).then_some(regatta_proto::BATCH), at: None };
-            let cost = model.price.as_ref().map(|price| price.cost(&usage, &circumstances));
+            let cost = model.price.as_ref().and_then(|price| price.cost(&usage, &circumstances));
             let plus =
                 |so_far: Option<Money>, more: Option<Money>| so_far.zip(more).map(|(so_far, more)| so_far + more);
             sum.cost = plus(sum.cost, cost);

@@ -140,6 +140,7 @@ pub fn plan<'a>(
             budget_usd: spec.budget_usd,
             share: spec.share,
             cache: spec.cache,
+            filtered: spec.filtered,
             benchmarks,
             endpoints,
             agents: spec.agents,

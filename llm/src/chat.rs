@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use regatta_proto::{
-    CacheMode, Call, ChatRequest, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Lane, ModelRef, Money,
-    Try, Usage,
+    CacheMode, Call, ChatRequest, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Finish, Lane, ModelRef,
+    Money, Try, Usage,
 };
 
 use crate::acceptance::Expressions;
@@ -62,6 +62,12 @@ impl Caller {
             return self.ask(call, told).await;
         }
         match self.cache.find_answer(mode, key).await {
+            // Kept before such answers were none.
+            Found::Kept(kept) if kept.reply.finish == Finish::ContentFilter => {
+                let filtered =
+                    Failure::unanswered(ErrorClass::ContentFilter, "the kept answer was withheld".to_owned());
+                Err(CallError::Failed(self.failed(&call, vec![filtered.into_try(Duration::ZERO)])))
+            }
             Found::Kept(kept) => Ok(self.replayed(&call, kept)),
             Found::Missing(reason) => {
                 let missing = Failure::unanswered(ErrorClass::CacheMiss, reason);

@@ -9,6 +9,7 @@ use crate::http::{self, HttpClient};
 use crate::open::{OpenContext, OpenError};
 use crate::wire::Completion;
 use crate::wire::openai::embeddings::Embedded;
+use crate::withheld::usable;
 
 /// A client of one endpoint.
 #[derive(Debug)]
@@ -69,8 +70,8 @@ impl Client {
     /// Whatever keeps its answer from being used, classified.
     pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
         match (self, prepared) {
-            (Self::Http(client), Prepared::Http(prepared)) => client.once(prepared).await,
-            (Self::Bedrock(client), Prepared::Bedrock(prepared)) => client.once(prepared).await,
+            (Self::Http(client), Prepared::Http(prepared)) => client.once(prepared).await.and_then(usable),
+            (Self::Bedrock(client), Prepared::Bedrock(prepared)) => client.once(prepared).await.and_then(usable),
             _ => Err(unfit("the request was written for another endpoint")),
         }
     }

@@ -1,13 +1,16 @@
 //! The one error table: what counts as which class, and what follows from a class.
 //!
-//! [`TABLE`] has a row for each class. Which class an answer is, is said by two further tables below it: [`STATUSES`], and [`WORDS`] with
-//! what providers say in theirs. A new way of a provider to say something known is a line in [`WORDS`].
+//! [`TABLE`] has a row for each class. Which [`ProviderEvent`] an answer is, and so of which class, is said by two further tables below it:
+//! [`STATUSES`], and [`WORDS`] with what providers say in theirs. A new way of a provider to say something known is a line in [`WORDS`].
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use regatta_proto::{Cause, ErrorClass, Try, Usage};
 use serde_json::Value;
+
+use crate::events::ProviderEvent;
+use crate::limits;
 
 /// Whose trouble a class is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub enum Fault {
     Operator,
     /// The model under test.
     Model,
+    /// A filter between the model and us, or the model's own refusal; no wire tells which. `filtered` of the spec says what it counts as.
+    Filter,
 }
 
 /// What follows from a class of error.
@@ -82,8 +87,8 @@ pub const TABLE: [Rule; 14] = [
         "The endpoint refuses the request as such."),
     row(ErrorClass::ContextLength, "context_length",  [NO,     NO,   NO,    NO,  YES], Fault::Model,    Cause::ContextLength,
         "The conversation does not fit into the model's context."),
-    row(ErrorClass::ContentFilter, "content_filter",  [NO,     NO,   NO,    NO,  YES], Fault::Model,    Cause::ContentFilter,
-        "The provider's filter refuses the conversation."),
+    row(ErrorClass::ContentFilter, "content_filter",  [NO,     NO,   NO,    NO,  YES], Fault::Filter,   Cause::ContentFilter,
+        "The provider's filter refuses the conversation or withholds the answer, or the answer is declined."),
     row(ErrorClass::Quota,         "quota",           [NO,     NO,   NO,    NO,  NO],  Fault::Operator, Cause::Quota,
         "The account has no money left at the provider, or may not spend more."),
     row(ErrorClass::Poison,        "poison",          [NO,     NO,   NO,    NO,  YES], Fault::Endpoint, Cause::Poison,
@@ -100,25 +105,26 @@ pub const fn rule(class: ErrorClass) -> &'static Rule {
     &TABLE[class as usize]
 }
 
-/// The class of an answer with such a status, unless [`WORDS`] knows better; the first line that holds counts.
-const STATUSES: [(RangeInclusive<u16>, ErrorClass); 10] = [
-    (401..=401, ErrorClass::Auth),
-    (402..=402, ErrorClass::Quota),
-    (403..=403, ErrorClass::Auth),
-    (404..=404, ErrorClass::NotFound),
+/// The event of an answer with such a status, unless [`WORDS`] knows better; the first line that holds counts.
+const STATUSES: [(RangeInclusive<u16>, ProviderEvent); 11] = [
+    (401..=401, ProviderEvent::CredentialsRefused),
+    (402..=402, ProviderEvent::OutOfCredit),
+    (403..=403, ProviderEvent::CredentialsRefused),
+    (404..=404, ProviderEvent::ModelUnknown),
     // A redirect is not followed: the address is wrong.
-    (300..=399, ErrorClass::NotFound),
-    (429..=429, ErrorClass::RateLimited),
+    (300..=399, ProviderEvent::ModelUnknown),
+    (429..=429, ProviderEvent::RateLimited),
+    (413..=413, ProviderEvent::RequestTooLarge),
     // The server's own time-out and a conflict with another request: neither is the request's fault.
-    (408..=409, ErrorClass::Server),
-    (400..=499, ErrorClass::BadRequest),
-    (500..=599, ErrorClass::Server),
-    (0..=u16::MAX, ErrorClass::BadResponse),
+    (408..=409, ProviderEvent::ServerTrouble),
+    (400..=499, ProviderEvent::RequestRefused),
+    (500..=599, ProviderEvent::ServerTrouble),
+    (0..=u16::MAX, ProviderEvent::Unreadable),
 ];
 
 /// What providers say in the body of an error.
 struct Saying {
-    class: ErrorClass,
+    event: ProviderEvent,
     /// It goes before a status of 4xx, which providers use for many things. Otherwise it counts only where no status tells: in a 200.
     goes_before_status: bool,
     /// Parts of a `code`, `type` or `status`, one of which occurs, in lower case.
@@ -127,11 +133,26 @@ struct Saying {
     texts: &'static [&'static [&'static str]],
 }
 
-/// The first saying that is heard counts.
+/// The first saying that is heard counts. Between an overflow and an output limit the numbers of the sentence decide, see [`limits`].
 #[rustfmt::skip]
-const WORDS: [Saying; 10] = [
-    Saying { class: ErrorClass::ContextLength, goes_before_status: true,
-        codes: &["context_length_exceeded", "exceed_context_size", "request_too_large"],
+const WORDS: [Saying; 13] = [
+    Saying { event: ProviderEvent::OutputLimitTooLarge, goes_before_status: true,
+        codes: &[],
+        texts: &[
+            &["max_tokens", "too large"],             // OpenAI, vLLM
+            &["max_completion_tokens", "too large"],
+            &["max_output_tokens", "above maximum value"], // OpenAI's responses
+            &["max_completion_tokens", "above maximum value"],
+            &["max_tokens", "above maximum value"],
+            &["max_tokens", "maximum allowed number of output tokens"], // Anthropic
+            &["max_tokens", "exceed context limit"],  // Anthropic
+            &["maxoutputtokens", "supported range"],  // Gemini
+            &["max_output_tokens", "supported range"],
+            &["maximum tokens you requested exceeds"], // Bedrock
+            &["max_tokens", "must be less than or equal to"], // Groq
+        ] },
+    Saying { event: ProviderEvent::ContextOverflow, goes_before_status: true,
+        codes: &["context_length_exceeded", "exceed_context_size"],
         texts: &[
             &["maximum context length"],   // OpenAI, vLLM, Mistral, and gateways that pass it on
             &["model's context length"],   // SGLang
@@ -145,14 +166,25 @@ const WORDS: [Saying; 10] = [
             &["reduce the length of the messages"], // Groq, OpenAI's older wording
             &["longer than the maximum model length"], // vLLM's engine
         ] },
-    Saying { class: ErrorClass::ContentFilter, goes_before_status: true,
-        codes: &["content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed"],
+    Saying { event: ProviderEvent::PromptFiltered, goes_before_status: true,
+        codes: &[
+            "content_filter", "content_policy_violation", "responsibleaipolicyviolation", // OpenAI, Azure
+            "invalid_prompt", "cyber_policy", // OpenAI
+            "data_inspection_failed",         // DashScope
+            "flagged_input",                  // OpenRouter
+        ],
         texts: &[
             &["content management policy"],       // Azure
-            &["blocked by content filtering"],    // Anthropic
-            &["moderation", "input was flagged"], // OpenRouter
+            &["input", "flagged"],                // OpenRouter
+            &["prompt", "flagged"],               // OpenAI
+            &["request was flagged"],
+            &["content exists risk"],             // DeepSeek
+            &["violates usage guidelines"],       // xAI
+            &["rejected", "safety system"],       // OpenAI
         ] },
-    Saying { class: ErrorClass::Quota, goes_before_status: true,
+    Saying { event: ProviderEvent::AnswerFiltered, goes_before_status: true,
+        codes: &[], texts: &[&["blocked by content filtering"]] }, // Anthropic, also of prompts
+    Saying { event: ProviderEvent::OutOfCredit, goes_before_status: true,
         codes: &["insufficient_quota", "insufficient_balance", "billing_", "payment_required"],
         texts: &[
             &["credit balance is too low"], // Anthropic
@@ -161,37 +193,57 @@ const WORDS: [Saying; 10] = [
             &["requires more credits"],     // OpenRouter
             &["billing hard limit"],        // OpenAI
         ] },
-    Saying { class: ErrorClass::Auth, goes_before_status: true,
+    Saying { event: ProviderEvent::CredentialsRefused, goes_before_status: true,
         codes: &[], texts: &[&["pass a valid api key"]] }, // Gemini, with a 400
-    Saying { class: ErrorClass::RateLimited, goes_before_status: false,
+    Saying { event: ProviderEvent::RateLimited, goes_before_status: false,
         codes: &["rate_limit", "ratelimit", "too_many_requests", "throttl", "resource_exhausted"], texts: &[] },
-    Saying { class: ErrorClass::Server, goes_before_status: false,
+    Saying { event: ProviderEvent::ServerTrouble, goes_before_status: false,
         codes: &["overloaded", "unavailable", "server_error", "internal", "timeout", "deadline_exceeded"], texts: &[] },
-    Saying { class: ErrorClass::Auth, goes_before_status: false,
+    Saying { event: ProviderEvent::CredentialsRefused, goes_before_status: false,
         codes: &["authentication", "invalid_api_key", "permission", "unauthorized", "unauthenticated", "forbidden"], texts: &[] },
-    Saying { class: ErrorClass::NotFound, goes_before_status: false,
+    Saying { event: ProviderEvent::ModelUnknown, goes_before_status: false,
         codes: &["not_found", "notfound"], texts: &[] },
-    Saying { class: ErrorClass::BadRequest, goes_before_status: false,
+    Saying { event: ProviderEvent::RequestTooLarge, goes_before_status: false,
+        codes: &["request_too_large"], texts: &[] },
+    Saying { event: ProviderEvent::RequestRefused, goes_before_status: false,
         codes: &["invalid_request", "bad_request", "badrequest", "invalid_", "unsupported_"], texts: &[] },
     // An error that says nothing known is the server's.
-    Saying { class: ErrorClass::Server, goes_before_status: false, codes: &[], texts: &[&[]] },
+    Saying { event: ProviderEvent::ServerTrouble, goes_before_status: false, codes: &[], texts: &[&[]] },
 ];
 
-/// The class of an answer with a status outside 2xx.
-pub(crate) fn class_of_status(status: u16, info: Option<&ErrorInfo>) -> ErrorClass {
-    let by_words = |info: &ErrorInfo| WORDS.iter().find(|saying| saying.goes_before_status && info.says(saying));
-    let said = info.filter(|_| (400..=499).contains(&status)).and_then(by_words).map(|saying| saying.class);
-    let by_status = || STATUSES.iter().find(|(range, _)| range.contains(&status)).map(|(_, class)| *class);
-    said.or_else(by_status).unwrap_or(ErrorClass::BadResponse)
+/// What a plain refusal of a request is about, by its words: it is the operator's in any case, and is told what to correct.
+#[rustfmt::skip]
+const REFUSALS: [Saying; 2] = [
+    Saying { event: ProviderEvent::RequestTooLarge, goes_before_status: true,
+        codes: &["request_too_large"], texts: &[&["payload size exceeds"]] }, // Anthropic; Gemini
+    Saying { event: ProviderEvent::UnknownParameter, goes_before_status: true,
+        codes: &["unknown_parameter", "unsupported_parameter", "unsupported_value"], // OpenAI
+        texts: &[
+            &["extra inputs are not permitted"], // Anthropic, FastAPI
+            &["unknown name"],                   // Gemini
+            &["extraneous key"],                 // Bedrock
+            &["unrecognized request argument"],  // OpenAI's older wording
+        ] },
+];
+
+/// The event of an answer with a status outside 2xx.
+pub(crate) fn event_of_status(status: u16, info: Option<&ErrorInfo>) -> ProviderEvent {
+    let said = info.filter(|_| (400..=499).contains(&status)).and_then(ErrorInfo::event);
+    let by_status = || STATUSES.iter().find(|(range, _)| range.contains(&status)).map(|(_, event)| *event);
+    match said.or_else(by_status).unwrap_or(ProviderEvent::Unreadable) {
+        ProviderEvent::RequestRefused => {
+            info.and_then(|info| info.heard(&REFUSALS)).unwrap_or(ProviderEvent::RequestRefused)
+        }
+        event => event,
+    }
 }
 
-/// The class of an error object inside a 200, or in the middle of a stream.
-pub(crate) fn class_of_error_in_200(info: &ErrorInfo) -> ErrorClass {
-    let said = |before: bool| WORDS.iter().find(|saying| saying.goes_before_status >= before && info.says(saying));
-    match (said(true), info.status) {
-        (Some(saying), _) => saying.class,
-        (None, Some(status)) => class_of_status(status, Some(info)),
-        (None, None) => said(false).map_or(ErrorClass::Server, |saying| saying.class),
+/// The event of an error object inside a 200, or in the middle of a stream.
+pub(crate) fn event_of_error_in_200(info: &ErrorInfo) -> ProviderEvent {
+    match (info.event(), info.status) {
+        (Some(event), _) => event,
+        (None, Some(status)) => event_of_status(status, Some(info)),
+        (None, None) => info.heard(&WORDS).unwrap_or(ProviderEvent::ServerTrouble),
     }
 }
 
@@ -231,11 +283,13 @@ impl ErrorInfo {
             (None, Value::String(text)) => text.clone(),
             (None, other) => other.to_string(),
         };
-        let words = ["/code", "/type", "/status", "/innererror/code"]
+        let mut words = ["/code", "/type", "/status", "/innererror/code"]
             .iter()
             .filter_map(|path| error.pointer(path)?.as_str())
             .map(str::to_ascii_lowercase)
             .collect::<Vec<_>>();
+        // A gateway's moderation repeats what it objects to.
+        words.extend(error.pointer("/metadata/flagged_input").map(|_| "flagged_input".to_owned()));
         let code = error.get("code");
         let status = code
             .and_then(Value::as_u64)
@@ -243,6 +297,24 @@ impl ErrorInfo {
             .and_then(|number| u16::try_from(number).ok())
             .filter(|number| (400..600).contains(number));
         Self { message, words, status }
+    }
+
+    /// What it says whatever its status, if that is known.
+    pub(crate) fn event(&self) -> Option<ProviderEvent> {
+        let saying = WORDS.iter().find(|saying| saying.goes_before_status && self.says(saying))?;
+        Some(limits::decided(saying.event, &self.message))
+    }
+
+    fn heard(&self, sayings: &[Saying]) -> Option<ProviderEvent> {
+        sayings.iter().find(|saying| self.says(saying)).map(|saying| saying.event)
+    }
+
+    /// What it says, after what the operator can do about `event`.
+    pub(crate) fn detail(&self, event: ProviderEvent) -> String {
+        match limits::advice(event, &self.message) {
+            Some(advice) => format!("{advice}: {}", self.message),
+            None => self.message.clone(),
+        }
     }
 
     fn says(&self, saying: &Saying) -> bool {
@@ -263,6 +335,8 @@ pub(crate) struct Failure {
     pub(crate) detail: String,
     /// What the endpoint billed all the same.
     pub(crate) usage: Option<Usage>,
+    /// The service tier that `usage` was served in, as far as told.
+    pub(crate) tier: Option<Box<str>>,
     /// How long the endpoint asks to be left alone.
     pub(crate) retry_after: Option<Duration>,
     /// No connection came about: the endpoint may be dead.
@@ -279,6 +353,7 @@ impl Failure {
             status: None,
             detail,
             usage: None,
+            tier: None,
             retry_after: None,
             unreached: rule(class).holds_endpoint,
             maybe_billed: rule(class).maybe_billed,

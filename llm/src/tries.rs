@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::breaker::{Breaker, Pass};
 use crate::errors::Failure;
+use crate::holding::Holding;
 use crate::metrics::EndpointMetrics;
 use crate::money::{self, Purses, Reservation, UsedUp};
 use crate::permits::{Ask, Governor, Permit};
@@ -27,6 +28,7 @@ pub(crate) struct Tries {
     purses: Arc<Purses>,
     breaker: Breaker,
     quarantine: Quarantine,
+    holding: Holding,
     metrics: Arc<EndpointMetrics>,
     clock: Arc<dyn Clock>,
     seed: u64,
@@ -107,6 +109,7 @@ impl Tries {
             purses: Arc::clone(&context.purses),
             breaker: Breaker::new(name.clone(), Duration::from_millis(retries.deadline_ms)),
             quarantine: Quarantine::new(store, context.pool.clone(), retries.quarantine_after),
+            holding: Holding::new(name.clone()),
             metrics,
             clock: Arc::clone(&context.clock),
             seed: context.seed,
@@ -146,6 +149,9 @@ impl Tries {
     async fn refusal(&self, errand: &mut Errand<'_>) -> Option<Try> {
         if let (Some(account), None) = (errand.payer.accounts.first(), errand.payer.price) {
             return Some(money::unpriced(account, errand.model));
+        }
+        if let Some(held) = self.holding.refusal(errand.model) {
+            return Some(held);
         }
         let suspect = errand.suspect.as_mut().filter(|_| errand.attempt > 1)?;
         let refusal = self.quarantine.look(suspect).await;

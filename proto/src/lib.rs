@@ -56,7 +56,7 @@ pub use lease::{
 pub use lock::{BenchmarkLock, Cell, SweepLock};
 pub use model::{ModelRef, ModelSpec};
 pub use money::{CostSum, Money};
-pub use outcome::{Cause, Outcome};
+pub use outcome::{Cause, Filtered, Outcome};
 pub use price::{BATCH, Circumstances, Day, Meter, Price, PriceSource, PriceTier, PriceWindow, Rates};
 pub use question::{AskedQuestion, Evaluator, Question, Script, Verdict};
 pub use report::{Attempt, JudgeOutcome, OpenAttempt, Progress, Report, SessionOutcome};

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ExternalAgent,
-    Judge, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role, RoleModels, SessionSeed, Setting, Share, SweepId,
-    Trial,
+    Filtered, Judge, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role, RoleModels, SessionSeed, Setting,
+    Share, SweepId, Trial,
 };
 
 /// One benchmark as it will be run.
@@ -80,6 +80,9 @@ pub struct SweepLock {
     /// Whether answers are kept and used again.
     #[serde(default, skip_serializing_if = "CacheMode::is_off")]
     pub cache: CacheMode,
+    /// What sessions count as that a provider's filter, or a model's own refusal, ended.
+    #[serde(default, skip_serializing_if = "Filtered::is_wrong")]
+    pub filtered: Filtered,
     /// Benchmarks.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkLock>,
     /// Endpoints. Names of secrets, never secrets.

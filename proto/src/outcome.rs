@@ -15,7 +15,7 @@ use crate::ErrorClass;
 pub enum Cause {
     /// The conversation outgrew the model's context: the model's failure.
     ContextLength,
-    /// The provider's filter refused the conversation: the model's failure.
+    /// The provider's filter, or the model itself, refused the conversation or withheld an answer: what that counts as, [`Filtered`] says.
     ContentFilter,
     /// The endpoint could not be reached, or answered only errors.
     EndpointUnavailable,
@@ -87,6 +87,26 @@ impl fmt::Display for Cause {
     }
 }
 
+/// What a session counts as that a filter ended, the provider's or the model's own: no wire tells which of the two it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Filtered {
+    /// A model that does not answer has not solved its item: `model_failure(content_filter)`.
+    #[default]
+    Wrong,
+    /// A filter says nothing about the model: `not_measured(content_filter)`.
+    Missing,
+}
+
+impl Filtered {
+    /// Whether it is [`Filtered::Wrong`].
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        *self == Self::Wrong
+    }
+}
+
 /// How a session ended. A result is not an incident: trouble on our side or the provider's never counts as a wrong answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -109,10 +129,13 @@ pub enum Outcome {
 impl Outcome {
     /// The outcome of a session whose call was given up with `class`. Part of the one error table; see the `llm` crate.
     #[must_use]
-    pub const fn of_failure(class: ErrorClass) -> Self {
+    pub const fn of_failure(class: ErrorClass, filtered: Filtered) -> Self {
         let cause = match class {
             ErrorClass::ContextLength => return Self::ModelFailure { cause: Cause::ContextLength },
-            ErrorClass::ContentFilter => return Self::ModelFailure { cause: Cause::ContentFilter },
+            ErrorClass::ContentFilter => match filtered {
+                Filtered::Wrong => return Self::ModelFailure { cause: Cause::ContentFilter },
+                Filtered::Missing => Cause::ContentFilter,
+            },
             ErrorClass::Connection | ErrorClass::Server => Cause::EndpointUnavailable,
             ErrorClass::Timeout => Cause::Timeout,
             ErrorClass::RateLimited => Cause::RateLimited,

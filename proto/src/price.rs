@@ -21,6 +21,9 @@ use crate::{Digest, Lane, Money, Usage};
 /// The variant of batch lanes.
 pub const BATCH: &str = "batch";
 
+/// Words for being served as everybody is: OpenAI and Bedrock; Anthropic and Gemini; a wish that gateways repeat; Groq.
+const STANDARD: [&str; 4] = ["default", "standard", "auto", "on_demand"];
+
 /// Prices of a request whose prompt is longer than a bound. They hold for the whole request, not only for what is beyond the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -138,31 +141,35 @@ impl Price {
         }
     }
 
-    /// The price of the way of being served that `circumstances` names; the standard one when it has no price of its own.
+    /// The price of the way of being served that `circumstances` names, in whatever case. `None` when it has no price: other ways cost half
+    /// or double. A batch without a price of its own is charged as what is not one, which no batch exceeds.
     #[must_use]
-    pub fn variant(&self, circumstances: &Circumstances<'_>) -> &Self {
-        circumstances.variant.and_then(|name| self.variants.get(name)).unwrap_or(self)
+    pub fn variant(&self, circumstances: &Circumstances<'_>) -> Option<&Self> {
+        let Some(name) = circumstances.variant else { return Some(self) };
+        let is_named = |known: &str| known.eq_ignore_ascii_case(name);
+        let own = self.variants.iter().find(|(known, _)| is_named(known)).map(|(_, price)| price);
+        own.or_else(|| (STANDARD.into_iter().any(is_named) || is_named(BATCH)).then_some(self))
     }
 
     /// The rates of a call whose prompt has `input` tokens: those of the window it began in, else of the highest tier its prompt reaches,
-    /// else the plain ones.
+    /// else the plain ones. `None` when it was served in a way that has no price.
     #[must_use]
-    pub fn rates_for(&self, input: u64, circumstances: &Circumstances<'_>) -> Rates {
-        let price = self.variant(circumstances);
+    pub fn rates_for(&self, input: u64, circumstances: &Circumstances<'_>) -> Option<Rates> {
+        let price = self.variant(circumstances)?;
         let at = circumstances.at.map(|at| at.to_zoned(TimeZone::UTC).datetime());
         if let Some(window) = at.and_then(|at| price.windows.iter().find(|window| window.holds(at))) {
-            return window.rates;
+            return Some(window.rates);
         }
         let reached = price.tiers.iter().filter(|tier| input > tier.above_input_tokens);
-        reached.max_by_key(|tier| tier.above_input_tokens).map_or_else(|| price.rates(), |tier| tier.rates)
+        Some(reached.max_by_key(|tier| tier.above_input_tokens).map_or_else(|| price.rates(), |tier| tier.rates))
     }
 
     /// Cost of one call of `usage`: each meter is priced in 10⁻¹⁵ dollars and the sum is rounded half up to a nano-dollar once. Not to be
-    /// used on the usage of several calls: tiers count by the call.
+    /// used on the usage of several calls: tiers count by the call. `None` when it was served in a way that has no price.
     #[must_use]
-    pub fn cost(&self, usage: &Usage, circumstances: &Circumstances<'_>) -> Money {
-        let tokens = self.rates_for(usage.input, circumstances).femto(usage);
-        nano(tokens.saturating_add(self.variant(circumstances).femto_a_request()))
+    pub fn cost(&self, usage: &Usage, circumstances: &Circumstances<'_>) -> Option<Money> {
+        let tokens = self.rates_for(usage.input, circumstances)?.femto(usage);
+        Some(nano(tokens.saturating_add(self.variant(circumstances)?.femto_a_request())))
     }
 
     /// What a call can cost at most: `input` and `output` tokens at most, whatever the time, the length of the prompt and the way it is

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, BenchmarkName, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Judge, MemberName, ModelSpec,
-    Price, RoleModels, Setting, SweepId,
+    AgentName, BenchmarkName, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge, MemberName,
+    ModelSpec, Price, RoleModels, Setting, SweepId,
 };
 
 /// What a person writes to have a sweep run.
@@ -35,6 +35,9 @@ pub struct SweepSpec {
     /// Whether answers are kept and used again.
     #[serde(default, skip_serializing_if = "CacheMode::is_off")]
     pub cache: CacheMode,
+    /// What sessions count as that a provider's filter, or a model's own refusal, ended.
+    #[serde(default, skip_serializing_if = "Filtered::is_wrong")]
+    pub filtered: Filtered,
     /// What to measure, by benchmark name.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkSpec>,
     /// Where models are served, by endpoint name. `openai` needs no entry.

@@ -80,7 +80,7 @@ pub enum ErrorClass {
     BadRequest,
     /// The conversation does not fit into the model's context.
     ContextLength,
-    /// The provider's filter refused the conversation.
+    /// The provider's filter refused the conversation or withheld the answer, or the model declined in a field of its own.
     ContentFilter,
     /// The account has no money left at the provider.
     Quota,

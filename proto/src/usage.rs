@@ -6,6 +6,8 @@ use std::ops::AddAssign;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Reply;
+
 /// Tokens of one or several calls. `cached_input`, `cache_write` and `cache_write_1h` are disjoint parts of `input`; `reasoning` is
 /// part of `output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -41,6 +43,13 @@ impl Usage {
             .saturating_sub(self.cached_input)
             .saturating_sub(self.cache_write)
             .saturating_sub(self.cache_write_1h)
+    }
+
+    /// Whether an answer of `reply` can have billed it: no prompt is of zero tokens, and nothing is said with none. Gateways that do not know
+    /// send zeros (LiteLLM's streams of Gemini).
+    #[must_use]
+    pub fn can_be_of(&self, reply: &Reply) -> bool {
+        self.input > 0 && (self.output > 0 || reply.answer_bytes() == 0)
     }
 
     /// Prompt and generated tokens together: what limits per minute count.

@@ -10,7 +10,7 @@ use regatta_proto::{CostSum, Evaluator, Money};
 use crate::report::numbers::{
     NOTHING as NO_VALUE, compact, duration, grouped, heading, measured, percent, score_with, shown, waste,
 };
-use crate::report::pairs;
+use crate::report::{filtered, pairs};
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
 /// Metrics whose intervals fit beside each other; of more, each has a line of its own.
@@ -32,6 +32,11 @@ pub fn render_leaderboard(summary: &Summary) -> String {
     let pairs = pairs::lines(summary);
     if !pairs.is_empty() {
         text.push_str(&format!("{}\n\n", pairs.join("\n")));
+    }
+    let filtered = filtered::text(summary);
+    if !filtered.is_empty() {
+        text.push_str(&filtered);
+        text.push('\n');
     }
     for table in summary.tables.iter().filter(|table| is_shown(summary, table)) {
         text.push_str(&paper_table(table));

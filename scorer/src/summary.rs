@@ -201,8 +201,36 @@ pub struct LeaderboardRow {
     /// Sessions with a score by flag of the model's answers; flags that none has are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub flags: BTreeMap<Flag, u64>,
+    /// The headline both ways, where a filter or a refusal ended sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filtered: Option<BothWays>,
     /// What its attempts took.
     pub spending: Spending,
+}
+
+/// Numbers with filtered sessions as wrong, and as missing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BothWays {
+    /// Sessions that a filter or a refusal ended.
+    pub sessions: u64,
+    /// The metrics that a leaderboard shows.
+    pub metrics: Vec<MetricBothWays>,
+}
+
+/// A metric with filtered sessions as wrong, and as missing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricBothWays {
+    /// Scoring rule.
+    pub evaluator: Evaluator,
+    /// Its name.
+    pub metric: String,
+    /// How people read it.
+    #[serde(default, skip_serializing_if = "Unit::is_plain")]
+    pub unit: Unit,
+    /// Its value when filtered sessions count as wrong.
+    pub wrong: Estimate,
+    /// Its value when they say nothing about the model.
+    pub missing: Estimate,
 }
 
 impl LeaderboardRow {

@@ -33,7 +33,7 @@ impl Endpoint {
     pub(crate) fn bill(&self, draft: &Draft, variant: Option<&str>, at: Timestamp) -> Bill {
         let usage = draft.usage;
         let price = self.simulation.prices.get(&draft.model);
-        let cost = price.map(|price| price.cost(&usage, &Circumstances { variant, at: Some(at) }));
+        let cost = price.and_then(|price| price.cost(&usage, &Circumstances { variant, at: Some(at) }));
         Bill { usage, cost }
     }
 

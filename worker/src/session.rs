@@ -7,8 +7,8 @@ use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{CallError, ChatCall, Payer, SessionTag};
 use regatta_proto::{
-    AccountId, Call, Cause, Cell, ChatRequest, ErrorClass, Event, ItemIndex, ModelSpec, Money, Outcome, Price, Role,
-    Transcript,
+    AccountId, Call, Cause, Cell, ChatRequest, ErrorClass, Event, Filtered, ItemIndex, ModelSpec, Money, Outcome,
+    Price, Role, Transcript,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -85,7 +85,9 @@ impl Session<'_> {
                     let class = failed.tries.last().map(|last| last.class);
                     transcript.events.push(Event::Failed(failed));
                     let internal = Outcome::NotMeasured { cause: Cause::Internal };
-                    return Ended::Over(class.map_or(internal, |class| outcome_of(role, class)));
+                    return Ended::Over(
+                        class.map_or(internal, |class| outcome_of(role, class, self.sweep.lock.filtered)),
+                    );
                 }
             }
         }
@@ -153,9 +155,11 @@ fn asked_before(transcript: &Transcript, role: Role, request: &ChatRequest) -> u
 
 /// What becomes of a session whose call to `role` was given up. Only the agent is under test: what its partners cannot do is never its
 /// failure.
-fn outcome_of(role: Role, class: ErrorClass) -> Outcome {
-    match Outcome::of_failure(class) {
-        Outcome::ModelFailure { .. } if role != Role::Agent => Outcome::NotMeasured { cause: Cause::RequestRefused },
+fn outcome_of(role: Role, class: ErrorClass, filtered: Filtered) -> Outcome {
+    match Outcome::of_failure(class, filtered) {
+        Outcome::ModelFailure { .. } | Outcome::NotMeasured { cause: Cause::ContentFilter } if role != Role::Agent => {
+            Outcome::NotMeasured { cause: Cause::RequestRefused }
+        }
         outcome => outcome,
     }
 }
@@ -187,12 +191,22 @@ mod tests {
     #[test]
     fn what_the_agents_partners_cannot_do_is_never_its_failure() {
         for class in [ErrorClass::ContextLength, ErrorClass::ContentFilter] {
-            assert!(matches!(outcome_of(Role::Agent, class), Outcome::ModelFailure { .. }));
-            for role in [Role::User, Role::Environment] {
-                assert_eq!(outcome_of(role, class), Outcome::NotMeasured { cause: Cause::RequestRefused });
+            assert!(matches!(outcome_of(Role::Agent, class, Filtered::Wrong), Outcome::ModelFailure { .. }));
+            for (role, filtered) in
+                [Role::User, Role::Environment].into_iter().zip([Filtered::Wrong, Filtered::Missing])
+            {
+                let outcome = outcome_of(role, class, filtered);
+                assert_eq!(outcome, Outcome::NotMeasured { cause: Cause::RequestRefused }, "{role} {filtered:?}");
             }
         }
         let quota = Outcome::NotMeasured { cause: Cause::Quota };
-        assert_eq!(outcome_of(Role::User, ErrorClass::Quota), quota);
+        assert_eq!(outcome_of(Role::User, ErrorClass::Quota, Filtered::Wrong), quota);
+    }
+
+    #[test]
+    fn the_spec_says_whether_a_filtered_agent_is_wrong_or_missing() {
+        let of = |filtered| outcome_of(Role::Agent, ErrorClass::ContentFilter, filtered);
+        assert_eq!(of(Filtered::Wrong), Outcome::ModelFailure { cause: Cause::ContentFilter });
+        assert_eq!(of(Filtered::Missing), Outcome::NotMeasured { cause: Cause::ContentFilter });
     }
 }

@@ -11,6 +11,7 @@ use crate::chat::kept_request;
 use crate::errors::Failure;
 use crate::transport::Answer;
 use crate::wire::Completion;
+use crate::withheld::usable;
 
 /// Where the wire formats look for the provider's id of a request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -89,7 +90,7 @@ impl BatchClient {
         let read = match ending {
             Ending::Answered { status, request_id, body } => {
                 let answer = Answer { status, headers: of_line(headers, request_id), body };
-                self.sending.http.format().answer(&answer, &self.sending.http.context())
+                self.sending.http.format().answer(&answer, &self.sending.http.context()).and_then(usable)
             }
             Ending::Expired => Err(self.sending.failure(ErrorClass::Timeout, EXPIRED)),
             Ending::Cancelled => Err(self.sending.failure(ErrorClass::BadRequest, CANCELLED)),
@@ -103,7 +104,7 @@ impl BatchClient {
     fn call(&self, call: &BatchCall<'_>, completion: Completion, batch: &Batch) -> Call {
         let circumstances = Circumstances { variant: Some(BATCH), at: batch.created_at };
         let price = call.price.filter(|_| completion.usage_is_known);
-        let cost = price.map(|price| price.cost(&completion.usage, &circumstances));
+        let cost = price.and_then(|price| price.cost(&completion.usage, &circumstances));
         self.metrics.spent(&completion.usage, cost);
         Call {
             role: call.role,
@@ -131,7 +132,7 @@ impl BatchClient {
         let at_most = if failure.maybe_billed { call.at_most() } else { None };
         let mut one = tried(failure);
         let circumstances = Circumstances { variant: Some(BATCH), at: batch.created_at };
-        one.cost = billed.and_then(|usage| Some(call.price?.cost(&usage, &circumstances)));
+        one.cost = billed.and_then(|usage| call.price?.cost(&usage, &circumstances));
         // What was told to be billed is not doubtful.
         one.at_most = at_most.filter(|_| billed.is_none());
         let tries = vec![one];

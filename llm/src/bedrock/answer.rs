@@ -11,6 +11,7 @@ use crate::wire::anthropic::blocks::{Piece, reply};
 use crate::wire::provenance::{Told, served};
 use crate::wire::tool_calls::RawCall;
 use crate::wire::{Completion, ReadContext, hints};
+use crate::withheld::{Withheld, finish_of};
 
 /// Reads what an exchange with a success brought.
 ///
@@ -66,8 +67,10 @@ pub(super) fn completion(
         tier: text("/serviceTier/type"),
         ..Told::default()
     };
+    let withheld = Withheld::by_word(text("/stopReason"));
     Completion {
-        reply: reply(pieces, finish(text("/stopReason"))),
+        reply: reply(pieces, finish_of(withheld.as_ref(), finish(text("/stopReason")))),
+        withheld,
         usage: tokens,
         usage_is_known,
         raw_usage: raw_usage.cloned(),
@@ -78,13 +81,12 @@ pub(super) fn completion(
     }
 }
 
-/// The finish that a `stopReason` means.
+/// The finish that a `stopReason` means, unless the answer was withheld.
 fn finish(reason: Option<&str>) -> Finish {
     match reason {
         Some("end_turn" | "stop_sequence") => Finish::Stop,
         Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
         Some("tool_use") => Finish::ToolCalls,
-        Some("guardrail_intervened" | "content_filtered") => Finish::ContentFilter,
         // A call or an answer that is none (`malformed_tool_use`, `malformed_model_output`), and whatever comes to be.
         _ => Finish::Other,
     }

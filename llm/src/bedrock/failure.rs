@@ -10,25 +10,26 @@ use regatta_proto::ErrorClass;
 use serde_json::json;
 
 use super::exchange::headers;
-use crate::errors::{ErrorInfo, Failure, class_of_error_in_200, class_of_status};
+use crate::errors::{ErrorInfo, Failure, event_of_error_in_200, event_of_status};
+use crate::events::ProviderEvent;
 use crate::retry_after::retry_after;
 use crate::wire::{ReadContext, trouble};
 
-/// Exceptions whose class their status does not tell: AWS uses 400, 424 and 429 for many things.
-const CLASSES: [(&str, ErrorClass); 13] = [
-    ("ThrottlingException", ErrorClass::RateLimited),
-    ("TooManyRequestsException", ErrorClass::RateLimited),
-    ("ServiceQuotaExceededException", ErrorClass::RateLimited),
-    ("ModelNotReadyException", ErrorClass::Server),
-    ("ModelTimeoutException", ErrorClass::Server),
-    ("ModelErrorException", ErrorClass::Server),
-    ("ModelStreamErrorException", ErrorClass::Server),
-    ("InternalServerException", ErrorClass::Server),
-    ("ServiceUnavailableException", ErrorClass::Server),
-    ("AccessDeniedException", ErrorClass::Auth),
-    ("UnrecognizedClientException", ErrorClass::Auth),
-    ("ExpiredTokenException", ErrorClass::Auth),
-    ("ResourceNotFoundException", ErrorClass::NotFound),
+/// Exceptions whose event their status does not tell: AWS uses 400, 424 and 429 for many things.
+const EVENTS: [(&str, ProviderEvent); 13] = [
+    ("ThrottlingException", ProviderEvent::RateLimited),
+    ("TooManyRequestsException", ProviderEvent::RateLimited),
+    ("ServiceQuotaExceededException", ProviderEvent::RateLimited),
+    ("ModelNotReadyException", ProviderEvent::ServerTrouble),
+    ("ModelTimeoutException", ProviderEvent::ServerTrouble),
+    ("ModelErrorException", ProviderEvent::ServerTrouble),
+    ("ModelStreamErrorException", ProviderEvent::ServerTrouble),
+    ("InternalServerException", ProviderEvent::ServerTrouble),
+    ("ServiceUnavailableException", ProviderEvent::ServerTrouble),
+    ("AccessDeniedException", ProviderEvent::CredentialsRefused),
+    ("UnrecognizedClientException", ProviderEvent::CredentialsRefused),
+    ("ExpiredTokenException", ProviderEvent::CredentialsRefused),
+    ("ResourceNotFoundException", ProviderEvent::ModelUnknown),
 ];
 
 /// Explains why a request has no answer.
@@ -100,17 +101,17 @@ where
     E: ProvideErrorMetadata + Error + 'static,
 {
     let message = exception.message().map_or_else(|| chain(exception), str::to_owned);
-    let by_code = CLASSES.iter().find(|(name, _)| *name == code).map(|(_, class)| *class);
-    let class = by_code.unwrap_or_else(|| {
-        let info = ErrorInfo::find(&json!({"error": {"type": code, "message": message}}), true).unwrap_or_default();
-        match status {
-            Some(status) => class_of_status(status, Some(&info)),
-            None if code == "ValidationException" => class_of_status(400, Some(&info)),
-            None => class_of_error_in_200(&info),
-        }
+    let info = ErrorInfo::find(&json!({"error": {"type": code, "message": message}}), true).unwrap_or_default();
+    let by_code = || EVENTS.iter().find(|(name, _)| *name == code).map(|(_, event)| *event);
+    // A guardrail may say that it refuses by the exception of missing permissions.
+    let event = info.event().or_else(by_code).unwrap_or_else(|| match status {
+        Some(status) => event_of_status(status, Some(&info)),
+        None if code == "ValidationException" => event_of_status(400, Some(&info)),
+        None => event_of_error_in_200(&info),
     });
-    let detail = if code.is_empty() { message } else { format!("{code}: {message}") };
-    (class, context.secret.detail(&detail))
+    let told = info.detail(event);
+    let detail = if code.is_empty() { told } else { format!("{code}: {told}") };
+    (event.class(), context.secret.detail(&detail))
 }
 
 /// An error with all that caused it: the SDK's own text is but "dispatch failure".

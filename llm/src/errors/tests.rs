@@ -1,4 +1,4 @@
-use regatta_proto::Outcome;
+use regatta_proto::{Filtered, Outcome};
 use serde_json::json;
 
 use super::*;
@@ -16,15 +16,11 @@ fn the_table_has_one_row_for_each_class_in_its_place() {
 #[test]
 fn outcomes_are_those_of_the_table() {
     for row in &TABLE {
-        let outcome = Outcome::of_failure(row.class);
+        let outcome = Outcome::of_failure(row.class, Filtered::Wrong);
         assert_eq!(outcome.cause(), Some(row.cause), "{:?}", row.class);
         let is_model_failure = matches!(outcome, Outcome::ModelFailure { .. });
-        assert_eq!(
-            row.fault == Fault::Model,
-            is_model_failure,
-            "only the model's fault is a model's failure: {:?}",
-            row.class
-        );
+        let counts_against_model = matches!(row.fault, Fault::Model | Fault::Filter);
+        assert_eq!(counts_against_model, is_model_failure, "only the model's fault is its failure: {:?}", row.class);
     }
 }
 
@@ -59,7 +55,7 @@ fn the_table_reads_as_documented() {
 
 fn class(status: u16, error: serde_json::Value) -> ErrorClass {
     let info = ErrorInfo::find(&json!({ "error": error }), true);
-    class_of_status(status, info.as_ref())
+    event_of_status(status, info.as_ref()).class()
 }
 
 #[test]
@@ -105,6 +101,6 @@ fn an_error_inside_a_200_is_read_by_its_words_then_by_its_number() {
         (json!("try again"), Server),
     ] {
         let info = ErrorInfo::find(&json!({ "error": error }), false).unwrap();
-        assert_eq!(class_of_error_in_200(&info), expected, "{error}");
+        assert_eq!(event_of_error_in_200(&info).class(), expected, "{error}");
     }
 }

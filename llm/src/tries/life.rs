@@ -67,7 +67,7 @@ impl<'a> Life<'a> {
 
     fn cost(&self, usage: &Usage, tier: Option<&str>, at: Timestamp) -> Option<Money> {
         let price = self.errand.payer.price?;
-        Some(price.cost(usage, &Circumstances { variant: tier, at: Some(at) }))
+        price.cost(usage, &Circumstances { variant: tier, at: Some(at) })
     }
 
     /// One try, from waiting for what it needs to waiting for the next one.
@@ -87,6 +87,11 @@ impl<'a> Life<'a> {
             }
             None => return Step::Interrupted,
         };
+        // It may have come to be held while this call stood in line.
+        if let Some(held) = self.all.holding.last_refusal(self.errand.model) {
+            self.tries.push(held);
+            return Step::Failed;
+        }
         permit.sent();
         reservation.sent();
         let in_flight = self.all.metrics.begin();
@@ -114,6 +119,7 @@ impl<'a> Life<'a> {
     ) -> Option<Money> {
         let all = self.all;
         all.breaker.reached();
+        all.holding.answered(self.errand.model);
         all.answered.fetch_add(1, Ordering::Relaxed);
         let usage = Some(value.usage()).filter(|_| value.usage_is_known());
         let cost = usage.and_then(|usage| self.cost(usage, value.tier(), at));
@@ -145,6 +151,7 @@ impl<'a> Life<'a> {
         } else {
             all.breaker.reached()
         }
+        all.holding.failed(self.errand.model, &failure);
         let was_probe = pass.is_probe();
         drop(pass);
         // Before the slot goes to the next call, which the endpoint may not want to see either.
@@ -200,7 +207,7 @@ impl<'a> Life<'a> {
 
     /// What the failed try cost as far as told, else what it may have cost.
     fn billed(&self, failure: &Failure, at: Timestamp) -> (Option<Money>, Option<Money>) {
-        let cost = failure.usage.as_ref().and_then(|usage| self.cost(usage, None, at));
+        let cost = failure.usage.as_ref().and_then(|usage| self.cost(usage, failure.tier.as_deref(), at));
         if let Some(usage) = &failure.usage {
             self.all.metrics.billed(usage, cost);
         }

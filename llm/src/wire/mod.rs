@@ -28,6 +28,7 @@ use serde_json::Value;
 use crate::errors::Failure;
 use crate::secret::Secret;
 use crate::transport::Answer;
+use crate::withheld::Withheld;
 
 /// One provider's way to say things.
 pub(crate) trait Format: Send + Sync + std::fmt::Debug {
@@ -113,6 +114,8 @@ pub(crate) enum Part {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Completion {
     pub(crate) reply: Reply,
+    /// Why the answer was withheld, if it was; what is left of it is not the model's.
+    pub(crate) withheld: Option<Withheld>,
     pub(crate) usage: Usage,
     /// Whether the meters that cost money were told.
     pub(crate) usage_is_known: bool,

@@ -5,7 +5,7 @@ use regatta_proto::{ErrorClass, Usage};
 use serde_json::Value;
 
 use super::{ReadContext, hints};
-use crate::errors::{ErrorInfo, Failure, class_of_error_in_200, class_of_status};
+use crate::errors::{ErrorInfo, Failure, event_of_error_in_200, event_of_status};
 use crate::retry_after::retry_after;
 use crate::transport::Answer;
 
@@ -23,13 +23,13 @@ pub(crate) fn of_status(answer: &Answer, billed: Billed, context: &ReadContext<'
     });
     let body = body.map(with_upstream);
     let info = body.as_ref().and_then(|body| ErrorInfo::find(body, true));
-    let class = class_of_status(answer.status, info.as_ref());
+    let event = event_of_status(answer.status, info.as_ref());
     let detail = match (&info, redirect(answer)) {
         (_, Some(target)) => secret.detail(&format!("redirected to {target}, which is not followed; correct base_url")),
-        (Some(info), None) => secret.detail(&info.message),
+        (Some(info), None) => secret.detail(&info.detail(event)),
         (None, None) => secret.detail(&String::from_utf8_lossy(&answer.body)),
     };
-    failure(answer, class, detail, body.as_ref(), billed, context)
+    failure(answer, event.class(), detail, body.as_ref(), billed, context)
 }
 
 /// Explains a 200 that holds no usable answer: `problem` is what the fast path missed.
@@ -38,8 +38,8 @@ pub(crate) fn of_success(answer: &Answer, problem: &str, billed: Billed, context
     match serde_json::from_slice::<Value>(&answer.body) {
         Ok(body) => match ErrorInfo::find(&with_upstream(body.clone()), false) {
             Some(info) => {
-                let class = class_of_error_in_200(&info);
-                failure(answer, class, secret.detail(&info.message), Some(&body), billed, context)
+                let event = event_of_error_in_200(&info);
+                failure(answer, event.class(), secret.detail(&info.detail(event)), Some(&body), billed, context)
             }
             None => failure(answer, ErrorClass::BadResponse, secret.detail(problem), Some(&body), billed, context),
         },
@@ -55,7 +55,10 @@ pub(crate) fn of_success(answer: &Answer, problem: &str, billed: Billed, context
 pub(crate) fn of_event(event: &Value, is_named_so: bool, billed: Billed, context: &ReadContext<'_>) -> Option<Failure> {
     let info = ErrorInfo::find(&with_upstream(event.clone()), is_named_so);
     let (class, message) = match (&info, is_named_so) {
-        (Some(info), _) => (class_of_error_in_200(info), info.message.clone()),
+        (Some(info), _) => {
+            let event = event_of_error_in_200(info);
+            (event.class(), info.detail(event))
+        }
         (None, true) => (ErrorClass::Server, event.to_string()),
         (None, false) => return None,
     };
@@ -93,6 +96,7 @@ fn failure(
         retry_after: retry_after(&answer.headers, context.clock).or_else(|| {
             hints::of(&answer.headers, context.clock).exhausted_for.filter(|_| class == ErrorClass::RateLimited)
         }),
+        tier: None,
         unreached: false,
         maybe_billed: class == ErrorClass::BadResponse,
     }

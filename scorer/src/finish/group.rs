@@ -10,12 +10,13 @@ use serde_json::Value;
 
 use super::FinishError;
 use super::agent_ends::AgentEnds;
+use super::filtered::{FilteredSession, both_ways, is_filtered, recounted};
 use super::flag_counts::{FlagCounts, flag_counts};
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
 use crate::comparison::is_compared;
 use crate::statistics::{Estimate, Sample, Trials, estimate, leaves, missing, sample};
-use crate::summary::SessionCounts;
+use crate::summary::{BothWays, SessionCounts};
 
 /// Which number: a scoring rule and a metric.
 pub(crate) type MetricKey = (Evaluator, Metric);
@@ -39,6 +40,7 @@ pub(crate) struct Group<'s> {
     sessions: SessionCounts,
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
     poisoned: Option<(CellIndex, ItemIndex)>,
+    filtered: Vec<FilteredSession>,
     served: BTreeMap<String, u64>,
     flags: FlagCounts,
     agent_ends: AgentEnds,
@@ -87,6 +89,8 @@ pub(crate) struct GroupResult {
     pub(crate) outcomes: BTreeMap<(&'static str, &'static str), u64>,
     /// A session that was given up because of its own request, for people who want to send that again.
     pub(crate) poisoned: Option<(CellIndex, ItemIndex)>,
+    /// Its headline both ways, where a filter ended sessions.
+    pub(crate) filtered: Option<BothWays>,
     /// Sessions by what answered.
     pub(crate) served: BTreeMap<String, u64>,
     /// Sessions by what was seen in their answers.
@@ -127,6 +131,7 @@ impl<'s> Group<'s> {
             sessions: SessionCounts::default(),
             outcomes: BTreeMap::new(),
             poisoned: None,
+            filtered: Vec::new(),
             served: BTreeMap::new(),
             flags: FlagCounts::new(),
             agent_ends: AgentEnds::default(),
@@ -142,8 +147,11 @@ impl<'s> Group<'s> {
         // Of one trial, in the shape of several.
         let mut of_cell: Vec<Vec<Trials>> = self.leaves.iter().map(empty).collect();
         let mut known: Vec<(ItemIndex, Scores)> = Vec::with_capacity(rows.len());
-        for index in selected {
+        for (position, index) in selected.iter().enumerate() {
             let row = by_item.get(index).copied();
+            if row.is_some_and(|row| is_filtered(&row.outcome)) {
+                self.filtered.push(FilteredSession { trial: self.cells.len(), position, item: *index });
+            }
             let scores = row.map(|row| self.scores_of(cell, row)).transpose()?.flatten();
             self.count(cell, row, &mut counts);
             self.push_samples(*index, scores.as_ref(), &mut of_cell);
@@ -234,6 +242,24 @@ impl<'s> Group<'s> {
         self.lock.evaluators.iter().map(of).collect()
     }
 
+    /// The metrics of `headline` with filtered sessions as wrong, and as missing, where there are such sessions.
+    fn both_ways(&self, headline: &BTreeSet<usize>, estimates: &[Estimate]) -> Option<BothWays> {
+        if self.filtered.is_empty() {
+            return None;
+        }
+        let chosen = self.sweep.lock.filtered;
+        let positions: Vec<usize> = (0..self.sweep.selected(self.first).len()).collect();
+        let metrics = headline.iter().map(|at| {
+            let (key, leaves) = (&self.keys[*at], &self.leaves[*at]);
+            let failure = |item| self.suite.score_failure(item, &self.lock.evaluators).remove(&key.0);
+            let mut samples = recounted(chosen, leaves, &self.samples[*at], &self.filtered, &failure);
+            samples.iter_mut().flatten().for_each(|trial| void_all(trial));
+            let other = estimate(&key.1, &samples, &positions, &self.clusters);
+            (key.clone(), estimates[*at], other)
+        });
+        Some(both_ways(chosen, self.filtered.len(), metrics))
+    }
+
     /// All sessions added so far.
     pub(crate) const fn sessions(&self) -> &SessionCounts {
         &self.sessions
@@ -274,6 +300,7 @@ impl<'s> Group<'s> {
             _ => self.tables(&self.scores),
         };
         let headline = headline(&self.keys);
+        let filtered = self.both_ways(&headline, &estimates);
         let is_kept = |at: usize| is_compared || headline.first() == Some(&at);
         let kept = |(at, samples)| if is_kept(at) { samples } else { Vec::new() };
         let samples = self.samples.into_iter().enumerate().map(kept).collect();
@@ -283,6 +310,7 @@ impl<'s> Group<'s> {
                 || self.served.keys().any(|served| served.ends_with("(simulated)")),
             items: selected.len() as u32,
             headline,
+            filtered,
             estimates,
             tables,
             sessions: self.sessions,

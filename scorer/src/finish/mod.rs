@@ -3,6 +3,7 @@
 mod agent_ends;
 mod comparisons;
 mod error;
+mod filtered;
 mod flag_counts;
 mod group;
 mod lines;

@@ -212,6 +212,7 @@ impl<'s> Tabulation<'s> {
                 })
                 .collect(),
             flags: group.flags.clone(),
+            filtered: group.filtered.clone(),
             spending,
         }
     }

@@ -59,6 +59,7 @@ fn group(model: &str, setting: &str, ability: f64, seed: u64) -> GroupResult {
         served: BTreeMap::new(),
         flags: BTreeMap::new(),
         agent_ends: Default::default(),
+        filtered: None,
         samples: vec![vec![trials]],
         selected: (0..count).map(ItemIndex).collect(),
         clusters: (0..count).map(|at| at / ITEMS_OF_CLUSTER).collect(),

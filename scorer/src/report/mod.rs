@@ -4,6 +4,7 @@ mod bars;
 mod comparison;
 mod content;
 mod costs;
+pub(crate) mod filtered;
 mod html;
 mod markdown;
 pub(crate) mod numbers;

@@ -6,6 +6,7 @@ use regatta_benchmarks::Better;
 use regatta_proto::{Evaluator, ModelRef};
 
 use super::content::{Block, Field, Section, Sheet};
+use super::filtered;
 use super::numbers::{NOTHING, grouped, heading, percent, score};
 use crate::finish::GroupResult;
 use crate::summary::{LeaderboardRow, Summary};
@@ -21,6 +22,7 @@ pub(crate) fn result(summary: &Summary, groups: &[GroupResult]) -> Section {
             blocks.extend(leaderboard(summary, rows, evaluator).map(Block::Table));
         }
     }
+    blocks.extend(filtered::block(summary));
     Section { title: "Result".to_owned(), blocks }
 }
 

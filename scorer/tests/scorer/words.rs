@@ -116,6 +116,7 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,
+        filtered: regatta_proto::Filtered::Wrong,
         benchmarks: BTreeMap::from([("talk".parse().unwrap(), benchmark)]),
         endpoints: ["one", "two"].map(|name| (name.parse().unwrap(), endpoint.clone())).into(),
         agents: BTreeMap::new(),

@@ -37,7 +37,7 @@ async fn every_answer_tells_its_cost_and_the_costs_add_up_to_what_was_billed() {
     for id in [PLAIN, LONG, ODD, PLAIN] {
         let answer = read(harness.ask("oracle", id)).await.json();
         let cost = Money::from_dollars(answer["usage"]["cost"].as_f64().unwrap()).unwrap();
-        assert_eq!(cost, price().cost(&usage_of(&answer), &Circumstances::default()));
+        assert_eq!(Some(cost), price().cost(&usage_of(&answer), &Circumstances::default()));
         assert!(cost > Money::ZERO);
         told += cost;
     }

@@ -3,7 +3,7 @@
 use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{BatchCall, SessionTag};
-use regatta_proto::{BatchJob, CacheMode, Cell, ChatRequest, ModelSpec, Role, SessionJob, SessionSeed};
+use regatta_proto::{BatchJob, CacheMode, Cell, ChatRequest, Filtered, ModelSpec, Role, SessionJob, SessionSeed};
 
 use crate::session::override_sampling;
 
@@ -33,6 +33,7 @@ pub(super) struct Asked<'a> {
     model: Option<&'a ModelSpec>,
     attempt: u32,
     cache: CacheMode,
+    pub(super) filtered: Filtered,
 }
 
 impl Asked<'_> {
@@ -72,8 +73,8 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
         override_sampling(&mut request, model);
     }
     let seed = sweep.seed(cell, item);
-    let (suite, attempt, cache) = (suite.as_ref(), job.attempt, sweep.lock.cache);
-    Next::Ask(Box::new(Asked { cell, suite, request, item, seed, role, model, attempt, cache }))
+    let (suite, attempt, cache, filtered) = (suite.as_ref(), job.attempt, sweep.lock.cache, sweep.lock.filtered);
+    Next::Ask(Box::new(Asked { cell, suite, request, item, seed, role, model, attempt, cache, filtered }))
 }
 
 /// What the sessions of a batch ask, in their order. `None` when one of them asks nothing: then it is no batch that was gathered for

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use regatta_benchmarks::{Step as Asking, Suite};
 use regatta_llm::{Collected, Spending, rule};
 use regatta_proto::{
-    Attempt, AttemptId, BatchJob, Call, Cause, CostSum, Event, FailedCall, OpenAttempt, Outcome, Progress, Report,
-    SessionJob, SessionOutcome, Setting, Transcript, Try, Usage,
+    Attempt, AttemptId, BatchJob, Call, Cause, CostSum, Event, FailedCall, Filtered, OpenAttempt, Outcome, Progress,
+    Report, SessionJob, SessionOutcome, Setting, Transcript, Try, Usage,
 };
 
 use super::BatchLane;
@@ -69,7 +69,7 @@ impl<'a> Results<'a> {
         let spending = spending(&calls, asked);
         let ends =
             self.job.sessions.iter().zip(calls).zip(asked).enumerate().map(|(position, ((session, call), asked))| {
-                let end = go_on(asked.suite, &asked.cell.setting, session, call, tries_max);
+                let end = go_on((asked.suite, &asked.cell.setting), session, call, tries_max, asked.filtered);
                 (position, session, end)
             });
         self.reported(ended_at, ends.collect(), Some(spending))
@@ -126,11 +126,11 @@ pub(super) struct SessionEnd {
 /// What becomes of a session whose line came to `call`: its end, or the transcript with which it goes on. Of tries at one call, those in
 /// earlier batches count: there are at most `tries_max`.
 fn go_on(
-    suite: &dyn Suite,
-    setting: &Setting,
+    (suite, setting): (&dyn Suite, &Setting),
     session: &SessionJob,
     call: Result<Call, FailedCall>,
     tries_max: u32,
+    filtered: Filtered,
 ) -> Result<SessionEnd, Transcript> {
     let mut transcript = session.transcript.clone();
     let failed = match call {
@@ -154,7 +154,7 @@ fn go_on(
         return Err(transcript);
     }
     let internal = Outcome::NotMeasured { cause: Cause::Internal };
-    Ok(SessionEnd { outcome: class.map_or(internal, Outcome::of_failure), transcript })
+    Ok(SessionEnd { outcome: class.map_or(internal, |class| Outcome::of_failure(class, filtered)), transcript })
 }
 
 /// Tries at the call that comes next which have failed.

@@ -285,7 +285,7 @@ impl<'s> Running<'s> {
             self.spoil(Cause::Internal);
             return over();
         };
-        match Outcome::of_failure(last.class) {
+        match Outcome::of_failure(last.class, self.session.sweep.lock.filtered) {
             Outcome::NotMeasured { cause } => {
                 self.spoil(cause);
                 over()

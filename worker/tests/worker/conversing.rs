@@ -157,6 +157,7 @@ impl Company {
             budget_usd: Some(100.0),
             share: regatta_proto::Share::default(),
             cache: regatta_proto::CacheMode::Off,
+            filtered: regatta_proto::Filtered::Wrong,
             benchmarks: BTreeMap::from([("talk".parse().unwrap(), benchmark)]),
             endpoints: servers.iter().map(|(name, server)| (name.parse().unwrap(), endpoint(server))).collect(),
             agents: BTreeMap::new(),

@@ -108,7 +108,10 @@ impl<'a> Ledger<'a> {
         let day = call.at.map(|at| at.to_zoned(TimeZone::UTC).date());
         self.add_tries(&call.model, &call.tries, call.lane, day);
         let price = self.price(&call.model, day);
-        let priced = in_lock(self.lock, &call.model).any(|model| model.price.is_some());
+        let circumstances = Circumstances::of_call(call.lane, call.served.tier.as_deref(), call.at);
+        // A tier that the run's price did not name left the cost unknown, too; this table may name it.
+        let priced = in_lock(self.lock, &call.model)
+            .any(|model| model.price.as_ref().is_some_and(|price| price.variant(&circumstances).is_some()));
         let bill = self.bill(&call.model);
         if call.from_cache {
             bill.from_cache += 1;
@@ -116,10 +119,9 @@ impl<'a> Ledger<'a> {
         }
         bill.calls += 1;
         bill.usage += call.usage;
-        // Without tokens, or without a cost in spite of a price, the endpoint did not tell what it billed.
-        let told = call.usage != Usage::default() && !(priced && call.cost.is_none());
-        let circumstances = Circumstances::of_call(call.lane, call.served.tier.as_deref(), call.at);
-        let repriced = price.filter(|_| told).map(|price| price.cost(&call.usage, &circumstances));
+        // With tokens that cannot be, or without a cost in spite of a price, the endpoint did not tell what it billed.
+        let told = call.usage.can_be_of(&call.reply) && !(priced && call.cost.is_none());
+        let repriced = price.filter(|_| told).and_then(|price| price.cost(&call.usage, &circumstances));
         bill.charge(call.cost, repriced);
     }
 
@@ -136,7 +138,7 @@ impl<'a> Ledger<'a> {
             let bill = self.bill(model);
             bill.billed_tries += 1;
             bill.usage += usage;
-            bill.charge(one.cost, price.map(|price| price.cost(&usage, &circumstances)));
+            bill.charge(one.cost, price.and_then(|price| price.cost(&usage, &circumstances)));
         }
     }
 

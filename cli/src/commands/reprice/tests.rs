@@ -126,6 +126,14 @@ fn what_nobody_prices_stays_unknown_and_out_of_the_difference() {
 fn a_call_whose_endpoint_did_not_tell_its_usage_is_unknown_at_any_price() {
     assert_eq!(repriced(json!({ "usage": { "input": 0, "output": 0 }, "cost": null })), None);
     assert_eq!(repriced(json!({ "cost": null })), None, "it had a price and no cost");
+    assert_eq!(repriced(json!({ "usage": { "input": 0, "output": 7 } })), None, "no prompt is of zero tokens");
+}
+
+#[test]
+fn a_tier_that_the_runs_price_did_not_name_is_priced_where_the_table_names_it() {
+    let served = |tier: &str| json!({ "served": { "tier": tier }, "cost": null });
+    assert_eq!(repriced(served("flex")), Some(1000 * 1_750 + 100 * 7_000));
+    assert_eq!(repriced(served("scale")), None, "this table does not, either");
 }
 
 #[test]

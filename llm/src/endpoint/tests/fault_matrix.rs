@@ -60,7 +60,7 @@ fn price() -> Price {
 /// One line of the matrix.
 fn line(fault: &str, tries: &[Try], seen: usize) -> String {
     let last = tries.last().unwrap();
-    let outcome = Outcome::of_failure(last.class);
+    let outcome = Outcome::of_failure(last.class, regatta_proto::Filtered::Wrong);
     let outcome = outcome.cause().map_or(String::new(), |cause| format!("{} ({cause})", outcome.as_str()));
     let billed = if last.at_most.is_some() { "maybe billed" } else { "" };
     let word = crate::errors::rule(last.class).word;

@@ -3,6 +3,7 @@
 mod chat;
 mod error_table;
 mod fault_matrix;
+mod hostile;
 mod judge;
 mod judgement;
 mod simulated;

@@ -29,7 +29,7 @@ fn price(import: &Import, name: &str, on: &str) -> Price {
 
 /// Rates of a prompt of `input` tokens, by the way of being served and the moment.
 fn rates(price: &Price, input: u64, variant: Option<&str>, at: Option<&str>) -> Rates {
-    price.rates_for(input, &Circumstances { variant, at: at.map(|at| at.parse().unwrap()) })
+    price.rates_for(input, &Circumstances { variant, at: at.map(|at| at.parse().unwrap()) }).unwrap()
 }
 
 fn plain(input: f64, cached: Option<f64>, output: f64) -> Rates {

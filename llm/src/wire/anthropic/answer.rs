@@ -9,6 +9,7 @@ use crate::errors::Failure;
 use crate::transport::Answer;
 use crate::wire::provenance::{Told, served};
 use crate::wire::{Completion, ReadContext, hints, openai, trouble};
+use crate::withheld::{Withheld, finish_of};
 
 /// Reads an answer of any status.
 ///
@@ -30,6 +31,12 @@ pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
     Ok(completion(&body, content.into_iter().filter_map(Piece::read).collect(), &answer.headers, context))
 }
 
+/// The way of being served that has a price of its own, of the two that a message tells: the speed, unless that is everybody's.
+fn tier(message: &Value) -> Option<&str> {
+    let text = |path: &str| message.pointer(path).and_then(Value::as_str);
+    text("/usage/speed").filter(|speed| *speed != "standard").or_else(|| text("/usage/service_tier"))
+}
+
 /// The answer that `pieces` and the rest of a `message` make.
 pub(super) fn completion(
     message: &Value,
@@ -40,9 +47,11 @@ pub(super) fn completion(
     let text = |path: &str| message.pointer(path).and_then(Value::as_str);
     let raw_usage = message.get("usage").filter(|usage| !usage.is_null());
     let (tokens, usage_is_known) = raw_usage.map(usage::read).unwrap_or_default();
-    let told = Told { model: text("/model"), id: text("/id"), tier: text("/usage/service_tier"), ..Told::default() };
+    let told = Told { model: text("/model"), id: text("/id"), tier: tier(message), ..Told::default() };
+    let withheld = Withheld::by_word(text("/stop_reason"));
     Completion {
-        reply: reply(pieces, finish(text("/stop_reason"))),
+        reply: reply(pieces, finish_of(withheld.as_ref(), finish(text("/stop_reason")))),
+        withheld,
         usage: tokens,
         usage_is_known,
         raw_usage: raw_usage.cloned(),

@@ -35,13 +35,12 @@ impl Piece {
     }
 }
 
-/// The finish that a `stop_reason` means.
+/// The finish that a `stop_reason` means, unless the answer was withheld.
 pub(crate) fn finish(stop_reason: Option<&str>) -> Finish {
     match stop_reason {
         Some("end_turn" | "stop_sequence") => Finish::Stop,
         Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
         Some("tool_use") => Finish::ToolCalls,
-        Some("refusal") => Finish::ContentFilter,
         _ => Finish::Other,
     }
 }

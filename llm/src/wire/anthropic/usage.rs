@@ -63,7 +63,7 @@ mod tests {
         let price =
             Price { cached_input_per_mtok: Some(0.3), cache_write_per_mtok: Some(3.75), ..Price::per_mtok(3.0, 15.0) };
         let cost = price.cost(&read(&usage).0, &Circumstances::default());
-        assert_eq!(cost, Money(22_050_000_000));
+        assert_eq!(cost, Some(Money(22_050_000_000)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::transport::Answer;
 use crate::wire::provenance::{Told, served};
 use crate::wire::tool_calls::{RawCall, with_ids};
 use crate::wire::{Completion, ReadContext, hints, openai};
+use crate::withheld::{Withheld, finish_of};
 
 /// Reads an answer of any status.
 ///
@@ -28,7 +29,7 @@ pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
     }
     let mut gathered = Gathered::default();
     gathered.take(body);
-    if !gathered.has_candidate && !gathered.is_blocked {
+    if !gathered.has_candidate && gathered.block_reason.is_none() {
         return Err(unusable("the answer holds no candidate"));
     }
     Ok(gathered.completion(&answer.headers, context))
@@ -38,8 +39,8 @@ pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     has_candidate: bool,
-    /// The prompt was refused.
-    is_blocked: bool,
+    /// Why the prompt was refused.
+    block_reason: Option<String>,
     text: Option<String>,
     thought: String,
     signatures: Signatures,
@@ -57,7 +58,9 @@ impl Gathered {
         let text = |body: &Value, name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
         self.model = text(&body, "modelVersion").or_else(|| self.model.take());
         self.id = text(&body, "responseId").or_else(|| self.id.take());
-        self.is_blocked |= body.pointer("/promptFeedback/blockReason").is_some_and(|reason| !reason.is_null());
+        let reason = body.pointer("/promptFeedback/blockReason").filter(|reason| !reason.is_null());
+        let reason = reason.map(|reason| reason.as_str().map_or_else(|| reason.to_string(), str::to_owned));
+        self.block_reason = reason.or_else(|| self.block_reason.take());
         // Meters are cumulative: later ones replace those before.
         if let Some(Value::Object(meters)) = body.get_mut("usageMetadata").map(Value::take) {
             self.usage.extend(meters);
@@ -109,7 +112,7 @@ impl Gathered {
 
     /// Whether the answer has come to its end.
     pub(super) fn is_complete(&self) -> bool {
-        self.finish.is_some() || self.is_blocked
+        self.finish.is_some() || self.block_reason.is_some()
     }
 
     /// What was billed, once all of it is told: meters before the end count what had come by then.
@@ -122,11 +125,13 @@ impl Gathered {
     }
 
     pub(super) fn completion(self, headers: &HeaderMap, context: &ReadContext<'_>) -> Completion {
+        let blocked = self.block_reason.as_deref().filter(|_| !self.has_candidate);
+        let withheld = Withheld::blocked(blocked).or_else(|| Withheld::by_word(self.finish.as_deref()));
         let finish = match self.finish.as_deref() {
-            _ if self.is_blocked && !self.has_candidate => Finish::ContentFilter,
             Some("STOP") if !self.calls.is_empty() => Finish::ToolCalls,
             reason => finish(reason),
         };
+        let finish = finish_of(withheld.as_ref(), finish);
         let reply = Reply {
             tool_calls: with_ids(self.calls),
             reasoning: self.signatures.with(self.thought),
@@ -140,6 +145,7 @@ impl Gathered {
             Told { model: self.model.as_deref(), id: self.id.as_deref(), tier: tier.as_deref(), ..Told::default() };
         Completion {
             reply,
+            withheld,
             usage,
             usage_is_known,
             served: served(headers, told, context.secret),
@@ -151,22 +157,12 @@ impl Gathered {
     }
 }
 
-/// The finish that a `finishReason` means.
+/// The finish that a `finishReason` means, unless the answer was withheld.
 fn finish(reason: Option<&str>) -> Finish {
     match reason {
         Some("STOP") => Finish::Stop,
         Some("MAX_TOKENS") => Finish::Length,
-        Some(
-            "SAFETY"
-            | "RECITATION"
-            | "BLOCKLIST"
-            | "PROHIBITED_CONTENT"
-            | "SPII"
-            | "IMAGE_SAFETY"
-            | "IMAGE_PROHIBITED_CONTENT"
-            | "IMAGE_RECITATION",
-        ) => Finish::ContentFilter,
-        // A call that is none (`MALFORMED_FUNCTION_CALL`), a language it does not speak, and whatever comes to be.
+        // A call that is none (`MALFORMED_FUNCTION_CALL`), and whatever comes to be.
         _ => Finish::Other,
     }
 }

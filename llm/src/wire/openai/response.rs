@@ -13,6 +13,7 @@ use crate::transport::Answer;
 use crate::wire::provenance::{Told, served};
 use crate::wire::tool_calls::{RawCall, with_ids};
 use crate::wire::{Completion, ReadContext, hints, trouble};
+use crate::withheld::Withheld;
 
 use super::loose::{Text, content};
 use super::{logprobs, usage};
@@ -80,7 +81,7 @@ pub(crate) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
     let message = &choice.message;
     let parts = Parts {
         text: message.content.as_deref().map(Cow::Borrowed),
-        refused: message.refusal.some().is_some(),
+        refusal: message.refusal.some().map(Cow::Borrowed),
         thought: message.reasoning_content.some().or(message.reasoning.some()).unwrap_or_default(),
         thought_details: message.reasoning_details.as_ref(),
         calls: calls(message.tool_calls.as_ref(), message.function_call.as_ref()),
@@ -95,8 +96,9 @@ pub(crate) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
         tier: body.service_tier.some(),
     };
     let billed = body.usage.as_ref().map(|found| usage::read(found).0);
+    let withheld = parts.withheld();
     let reply = parts.reply().map_err(|failure| Failure { status: Some(answer.status), usage: billed, ..failure })?;
-    let read = completion(reply, told, body.usage, &answer.headers, context);
+    let read = completion((reply, withheld), told, body.usage, &answer.headers, context);
     Ok(Completion { reported_cost: read.reported_cost.or_else(|| usage::cost_in(&answer.headers)), ..read })
 }
 
@@ -104,8 +106,8 @@ pub(crate) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
 #[derive(Debug, Default)]
 pub(crate) struct Parts<'a> {
     pub(crate) text: Option<Cow<'a, str>>,
-    /// The model itself refused.
-    pub(crate) refused: bool,
+    /// How the answer was declined.
+    pub(crate) refusal: Option<Cow<'a, str>>,
     pub(crate) thought: &'a str,
     /// OpenRouter's form of the thoughts, which it wants back as it is.
     pub(crate) thought_details: Option<&'a Value>,
@@ -115,20 +117,24 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
+    /// Why the answer was withheld.
+    pub(crate) fn withheld(&self) -> Option<Withheld> {
+        Withheld::refused(self.refusal.as_deref()).or_else(|| Withheld::by_word(self.finish))
+    }
+
     /// The reply.
     ///
     /// # Errors
     /// When the reason to stop is trouble of the endpoint.
     pub(crate) fn reply(self) -> Result<Reply, Failure> {
         let finish = match self.finish {
-            _ if self.refused => Finish::ContentFilter,
+            _ if self.withheld().is_some() => Finish::ContentFilter,
             // DeepSeek and OpenRouter; SGLang and vLLM when a request is thrown out.
             Some(reason @ ("insufficient_system_resource" | "error" | "abort")) => {
                 let detail = format!("the endpoint stopped generating: {reason}");
                 return Err(trouble::in_stream(ErrorClass::Server, detail));
             }
             Some("length" | "model_length" | "max_tokens") => Finish::Length,
-            Some("content_filter") => Finish::ContentFilter,
             Some("tool_calls" | "function_call") => Finish::ToolCalls,
             // A named tool, and some servers always, say `stop`.
             _ if !self.calls.is_empty() => Finish::ToolCalls,
@@ -154,7 +160,7 @@ impl Parts<'_> {
 
 /// The answer with everything around it.
 pub(crate) fn completion(
-    reply: Reply,
+    (reply, withheld): (Reply, Option<Withheld>),
     told: Told<'_>,
     raw_usage: Option<Value>,
     headers: &HeaderMap,
@@ -163,6 +169,7 @@ pub(crate) fn completion(
     let (tokens, usage_is_known) = raw_usage.as_ref().map_or((Usage::default(), false), usage::read);
     Completion {
         reply,
+        withheld,
         usage: tokens,
         usage_is_known,
         reported_cost: raw_usage.as_ref().and_then(usage::cost),

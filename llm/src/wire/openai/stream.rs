@@ -73,7 +73,7 @@ struct Delta<'a> {
 pub(crate) struct Reader {
     origin: Origin,
     text: Option<String>,
-    refused: bool,
+    refusal: Option<String>,
     thought: String,
     thought_details: Vec<Value>,
     calls: Vec<RawCall>,
@@ -136,17 +136,18 @@ impl StreamReader for Reader {
         if !self.has_choice {
             return Err(broken("the stream held no part of an answer"));
         }
-        let Self { origin, text, refused, thought, thought_details, calls, finish, logprobs, usage, .. } = *self;
+        let Self { origin, text, refusal, thought, thought_details, calls, finish, logprobs, usage, .. } = *self;
         let thought_details = Value::Array(thought_details);
         let parts = Parts {
             text: text.map(Cow::Owned),
-            refused,
+            refusal: refusal.map(Cow::Owned),
             thought: &thought,
             thought_details: Some(&thought_details),
             calls,
             finish: finish.as_deref(),
             logprobs,
         };
+        let withheld = parts.withheld();
         let reply = parts.reply().map_err(|failure| Failure { usage: billed, ..failure })?;
         let told = Told {
             model: origin.model.as_deref(),
@@ -155,7 +156,7 @@ impl StreamReader for Reader {
             provider: origin.provider.as_deref(),
             tier: origin.tier.as_deref(),
         };
-        Ok(completion(reply, told, usage, headers, context))
+        Ok(completion((reply, withheld), told, usage, headers, context))
     }
 }
 
@@ -219,8 +220,8 @@ impl Reader {
             grew |= !piece.is_empty();
             self.text.get_or_insert_default().push_str(&piece);
         }
-        if delta.refusal.some().is_some() {
-            self.refused = true;
+        if let Some(piece) = delta.refusal.some() {
+            self.refusal.get_or_insert_default().push_str(piece);
             grew = true;
         }
         // Servers in transition between the two names send both.

@@ -11,6 +11,7 @@ use crate::wire::openai::usage::{cost, cost_in, tokens};
 use crate::wire::provenance::{Told, served};
 use crate::wire::tool_calls::{RawCall, with_ids};
 use crate::wire::{Completion, ReadContext, hints, trouble};
+use crate::withheld::{Withheld, finish_of};
 
 /// Reads an answer of any status.
 ///
@@ -50,7 +51,6 @@ pub(super) fn completion(
         None | Some("completed") => None,
         Some("incomplete") => Some(match text("/incomplete_details/reason") {
             Some("max_output_tokens") => Finish::Length,
-            Some("content_filter") => Finish::ContentFilter,
             _ => Finish::Other,
         }),
         Some(status @ ("failed" | "cancelled")) => {
@@ -60,7 +60,9 @@ pub(super) fn completion(
     };
     let mut parts = Parts::default();
     output.iter().for_each(|item| parts.add(item));
-    let reply = parts.reply(cut_off);
+    let filtered = text("/incomplete_details/reason").filter(|_| cut_off.is_some());
+    let withheld = Withheld::refused(parts.refusal.as_deref()).or_else(|| Withheld::by_word(filtered));
+    let reply = parts.reply(cut_off, withheld.as_ref());
     let told = Told {
         model: text("/model"),
         id: text("/id"),
@@ -74,6 +76,7 @@ pub(super) fn completion(
     let reported_cost: Option<Money> = raw_usage.as_ref().and_then(cost);
     Ok(Completion {
         reply,
+        withheld,
         usage,
         usage_is_known,
         raw_usage,
@@ -113,7 +116,7 @@ fn meters(usage: &Value) -> (Usage, bool) {
 #[derive(Debug, Default)]
 struct Parts {
     text: Option<String>,
-    refused: bool,
+    refusal: Option<String>,
     thought: Vec<String>,
     thoughts: Vec<Value>,
     calls: Vec<RawCall>,
@@ -153,18 +156,21 @@ impl Parts {
                     self.logprobs.extend(logprobs::tokens(tokens));
                 }
             }
-            Some("refusal") => self.refused = true,
+            Some("refusal") => {
+                let refusal = part.get("refusal").and_then(Value::as_str).unwrap_or_default();
+                self.refusal.get_or_insert_default().push_str(refusal);
+            }
             _ => {}
         }
     }
 
-    fn reply(self, cut_off: Option<Finish>) -> Reply {
+    fn reply(self, cut_off: Option<Finish>, withheld: Option<&Withheld>) -> Reply {
         let finish = match cut_off {
-            _ if self.refused => Finish::ContentFilter,
             Some(finish) => finish,
             None if self.calls.is_empty() => Finish::Stop,
             None => Finish::ToolCalls,
         };
+        let finish = finish_of(withheld, finish);
         let has_thought = !self.thought.is_empty() || !self.thoughts.is_empty();
         Reply {
             text: self.text.map(Into::into),

@@ -73,6 +73,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,
+        filtered: regatta_proto::Filtered::Wrong,
         benchmarks: [("worfbench".parse().unwrap(), worfbench)].into(),
         endpoints: [("sim".parse().unwrap(), EndpointSpec::of_kind(EndpointKind::Simulated))].into(),
         price_sources: vec![PriceSource::Spec; models.len()],

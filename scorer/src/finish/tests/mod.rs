@@ -2,4 +2,5 @@ mod both;
 mod dialogues;
 mod documents;
 mod ending;
+mod filtered;
 mod harness;

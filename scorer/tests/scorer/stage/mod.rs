@@ -377,6 +377,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,
+        filtered: regatta_proto::Filtered::Wrong,
         benchmarks: BTreeMap::from([("worfbench".parse().unwrap(), benchmark)]),
         endpoints: BTreeMap::from([("sim".parse().unwrap(), EndpointSpec::of_kind(EndpointKind::Simulated))]),
         agents: BTreeMap::new(),

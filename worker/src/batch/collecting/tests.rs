@@ -87,7 +87,7 @@ fn after(lines: Vec<Result<Call, FailedCall>>) -> Option<Outcome> {
     let setting = "any".parse().unwrap();
     let count = lines.len();
     for (batch, line) in lines.into_iter().enumerate() {
-        match go_on(&Turns(2), &setting, &session, line, 3) {
+        match go_on((&Turns(2), &setting), &session, line, 3, Filtered::Missing) {
             Ok(end) => {
                 assert_eq!(batch + 1, count, "it went on after its end");
                 return Some(end.outcome);
@@ -124,6 +124,11 @@ fn what_the_error_table_does_not_try_again_ends_the_session_at_once() {
     assert_eq!(
         after(vec![failed(ErrorClass::ContextLength)]),
         Some(Outcome::ModelFailure { cause: Cause::ContextLength })
+    );
+    assert_eq!(
+        after(vec![answered(), failed(ErrorClass::ContentFilter)]),
+        Some(Outcome::NotMeasured { cause: Cause::ContentFilter }),
+        "as the sweep's `filtered` says"
     );
 }
 

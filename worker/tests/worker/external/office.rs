@@ -234,6 +234,7 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
         budget_usd: None,
         share: Share::default(),
         cache: CacheMode::Off,
+        filtered: regatta_proto::Filtered::Wrong,
         benchmarks: BTreeMap::from([("errands".parse().unwrap(), benchmark)]),
         endpoints: BTreeMap::from([("sim".parse().unwrap(), endpoint)]),
         agents: BTreeMap::from([("mine".parse().unwrap(), agent)]),

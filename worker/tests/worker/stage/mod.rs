@@ -356,6 +356,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,
+        filtered: regatta_proto::Filtered::Wrong,
         benchmarks: BTreeMap::from([(benchmark, benchmark_lock)]),
         endpoints: BTreeMap::from([("sim".parse().unwrap(), endpoint.clone())]),
         agents: BTreeMap::new(),

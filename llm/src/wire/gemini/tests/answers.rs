@@ -75,7 +75,7 @@ fn every_finish_reason_is_a_finish() {
         ("BLOCKLIST", Finish::ContentFilter),
         ("SPII", Finish::ContentFilter),
         ("MALFORMED_FUNCTION_CALL", Finish::Other),
-        ("LANGUAGE", Finish::Other),
+        ("LANGUAGE", Finish::ContentFilter),
         ("OTHER", Finish::Other),
         ("SOMETHING_NEW", Finish::Other),
     ] {

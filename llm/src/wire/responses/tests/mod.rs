@@ -49,7 +49,7 @@ fn a_response_that_failed_is_classified_by_the_error_table() {
     for (code, class) in [
         ("server_error", ErrorClass::Server),
         ("rate_limit_exceeded", ErrorClass::RateLimited),
-        ("invalid_prompt", ErrorClass::BadRequest),
+        ("invalid_prompt", ErrorClass::ContentFilter),
     ] {
         let body = format!(
             r#"{{"id":"r","status":"failed","error":{{"code":"{code}","message":"m"}},"output":[],"usage":{{"input_tokens":9,"output_tokens":0}}}}"#

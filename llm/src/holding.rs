@@ -1,0 +1,249 @@
+//! Configuration errors stop: after a few identical refusals of the key, or of a model, and no answer ever, further calls are not sent.
+//!
+//! A 401 is about the key, so it holds the endpoint; a 403 and a 404 are about what was asked for, so they hold the model. What has ever been
+//! answered is never held: its refusals are somebody's moment of trouble. Whoever opens the endpoint anew, as a resume does, begins anew; and
+//! from time to time one call goes through all the same, so that an endpoint that stays open notices when its operator has corrected it.
+//!
+//! This is the state of one process. The fleet's store keeps failures for a month, which no resume could undo; so each worker finds out for
+//! itself, with as many calls as it has in flight when the first refusals come.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use regatta_proto::{EndpointName, ErrorClass, Try};
+use tokio::time::Instant;
+
+use crate::errors::{Failure, rule};
+
+/// Identical refusals in a row after which nothing more is sent.
+const REFUSALS: u32 = 3;
+/// How long nothing is sent before one call looks again.
+const LOOK_AFTER: Duration = Duration::from_secs(60);
+
+/// Holds an endpoint whose key is refused, and its models that are.
+#[derive(Debug)]
+pub(crate) struct Holding {
+    endpoint: EndpointName,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    key: Line,
+    models: HashMap<String, Line>,
+}
+
+/// Refusals of one thing, in a row.
+#[derive(Debug, Default)]
+struct Line {
+    has_answered: bool,
+    refusals: u32,
+    /// Class and status that they have in common.
+    kind: Option<(ErrorClass, Option<u16>)>,
+    held: Option<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    class: ErrorClass,
+    detail: String,
+    look_at: Instant,
+}
+
+impl Line {
+    fn answered(&mut self) {
+        *self = Self { has_answered: true, ..Self::default() };
+    }
+
+    /// Another failure came between: what went before proves nothing.
+    fn broken(&mut self) {
+        *self = Self { has_answered: self.has_answered, ..Self::default() };
+    }
+
+    /// Counts a refusal. Says so when it was the one too many.
+    fn refused(&mut self, failure: &Failure, now: Instant) -> bool {
+        if self.has_answered {
+            return false;
+        }
+        let kind = Some((failure.class, failure.status));
+        self.refusals = if self.kind == kind { self.refusals.saturating_add(1) } else { 1 };
+        self.kind = kind;
+        if self.refusals < REFUSALS {
+            return false;
+        }
+        let is_new = self.held.is_none();
+        self.held = Some(Held { class: failure.class, detail: failure.detail.clone(), look_at: now + LOOK_AFTER });
+        is_new
+    }
+
+    fn held(&self, now: Instant) -> Option<&Held> {
+        self.held.as_ref().filter(|held| now < held.look_at)
+    }
+
+    /// Lets one call look, and holds the others as before.
+    fn looked_at(&mut self, now: Instant) {
+        if let Some(held) = &mut self.held {
+            held.look_at = now + LOOK_AFTER;
+        }
+    }
+}
+
+impl Holding {
+    pub(crate) fn new(endpoint: EndpointName) -> Self {
+        Self { endpoint, state: Mutex::default() }
+    }
+
+    /// The entry that ends a call of `model` unsent, if it is held.
+    pub(crate) fn refusal(&self, model: &str) -> Option<Try> {
+        let (now, state) = (Instant::now(), self.locked());
+        let held = state.key.held(now).or_else(|| state.models.get(model)?.held(now))?;
+        Some(self.not_sent(model, held))
+    }
+
+    /// The same for a call that would be sent now; one of those that may look again is let through.
+    pub(crate) fn last_refusal(&self, model: &str) -> Option<Try> {
+        let refusal = self.refusal(model);
+        if refusal.is_none() {
+            let (now, mut state) = (Instant::now(), self.locked());
+            state.key.looked_at(now);
+            if let Some(line) = state.models.get_mut(model) {
+                line.looked_at(now);
+            }
+        }
+        refusal
+    }
+
+    /// A call of `model` was answered.
+    pub(crate) fn answered(&self, model: &str) {
+        let mut state = self.locked();
+        state.key.answered();
+        line(&mut state, model).answered();
+    }
+
+    /// A call of `model` failed.
+    pub(crate) fn failed(&self, model: &str, failure: &Failure) {
+        match failure.class {
+            ErrorClass::Auth | ErrorClass::NotFound => self.refused(model, failure),
+            // The model was asked, so key and name are right.
+            ErrorClass::ContextLength | ErrorClass::ContentFilter => self.answered(model),
+            ErrorClass::RateLimited
+            | ErrorClass::Server
+            | ErrorClass::BadResponse
+            | ErrorClass::BadRequest
+            | ErrorClass::Quota => {
+                let mut state = self.locked();
+                state.key.broken();
+                line(&mut state, model).broken();
+            }
+            ErrorClass::Connection
+            | ErrorClass::Timeout
+            | ErrorClass::Poison
+            | ErrorClass::Budget
+            | ErrorClass::CacheMiss => {}
+        }
+    }
+
+    fn refused(&self, model: &str, failure: &Failure) {
+        let (now, mut state) = (Instant::now(), self.locked());
+        let is_about_key = failure.class == ErrorClass::Auth && failure.status != Some(403);
+        let line = if is_about_key { &mut state.key } else { line(&mut state, model) };
+        if !line.refused(failure, now) {
+            return;
+        }
+        let what = if is_about_key { "the key".to_owned() } else { format!("model {model}") };
+        tracing::error!(
+            endpoint = %self.endpoint,
+            "endpoint {} has refused {what} {REFUSALS} times and answered nothing: further calls are not sent ({})",
+            self.endpoint,
+            failure.detail
+        );
+    }
+
+    fn not_sent(&self, model: &str, held: &Held) -> Try {
+        let word = rule(held.class).word;
+        let detail = format!(
+            "not sent: endpoint {} has answered nothing of {model} but {word}, {REFUSALS} times or more; correct it and resume ({})",
+            self.endpoint, held.detail
+        );
+        Try { class: held.class, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn line<'s>(state: &'s mut State, model: &str) -> &'s mut Line {
+    state.models.entry(model.to_owned()).or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn holding() -> Holding {
+        Holding::new("main".parse().unwrap())
+    }
+
+    fn failure(class: ErrorClass, status: u16) -> Failure {
+        Failure { status: Some(status), ..Failure::unanswered(class, "no".to_owned()) }
+    }
+
+    fn held_after(failures: &[(ErrorClass, u16)]) -> bool {
+        let holding = holding();
+        failures.iter().for_each(|(class, status)| holding.failed("m", &failure(*class, *status)));
+        holding.refusal("m").is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_identical_refusals_in_a_row_hold() {
+        use ErrorClass::*;
+        assert!(!held_after(&[(Auth, 401); 2]));
+        assert!(held_after(&[(Auth, 401); 3]) && held_after(&[(Auth, 403); 3]) && held_after(&[(NotFound, 404); 3]));
+        assert!(!held_after(&[(NotFound, 404), (NotFound, 302), (NotFound, 404)]));
+        assert!(!held_after(&[(Auth, 401), (Auth, 401), (RateLimited, 429), (Auth, 401)]));
+        assert!(held_after(&[(Auth, 401), (Auth, 401), (Connection, 0), (Auth, 401)]), "nothing was said in between");
+        assert!(!held_after(&[(BadRequest, 400); 9]) && !held_after(&[(Quota, 402); 9]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_ever_been_answered_is_not_held() {
+        for first in [ErrorClass::ContentFilter, ErrorClass::ContextLength] {
+            assert!(!held_after(&[
+                (first, 400),
+                (ErrorClass::Auth, 401),
+                (ErrorClass::Auth, 401),
+                (ErrorClass::Auth, 401)
+            ]));
+        }
+        let holding = holding();
+        holding.answered("m");
+        for class in [ErrorClass::Auth, ErrorClass::NotFound] {
+            (0..9).for_each(|_| holding.failed("m", &failure(class, 403)));
+        }
+        assert_eq!(holding.refusal("m"), None);
+        (0..3).for_each(|_| holding.failed("other", &failure(ErrorClass::NotFound, 404)));
+        assert_eq!(holding.refusal("other").unwrap().class, ErrorClass::NotFound, "another model is another matter");
+        (0..9).for_each(|_| holding.failed("other", &failure(ErrorClass::Auth, 401)));
+        assert_eq!(holding.refusal("m"), None, "the key has been good");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_call_a_minute_looks_and_an_answer_ends_it() {
+        let holding = holding();
+        (0..3).for_each(|_| holding.failed("m", &failure(ErrorClass::Auth, 401)));
+        assert!(holding.last_refusal("m").is_some());
+        advance(LOOK_AFTER).await;
+        assert_eq!(holding.last_refusal("m"), None);
+        assert!(holding.last_refusal("m").is_some(), "the others wait for what it finds");
+        holding.failed("m", &failure(ErrorClass::Auth, 401));
+        assert!(holding.refusal("m").is_some());
+        advance(LOOK_AFTER).await;
+        assert_eq!(holding.last_refusal("m"), None);
+        holding.answered("m");
+        assert_eq!(holding.refusal("m"), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Answers with a status of 200 that are none, or whose bill cannot be: the same for every format.
+
+use regatta_proto::Finish;
+
+use crate::errors::Failure;
+use crate::events::ProviderEvent;
+use crate::wire::Completion;
+
+/// Why an answer was withheld.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Withheld {
+    pub(crate) event: ProviderEvent,
+    /// The provider's own word.
+    pub(crate) said: String,
+}
+
+/// Words for why an answer stopped that say it was withheld, in lower case: OpenAI and most others; Anthropic; Gemini; Bedrock.
+const WORDS: [(&str, ProviderEvent); 15] = [
+    ("content_filter", ProviderEvent::AnswerFiltered),
+    ("content_filtered", ProviderEvent::AnswerFiltered),
+    ("guardrail_intervened", ProviderEvent::AnswerFiltered),
+    ("safety", ProviderEvent::AnswerFiltered),
+    ("recitation", ProviderEvent::AnswerFiltered),
+    ("language", ProviderEvent::AnswerFiltered),
+    ("blocklist", ProviderEvent::AnswerFiltered),
+    ("prohibited_content", ProviderEvent::AnswerFiltered),
+    ("spii", ProviderEvent::AnswerFiltered),
+    ("model_armor", ProviderEvent::AnswerFiltered),
+    ("image_safety", ProviderEvent::AnswerFiltered),
+    ("image_prohibited_content", ProviderEvent::AnswerFiltered),
+    ("image_recitation", ProviderEvent::AnswerFiltered),
+    ("refusal", ProviderEvent::Refused),
+    ("refused", ProviderEvent::Refused),
+];
+
+impl Withheld {
+    /// What the provider's `word` for why an answer stopped says; gateways write those of others in their own case, and some with more behind a colon.
+    pub(crate) fn by_word(word: Option<&str>) -> Option<Self> {
+        let word = word?;
+        let name = word.split(':').next().unwrap_or(word).trim();
+        let (_, event) = WORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        Some(Self { event: *event, said: word.to_owned() })
+    }
+
+    /// The answer was declined, in the words of `refusal`.
+    pub(crate) fn refused(refusal: Option<&str>) -> Option<Self> {
+        refusal.map(|refusal| Self { event: ProviderEvent::Refused, said: format!("refusal: {refusal}") })
+    }
+
+    /// The prompt was blocked for `reason`.
+    pub(crate) fn blocked(reason: Option<&str>) -> Option<Self> {
+        reason.map(|reason| Self { event: ProviderEvent::PromptFiltered, said: format!("block reason {reason}") })
+    }
+}
+
+/// An answer that can be used, with a usage that can be believed.
+///
+/// # Errors
+/// When it was withheld, with what it billed: what is left of it is not the model's.
+pub(crate) fn usable(completion: Completion) -> Result<Completion, Failure> {
+    let usage_is_known = completion.usage_is_known && completion.usage.can_be_of(&completion.reply);
+    let Some(Withheld { event, said }) = completion.withheld else {
+        return Ok(Completion { usage_is_known, ..completion });
+    };
+    let usage = usage_is_known.then_some(completion.usage);
+    Err(Failure {
+        status: Some(200),
+        usage,
+        tier: completion.served.tier.map(String::into_boxed_str),
+        unreached: false,
+        maybe_billed: usage.is_none(),
+        ..Failure::unanswered(event.class(), format!("{}: {said}", event.rule().word))
+    })
+}
+
+/// The finish of an answer that stopped for `withheld`, or else for `finish`.
+pub(crate) const fn finish_of(withheld: Option<&Withheld>, finish: Finish) -> Finish {
+    match withheld {
+        Some(_) => Finish::ContentFilter,
+        None => finish,
+    }
+}
