@@ -73,6 +73,7 @@ impl Endpoint {
                     usage: None,
                     cost: None,
                     at_most: None,
+                    refused: false,
                 }],
                 request: None,
             }))

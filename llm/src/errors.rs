@@ -343,6 +343,8 @@ pub(crate) struct Failure {
     pub(crate) unreached: bool,
     /// The request was sent and nobody knows whether its answer is billed: it broke off, or did not come in time.
     pub(crate) maybe_billed: bool,
+    /// The model declined, in its provider's own field for that.
+    pub(crate) refused: bool,
 }
 
 impl Failure {
@@ -357,6 +359,7 @@ impl Failure {
             retry_after: None,
             unreached: rule(class).holds_endpoint,
             maybe_billed: rule(class).maybe_billed,
+            refused: false,
         }
     }
 
@@ -371,6 +374,7 @@ impl Failure {
             usage: self.usage,
             cost: None,
             at_most: None,
+            refused: self.refused,
         }
     }
 }

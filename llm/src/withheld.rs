@@ -69,6 +69,7 @@ pub(crate) fn usable(completion: Completion) -> Result<Completion, Failure> {
         tier: completion.served.tier.map(String::into_boxed_str),
         unreached: false,
         maybe_billed: usage.is_none(),
+        refused: event == ProviderEvent::Refused,
         ..Failure::unanswered(event.class(), format!("{}: {said}", event.rule().word))
     })
 }

@@ -138,6 +138,9 @@ pub struct Try {
     /// The endpoint may have billed it without telling: at most this much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Money>,
+    /// The model declined, in its provider's own field for that; of class [`ErrorClass::ContentFilter`] only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 /// What really answered.

@@ -86,6 +86,7 @@ fn transcript() -> Transcript {
         usage: None,
         cost: None,
         at_most: None,
+        refused: false,
     };
     let call = Call {
         role: Role::Agent,

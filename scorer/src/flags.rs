@@ -1,7 +1,9 @@
 //! Flags of a session from its transcript.
 
 use regatta_benchmarks::Suite;
-use regatta_proto::{Call, Cell, Finish, Flag, Flags, ItemIndex, ModelRef, Role, Transcript};
+use regatta_proto::{
+    Call, Cell, ErrorClass, Event, FailedCall, Finish, Flag, Flags, ItemIndex, ModelRef, Role, Transcript,
+};
 
 /// The flags of the session of `item` in `cell`. A flag is set when one answer of the model under test has it: answers of its partners,
 /// and of members of a team that others play, are not its own.
@@ -13,10 +15,27 @@ pub(crate) fn flags(suite: &dyn Suite, cell: &Cell, item: ItemIndex, transcript:
 
 fn of_answers(model: &ModelRef, transcript: &Transcript) -> Flags {
     let mut flags = Flags::NONE;
-    for call in transcript.calls().filter(|call| call.role == Role::Agent && call.model == *model) {
-        add(&mut flags, call);
+    for event in &transcript.events {
+        match event {
+            Event::Call(call) if call.role == Role::Agent && call.model == *model => add(&mut flags, call),
+            Event::Failed(failed) if failed.role == Role::Agent && failed.model == *model => {
+                add_failed(&mut flags, failed);
+            }
+            Event::Call(_)
+            | Event::Failed(_)
+            | Event::Recorded(_)
+            | Event::Started(_)
+            | Event::Exchange(_)
+            | Event::Ended(_) => {}
+        }
     }
     flags
+}
+
+/// A call that was given up for what the provider or the model withheld.
+fn add_failed(flags: &mut Flags, failed: &FailedCall) {
+    let Some(last) = failed.tries.last().filter(|last| last.class == ErrorClass::ContentFilter) else { return };
+    flags.set(if last.refused { Flag::Refused } else { Flag::Filtered }, true);
 }
 
 fn add(flags: &mut Flags, call: &Call) {
@@ -36,7 +55,7 @@ fn add(flags: &mut Flags, call: &Call) {
 #[cfg(test)]
 mod tests {
     use regatta_benchmark_testing::answered;
-    use regatta_proto::{ChatRequest, Event, Reply, Usage};
+    use regatta_proto::{ChatRequest, Reply, Try, Usage};
 
     use super::*;
 
@@ -56,6 +75,27 @@ mod tests {
         assert_eq!(flags(None, Finish::ContentFilter, 0), "filtered,empty");
         assert_eq!(flags(Some(" \n"), Finish::Stop, 0), "empty");
         assert_eq!(flags(None, Finish::Length, 1024), "truncated,reasoning_only");
+    }
+
+    #[test]
+    fn an_answer_that_was_withheld_is_filtered_or_refused() {
+        let withheld = |refused| {
+            let class = ErrorClass::ContentFilter;
+            let last = Try {
+                class,
+                status: Some(200),
+                detail: String::new(),
+                latency_us: 1,
+                usage: None,
+                cost: None,
+                at_most: None,
+                refused,
+            };
+            let model = "sim/any".parse().unwrap();
+            let failed = FailedCall { role: Role::Agent, attempt: 1, model, tries: vec![last], request: None };
+            of_answers(&"sim/any".parse().unwrap(), &Transcript { events: vec![Event::Failed(failed)] }).to_string()
+        };
+        assert_eq!((withheld(false), withheld(true)), ("filtered".to_owned(), "refused".to_owned()));
     }
 
     #[test]

@@ -99,6 +99,7 @@ fn failure(
         tier: None,
         unreached: false,
         maybe_billed: class == ErrorClass::BadResponse,
+        refused: false,
     }
 }
 

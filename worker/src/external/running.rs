@@ -225,6 +225,7 @@ impl<'s> Running<'s> {
                     usage: None,
                     cost: None,
                     at_most: None,
+                    refused: false,
                 }],
                 request: None,
             })
