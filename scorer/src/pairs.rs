@@ -199,12 +199,13 @@ pub(crate) fn seed(of_sweep: u64, one: &GroupResult, other: &GroupResult) -> u64
 }
 
 /// A seed of sign-flips, for what `names` tell.
-pub(crate) fn flips_seed(seed: u64, names: &[&str]) -> u64 {
+#[must_use]
+pub fn flips_seed(seed: u64, names: &[&str]) -> u64 {
     let named = names.iter().map(|name| name.as_bytes());
     let seed = seed.to_le_bytes();
-    let digest = Digest::of_parts([b"regatta/sign-flips/1".as_slice(), &seed].into_iter().chain(named)).to_string();
-    // Any 64 bits will do.
-    digest.bytes().fold(0, |all: u64, byte| all.rotate_left(7) ^ u64::from(byte))
+    let digest = Digest::of_parts([b"regatta/sign-flips/1".as_slice(), &seed].into_iter().chain(named));
+    let [a, b, c, d, e, f, g, h, ..] = *digest.bytes();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The ranks of the models of every setting, in the order of `groups`. A model without a value, or by itself, has none.
