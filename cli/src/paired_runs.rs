@@ -172,7 +172,7 @@ impl<'r> Paired<'r> {
 
     /// The seed of the sign-flips of one number of this cell: the same files give the same bytes.
     pub(crate) fn seed(&self, of: &str) -> u64 {
-        let MatchedCell { benchmark, setting, model_a, model_b } = self.cell;
+        let MatchedCell { benchmark, setting, model_a, model_b, .. } = self.cell;
         flips_seed(0, &[benchmark.as_str(), setting.as_str(), &model_a.to_string(), &model_b.to_string(), of])
     }
 

@@ -63,6 +63,9 @@ pub struct Contestant {
     pub model: ModelRef,
     /// Setting.
     pub setting: Setting,
+    /// Whether its answers came from a simulated endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
 }
 
 /// The rank of a model among those of its setting.
@@ -106,7 +109,7 @@ impl fmt::Display for Contestant {
 
 impl From<&GroupResult> for Contestant {
     fn from(group: &GroupResult) -> Self {
-        Self { model: group.first.model.clone(), setting: group.first.setting.clone() }
+        Self { model: group.first.model.clone(), setting: group.first.setting.clone(), simulated: group.simulated }
     }
 }
 

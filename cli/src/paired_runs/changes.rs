@@ -78,6 +78,9 @@ fn in_short(a: &[u8], b: &[u8]) -> (String, String) {
         Ok(Value::String(text)) if text.len() == 64 => text.chars().take(12).collect(),
         Ok(Value::String(text)) => text,
         Ok(Value::Null) => "none".to_owned(),
+        Ok(Value::Array(values)) if values.iter().all(Value::is_string) => {
+            values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
         _ => String::from_utf8_lossy(bytes).into_owned(),
     };
     let (a_text, b_text) = (shown(a), shown(b));

@@ -15,6 +15,8 @@ pub(crate) struct MatchedCell {
     pub(crate) setting: Setting,
     pub(crate) model_a: ModelRef,
     pub(crate) model_b: ModelRef,
+    /// Whether answers of either came from a simulated endpoint.
+    pub(crate) simulated: bool,
 }
 
 /// Models that the command line names.
@@ -27,7 +29,10 @@ pub(crate) struct Chosen {
 impl fmt::Display for MatchedCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} · {} · {}", self.benchmark, self.setting, self.model_a)?;
-        if self.model_a == self.model_b { Ok(()) } else { write!(f, " → {}", self.model_b) }
+        if self.model_a != self.model_b {
+            write!(f, " → {}", self.model_b)?;
+        }
+        if self.simulated { f.write_str(" (simulated)") } else { Ok(()) }
     }
 }
 
@@ -38,11 +43,16 @@ pub(crate) fn matched(a: &EndedRun, b: &EndedRun, chosen: &Chosen) -> anyhow::Re
     for (benchmark, of_a) in &a.lock.benchmarks {
         let Some(of_b) = b.lock.benchmarks.get(benchmark) else { continue };
         for setting in of_a.settings.iter().filter(|setting| of_b.settings.contains(setting)) {
-            cells.extend(models.iter().map(|(model_a, model_b)| MatchedCell {
-                benchmark: benchmark.clone(),
-                setting: setting.clone(),
-                model_a: model_a.clone(),
-                model_b: model_b.clone(),
+            cells.extend(models.iter().map(|(model_a, model_b)| {
+                MatchedCell {
+                    benchmark: benchmark.clone(),
+                    setting: setting.clone(),
+                    model_a: model_a.clone(),
+                    model_b: model_b.clone(),
+                    simulated: [(a, model_a), (b, model_b)]
+                        .iter()
+                        .any(|(run, model)| run.row(benchmark, setting, model).is_some_and(|row| row.simulated)),
+                }
             }));
         }
     }

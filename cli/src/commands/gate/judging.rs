@@ -96,18 +96,24 @@ fn metric(
     let reads = match verdict {
         Verdict::Go => format!("not worse by the margin, p {} (alpha {})", compared(test.p_not_worse), policy.alpha),
         Verdict::NoGo => {
-            format!("worse by more than the margin, p {} (alpha {alpha_worse:.2e})", compared(test.p_worse))
+            format!("worse by more than the margin, p {} (alpha {})", compared(test.p_worse), level(alpha_worse))
         }
         Verdict::Inconclusive => format!(
-            "neither shown: not worse p {} (alpha {}), worse p {} (alpha {alpha_worse:.2e})",
+            "neither shown: not worse p {} (alpha {}), worse p {} (alpha {})",
             compared(test.p_not_worse),
             policy.alpha,
-            compared(test.p_worse)
+            compared(test.p_worse),
+            level(alpha_worse)
         ),
     };
     let margin = margin * definition.unit.factor();
     let shown = rendered(&difference, definition.unit);
     Ok(check(verdict, format!("{shown}, margin {margin}, {} items: {reads}", difference.n)))
+}
+
+/// A level as people read it.
+pub(super) fn level(alpha: f64) -> String {
+    if alpha < 0.001 { format!("{alpha:.1e}") } else { format!("{:.3}", alpha).trim_end_matches('0').to_owned() }
 }
 
 /// What the p-values of both tests against the margin say.

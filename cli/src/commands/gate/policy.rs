@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, de};
 
 /// The document. Unknown keys are refused: a limit with a typo would never hold anything up.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Policy {
+#[serde(deny_unknown_fields, bound(deserialize = "I: Deserialize<'de>"))]
+pub(crate) struct Policy<I = Increase> {
     /// Probability of a false alarm, and of letting something worse pass; below one half.
     #[serde(default = "five_percent")]
     pub(crate) alpha: f64,
@@ -23,13 +23,13 @@ pub(crate) struct Policy {
     pub(crate) coverage_min: Option<f64>,
     /// How much more a session may cost than the baseline's.
     #[serde(default)]
-    pub(crate) cost_max_increase: Option<Increase>,
+    pub(crate) cost_max_increase: Option<I>,
     /// How much a session may cost, in dollars.
     #[serde(default)]
     pub(crate) cost_max_usd: Option<f64>,
     /// How much longer than the baseline's the slowest twentieth of the sessions may take.
     #[serde(default)]
-    pub(crate) latency_p95_max_increase: Option<Increase>,
+    pub(crate) latency_p95_max_increase: Option<I>,
     /// How long nineteen of twenty sessions may take at most, in seconds.
     #[serde(default)]
     pub(crate) latency_p95_max_s: Option<f64>,
@@ -90,25 +90,51 @@ impl Policy {
     }
 
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
-        let policy: Self = serde_yaml_ng::from_str(text)?;
-        let is_share = |value: f64| (0.0..=1.0).contains(&value);
+        let policy: Policy<Scalar> = serde_yaml_ng::from_str(text)?;
+        let at = |key: &str| place(text, key);
+        let increase = |key: &str, written: Option<Scalar>| -> anyhow::Result<Option<Increase>> {
+            let Some(Scalar { text, .. }) = written else { return Ok(None) };
+            match text.strip_suffix('%').map(|number| positive(&text, number)) {
+                Some(Ok(percent)) => Ok(Some(Increase(percent / 100.0))),
+                Some(Err(error)) => bail!("{key}: {error}{}", at(key)),
+                None => bail!("{key}: {text:?} is no increase; write it as 10%{}", at(key)),
+            }
+        };
         if !(policy.alpha > 0.0 && policy.alpha < 0.5) {
-            bail!("alpha is {}; it must be above 0 and below 0.5", policy.alpha);
+            bail!("alpha is {}; it must be above 0 and below 0.5{}", policy.alpha, at("alpha"));
         }
         if policy.metrics.is_empty() {
-            bail!("metrics is empty; name one with its margin, as `metrics: {{ success: {{ margin: 2pp }} }}`");
+            bail!(
+                "metrics is empty; name one with its margin, as `metrics: {{ success: {{ margin: 2pp }} }}`{}",
+                at("metrics")
+            );
         }
-        if let Some(coverage) = policy.coverage_min.filter(|coverage| !is_share(*coverage)) {
-            bail!("coverage_min is {coverage}; it is a share between 0 and 1");
+        if let Some(coverage) = policy.coverage_min.filter(|coverage| !(0.0..=1.0).contains(coverage)) {
+            bail!("coverage_min is {coverage}; it is a share between 0 and 1{}", at("coverage_min"));
         }
         let limits = [("cost_max_usd", policy.cost_max_usd), ("latency_p95_max_s", policy.latency_p95_max_s)];
         for (name, limit) in limits {
             if let Some(limit) = limit.filter(|limit| !(*limit >= 0.0 && limit.is_finite())) {
-                bail!("{name} is {limit}; it must be a number that is not negative");
+                bail!("{name} is {limit}; it must be a number that is not negative{}", at(name));
             }
         }
-        Ok(policy)
+        Ok(Self {
+            alpha: policy.alpha,
+            metrics: policy.metrics,
+            coverage_min: policy.coverage_min,
+            cost_max_increase: increase("cost_max_increase", policy.cost_max_increase)?,
+            cost_max_usd: policy.cost_max_usd,
+            latency_p95_max_increase: increase("latency_p95_max_increase", policy.latency_p95_max_increase)?,
+            latency_p95_max_s: policy.latency_p95_max_s,
+            nights: policy.nights,
+        })
     }
+}
+
+/// ` at line 3`, where a line of its own begins with `key`.
+fn place(text: &str, key: &str) -> String {
+    let is_key = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
+    text.lines().position(is_key).map_or_else(String::new, |at| format!(" at line {}", at + 1))
 }
 
 impl Margin {
@@ -133,7 +159,7 @@ fn positive(text: &str, number: &str) -> Result<f64, String> {
 
 impl<'de> Deserialize<'de> for Margin {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (text, is_number) = scalar(deserializer)?;
+        let Scalar { text, is_number } = Scalar::deserialize(deserializer)?;
         match (text.strip_suffix("pp"), is_number) {
             (Some(points), _) => positive(&text, points).map(Self::Points),
             (None, true) => positive(&text, &text).map(Self::Plain),
@@ -143,36 +169,36 @@ impl<'de> Deserialize<'de> for Margin {
     }
 }
 
-impl<'de> Deserialize<'de> for Increase {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (text, _) = scalar(deserializer)?;
-        let percent = text.strip_suffix('%').ok_or_else(|| format!("{text:?} is no increase; write it as 10%"));
-        percent.and_then(|number| positive(&text, number)).map(|value| Self(value / 100.0)).map_err(de::Error::custom)
-    }
+/// A text, or a number as text.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scalar {
+    text: String,
+    is_number: bool,
 }
 
-/// A text, or a number as text.
-fn scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(String, bool), D::Error> {
-    struct Scalar;
-    impl de::Visitor<'_> for Scalar {
-        type Value = (String, bool);
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a number or a text")
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reading;
+        impl de::Visitor<'_> for Reading {
+            type Value = Scalar;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number or a text")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
+                Ok(Scalar { text: text.to_owned(), is_number: false })
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Scalar, E> {
+                Ok(Scalar { text: number.to_string(), is_number: true })
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Scalar, E> {
+                Ok(Scalar { text: number.to_string(), is_number: true })
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Scalar, E> {
+                Ok(Scalar { text: number.to_string(), is_number: true })
+            }
         }
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-            Ok((text.to_owned(), false))
-        }
-        fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
-            Ok((number.to_string(), true))
-        }
-        fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-            Ok((number.to_string(), true))
-        }
-        fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-            Ok((number.to_string(), true))
-        }
+        deserializer.deserialize_any(Reading)
     }
-    deserializer.deserialize_any(Scalar)
 }
 
 #[cfg(test)]

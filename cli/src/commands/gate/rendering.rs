@@ -1,6 +1,7 @@
 //! A judgement for people, pull requests and CI.
 
 use super::Judgement;
+use super::judging::level;
 use super::verdict::{Check, Verdict};
 
 /// For a terminal.
@@ -21,8 +22,9 @@ pub(super) fn text(of: &Judgement) -> String {
 fn control(of: &Judgement) -> String {
     match of.night {
         Some(night) => format!(
-            "night {night}: alarms spend {:.2e} of alpha {}, so that a false one in all nights together is no likelier than that",
-            of.alpha_worse, of.alpha
+            "night {night}: alarms spend {} of alpha {}, so that a false one in all nights together is no likelier than that",
+            level(of.alpha_worse),
+            of.alpha
         ),
         None => format!("judged by itself, at alpha {}; `nights` in the policy holds it over many", of.alpha),
     }
