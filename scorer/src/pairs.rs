@@ -2,11 +2,12 @@
 
 mod matching;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use regatta_benchmarks::{Better, Metric, Unit};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkName, Digest, Evaluator, ModelRef, Setting};
+use regatta_proto::{BenchmarkName, Digest, Evaluator, ItemIndex, ModelRef, Setting};
 use serde::{Deserialize, Serialize};
 
 use self::matching::matched;
@@ -148,11 +149,21 @@ fn deciding_metric(group: &GroupResult) -> Option<&(Evaluator, Metric)> {
     group.keys.get(deciding(group)?)
 }
 
-/// Whether two contestants differ in one thing, and are measured alike.
+/// Whether two contestants differ in one thing, and are measured alike over some of the same items.
 fn is_comparable(one: &GroupResult, other: &GroupResult) -> bool {
     let (first, second) = (&one.first, &other.first);
     let differ_in_one = (first.model == second.model) != (first.setting == second.setting);
-    differ_in_one && deciding_metric(one).is_some() && deciding_metric(one) == deciding_metric(other)
+    let are_alike = deciding_metric(one).is_some() && deciding_metric(one) == deciding_metric(other);
+    differ_in_one && are_alike && share_an_item(&one.selected, &other.selected)
+}
+
+/// Settings may be about other items altogether.
+fn share_an_item(one: &[ItemIndex], other: &[ItemIndex]) -> bool {
+    if one == other {
+        return !one.is_empty();
+    }
+    let others: HashSet<&ItemIndex> = other.iter().collect();
+    one.iter().any(|item| others.contains(item))
 }
 
 /// Whether one of both is the best of all that it could be compared with in the same way.

@@ -101,8 +101,11 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
         [name.to_owned(), number(a, unit), number(b, unit), difference, p, String::new()]
     };
     table.add_row(match &of.cost {
-        Some(cost) => row("cost a session, $", cost, cost.a.mean, cost.b.mean, Unit::Money, true),
-        None => ["cost a session, $", "unknown", "unknown", "–", "–", ""].map(str::to_owned),
+        Some(cost) => {
+            let cost = cost.times(1000.0);
+            row("cost of 1,000 sessions, $", &cost, cost.a.mean, cost.b.mean, Unit::Money, true)
+        }
+        None => ["cost of 1,000 sessions, $", "unknown", "unknown", "–", "–", ""].map(str::to_owned),
     });
     if let Some(seconds) = &of.seconds {
         let (a, b) = (seconds.a, seconds.b);

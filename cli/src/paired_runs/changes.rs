@@ -21,20 +21,21 @@ pub(crate) struct Change {
 /// What is different that a result of `cells` can depend on.
 pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Vec<Change>> {
     let mut found = Changes(Vec::new());
-    found.add("Regatta", &a.lock.regatta, &b.lock.regatta);
-    found.add("seed", &a.lock.seed, &b.lock.seed);
-    found.add("trials", &a.lock.trials, &b.lock.trials);
+    found.add("Regatta", &a.lock.regatta, &b.lock.regatta)?;
+    found.add("seed", &a.lock.seed, &b.lock.seed)?;
+    found.add("trials", &a.lock.trials, &b.lock.trials)?;
     let benchmarks: BTreeSet<_> = cells.iter().map(|cell| &cell.benchmark).collect();
     for name in benchmarks {
         let (Some(of_a), Some(of_b)) = (a.lock.benchmarks.get(name), b.lock.benchmarks.get(name)) else { continue };
-        found.add(&format!("{name}: data"), &of_a.dataset, &of_b.dataset);
-        found.add(&format!("{name}: tasks"), &of_a.tasks, &of_b.tasks);
-        found.add(&format!("{name}: limit of items"), &of_a.limit, &of_b.limit);
-        found.add(&format!("{name}: evaluators"), &of_a.evaluators, &of_b.evaluators);
-        found.add(&format!("{name}: judge"), &of_a.judge, &of_b.judge);
-        found.add(&format!("{name}: other roles"), &of_a.roles, &of_b.roles);
-        found.add(&format!("{name}: casts"), &of_a.casts, &of_b.casts);
-        found.add(&format!("{name}: metrics"), &a.measures.benchmarks.get(name), &b.measures.benchmarks.get(name));
+        found.add(&format!("{name}: data"), &of_a.dataset, &of_b.dataset)?;
+        found.add(&format!("{name}: tasks"), &of_a.tasks, &of_b.tasks)?;
+        found.add(&format!("{name}: limit of items"), &of_a.limit, &of_b.limit)?;
+        found.add(&format!("{name}: evaluators"), &of_a.evaluators, &of_b.evaluators)?;
+        found.add(&format!("{name}: judge"), &of_a.judge, &of_b.judge)?;
+        found.add(&format!("{name}: other roles"), &of_a.roles, &of_b.roles)?;
+        found.add(&format!("{name}: casts"), &of_a.casts, &of_b.casts)?;
+        let metrics = |run: &EndedRun| run.measures.benchmarks.get(name).map(|measures| measures.settings.clone());
+        found.add(&format!("{name}: metrics"), &metrics(a), &metrics(b))?;
     }
     let mut models: Vec<(&ModelRef, &ModelRef)> = Vec::new();
     for cell in cells {
@@ -44,16 +45,16 @@ pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyh
         }
     }
     for (model_a, model_b) in models {
-        found.add("model", model_a, model_b);
+        found.add("model", model_a, model_b)?;
         let (of_a, of_b) = (a.lock.model(model_a), b.lock.model(model_b));
         found.add(
             &format!("{model_b}: parameters and price"),
             &of_a.map(|of| parameters(of, model_b)),
             &of_b.map(|of| parameters(of, model_b)),
-        );
+        )?;
         let endpoints = (a.lock.endpoints.get(&model_a.endpoint), b.lock.endpoints.get(&model_b.endpoint));
-        found.add(&format!("{model_b}: endpoint"), &endpoints.0, &endpoints.1);
-        found.add(&format!("{model_b}: served as"), &served(a, model_a), &served(b, model_b));
+        found.add(&format!("{model_b}: endpoint"), &endpoints.0, &endpoints.1)?;
+        found.add(&format!("{model_b}: served as"), &served(a, model_a), &served(b, model_b))?;
     }
     found.0.extend(prompts(a, b, cells)?);
     Ok(found.0)
@@ -62,32 +63,49 @@ pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyh
 struct Changes(Vec<Change>);
 
 impl Changes {
-    fn add(&mut self, what: &str, a: &impl Serialize, b: &impl Serialize) {
-        let (a, b) = (json_bytes(a), json_bytes(b));
-        if a != b {
-            let (a, b) = in_short(&a, &b);
+    fn add(&mut self, what: &str, a: &impl Serialize, b: &impl Serialize) -> anyhow::Result<()> {
+        self.add_values(what, &serde_json::to_value(a)?, &serde_json::to_value(b)?);
+        Ok(())
+    }
+
+    /// Of two documents with fields, only the fields that differ.
+    fn add_values(&mut self, what: &str, a: &Value, b: &Value) {
+        if a == b {
+            return;
+        }
+        let (Value::Object(fields_a), Value::Object(fields_b)) = (a, b) else {
+            let (a, b) = in_short(a, b);
             self.0.push(Change { what: what.to_owned(), a, b });
+            return;
+        };
+        let names: BTreeSet<&String> = fields_a.keys().chain(fields_b.keys()).collect();
+        for name in names {
+            let of = |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or(Value::Null);
+            self.add_values(&format!("{what}, {name}"), &of(fields_a), &of(fields_b));
         }
     }
 }
 
 /// Two values that differ, cut to their beginning where they are long.
-fn in_short(a: &[u8], b: &[u8]) -> (String, String) {
-    const LONGEST: usize = 80;
-    let shown = |bytes: &[u8]| match serde_json::from_slice(bytes) {
-        Ok(Value::String(text)) if text.len() == 64 => text.chars().take(12).collect(),
-        Ok(Value::String(text)) => text,
-        Ok(Value::Null) => "none".to_owned(),
-        Ok(Value::Array(values)) if values.iter().all(Value::is_string) => {
+fn in_short(a: &Value, b: &Value) -> (String, String) {
+    const LONGEST: usize = 60;
+    let shown = |value: &Value| match value {
+        Value::String(text) if text.len() == 64 => text.chars().take(12).collect(),
+        Value::String(text) => text.clone(),
+        Value::Null => "none".to_owned(),
+        Value::Array(values) if values.iter().all(Value::is_string) => {
             values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
         }
-        _ => String::from_utf8_lossy(bytes).into_owned(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
     };
-    let (a_text, b_text) = (shown(a), shown(b));
-    if a_text.chars().count().max(b_text.chars().count()) <= LONGEST {
-        return (a_text, b_text);
-    }
-    let named = |bytes: &[u8]| format!("digest {}", Digest::of(bytes).short());
+    let named = |value: &Value| match shown(value) {
+        text if text.chars().count() <= LONGEST => text,
+        text => format!(
+            "{}… (digest {})",
+            text.chars().take(LONGEST / 2).collect::<String>(),
+            Digest::of(text.as_bytes()).short()
+        ),
+    };
     (named(a), named(b))
 }
 

@@ -60,6 +60,21 @@ impl Numbers {
     }
 }
 
+impl Numbers {
+    /// The same of so many sessions together.
+    pub(crate) fn times(&self, count: f64) -> Self {
+        let of =
+            |one: Distribution| Distribution { mean: one.mean * count, p50: one.p50 * count, p95: one.p95 * count };
+        let difference = Difference {
+            value: self.difference.value * count,
+            low: self.difference.low.map(|low| low * count),
+            high: self.difference.high.map(|high| high * count),
+            ..self.difference
+        };
+        Self { a: of(self.a), b: of(self.b), difference }
+    }
+}
+
 /// `None` where one is unknown: a mean over the others would be too low.
 fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTreeMap<(ItemId, u16), f64>> {
     let of = |(session, took): (&(ItemId, u16), &Took)| {

@@ -159,8 +159,10 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
     let time = [policy.latency_p95_max_increase.map(|limit| limit.0), policy.latency_p95_max_s];
     let mean: fn(&Distribution) -> f64 = |of| of.mean;
     let p95: fn(&Distribution) -> f64 = |of| of.p95;
-    let asked =
-        [("cost a session", "$", Quantity::Dollars, money, mean), ("latency p95", "s", Quantity::Seconds, time, p95)];
+    let asked = [
+        ("cost of 1,000 sessions", "$", Quantity::Dollars, money, mean),
+        ("latency p95", "s", Quantity::Seconds, time, p95),
+    ];
     for (name, unit, quantity, [increase, most], of) in asked {
         if increase.is_none() && most.is_none() {
             continue;
@@ -170,14 +172,17 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
             continue;
         };
         let (before, now) = (of(&a), of(&b));
+        // What a single session costs is too little to be read.
+        let scale = if quantity == Quantity::Dollars { 1000.0 } else { 1.0 };
         let held = |limit: f64| if now <= limit { Verdict::Go } else { Verdict::NoGo };
         if let Some(increase) = increase {
             let limit = before * (1.0 + increase);
-            let detail = format!("{now:.4} {unit}, was {before:.4}; at most {limit:.4} (+{:.0} %)", increase * 100.0);
+            let [now, before, most] = [now, before, limit].map(|value| value * scale);
+            let detail = format!("{now:.4} {unit}, was {before:.4}; at most {most:.4} (+{:.0} %)", increase * 100.0);
             checks.push(check(&format!("{name}, increase"), held(limit), detail));
         }
         if let Some(limit) = most {
-            checks.push(check(name, held(limit), format!("{now:.4} {unit}; at most {limit:.4}")));
+            checks.push(check(name, held(limit), format!("{:.4} {unit}; at most {:.4}", now * scale, limit * scale)));
         }
     }
     checks
