@@ -28,7 +28,8 @@ pub struct Metric {
 ///
 /// Every measure has an interval over clusters of items, whose values are linearised where it is no mean; so those of averages are right
 /// too, although their parts come from the same sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Mean over items of each item's mean over those of its sessions that have the value.
     Mean {
@@ -89,7 +90,8 @@ pub enum Measure {
 }
 
 /// How several trials become one number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OverTrials {
     /// A ratio in each trial that has a score (what has nothing to divide by counts as when empty), and then the mean over trials.
     #[default]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_coordinator::BudgetChange;
-use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Setting, SweepId};
+use regatta_proto::{BenchmarkName, CacheMode, Evaluator, ModelRef, Setting, SweepId};
 
 #[cfg(feature = "cluster")]
 pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs};
@@ -72,6 +72,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Compare the scores of a run's judge with ratings by people
     Align(AlignArgs),
+    /// Compare two runs item by item: scores, money, time, and what else changed
+    Compare(CompareArgs),
+    /// Judge a run against a baseline by a policy; the exit code tells: 0 GO, 1 NO-GO, 2 INCONCLUSIVE
+    Gate(GateArgs),
     /// Send a request again that was given up, and show what comes of it
     Replay(ReplayArgs),
     /// Be the coordinator of a deployment
@@ -400,6 +404,57 @@ pub(crate) struct AlignArgs {
     /// Scoring rule; needed where the run has several
     #[arg(long)]
     pub(crate) evaluator: Option<Evaluator>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Two runs, and which of their models are compared.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Directory of a run that has ended, or a sweep of a coordinator
+    #[arg(value_name = "RUN_A")]
+    pub(crate) a: String,
+    /// The run that is compared with it
+    #[arg(value_name = "RUN_B")]
+    pub(crate) b: String,
+    /// Model of RUN_A; otherwise models of the same name are compared, or the only ones
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model_a: Option<ModelRef>,
+    /// Model of RUN_B
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model_b: Option<ModelRef>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GateArgs {
+    /// Directory of the run that is judged, or a sweep of a coordinator
+    pub(crate) run: String,
+    /// The run that it is held against
+    #[arg(long, value_name = "RUN")]
+    pub(crate) baseline: String,
+    /// What must hold (YAML)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: PathBuf,
+    /// Model of the run; otherwise models of the same name are compared, or the only ones
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<ModelRef>,
+    /// Model of the baseline
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) baseline_model: Option<ModelRef>,
+    /// Write the checks as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write a summary for a pull request, in Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,5 +1,5 @@
-//! Exit codes: 0 complete · 1 a gate failed or something broke · 2 inconclusive · 3 stopped by budget · 4 incomplete, resumable ·
-//! 64 usage · 78 bad configuration, never worth a retry.
+//! Exit codes: 0 complete, GO · 1 NO-GO (of other commands: something broke) · 2 INCONCLUSIVE · 3 stopped by budget · 4 incomplete,
+//! resumable · 64 usage · 70 a gate broke before it had a verdict · 78 bad configuration, never worth a retry.
 
 use std::process::ExitCode;
 
@@ -11,6 +11,11 @@ use crate::output;
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadConfiguration(pub(crate) String);
+
+/// A gate could not judge, for another reason than its configuration. Printed with exit code 70: 1 would say NO-GO.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no verdict: {0}")]
+pub(crate) struct NoVerdict(pub(crate) String);
 
 /// Marks any error as one of configuration, keeping its whole text.
 pub(crate) fn bad_configuration(error: impl Into<anyhow::Error>) -> anyhow::Error {
@@ -39,5 +44,11 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     output::error(&format!("{error:#}"));
-    if error.downcast_ref::<BadConfiguration>().is_some() { ExitCode::from(78) } else { ExitCode::FAILURE }
+    if error.downcast_ref::<BadConfiguration>().is_some() {
+        ExitCode::from(78)
+    } else if error.downcast_ref::<NoVerdict>().is_some() {
+        ExitCode::from(70)
+    } else {
+        ExitCode::FAILURE
+    }
 }

@@ -7,9 +7,11 @@ mod client;
 mod commands;
 mod data;
 mod embedded;
+mod ended_run;
 mod exit;
 mod logging;
 mod output;
+mod paired_runs;
 mod price_tables;
 mod process;
 mod results;
@@ -54,6 +56,8 @@ fn main() -> ExitCode {
             Command::Reprice(args) => commands::reprice::run(args),
             Command::Show(args) => commands::show::run(args).await,
             Command::Align(args) => commands::align::run(args),
+            Command::Compare(args) => commands::compare::run(args).await,
+            Command::Gate(args) => commands::gate::run(args).await,
             Command::Replay(args) => commands::replay::run(args).await,
             #[cfg(feature = "cluster")]
             Command::Coordinator(args) => roles::coordinator::run(args).await,

@@ -40,10 +40,11 @@ pub(crate) fn read(run: &Path) -> anyhow::Result<Vec<ResultLine>> {
 /// The lines of a file, each a JSON document.
 pub(crate) fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+    parse_lines(&format!("failed to read {}", path.display()), &text)
+}
+
+/// The lines of `text`, each a JSON document; `failed` says what an error is about.
+pub(crate) fn parse_lines<T: DeserializeOwned>(failed: &str, text: &str) -> anyhow::Result<Vec<T>> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(number, line)| {
-            serde_json::from_str(line).with_context(|| format!("failed to read line {number} of {}", path.display()))
-        })
-        .collect()
+    lines.map(|(number, line)| serde_json::from_str(line).with_context(|| format!("{failed}, line {number}"))).collect()
 }

@@ -13,6 +13,7 @@ mod metrics;
 mod pairs;
 mod recording;
 mod report;
+mod runs;
 mod scorer;
 mod statistics;
 mod summary;
@@ -21,7 +22,13 @@ mod verdicts;
 pub use finish::FinishError;
 pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
+pub use pairs::flips_seed;
+pub use runs::{
+    BenchmarkMeasures, ItemValues, MarginTest, Measures, MetricDefinition, PairedCells, SessionScores, Values,
+    mean_difference, rendered,
+};
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
+pub use statistics::holm;
 pub use summary::{
     BenchmarkTable, BothWays, Comparison, Contestant, Difference, Estimate, Judging, LeaderboardRow, MetricBothWays,
     Pair, PairFamily, Percentiles, Provider, Quality, Rank, Ranking, SessionCounts, Spending, Summary, SummaryMetric,

@@ -2,11 +2,12 @@
 
 mod matching;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use regatta_benchmarks::{Better, Metric, Unit};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkName, Digest, Evaluator, ModelRef, Setting};
+use regatta_proto::{BenchmarkName, Digest, Evaluator, ItemIndex, ModelRef, Setting};
 use serde::{Deserialize, Serialize};
 
 use self::matching::matched;
@@ -63,6 +64,9 @@ pub struct Contestant {
     pub model: ModelRef,
     /// Setting.
     pub setting: Setting,
+    /// Whether its answers came from a simulated endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
 }
 
 /// The rank of a model among those of its setting.
@@ -106,7 +110,7 @@ impl fmt::Display for Contestant {
 
 impl From<&GroupResult> for Contestant {
     fn from(group: &GroupResult) -> Self {
-        Self { model: group.first.model.clone(), setting: group.first.setting.clone() }
+        Self { model: group.first.model.clone(), setting: group.first.setting.clone(), simulated: group.simulated }
     }
 }
 
@@ -145,11 +149,21 @@ fn deciding_metric(group: &GroupResult) -> Option<&(Evaluator, Metric)> {
     group.keys.get(deciding(group)?)
 }
 
-/// Whether two contestants differ in one thing, and are measured alike.
+/// Whether two contestants differ in one thing, and are measured alike over some of the same items.
 fn is_comparable(one: &GroupResult, other: &GroupResult) -> bool {
     let (first, second) = (&one.first, &other.first);
     let differ_in_one = (first.model == second.model) != (first.setting == second.setting);
-    differ_in_one && deciding_metric(one).is_some() && deciding_metric(one) == deciding_metric(other)
+    let are_alike = deciding_metric(one).is_some() && deciding_metric(one) == deciding_metric(other);
+    differ_in_one && are_alike && share_an_item(&one.selected, &other.selected)
+}
+
+/// Settings may be about other items altogether.
+fn share_an_item(one: &[ItemIndex], other: &[ItemIndex]) -> bool {
+    if one == other {
+        return !one.is_empty();
+    }
+    let others: HashSet<&ItemIndex> = other.iter().collect();
+    one.iter().any(|item| others.contains(item))
 }
 
 /// Whether one of both is the best of all that it could be compared with in the same way.
@@ -199,12 +213,13 @@ pub(crate) fn seed(of_sweep: u64, one: &GroupResult, other: &GroupResult) -> u64
 }
 
 /// A seed of sign-flips, for what `names` tell.
-pub(crate) fn flips_seed(seed: u64, names: &[&str]) -> u64 {
+#[must_use]
+pub fn flips_seed(seed: u64, names: &[&str]) -> u64 {
     let named = names.iter().map(|name| name.as_bytes());
     let seed = seed.to_le_bytes();
-    let digest = Digest::of_parts([b"regatta/sign-flips/1".as_slice(), &seed].into_iter().chain(named)).to_string();
-    // Any 64 bits will do.
-    digest.bytes().fold(0, |all: u64, byte| all.rotate_left(7) ^ u64::from(byte))
+    let digest = Digest::of_parts([b"regatta/sign-flips/1".as_slice(), &seed].into_iter().chain(named));
+    let [a, b, c, d, e, f, g, h, ..] = *digest.bytes();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The ranks of the models of every setting, in the order of `groups`. A model without a value, or by itself, has none.

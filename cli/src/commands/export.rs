@@ -10,12 +10,13 @@ use crate::exit::BadConfiguration;
 use crate::output;
 
 /// Everything but the transcripts.
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "sweep.lock.yaml",
     "results.jsonl",
     "metrics.json",
     "metrics.csv",
     "comparisons.csv",
+    "measures.json",
     "attempts.jsonl",
     "summary.json",
     "report.md",

@@ -3,7 +3,9 @@
 pub(crate) mod align;
 pub(crate) mod cancel;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod export;
+pub(crate) mod gate;
 pub(crate) mod prices;
 pub(crate) mod replay;
 pub(crate) mod reprice;

@@ -15,7 +15,7 @@ use super::flag_counts::{FlagCounts, flag_counts};
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
 use crate::comparison::is_compared;
-use crate::statistics::{Estimate, Sample, Trials, estimate, leaves, missing, sample};
+use crate::statistics::{Estimate, Sample, Trials, estimate, leaves, missing, sample, void_all};
 use crate::summary::{BothWays, SessionCounts};
 
 /// Which number: a scoring rule and a metric.
@@ -333,14 +333,6 @@ impl<'s> Group<'s> {
 /// The scores that a trial has under `evaluator`.
 fn under(evaluator: Evaluator, trial: &[(ItemIndex, Scores)]) -> Vec<(ItemIndex, &Score)> {
     trial.iter().filter_map(|(item, scores)| Some((*item, scores.get(&evaluator)?))).collect()
-}
-
-/// What voids a trial voids every part of it: a crash of an evaluator leaves no number at all.
-fn void_all(trial: &mut [Sample]) {
-    if trial.contains(&Sample::Void) {
-        let scored = trial.iter_mut().filter(|sample| !matches!(sample, Sample::Missing { .. }));
-        scored.for_each(|sample| *sample = Sample::Void);
-    }
 }
 
 /// Metrics that leaderboards show, by position: those that say so, or all when none does.

@@ -16,6 +16,7 @@ use super::{FinishError, comparisons as pairs_csv, lines, metrics, spending, tab
 use crate::comparison::comparisons;
 use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
+use crate::runs::Measures;
 use crate::summary::{BenchmarkTable, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
 
 /// Collects a sweep's sessions in the order of its cells.
@@ -117,6 +118,7 @@ impl<'s> Tabulation<'s> {
             ("metrics.json", metrics),
             ("metrics.csv", metrics::csv(&self.groups)?),
             ("comparisons.csv", pairs_csv::csv(&summary.pairs)?),
+            ("measures.json", lines::document("measures.json", &Measures::of(self.sweep, &self.groups))?),
             ("attempts.jsonl", attempts),
             ("report.md", report.markdown().into_bytes()),
             ("report.html", report.html().into_bytes()),

@@ -157,6 +157,16 @@ fn settings_and_casts_of_a_model_are_compared_over_the_items_of_both() {
 }
 
 #[test]
+fn settings_about_other_items_are_no_pairs_and_nothing_is_corrected_for_them() {
+    let mut groups: Vec<GroupResult> = ["plain", "other"].map(|setting| group("sim/a", setting, 0.0, 5)).into();
+    groups.push(group("sim/b", "plain", 0.0, 5));
+    groups[1].selected = (100..136).map(ItemIndex).collect();
+    let found = family(5, &groups).unwrap();
+    assert_eq!((found.size, found.pairs.len()), (1, 1));
+    assert_eq!(found.pairs[0].p_holm, found.pairs[0].difference.p.unwrap());
+}
+
+#[test]
 fn of_too_many_models_each_is_compared_with_the_best_and_corrected_for_all() {
     let name = |at: usize| format!("sim/m{at:02}");
     let mut groups: Vec<GroupResult> = (0..65).map(|at| group(&name(at), "plain", 0.0, 8)).collect();

@@ -43,7 +43,7 @@ fn sheet(family: &PairFamily) -> Sheet {
     let rows = family.pairs.iter().map(|pair| {
         let Difference { n, clusters, p, test, .. } = pair.difference;
         vec![
-            Field::name(both(pair, &pair.one, &pair.other, " − ")),
+            Field::name(both(pair, &pair.one, &pair.other, " − ", Mark::Word)),
             Field::name(format!("{} ({})", heading(&pair.metric, pair.unit), pair.evaluator)),
             Field::Number(signed(&pair.difference, pair.unit)),
             Field::Number(p.map_or_else(|| NOTHING.to_owned(), p_value)),
@@ -70,17 +70,35 @@ const fn name(test: Test) -> &'static str {
     }
 }
 
+/// How a simulated model is marked.
+#[derive(Clone, Copy)]
+enum Mark {
+    Word,
+    Star,
+}
+
+/// A model is never shown without saying that it is simulated.
+fn model(of: &Contestant, mark: Mark) -> String {
+    match (of.simulated, mark) {
+        (false, _) => of.model.to_string(),
+        (true, Mark::Word) => format!("{} (simulated)", of.model),
+        (true, Mark::Star) => format!("{} *", of.model),
+    }
+}
+
 /// `two-shot: a > b`, in the words that tell both apart.
-fn both(pair: &Pair, first: &Contestant, second: &Contestant, between: &str) -> String {
+fn both(pair: &Pair, first: &Contestant, second: &Contestant, between: &str, mark: Mark) -> String {
     match pair.is_of_models() {
-        true => format!("{}: {}{between}{}", pair.one.setting, first.model, second.model),
-        false => format!("{}: {}{between}{}", pair.one.model, first.setting, second.setting),
+        true => format!("{}: {}{between}{}", pair.one.setting, model(first, mark), model(second, mark)),
+        false => format!("{}: {}{between}{}", model(&pair.one, mark), first.setting, second.setting),
     }
 }
 
 fn reads(pair: &Pair) -> String {
     match pair.order() {
-        Some((better, worse)) if pair.is_of_models() => format!("{} > {}", better.model, worse.model),
+        Some((better, worse)) if pair.is_of_models() => {
+            format!("{} > {}", model(better, Mark::Word), model(worse, Mark::Word))
+        }
         Some((better, worse)) => format!("{} > {}", better.setting, worse.setting),
         None => "no difference seen".to_owned(),
     }
@@ -104,10 +122,9 @@ fn lines_of(families: &[PairFamily]) -> Vec<String> {
         let tied: Vec<&Pair> = family.pairs.iter().filter(|pair| pair.order().is_none()).collect();
         match tied.len() {
             0..=SHOWN => {
-                lines.extend(
-                    tied.iter()
-                        .map(|pair| format!("  {}: no difference seen", both(pair, &pair.one, &pair.other, ", "))),
-                );
+                lines.extend(tied.iter().map(|pair| {
+                    format!("  {}: no difference seen", both(pair, &pair.one, &pair.other, ", ", Mark::Star))
+                }));
             }
             many => lines.push(format!("  no difference seen in {many} pairs, which are in the report")),
         }
@@ -133,7 +150,7 @@ fn difference(pair: &Pair, size: u32) -> Option<String> {
     };
     let p = p_value(pair.p_holm);
     let p = if p.starts_with('<') { format!("p {p}") } else { format!("p = {p}") };
-    Some(format!("  {}: {shown}{unit}, {p} (Holm over {size})", both(pair, better, worse, " > ")))
+    Some(format!("  {}: {shown}{unit}, {p} (Holm over {size})", both(pair, better, worse, " > ", Mark::Star)))
 }
 
 #[cfg(test)]

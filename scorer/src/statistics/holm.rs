@@ -3,7 +3,8 @@
 /// Adjusted p-values, in the order of `p`, of a family of `family` hypotheses: to refuse those at or below a level holds the probability
 /// of refusing any true one to that level, however they depend on each other (Holm 1979). Hypotheses of the family that were not tested
 /// count as if nothing spoke against them, which is never too bold.
-pub(crate) fn holm(p: &[f64], family: usize) -> Vec<f64> {
+#[must_use]
+pub fn holm(p: &[f64], family: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
     let mut adjusted = vec![1.0; p.len()];

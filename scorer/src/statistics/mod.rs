@@ -18,10 +18,12 @@ mod student;
 #[cfg(test)]
 pub(crate) use difference::difference;
 pub use difference::{Difference, Test};
-pub(crate) use difference::{Paired, paired_difference};
+pub(crate) use difference::{Paired, paired_difference, shared};
 pub use estimate::Estimate;
 pub(crate) use estimate::estimate;
-pub(crate) use holm::holm;
+pub(crate) use flips::Flips;
+pub use holm::holm;
 pub use ranks::Rank;
 pub(crate) use ranks::ranks;
-pub(crate) use sample::{Sample, Trials, leaves, missing, sample};
+pub(crate) use sample::{Sample, Trials, leaves, missing, sample, void_all};
+pub(crate) use shares::{Share, beyond};

@@ -98,6 +98,14 @@ fn weight(measure: &Measure, failure: &BTreeMap<String, f64>) -> Option<f64> {
     }
 }
 
+/// What voids a trial voids every part of it: a crash of an evaluator leaves no number at all.
+pub(crate) fn void_all(trial: &mut [Sample]) {
+    if trial.contains(&Sample::Void) {
+        let scored = trial.iter_mut().filter(|sample| !matches!(sample, Sample::Missing { .. }));
+        scored.for_each(|sample| *sample = Sample::Void);
+    }
+}
+
 /// The measures that `metric` is an average of, each as a metric; itself where it is none.
 pub(crate) fn leaves(metric: &Metric) -> Vec<Metric> {
     fn add(measure: &Measure, metric: &Metric, found: &mut Vec<Metric>) {

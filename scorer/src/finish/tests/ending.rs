@@ -103,9 +103,10 @@ impl Settled {
 }
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "attempts.jsonl",
     "comparisons.csv",
+    "measures.json",
     "metrics.csv",
     "metrics.json",
     "report.html",

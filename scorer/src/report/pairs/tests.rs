@@ -7,7 +7,7 @@ use super::*;
 fn pair(one: &str, other: &str, value: f64, p_holm: f64) -> Pair {
     let contestant = |name: &str| {
         let (model, setting) = name.split_once(' ').unwrap();
-        Contestant { model: model.parse().unwrap(), setting: setting.parse().unwrap() }
+        Contestant { model: model.parse().unwrap(), setting: setting.parse().unwrap(), simulated: true }
     };
     Pair {
         one: contestant(one),

@@ -1,0 +1,169 @@
+//! `regatta compare`: two runs, item by item.
+
+use std::process::ExitCode;
+
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use regatta_benchmarks::Unit;
+use regatta_scorer::rendered;
+use serde::Serialize;
+
+use crate::args::CompareArgs;
+use crate::ended_run::EndedRun;
+use crate::exit::bad_configuration;
+use crate::output;
+use crate::paired_runs::{Change, Chosen, ComparedCell, ItemFlips, Numbers, changes, compared, matched};
+
+/// Items that are named on a terminal; JSON has all.
+const NAMED: usize = 8;
+
+/// What is printed with `--json`.
+#[derive(Serialize)]
+struct Compared<'a> {
+    a: &'a str,
+    b: &'a str,
+    changes: Vec<Change>,
+    cells: Vec<ComparedCell>,
+}
+
+pub(crate) async fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
+    let a = EndedRun::open(&args.a, &args.client).await.map_err(bad_configuration)?;
+    let b = EndedRun::open(&args.b, &args.client).await.map_err(bad_configuration)?;
+    let cells = matched(&a, &b, &Chosen { a: args.model_a, b: args.model_b })?;
+    let changes = changes(&a, &b, &cells)?;
+    let document = Compared { a: &a.name, b: &b.name, changes, cells: compared(&a, &b, cells) };
+    if args.json {
+        output::line(&serde_json::to_string_pretty(&document)?);
+    } else {
+        output::line(&render(&document));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn render(of: &Compared<'_>) -> String {
+    let mut text = format!("A: {}\nB: {}\nDifferences are B − A, paired by item and trial.\n\n", of.a, of.b);
+    if of.changes.is_empty() {
+        text += "Nothing that a result can depend on has changed between them.\n";
+    } else {
+        let mut table = table(["changed", "A", "B"]);
+        for change in &of.changes {
+            table.add_row([&change.what, &change.a, &change.b]);
+        }
+        text += &lines(&table);
+    }
+    for cell in &of.cells {
+        text += &format!("\n{}", rendered_cell(cell));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn rendered_cell(of: &ComparedCell) -> String {
+    let mut text = format!("{} · {} items of both", of.cell, of.items);
+    for (only, side) in [(of.items_only_in_a, "A"), (of.items_only_in_b, "B")] {
+        if only > 0 {
+            text += &format!(", {only} only in {side}");
+        }
+    }
+    text += &format!(" · coverage {} and {}\n", percent(of.coverage_a), percent(of.coverage_b));
+    let mut table = table(["", "A", "B", "difference [95 % interval]", "p", "p, corrected"]);
+    for column in 1..6 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for metric in &of.metrics {
+        let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| number(value, metric.unit));
+        table.add_row([
+            format!("{} ({})", metric.metric, metric.evaluator),
+            value(metric.a),
+            value(metric.b),
+            rendered(&metric.difference, metric.unit),
+            metric.difference.p.map_or_else(|| "–".to_owned(), p_value),
+            p_value(metric.p_holm),
+        ]);
+    }
+    add_numbers(&mut table, of);
+    text += &lines(&table);
+    if let Some(flips) = &of.flips {
+        text += &changed_items(flips);
+    }
+    text
+}
+
+fn add_numbers(table: &mut Table, of: &ComparedCell) {
+    let row = |name: &str, numbers: &Numbers, a: f64, b: f64, unit: Unit, is_mean: bool| {
+        let p = || numbers.difference.p.map_or_else(|| "–".to_owned(), p_value);
+        let (difference, p) = if is_mean {
+            (rendered(&numbers.difference, unit), p())
+        } else {
+            (format!("{:+.*}", decimals(unit), b - a), String::new())
+        };
+        [name.to_owned(), number(a, unit), number(b, unit), difference, p, String::new()]
+    };
+    table.add_row(match &of.cost {
+        Some(cost) => {
+            let cost = cost.times(1000.0);
+            row("cost of 1,000 sessions, $", &cost, cost.a.mean, cost.b.mean, Unit::Money, true)
+        }
+        None => ["cost of 1,000 sessions, $", "unknown", "unknown", "–", "–", ""].map(str::to_owned),
+    });
+    if let Some(seconds) = &of.seconds {
+        let (a, b) = (seconds.a, seconds.b);
+        table.add_row(row("latency a session, s", seconds, a.mean, b.mean, Unit::Plain, true));
+        table.add_row(row("latency p50, s", seconds, a.p50, b.p50, Unit::Plain, false));
+        table.add_row(row("latency p95, s", seconds, a.p95, b.p95, Unit::Plain, false));
+    }
+}
+
+/// How many items changed either way, and which.
+fn changed_items(flips: &ItemFlips) -> String {
+    let ItemFlips { metric, better, worse, same } = flips;
+    let mut text = format!("items by {metric}: {} better in B, {} worse, {same} the same\n", better.len(), worse.len());
+    for (what, items) in [("better", better), ("worse", worse)] {
+        if items.is_empty() {
+            continue;
+        }
+        let named: Vec<&str> = items.iter().take(NAMED).map(regatta_proto::ItemId::as_str).collect();
+        let more = if items.len() > NAMED { format!(" and {} more", items.len() - NAMED) } else { String::new() };
+        text += &format!("  {what}: {}{more}\n", named.join(", "));
+    }
+    text
+}
+
+pub(crate) fn number(value: f64, unit: Unit) -> String {
+    format!("{:.*}", decimals(unit), value * unit.factor() + 0.0)
+}
+
+const fn decimals(unit: Unit) -> usize {
+    match unit {
+        Unit::Plain => 3,
+        Unit::Percent | Unit::Turns => 1,
+        Unit::OutOfTen => 2,
+        Unit::Money => 4,
+    }
+}
+
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections);
+    table.set_header(header);
+    table
+}
+
+fn lines(table: &Table) -> String {
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+use insta::assert_snapshot;
+
+use super::*;
+use crate::ended_run::testing::{Made, right};
+
+fn document<'a>(a: &'a EndedRun, b: &'a EndedRun, chosen: &Chosen) -> anyhow::Result<Compared<'a>> {
+    let cells = matched(a, b, chosen)?;
+    Ok(Compared { a: &a.name, b: &b.name, changes: changes(a, b, &cells)?, cells: compared(a, b, cells) })
+}
+
+#[test]
+fn two_runs_are_shown_with_what_changed_and_which_items_flipped() {
+    let before = Made { scores: right(30, 50), ..Made::default() }.run("runs/before");
+    let mut scores = right(42, 48);
+    scores[0] = Some(0.0);
+    scores[1] = None;
+    let after = Made {
+        scores,
+        regatta: "0.2.0",
+        nanodollars: 2_500_000,
+        latency_us: 1_200_000,
+        served: "gpt-5-2026-06-01",
+        ..Made::default()
+    };
+    let after = after.run("runs/after");
+    assert_snapshot!(render(&document(&before, &after, &Chosen::default()).unwrap()));
+}
+
+#[test]
+fn a_run_does_not_differ_from_itself() {
+    let run = || Made { scores: right(30, 50), ..Made::default() }.run("runs/same");
+    let (a, b) = (run(), run());
+    let found = document(&a, &b, &Chosen::default()).unwrap();
+    assert_eq!(found.cells[0].flips.as_ref().unwrap().same, 50);
+    assert_eq!((found.cells[0].metrics[0].difference.value, found.cells[0].metrics[0].p_holm), (0.0, 1.0));
+    // Without transcripts nobody knows whether the prompts are the same, and that is said.
+    assert_eq!(found.changes.iter().map(|change| change.what.as_str()).collect::<Vec<_>>(), ["prompts"]);
+}
+
+#[test]
+fn the_only_models_of_both_are_compared_whatever_their_names_and_a_wrong_name_is_refused() {
+    let a = Made { scores: right(3, 8), ..Made::default() }.run("runs/a");
+    let b = Made { scores: right(5, 8), model: "openai/gpt-6", ..Made::default() }.run("runs/b");
+    let found = document(&a, &b, &Chosen::default()).unwrap();
+    assert_eq!(found.cells[0].cell.to_string(), "worfbench · two-shot · openai/gpt-5 → openai/gpt-6");
+    let chosen = Chosen { a: Some("openai/gpt-4".parse().unwrap()), b: None };
+    let error = document(&a, &b, &chosen).err().unwrap().to_string();
+    assert_eq!(error, "runs/a has no model openai/gpt-4 (--model-a); it has openai/gpt-5");
+}

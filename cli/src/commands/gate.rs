@@ -1,0 +1,126 @@
+//! `regatta gate`: may this run go, held against a baseline?
+
+mod judging;
+mod nights;
+mod policy;
+mod rendering;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use regatta_proto::{Digest, json_bytes};
+use serde::Serialize;
+
+use self::judging::judge;
+use self::nights::{Night, NightLedger, spent};
+use self::policy::{Method, Policy};
+use self::verdict::{Check, Verdict, overall};
+use crate::args::GateArgs;
+use crate::ended_run::EndedRun;
+use crate::exit::{BadConfiguration, NoVerdict, bad_configuration};
+use crate::output;
+use crate::paired_runs::{Chosen, MatchedCell, matched};
+
+/// A verdict with its reasons.
+#[derive(Debug, Serialize)]
+struct Judgement {
+    verdict: Verdict,
+    run: String,
+    baseline: String,
+    alpha: f64,
+    /// What this night may spend on false alarms.
+    alpha_worse: f64,
+    /// Counted from 1; absent where each judgement counts by itself.
+    night: Option<usize>,
+    checks: Vec<Check>,
+}
+
+/// What a judgement is about.
+struct Question<'a> {
+    policy: &'a Policy,
+    baseline: &'a EndedRun,
+    run: &'a EndedRun,
+    cells: &'a [MatchedCell],
+}
+
+pub(crate) async fn run(args: GateArgs) -> anyhow::Result<ExitCode> {
+    // Exit code 1 says NO-GO, so what broke must have another.
+    gate(args).await.map_err(|error| match error.downcast_ref::<BadConfiguration>() {
+        Some(_) => error,
+        None => NoVerdict(format!("{error:#}")).into(),
+    })
+}
+
+async fn gate(args: GateArgs) -> anyhow::Result<ExitCode> {
+    let policy = Policy::read(&args.policy).map_err(bad_configuration)?;
+    let baseline = EndedRun::open(&args.baseline, &args.client).await.map_err(bad_configuration)?;
+    let run = EndedRun::open(&args.run, &args.client).await.map_err(bad_configuration)?;
+    let cells = matched(&baseline, &run, &Chosen { a: args.baseline_model, b: args.model })?;
+    let question = Question { policy: &policy, baseline: &baseline, run: &run, cells: &cells };
+    let judgement = match &policy.nights {
+        None => question.judge(None)?,
+        Some(nights) => {
+            let Method::AlphaSpending = nights.method;
+            let path = beside(&args.policy, &nights.ledger);
+            let mut ledger = NightLedger::open(&path, policy.alpha).map_err(bad_configuration)?;
+            let judgement = question.judge_in(&mut ledger)?;
+            ledger.write(&path)?;
+            judgement
+        }
+    };
+    for (path, content) in [
+        (&args.junit, rendering::junit as fn(&Judgement) -> String),
+        (&args.markdown, rendering::markdown as fn(&Judgement) -> String),
+    ] {
+        if let Some(path) = path {
+            std::fs::write(path, content(&judgement)).with_context(|| format!("failed to write {}", path.display()))?;
+        }
+    }
+    if args.json {
+        output::line(&serde_json::to_string_pretty(&judgement)?);
+    } else {
+        output::line(&rendering::text(&judgement));
+    }
+    Ok(ExitCode::from(judgement.verdict.exit_code()))
+}
+
+fn beside(policy: &Path, ledger: &Path) -> PathBuf {
+    policy.parent().unwrap_or(Path::new("")).join(ledger)
+}
+
+impl Question<'_> {
+    /// Judges as the given night, or by itself.
+    fn judge(&self, night: Option<usize>) -> anyhow::Result<Judgement> {
+        let alpha = self.policy.alpha;
+        let alpha_worse = night.map_or(alpha, |night| spent(alpha, night));
+        let checks = judge(self.policy, self.baseline, self.run, self.cells, alpha_worse)?;
+        Ok(Judgement {
+            verdict: overall(&checks),
+            run: self.run.name.clone(),
+            baseline: self.baseline.name.clone(),
+            alpha,
+            alpha_worse,
+            night,
+            checks,
+        })
+    }
+
+    /// Judges as the next night of `ledger`, or again as the night that it already is.
+    fn judge_in(&self, ledger: &mut NightLedger) -> anyhow::Result<Judgement> {
+        // A night's spec, and so its sweep's name, is that of every other; when it ran is in its summary.
+        let judged = Digest::of(&json_bytes(&(&self.run.summary, &self.baseline.summary)));
+        let judgement = self.judge(Some(ledger.night(&judged)))?;
+        ledger.note(Night {
+            judged,
+            run: judgement.run.clone(),
+            spent: judgement.alpha_worse,
+            verdict: judgement.verdict,
+        });
+        Ok(judgement)
+    }
+}
+
+#[cfg(test)]
+mod tests;

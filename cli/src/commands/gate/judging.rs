@@ -1,0 +1,189 @@
+//! From two runs and a policy to checks.
+
+use regatta_scorer::{MetricDefinition, rendered};
+
+use super::policy::{MetricPolicy, Policy};
+use super::verdict::{Check, Verdict};
+use crate::commands::compare::{p_value, percent};
+use crate::ended_run::EndedRun;
+use crate::exit::BadConfiguration;
+use crate::paired_runs::{Distribution, MatchedCell, Numbers, Paired, Quantity};
+
+/// A metric of a cell that the policy is about.
+struct Asked<'p> {
+    cell: usize,
+    name: &'p str,
+    of: &'p MetricPolicy,
+}
+
+/// Every check of `policy` on `run`, held against `baseline`. `alpha_worse` is what all metrics together may spend on false alarms.
+pub(super) fn judge(
+    policy: &Policy,
+    baseline: &EndedRun,
+    run: &EndedRun,
+    cells: &[MatchedCell],
+    alpha_worse: f64,
+) -> anyhow::Result<Vec<Check>> {
+    let paired: Vec<Paired<'_>> = cells.iter().map(|cell| Paired::new(baseline, run, cell)).collect();
+    let asked = asked(policy, cells, &paired)?;
+    // Each metric of each cell may raise the alarm, so each has its part. To go, all have to be shown: nothing to correct.
+    let alpha_each = alpha_worse / asked.len() as f64;
+    let mut checks = Vec::new();
+    for Asked { cell, name, of } in asked {
+        let (at, paired) = (&cells[cell], &paired[cell]);
+        // Was found when it was asked for.
+        let Some(definition) = definition(paired, name, of) else { continue };
+        checks.push(metric(policy, at, paired, definition, of, alpha_each)?);
+    }
+    for (cell, paired) in cells.iter().zip(&paired) {
+        checks.extend(limits(policy, run, cell, paired));
+    }
+    Ok(checks)
+}
+
+fn definition<'r>(paired: &Paired<'r>, name: &str, of: &MetricPolicy) -> Option<&'r MetricDefinition> {
+    let is_of = |metric: &&&MetricDefinition| {
+        metric.metric == name && of.evaluator.is_none_or(|evaluator| metric.evaluator == evaluator)
+    };
+    paired.definitions.iter().find(is_of).copied()
+}
+
+fn asked<'p>(policy: &'p Policy, cells: &[MatchedCell], paired: &[Paired<'_>]) -> anyhow::Result<Vec<Asked<'p>>> {
+    let mut all = Vec::new();
+    for (name, of) in &policy.metrics {
+        let before = all.len();
+        for (at, (cell, paired)) in cells.iter().zip(paired).enumerate() {
+            let is_asked = of.benchmark.as_ref().is_none_or(|benchmark| cell.benchmark == *benchmark);
+            if is_asked && definition(paired, name, of).is_some() {
+                all.push(Asked { cell: at, name, of });
+            }
+        }
+        if all.len() == before {
+            let known: Vec<&str> = paired.iter().flat_map(|of| &of.definitions).map(|of| of.metric.as_str()).collect();
+            return Err(BadConfiguration(format!(
+                "the policy names the metric {name}, which no cell has in both runs; they have {}",
+                known.join(", ")
+            ))
+            .into());
+        }
+    }
+    Ok(all)
+}
+
+fn metric(
+    policy: &Policy,
+    cell: &MatchedCell,
+    paired: &Paired<'_>,
+    definition: &MetricDefinition,
+    of: &MetricPolicy,
+    alpha_worse: f64,
+) -> anyhow::Result<Check> {
+    let margin = of.margin.of(definition.unit).map_err(|error| {
+        BadConfiguration(format!("the policy's margin of {} does not fit: {error}", definition.metric))
+    })?;
+    let seed = paired.seed(&definition.metric);
+    let seen = paired.cells.difference(definition, seed).zip(paired.cells.against_margin(definition, margin, seed));
+    let check = |verdict: Verdict, detail: String| Check {
+        cell: cell.to_string(),
+        what: format!("{} ({})", definition.metric, definition.evaluator),
+        verdict,
+        detail,
+    };
+    let Some((difference, test)) = seen else {
+        return Ok(check(Verdict::Inconclusive, "no session has a score in both runs".to_owned()));
+    };
+    let verdict = verdict_of(test.p_worse, alpha_worse, test.p_not_worse, policy.alpha);
+    let reads = match verdict {
+        Verdict::Go => format!("not worse by the margin, p {} (alpha {})", compared(test.p_not_worse), policy.alpha),
+        Verdict::NoGo => {
+            format!("worse by more than the margin, p {} (alpha {})", compared(test.p_worse), level(alpha_worse))
+        }
+        Verdict::Inconclusive => format!(
+            "neither shown: not worse p {} (alpha {}), worse p {} (alpha {})",
+            compared(test.p_not_worse),
+            policy.alpha,
+            compared(test.p_worse),
+            level(alpha_worse)
+        ),
+    };
+    let margin = margin * definition.unit.factor();
+    let shown = rendered(&difference, definition.unit);
+    Ok(check(verdict, format!("{shown}, margin {margin}, {} items: {reads}", difference.n)))
+}
+
+/// A level as people read it.
+pub(super) fn level(alpha: f64) -> String {
+    if alpha < 0.001 { format!("{alpha:.1e}") } else { format!("{:.3}", alpha).trim_end_matches('0').to_owned() }
+}
+
+/// What the p-values of both tests against the margin say.
+pub(super) fn verdict_of(p_worse: f64, alpha_worse: f64, p_not_worse: f64, alpha: f64) -> Verdict {
+    if p_worse <= alpha_worse {
+        Verdict::NoGo
+    } else if p_not_worse <= alpha {
+        Verdict::Go
+    } else {
+        Verdict::Inconclusive
+    }
+}
+
+fn compared(p: f64) -> String {
+    let text = p_value(p);
+    if text.starts_with('<') { text } else { format!("= {text}") }
+}
+
+/// Coverage, money and time: plain limits on what was seen.
+fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'_>) -> Vec<Check> {
+    let check = |what: &str, verdict: Verdict, detail: String| Check {
+        cell: cell.to_string(),
+        what: what.to_owned(),
+        verdict,
+        detail,
+    };
+    let mut checks = Vec::new();
+    if let Some(least) = policy.coverage_min {
+        let scored = run.coverage(&cell.benchmark, &cell.setting, &cell.model_b);
+        let (both, missing) = (paired.cells.items.len(), paired.cells.only_theirs.len());
+        let shared = both as f64 / (both + missing).max(1) as f64;
+        // What was not measured says nothing about the model: it is a reason to measure again, not to refuse.
+        let verdict = if scored.min(shared) >= least { Verdict::Go } else { Verdict::Inconclusive };
+        let detail = format!(
+            "{} of the sessions have a score, and {} of the baseline's items are in the run; at least {}",
+            percent(scored),
+            percent(shared),
+            percent(least)
+        );
+        checks.push(check("coverage", verdict, detail));
+    }
+    let money = [policy.cost_max_increase.map(|limit| limit.0), policy.cost_max_usd];
+    let time = [policy.latency_p95_max_increase.map(|limit| limit.0), policy.latency_p95_max_s];
+    let mean: fn(&Distribution) -> f64 = |of| of.mean;
+    let p95: fn(&Distribution) -> f64 = |of| of.p95;
+    let asked = [
+        ("cost of 1,000 sessions", "$", Quantity::Dollars, money, mean),
+        ("latency p95", "s", Quantity::Seconds, time, p95),
+    ];
+    for (name, unit, quantity, [increase, most], of) in asked {
+        if increase.is_none() && most.is_none() {
+            continue;
+        }
+        let Some(Numbers { a, b, .. }) = paired.numbers(quantity) else {
+            checks.push(check(name, Verdict::Inconclusive, "unknown in one of the runs".to_owned()));
+            continue;
+        };
+        let (before, now) = (of(&a), of(&b));
+        // What a single session costs is too little to be read.
+        let scale = if quantity == Quantity::Dollars { 1000.0 } else { 1.0 };
+        let held = |limit: f64| if now <= limit { Verdict::Go } else { Verdict::NoGo };
+        if let Some(increase) = increase {
+            let limit = before * (1.0 + increase);
+            let [now, before, most] = [now, before, limit].map(|value| value * scale);
+            let detail = format!("{now:.4} {unit}, was {before:.4}; at most {most:.4} (+{:.0} %)", increase * 100.0);
+            checks.push(check(&format!("{name}, increase"), held(limit), detail));
+        }
+        if let Some(limit) = most {
+            checks.push(check(name, held(limit), format!("{:.4} {unit}; at most {:.4}", now * scale, limit * scale)));
+        }
+    }
+    checks
+}

@@ -1,0 +1,126 @@
+//! Error control over many nights: each spends a part of alpha, and all parts together are at most alpha.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use regatta_proto::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::verdict::Verdict;
+
+/// The state file of a policy: every night that was judged, in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NightLedger {
+    pub(crate) v: u32,
+    /// What all nights together may spend.
+    pub(crate) alpha: f64,
+    pub(crate) nights: Vec<Night>,
+}
+
+/// A run that was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Night {
+    /// Of the summaries of run and baseline: to judge the same again spends nothing.
+    pub(crate) judged: Digest,
+    /// As the command line named it.
+    pub(crate) run: String,
+    pub(crate) spent: f64,
+    pub(crate) verdict: Verdict,
+}
+
+/// The part of alpha that the `night`-th night spends, counted from 1: Σ 1/k² is π²/6, so that all nights together spend `alpha`.
+pub(crate) fn spent(alpha: f64, night: usize) -> f64 {
+    let night = night as f64;
+    alpha * 6.0 / (std::f64::consts::PI * night).powi(2)
+}
+
+impl NightLedger {
+    const VERSION: u32 = 1;
+
+    pub(crate) const fn new(alpha: f64) -> Self {
+        Self { v: Self::VERSION, alpha, nights: Vec::new() }
+    }
+
+    /// The ledger at `path`, or a new one.
+    pub(crate) fn open(path: &Path, alpha: f64) -> anyhow::Result<Self> {
+        if !path.exists() {
+            return Ok(Self::new(alpha));
+        }
+        let failed = || format!("failed to read the nights in {}", path.display());
+        let ledger: Self = serde_json::from_slice(&std::fs::read(path).with_context(failed)?).with_context(failed)?;
+        if ledger.v != Self::VERSION {
+            bail!("{} has version {}; this build reads {}", path.display(), ledger.v, Self::VERSION);
+        }
+        if ledger.alpha != alpha {
+            bail!(
+                "{} was begun with alpha {}, the policy has {alpha}; begin another ledger, or give the policy its alpha back",
+                path.display(),
+                ledger.alpha
+            );
+        }
+        Ok(ledger)
+    }
+
+    /// The night of what was `judged`, counted from 1: its own if it was judged before, else the next.
+    pub(crate) fn night(&self, judged: &Digest) -> usize {
+        let known = self.nights.iter().position(|night| night.judged == *judged);
+        known.unwrap_or(self.nights.len()) + 1
+    }
+
+    /// Notes the verdict of a night.
+    pub(crate) fn note(&mut self, night: Night) {
+        match self.nights.iter_mut().find(|known| known.judged == night.judged) {
+            Some(known) => *known = night,
+            None => self.nights.push(night),
+        }
+    }
+
+    /// Writes it to `path`, whole or not at all.
+    pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let failed = || format!("failed to write the nights to {}", path.display());
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".new");
+        let beside = PathBuf::from(beside);
+        std::fs::write(&beside, serde_json::to_vec_pretty(self)?).with_context(failed)?;
+        std::fs::rename(&beside, path).with_context(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn night(of: &str, verdict: Verdict) -> Night {
+        Night { judged: Digest::of(of.as_bytes()), run: of.to_owned(), spent: 0.01, verdict }
+    }
+
+    #[test]
+    fn all_nights_together_spend_alpha_and_no_more() {
+        let all: f64 = (1..100_000).map(|night| spent(0.05, night)).sum();
+        assert!(all < 0.05 && all > 0.049_999, "{all}");
+    }
+
+    #[test]
+    fn to_judge_the_same_run_again_is_the_same_night() {
+        let mut ledger = NightLedger::new(0.05);
+        ledger.note(night("monday", Verdict::Go));
+        ledger.note(night("tuesday", Verdict::Inconclusive));
+        assert_eq!(ledger.night(&Digest::of(b"monday")), 1);
+        assert_eq!(ledger.night(&Digest::of(b"wednesday")), 3);
+        ledger.note(night("monday", Verdict::NoGo));
+        assert_eq!((ledger.nights.len(), ledger.nights[0].verdict), (2, Verdict::NoGo));
+    }
+
+    #[test]
+    fn a_ledger_is_read_back_and_belongs_to_its_alpha() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nights.json");
+        let mut ledger = NightLedger::open(&path, 0.05).unwrap();
+        ledger.note(night("monday", Verdict::Go));
+        ledger.write(&path).unwrap();
+        assert_eq!(NightLedger::open(&path, 0.05).unwrap(), ledger);
+        assert!(NightLedger::open(&path, 0.1).unwrap_err().to_string().contains("was begun with alpha 0.05"));
+    }
+}

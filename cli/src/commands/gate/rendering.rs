@@ -1,0 +1,96 @@
+//! A judgement for people, pull requests and CI.
+
+use super::Judgement;
+use super::judging::level;
+use super::verdict::{Check, Verdict};
+
+/// For a terminal.
+pub(super) fn text(of: &Judgement) -> String {
+    let mut text = format!("{}: {} against {}\n", of.verdict, of.run, of.baseline);
+    let mut cell = "";
+    for check in &of.checks {
+        if check.cell != cell {
+            cell = &check.cell;
+            text += &format!("{cell}\n");
+        }
+        text += &format!("  {:<12}  {}: {}\n", check.verdict.to_string(), check.what, check.detail);
+    }
+    text + &control(of)
+}
+
+/// How the errors are held.
+fn control(of: &Judgement) -> String {
+    match of.night {
+        Some(night) => format!(
+            "night {night}: alarms spend {} of alpha {}, so that a false one in all nights together is no likelier than that",
+            level(of.alpha_worse),
+            of.alpha
+        ),
+        None => format!("judged by itself, at alpha {}; `nights` in the policy holds it over many", of.alpha),
+    }
+}
+
+/// For a pull request.
+pub(super) fn markdown(of: &Judgement) -> String {
+    let escaped = |text: &str| {
+        text.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|").replace('`', "\\`").replace('*', "\\*")
+    };
+    let mut text = format!("## Gate: {}\n\n", of.verdict);
+    text += &format!(
+        "{} against {}\n\n| | cell | check | seen |\n| --- | --- | --- | --- |\n",
+        escaped(&of.run),
+        escaped(&of.baseline)
+    );
+    for Check { cell, what, verdict, detail } in &of.checks {
+        text += &format!("| {verdict} | {} | {} | {} |\n", escaped(cell), escaped(what), escaped(detail));
+    }
+    text + &format!("\n{}\n", control(of))
+}
+
+/// As JUnit XML: a check is a test case; NO-GO is a failure, INCONCLUSIVE an error, since it could not be decided.
+pub(super) fn junit(of: &Judgement) -> String {
+    let count = |verdict: Verdict| of.checks.iter().filter(|check| check.verdict == verdict).count();
+    let counts = format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\"",
+        of.checks.len(),
+        count(Verdict::NoGo),
+        count(Verdict::Inconclusive)
+    );
+    let name = attribute(&format!("{} against {}", of.run, of.baseline));
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"regatta gate\" {counts}>\n  <testsuite name=\"{name}\" {counts}>\n"
+    );
+    for Check { cell, what, verdict, detail } in &of.checks {
+        let case = format!("    <testcase classname=\"{}\" name=\"{}\"", attribute(cell), attribute(what));
+        let problem = match verdict {
+            Verdict::Go => None,
+            Verdict::NoGo => Some("failure"),
+            Verdict::Inconclusive => Some("error"),
+        };
+        text += &match problem {
+            None => format!("{case}>\n      <system-out>{}</system-out>\n    </testcase>\n", attribute(detail)),
+            Some(element) => format!(
+                "{case}>\n      <{element} type=\"{verdict}\" message=\"{}\"/>\n    </testcase>\n",
+                attribute(detail)
+            ),
+        };
+    }
+    text + "  </testsuite>\n</testsuites>\n"
+}
+
+/// `text` inside of an attribute or an element; what XML cannot carry becomes a space.
+fn attribute(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            c if c.is_control() => out.push(' '),
+            '\u{fffe}' | '\u{ffff}' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,146 @@
+use insta::assert_snapshot;
+use rand::Rng;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::*;
+use crate::ended_run::testing::{Made, right};
+
+fn policy(text: &str) -> Policy {
+    Policy::parse(text).unwrap()
+}
+
+const MARGIN: &str = "metrics: { success: { margin: 5pp } }";
+const EVERYTHING: &str = "metrics: { success: { margin: 5pp } }
+coverage_min: 0.95
+cost_max_increase: 10%
+latency_p95_max_increase: 20%
+latency_p95_max_s: 2
+";
+
+fn made(scores: Vec<Option<f64>>) -> Made<'static> {
+    Made { scores, ..Made::default() }
+}
+
+fn judged(policy: &Policy, baseline: Made<'_>, run: Made<'_>) -> anyhow::Result<Judgement> {
+    let (baseline, run) = (baseline.run("runs/last-release"), run.run("runs/tonight"));
+    let cells = matched(&baseline, &run, &Chosen::default())?;
+    Question { policy, baseline: &baseline, run: &run, cells: &cells }.judge(None)
+}
+
+fn verdict(policy: &str, baseline: Made<'_>, run: Made<'_>) -> Verdict {
+    judged(&self::policy(policy), baseline, run).unwrap().verdict
+}
+
+#[test]
+fn the_same_answers_on_many_items_go() {
+    assert_eq!(verdict(MARGIN, made(right(150, 200)), made(right(150, 200))), Verdict::Go);
+}
+
+#[test]
+fn a_clear_loss_does_not_go() {
+    assert_eq!(verdict(MARGIN, made(right(150, 200)), made(right(100, 200))), Verdict::NoGo);
+}
+
+#[test]
+fn a_loss_that_may_be_chance_is_inconclusive() {
+    assert_eq!(verdict(MARGIN, made(right(15, 20)), made(right(13, 20))), Verdict::Inconclusive);
+}
+
+#[test]
+fn what_costs_too_much_or_takes_too_long_does_not_go_and_what_was_not_measured_is_inconclusive() {
+    let base = || made(right(150, 200));
+    assert_eq!(verdict(EVERYTHING, base(), base()), Verdict::Go);
+    let dear = Made { nanodollars: 2_500_000, ..base() };
+    assert_eq!(verdict(EVERYTHING, base(), dear), Verdict::NoGo);
+    let slow = Made { latency_us: 2_100_000, ..base() };
+    assert_eq!(verdict(EVERYTHING, base(), slow), Verdict::NoGo);
+    let mut scores = right(150, 200);
+    scores[..20].fill(None);
+    assert_eq!(verdict(EVERYTHING, base(), made(scores)), Verdict::Inconclusive);
+    // Items that the run left out altogether are missing too.
+    assert_eq!(verdict(EVERYTHING, base(), made(right(150, 180))), Verdict::Inconclusive);
+}
+
+#[test]
+fn a_metric_that_there_is_not_is_refused() {
+    let error = judged(&policy("metrics: { succes: { margin: 2pp } }"), made(right(3, 8)), made(right(3, 8)));
+    let error = error.unwrap_err().to_string();
+    assert_eq!(error, "the policy names the metric succes, which no cell has in both runs; they have success");
+}
+
+#[test]
+fn a_judgement_is_shown_to_people_pull_requests_and_ci() {
+    let mut scores = right(100, 200);
+    scores[..30].fill(None);
+    let run = Made { nanodollars: 2_150_000, ..made(scores) };
+    let judgement = judged(&policy(EVERYTHING), made(right(150, 200)), run).unwrap();
+    assert_snapshot!("in_a_terminal", rendering::text(&judgement));
+    assert_snapshot!("in_markdown", rendering::markdown(&judgement));
+    assert_snapshot!("in_junit_xml", rendering::junit(&judgement));
+}
+
+#[test]
+fn xml_carries_names_with_signs() {
+    let mut judgement = judged(&policy(MARGIN), made(right(8, 8)), made(right(8, 8))).unwrap();
+    judgement.run = "a<b>&\"c\"\u{1b}".to_owned();
+    assert!(rendering::junit(&judgement).contains("name=\"a&lt;b&gt;&amp;&quot;c&quot;  against runs/last-release\""));
+}
+
+/// A night's run over `count` items of `quality`, each right by chance.
+fn night(random: &mut StdRng, count: usize, quality: f64) -> Made<'static> {
+    made((0..count).map(|_| Some(f64::from(u8::from(random.random_bool(quality))))).collect())
+}
+
+/// The nights of `count` on which the gate said NO-GO.
+fn alarms(seed: u64, count: usize, items: usize, quality: f64, ledger: &mut Option<NightLedger>) -> usize {
+    let mut random = StdRng::seed_from_u64(seed);
+    let policy = policy(MARGIN);
+    let said_no = |at: usize| {
+        let (mut baseline, mut run) = (night(&mut random, items, 0.7), night(&mut random, items, quality));
+        (baseline.nanodollars, run.nanodollars) = (at as u64, at as u64);
+        let (baseline, run) = (baseline.run("runs/last-release"), run.run(&format!("night-{at}")));
+        let cells = matched(&baseline, &run, &Chosen::default()).unwrap();
+        let question = Question { policy: &policy, baseline: &baseline, run: &run, cells: &cells };
+        let judgement = match ledger {
+            Some(ledger) => question.judge_in(ledger),
+            None => question.judge(None),
+        };
+        judgement.unwrap().verdict == Verdict::NoGo
+    };
+    (0..count).map(said_no).filter(|is_alarm| *is_alarm).count()
+}
+
+#[test]
+fn over_200_nights_of_equal_quality_there_is_no_false_alarm() {
+    let mut ledger = Some(NightLedger::new(0.05));
+    assert_eq!(alarms(11, 200, 60, 0.7, &mut ledger), 0);
+    assert_eq!(ledger.unwrap().nights.len(), 200);
+}
+
+#[test]
+fn at_the_very_margin_at_most_one_series_of_nights_in_twenty_has_a_false_alarm() {
+    // The worst case that is still no regression: 5 points below.
+    const SERIES: u64 = 60;
+    let has_any = |seed: &u64| alarms(*seed, 12, 12, 0.65, &mut Some(NightLedger::new(0.05))) > 0;
+    let found = (0..SERIES).filter(has_any).count();
+    // One in twenty are 3 of 60; 8 or more would happen by chance once in 100 times.
+    assert!(found <= 7, "{found} of {SERIES}");
+}
+
+#[test]
+fn without_a_ledger_each_night_alone_may_be_a_false_alarm() {
+    let found = alarms(5, 200, 12, 0.65, &mut None);
+    assert!(found > 2 && found <= 20, "{found} of 200");
+}
+
+#[test]
+fn a_real_regression_is_found_on_the_first_night_and_on_a_late_one() {
+    let mut ledger = NightLedger::new(0.05);
+    for at in 0..200 {
+        let judged = Digest::of(format!("{at}").as_bytes());
+        ledger.note(Night { judged, run: String::new(), spent: 0.0, verdict: Verdict::Go });
+    }
+    assert_eq!(alarms(3, 1, 400, 0.3, &mut Some(NightLedger::new(0.05))), 1);
+    assert_eq!(alarms(3, 1, 400, 0.3, &mut Some(ledger)), 1);
+}

@@ -1,0 +1,140 @@
+//! A run that has ended: its directory, or a coordinator's sweep.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bytes::Bytes;
+use regatta_proto::{AttemptId, BenchmarkName, ItemId, ModelRef, Money, Setting, SweepId, SweepLock};
+use regatta_scorer::{LeaderboardRow, Measures, Summary};
+use serde::Deserialize;
+
+use crate::args::ClientArgs;
+use crate::client::Client;
+use crate::exit::BadConfiguration;
+use crate::results::{ResultLine, parse_lines};
+
+/// What a run has left behind, as far as it can be compared with another.
+pub(crate) struct EndedRun {
+    /// As the command line names it.
+    pub(crate) name: String,
+    pub(crate) lock: SweepLock,
+    pub(crate) summary: Summary,
+    pub(crate) results: Vec<ResultLine>,
+    pub(crate) attempts: Vec<AttemptLine>,
+    pub(crate) measures: Measures,
+    /// Where its transcripts are, if they are at hand.
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// A line of `attempts.jsonl`, as far as it says what a session took.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct AttemptLine {
+    pub(crate) id: AttemptId,
+    pub(crate) cell: u32,
+    pub(crate) item: Option<ItemId>,
+    pub(crate) wasted: bool,
+    /// `None` where the price of a call is unknown.
+    pub(crate) cost_nanodollars: Option<Money>,
+    pub(crate) latency_us: u64,
+    /// Present for the attempt that counts.
+    #[serde(default)]
+    pub(crate) served: Option<Vec<String>>,
+}
+
+/// What a session took.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Took {
+    /// `None` where the price of a call is unknown.
+    pub(crate) dollars: Option<f64>,
+    /// In model calls.
+    pub(crate) seconds: f64,
+}
+
+impl EndedRun {
+    /// Opens the directory `what`, or else the sweep of that name at the coordinator.
+    pub(crate) async fn open(what: &str, client: &ClientArgs) -> anyhow::Result<Self> {
+        let path = Path::new(what);
+        if path.is_dir() {
+            let read = |file: &str| {
+                let path = path.join(file);
+                std::fs::read(&path).with_context(|| format!("failed to read {}", path.display())).map(Bytes::from)
+            };
+            return Self::read(what, Some(path.to_owned()), |file| std::future::ready(read(file).map(Some))).await;
+        }
+        let sweep: SweepId = what.parse().map_err(|error| {
+            BadConfiguration(format!("{what} is neither a directory nor the name of a sweep: {error}"))
+        })?;
+        let client = Client::new(client)?;
+        Self::read(what, None, async |file| client.file(&sweep, file).await).await
+    }
+
+    async fn read(
+        what: &str,
+        directory: Option<PathBuf>,
+        file: impl AsyncFn(&'static str) -> anyhow::Result<Option<Bytes>>,
+    ) -> anyhow::Result<Self> {
+        let file = async |name: &'static str| -> anyhow::Result<Bytes> {
+            file(name).await?.with_context(|| format!("{what} has no {name}; a run has it once it has ended"))
+        };
+        let failed = |name: &str| format!("failed to read {name} of {what}");
+        let text = |name: &str, bytes: &Bytes| String::from_utf8(bytes.to_vec()).with_context(|| failed(name));
+        let lock = text("sweep.lock.yaml", &file("sweep.lock.yaml").await?)?;
+        let measures = file("measures.json").await.with_context(|| {
+            format!("{what} was written by a version that could not compare runs; resume or run it again with this one")
+        })?;
+        Ok(Self {
+            name: what.to_owned(),
+            lock: SweepLock::from_yaml(&lock).with_context(|| failed("sweep.lock.yaml"))?,
+            summary: Summary::from_json(&file("summary.json").await?).with_context(|| failed("summary.json"))?,
+            results: parse_lines(&failed("results.jsonl"), &text("results.jsonl", &file("results.jsonl").await?)?)?,
+            attempts: parse_lines(&failed("attempts.jsonl"), &text("attempts.jsonl", &file("attempts.jsonl").await?)?)?,
+            measures: Measures::from_json(&measures).with_context(|| failed("measures.json"))?,
+            directory,
+        })
+    }
+
+    /// The sessions of a model in a setting.
+    pub(crate) fn sessions<'r>(
+        &'r self,
+        benchmark: &'r BenchmarkName,
+        setting: &'r Setting,
+        model: &'r ModelRef,
+    ) -> impl Iterator<Item = &'r ResultLine> {
+        let is_of =
+            move |line: &&ResultLine| line.benchmark == *benchmark && line.setting == *setting && line.model == *model;
+        self.results.iter().filter(is_of)
+    }
+
+    /// The leaderboard's row of a model in a setting.
+    pub(crate) fn row(
+        &self,
+        benchmark: &BenchmarkName,
+        setting: &Setting,
+        model: &ModelRef,
+    ) -> Option<&LeaderboardRow> {
+        let is_of =
+            |row: &&LeaderboardRow| row.benchmark == *benchmark && row.setting == *setting && row.model == *model;
+        self.summary.rows.iter().find(is_of)
+    }
+
+    /// What each session of some cells took that has a score: all its attempts but those that were repeated or lost.
+    pub(crate) fn took(&self, sessions: &[&ResultLine]) -> BTreeMap<(ItemId, u16), Took> {
+        let scored = sessions.iter().filter(|line| line.scores.is_some());
+        let mut took: BTreeMap<(u32, &ItemId), (u16, Took)> = scored
+            .map(|line| ((line.cell, &line.item), (line.trial, Took { dollars: Some(0.0), seconds: 0.0 })))
+            .collect();
+        for attempt in self.attempts.iter().filter(|attempt| !attempt.wasted) {
+            let Some(item) = &attempt.item else { continue };
+            if let Some((_, took)) = took.get_mut(&(attempt.cell, item)) {
+                let cost = attempt.cost_nanodollars.map(|cost| cost.dollars());
+                took.dollars = took.dollars.zip(cost).map(|(sum, cost)| sum + cost);
+                took.seconds += attempt.latency_us as f64 / 1e6;
+            }
+        }
+        took.into_iter().map(|((_, item), (trial, took))| ((item.clone(), trial), took)).collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing;

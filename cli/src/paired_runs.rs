@@ -1,0 +1,199 @@
+//! Two ended runs, cell by cell: which sessions belong together, and how their scores, money and time differ.
+
+mod changes;
+mod matching;
+mod numbers;
+
+use std::collections::BTreeMap;
+
+use regatta_benchmarks::{Better, Unit};
+use regatta_proto::{BenchmarkName, Evaluator, ItemId, ModelRef, Setting};
+use regatta_scorer::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm};
+use serde::Serialize;
+
+pub(crate) use self::changes::{Change, changes};
+pub(crate) use self::matching::{Chosen, MatchedCell, matched};
+pub(crate) use self::numbers::{Distribution, Numbers, Quantity};
+use crate::ended_run::EndedRun;
+
+/// A model in a setting, in both runs. Differences are how much higher B is than A.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ComparedCell {
+    #[serde(flatten)]
+    pub(crate) cell: MatchedCell,
+    /// Items of both.
+    pub(crate) items: u32,
+    pub(crate) items_only_in_a: u32,
+    pub(crate) items_only_in_b: u32,
+    /// Sessions with a score among all, 0..=1.
+    pub(crate) coverage_a: f64,
+    pub(crate) coverage_b: f64,
+    /// Those that leaderboards show.
+    pub(crate) metrics: Vec<ComparedMetric>,
+    /// By the first of the metrics; absent where there is none.
+    pub(crate) flips: Option<ItemFlips>,
+    /// Dollars a session with a score; absent where a price is unknown.
+    pub(crate) cost: Option<Numbers>,
+    /// Seconds in model calls of a session with a score.
+    pub(crate) seconds: Option<Numbers>,
+}
+
+/// A metric in both runs.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ComparedMetric {
+    pub(crate) evaluator: Evaluator,
+    pub(crate) metric: String,
+    pub(crate) unit: Unit,
+    pub(crate) better: Better,
+    /// Over all items of A.
+    pub(crate) a: Option<f64>,
+    /// Over all items of B.
+    pub(crate) b: Option<f64>,
+    /// Over the items and trials that both have a score of.
+    pub(crate) difference: Difference,
+    /// Its p-value, corrected (Holm) over all metrics of all cells that are compared.
+    pub(crate) p_holm: f64,
+}
+
+/// Items that changed, by id.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct ItemFlips {
+    pub(crate) metric: String,
+    /// Better in B.
+    pub(crate) better: Vec<ItemId>,
+    /// Worse in B.
+    pub(crate) worse: Vec<ItemId>,
+    pub(crate) same: u32,
+}
+
+/// Compares the cells that both runs have.
+pub(crate) fn compared(a: &EndedRun, b: &EndedRun, cells: Vec<MatchedCell>) -> Vec<ComparedCell> {
+    let mut compared: Vec<ComparedCell> = cells.into_iter().map(|cell| compare(a, b, cell)).collect();
+    let all = || compared.iter().flat_map(|cell| &cell.metrics);
+    let p: Vec<f64> = all().map(|metric| metric.difference.p.unwrap_or(1.0)).collect();
+    let corrected = holm(&p, p.len());
+    let metrics = compared.iter_mut().flat_map(|cell| &mut cell.metrics);
+    metrics.zip(corrected).for_each(|(metric, corrected)| metric.p_holm = corrected);
+    compared
+}
+
+fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
+    let paired = Paired::new(a, b, &cell);
+    let definitions: Vec<&MetricDefinition> =
+        paired.definitions.iter().copied().filter(|metric| metric.headline).collect();
+    let value = |run: &EndedRun, model: &ModelRef, of: &MetricDefinition| {
+        let row = run.row(&cell.benchmark, &cell.setting, model)?;
+        let is_of =
+            |metric: &&regatta_scorer::SummaryMetric| metric.evaluator == of.evaluator && metric.metric == of.metric;
+        row.metrics.iter().find(is_of)?.estimate.value
+    };
+    let metrics = definitions.iter().filter_map(|of| {
+        Some(ComparedMetric {
+            evaluator: of.evaluator,
+            metric: of.metric.clone(),
+            unit: of.unit,
+            better: of.better,
+            a: value(a, &cell.model_a, of),
+            b: value(b, &cell.model_b, of),
+            difference: paired.cells.difference(of, paired.seed(&of.metric))?,
+            p_holm: 1.0,
+        })
+    });
+    let metrics = metrics.collect();
+    let flips = definitions.first().map(|of| flips(&paired.cells, of));
+    ComparedCell {
+        items: paired.cells.items.len() as u32,
+        items_only_in_a: paired.cells.only_theirs.len() as u32,
+        items_only_in_b: paired.cells.only_ours.len() as u32,
+        coverage_a: a.coverage(&cell.benchmark, &cell.setting, &cell.model_a),
+        coverage_b: b.coverage(&cell.benchmark, &cell.setting, &cell.model_b),
+        metrics,
+        flips,
+        cost: paired.numbers(Quantity::Dollars),
+        seconds: paired.numbers(Quantity::Seconds),
+        cell,
+    }
+}
+
+fn flips(cells: &PairedCells<'_>, of: &MetricDefinition) -> ItemFlips {
+    let mut flips = ItemFlips { metric: of.metric.clone(), ..ItemFlips::default() };
+    for item in cells.by_item(of) {
+        let gain = match of.better {
+            Better::Higher => item.ours - item.theirs,
+            Better::Lower => item.theirs - item.ours,
+        };
+        // Sums of the same numbers in another order are the same.
+        match gain {
+            gain if gain > 1e-9 => flips.better.push(item.item.clone()),
+            gain if gain < -1e-9 => flips.worse.push(item.item.clone()),
+            _ => flips.same += 1,
+        }
+    }
+    flips
+}
+
+/// The sessions of a cell in both runs; ours are those of B.
+pub(crate) struct Paired<'r> {
+    a: &'r EndedRun,
+    b: &'r EndedRun,
+    cell: &'r MatchedCell,
+    groups: &'r BTreeMap<ItemId, String>,
+    pub(crate) cells: PairedCells<'r>,
+    /// Metrics that both define alike.
+    pub(crate) definitions: Vec<&'r MetricDefinition>,
+}
+
+/// Of a benchmark that one of both lacks; there are no items in it.
+static NO_GROUPS: BTreeMap<ItemId, String> = BTreeMap::new();
+
+impl<'r> Paired<'r> {
+    pub(crate) fn new(a: &'r EndedRun, b: &'r EndedRun, cell: &'r MatchedCell) -> Self {
+        let scores = |run: &'r EndedRun, model: &'r ModelRef| -> Vec<SessionScores<'r>> {
+            let sessions = run.sessions(&cell.benchmark, &cell.setting, model);
+            let of = |line: &'r crate::results::ResultLine| SessionScores {
+                item: &line.item,
+                trial: line.trial,
+                scores: line.scores.as_ref(),
+            };
+            sessions.map(of).collect()
+        };
+        let groups = b.measures.benchmarks.get(&cell.benchmark).map_or(&NO_GROUPS, |measures| &measures.groups);
+        let of_a = a.definitions(&cell.benchmark, &cell.setting);
+        let in_both = b.definitions(&cell.benchmark, &cell.setting).iter().filter(|metric| of_a.contains(metric));
+        Self {
+            a,
+            b,
+            cell,
+            groups,
+            cells: PairedCells::new(groups, &scores(b, &cell.model_b), &scores(a, &cell.model_a)),
+            definitions: in_both.collect(),
+        }
+    }
+
+    /// The seed of the sign-flips of one number of this cell: the same files give the same bytes.
+    pub(crate) fn seed(&self, of: &str) -> u64 {
+        let MatchedCell { benchmark, setting, model_a, model_b, .. } = self.cell;
+        flips_seed(0, &[benchmark.as_str(), setting.as_str(), &model_a.to_string(), &model_b.to_string(), of])
+    }
+
+    pub(crate) fn numbers(&self, of: Quantity) -> Option<Numbers> {
+        let took = |run: &'r EndedRun, model: &'r ModelRef| {
+            let sessions: Vec<_> = run.sessions(&self.cell.benchmark, &self.cell.setting, model).collect();
+            run.took(&sessions)
+        };
+        let (a, b) = (took(self.a, &self.cell.model_a), took(self.b, &self.cell.model_b));
+        Numbers::new(of, self.groups, &a, &b, self.seed(of.as_str()))
+    }
+}
+
+impl EndedRun {
+    fn definitions(&self, benchmark: &BenchmarkName, setting: &Setting) -> &[MetricDefinition] {
+        let of = self.measures.benchmarks.get(benchmark).and_then(|measures| measures.settings.get(setting));
+        of.map_or(&[], Vec::as_slice)
+    }
+
+    /// Sessions with a score among all that there should be, 0..=1.
+    pub(crate) fn coverage(&self, benchmark: &BenchmarkName, setting: &Setting, model: &ModelRef) -> f64 {
+        self.row(benchmark, setting, model).map_or(0.0, |row| row.coverage)
+    }
+}

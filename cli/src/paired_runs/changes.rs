@@ -1,0 +1,173 @@
+//! What else is different between two runs, and may be why their numbers are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_proto::{Digest, ItemId, ModelRef, ModelSpec, Role, json_bytes};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::matching::MatchedCell;
+use crate::ended_run::EndedRun;
+use crate::transcripts;
+
+/// Something that is not the same in both.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Change {
+    pub(crate) what: String,
+    pub(crate) a: String,
+    pub(crate) b: String,
+}
+
+/// What is different that a result of `cells` can depend on.
+pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Vec<Change>> {
+    let mut found = Changes(Vec::new());
+    found.add("Regatta", &a.lock.regatta, &b.lock.regatta)?;
+    found.add("seed", &a.lock.seed, &b.lock.seed)?;
+    found.add("trials", &a.lock.trials, &b.lock.trials)?;
+    let benchmarks: BTreeSet<_> = cells.iter().map(|cell| &cell.benchmark).collect();
+    for name in benchmarks {
+        let (Some(of_a), Some(of_b)) = (a.lock.benchmarks.get(name), b.lock.benchmarks.get(name)) else { continue };
+        found.add(&format!("{name}: data"), &of_a.dataset, &of_b.dataset)?;
+        found.add(&format!("{name}: tasks"), &of_a.tasks, &of_b.tasks)?;
+        found.add(&format!("{name}: limit of items"), &of_a.limit, &of_b.limit)?;
+        found.add(&format!("{name}: evaluators"), &of_a.evaluators, &of_b.evaluators)?;
+        found.add(&format!("{name}: judge"), &of_a.judge, &of_b.judge)?;
+        found.add(&format!("{name}: other roles"), &of_a.roles, &of_b.roles)?;
+        found.add(&format!("{name}: casts"), &of_a.casts, &of_b.casts)?;
+        let metrics = |run: &EndedRun| run.measures.benchmarks.get(name).map(|measures| measures.settings.clone());
+        found.add(&format!("{name}: metrics"), &metrics(a), &metrics(b))?;
+    }
+    let mut models: Vec<(&ModelRef, &ModelRef)> = Vec::new();
+    for cell in cells {
+        let both = (&cell.model_a, &cell.model_b);
+        if !models.contains(&both) {
+            models.push(both);
+        }
+    }
+    for (model_a, model_b) in models {
+        found.add("model", model_a, model_b)?;
+        let (of_a, of_b) = (a.lock.model(model_a), b.lock.model(model_b));
+        found.add(
+            &format!("{model_b}: parameters and price"),
+            &of_a.map(|of| parameters(of, model_b)),
+            &of_b.map(|of| parameters(of, model_b)),
+        )?;
+        let endpoints = (a.lock.endpoints.get(&model_a.endpoint), b.lock.endpoints.get(&model_b.endpoint));
+        found.add(&format!("{model_b}: endpoint"), &endpoints.0, &endpoints.1)?;
+        found.add(&format!("{model_b}: served as"), &served(a, model_a), &served(b, model_b))?;
+    }
+    found.0.extend(prompts(a, b, cells)?);
+    Ok(found.0)
+}
+
+struct Changes(Vec<Change>);
+
+impl Changes {
+    fn add(&mut self, what: &str, a: &impl Serialize, b: &impl Serialize) -> anyhow::Result<()> {
+        self.add_values(what, &serde_json::to_value(a)?, &serde_json::to_value(b)?);
+        Ok(())
+    }
+
+    /// Of two documents with fields, only the fields that differ.
+    fn add_values(&mut self, what: &str, a: &Value, b: &Value) {
+        if a == b {
+            return;
+        }
+        let (Value::Object(fields_a), Value::Object(fields_b)) = (a, b) else {
+            let (a, b) = in_short(a, b);
+            self.0.push(Change { what: what.to_owned(), a, b });
+            return;
+        };
+        let names: BTreeSet<&String> = fields_a.keys().chain(fields_b.keys()).collect();
+        for name in names {
+            let of = |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or(Value::Null);
+            self.add_values(&format!("{what}, {name}"), &of(fields_a), &of(fields_b));
+        }
+    }
+}
+
+/// Two values that differ, cut to their beginning where they are long.
+fn in_short(a: &Value, b: &Value) -> (String, String) {
+    const LONGEST: usize = 60;
+    let shown = |value: &Value| match value {
+        Value::String(text) if text.len() == 64 => text.chars().take(12).collect(),
+        Value::String(text) => text.clone(),
+        Value::Null => "none".to_owned(),
+        Value::Array(values) if values.iter().all(Value::is_string) => {
+            values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    };
+    let named = |value: &Value| match shown(value) {
+        text if text.chars().count() <= LONGEST => text,
+        text => format!(
+            "{}… (digest {})",
+            text.chars().take(LONGEST / 2).collect::<String>(),
+            Digest::of(text.as_bytes()).short()
+        ),
+    };
+    (named(a), named(b))
+}
+
+/// The model under the name `id`, so that a name alone makes no difference.
+fn parameters(model: &ModelSpec, id: &ModelRef) -> ModelSpec {
+    ModelSpec { id: id.clone(), ..model.clone() }
+}
+
+/// What the endpoint said that it served, with the number of sessions.
+fn served(run: &EndedRun, model: &ModelRef) -> BTreeSet<String> {
+    let cells: BTreeSet<u32> =
+        run.lock.cells().into_iter().filter(|cell| cell.model == *model).map(|cell| cell.index.0).collect();
+    let attempts = run.attempts.iter().filter(|attempt| cells.contains(&attempt.cell));
+    attempts.flat_map(|attempt| attempt.served.iter().flatten().cloned()).collect()
+}
+
+/// A session without its run: cell among `cells`, trial, item.
+type Session = (usize, u16, ItemId);
+
+/// How many sessions of both begin with another request; says so where the transcripts of a run are not at hand.
+fn prompts(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Option<Change>> {
+    let (Some(of_a), Some(of_b)) =
+        (first_requests(a, cells, |cell| &cell.model_a)?, first_requests(b, cells, |cell| &cell.model_b)?)
+    else {
+        let known =
+            |run: &EndedRun| if has_transcripts(run) { "known" } else { "unknown, without transcripts" }.to_owned();
+        return Ok(Some(Change { what: "prompts".to_owned(), a: known(a), b: known(b) }));
+    };
+    let both = || of_a.iter().filter_map(|(session, digest)| Some((digest, of_b.get(session)?)));
+    let differing = both().filter(|(a, b)| a != b).count();
+    let Some((first_a, first_b)) = both().find(|(a, b)| a != b) else { return Ok(None) };
+    Ok(Some(Change {
+        what: format!("prompts: first request of {differing} of {} sessions", both().count()),
+        a: first_a.short(),
+        b: first_b.short(),
+    }))
+}
+
+fn has_transcripts(run: &EndedRun) -> bool {
+    run.directory.as_ref().is_some_and(|directory| directory.join("transcripts").is_dir())
+}
+
+/// The digest of what each session first asks the model under test, settings of sampling left out.
+fn first_requests(
+    run: &EndedRun,
+    cells: &[MatchedCell],
+    model: impl Fn(&MatchedCell) -> &ModelRef,
+) -> anyhow::Result<Option<BTreeMap<Session, Digest>>> {
+    let Some(directory) = run.directory.as_ref().filter(|_| has_transcripts(run)) else { return Ok(None) };
+    let grid = run.lock.cells();
+    let items: BTreeMap<_, _> =
+        run.attempts.iter().filter_map(|attempt| Some((&attempt.id, attempt.item.as_ref()?))).collect();
+    let mut found = BTreeMap::new();
+    transcripts::read_stored(directory, |stored| {
+        let Some(cell) = grid.get(stored.cell as usize) else { return };
+        let is_it =
+            |of: &MatchedCell| of.benchmark == cell.benchmark && of.setting == cell.setting && *model(of) == cell.model;
+        let (Some(at), Some(item)) = (cells.iter().position(is_it), items.get(&stored.attempt_id)) else { return };
+        if let Some(call) = stored.transcript.calls().find(|call| call.role == Role::Agent) {
+            let request = (&call.request.member, &call.request.messages, &call.request.tools);
+            found.insert((at, cell.trial.0, (*item).clone()), Digest::of(&json_bytes(&request)));
+        }
+    })?;
+    Ok(Some(found))
+}

@@ -1,0 +1,136 @@
+//! Pairs in every sweep, `regatta compare` and `regatta gate`, as a person and a pipeline use them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use regatta_tests::regatta::{finish, regatta, workspace};
+use serde_json::Value;
+
+const SPEC: &str = "
+name: NAME
+seed: 3
+trials: 2
+benchmarks:
+  worfbench: { data: DATA, settings: [two-shot], judge: sim/lexical }
+endpoints:
+  sim: { kind: simulated }
+models: [MODELS]
+";
+
+async fn call(arguments: &[&str]) -> Output {
+    let mut command = regatta().unwrap();
+    command.args(arguments);
+    finish(command).await.unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The directory of a run of `models`.
+async fn run(folder: &Path, name: &str, models: &str) -> PathBuf {
+    let data = workspace().join("examples/data/worfbench");
+    let spec = SPEC.replace("NAME", name).replace("DATA", &data.display().to_string()).replace("MODELS", models);
+    let path = folder.join(format!("{name}.yaml"));
+    std::fs::write(&path, spec).unwrap();
+    let directory = folder.join(name);
+    let output = call(&["run", path.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    directory
+}
+
+fn read(run: &Path, name: &str) -> String {
+    std::fs::read_to_string(run.join(name)).unwrap()
+}
+
+#[tokio::test]
+async fn two_sweeps_of_the_same_spec_give_the_same_bytes_and_one_more_model_changes_no_other_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = run(folder.path(), "one", "sim/oracle, sim/noisy-0.4").await;
+    let same = run(folder.path(), "same", "sim/oracle, sim/noisy-0.4").await;
+    for name in ["results.jsonl", "comparisons.csv", "measures.json", "metrics.csv"] {
+        assert_eq!(read(&one, name), read(&same, name), "{name}");
+    }
+    let more = run(folder.path(), "more", "sim/oracle, sim/noisy-0.4, sim/noisy-0.2").await;
+    let (results, with_more) = (read(&one, "results.jsonl"), read(&more, "results.jsonl"));
+    let others: Vec<&str> = with_more.lines().filter(|line| !line.contains("noisy-0.2")).collect();
+    assert_eq!(results.lines().collect::<Vec<_>>(), others);
+    // Of the pair that both have, all but the correction for the size of the family is the same.
+    let pair = |run: &Path| -> Vec<String> {
+        let csv = read(run, "comparisons.csv");
+        let line = csv.lines().find(|line| line.contains("sim/oracle") && line.contains("noisy-0.4")).unwrap();
+        line.split(',').take(12).map(str::to_owned).collect()
+    };
+    assert_eq!(pair(&one), pair(&more));
+}
+
+#[tokio::test]
+async fn a_gate_tells_its_verdict_by_its_exit_code_and_everything_else_by_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run(folder.path(), "nightly", "sim/oracle, sim/noisy-0.4").await;
+    let run = run.to_str().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let policy = |name: &str, content: &str| {
+        std::fs::write(at(name), content).unwrap();
+        at(name)
+    };
+    let margin = policy("margin.yaml", "metrics: { f1_chain: { margin: 5pp } }\ncoverage_min: 1\n");
+    let strict = policy("strict.yaml", "metrics: { f1_chain: { margin: 0pp } }\n");
+    let wrong = policy("wrong.yaml", "metrics:\n  f1_chain: { margn: 5pp }\n");
+    let nights = policy(
+        "nights.yaml",
+        "metrics: { f1_chain: { margin: 5pp } }\nnights: { method: alpha_spending, ledger: nights.json }\n",
+    );
+    let gate = async |policy: &str, model: &str| {
+        let models = ["--model", model, "--baseline-model", "sim/oracle"];
+        let files = ["--junit", &at("gate.xml"), "--markdown", &at("gate.md")];
+        call(&[&["gate", run, "--baseline", run, "--policy", policy][..], &models, &files].concat()).await
+    };
+    assert_eq!(gate(&margin, "sim/oracle").await.status.code(), Some(0));
+    assert_eq!(gate(&strict, "sim/oracle").await.status.code(), Some(2));
+    let refused = gate(&margin, "sim/noisy-0.4").await;
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused.stderr));
+    assert!(text(&refused.stdout).starts_with("NO-GO"));
+    assert!(read(folder.path(), "gate.xml").contains("<failure type=\"NO-GO\""));
+    assert!(read(folder.path(), "gate.md").starts_with("## Gate: NO-GO"));
+    // The same run is the same night, however often it is judged.
+    for _ in 0..2 {
+        assert_eq!(gate(&nights, "sim/noisy-0.4").await.status.code(), Some(1));
+    }
+    let ledger: Value = serde_json::from_str(&read(folder.path(), "nights.json")).unwrap();
+    assert_eq!(ledger["nights"].as_array().unwrap().len(), 1);
+    let mistaken = gate(&wrong, "sim/oracle").await;
+    assert_eq!(mistaken.status.code(), Some(78));
+    assert!(text(&mistaken.stderr).contains("unknown field `margn`") && text(&mistaken.stderr).contains("line 2"));
+    assert_eq!(gate(&margin, "sim/unheard-of").await.status.code(), Some(78));
+    assert_eq!(call(&["gate", run]).await.status.code(), Some(64));
+    std::fs::create_dir(at("a-directory")).unwrap();
+    let unwritable = call(&["gate", run, "--baseline", run, "--policy", &margin, "--junit", &at("a-directory")]).await;
+    assert_eq!(unwritable.status.code(), Some(70), "{}", text(&unwritable.stderr));
+}
+
+#[tokio::test]
+async fn two_runs_are_compared_item_by_item_with_what_changed_between_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = run(folder.path(), "before", "sim/oracle").await;
+    let after = run(folder.path(), "after", "sim/noisy-0.4").await;
+    let (before, after) = (before.to_str().unwrap(), after.to_str().unwrap());
+    let shown = call(&["compare", before, after]).await;
+    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+    assert!(text(&shown.stdout).contains("sim/oracle → sim/noisy-0.4 (simulated)"), "{}", text(&shown.stdout));
+    let output = call(&["compare", before, after, "--json"]).await;
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (cell, changes) = (&found["cells"][0], found["changes"].as_array().unwrap());
+    let metric = &cell["metrics"][0];
+    assert!(metric["difference"]["value"].as_f64().unwrap() < 0.0 && metric["p_holm"].as_f64().unwrap() < 0.05);
+    let count = |what: &str| cell["flips"][what].as_array().unwrap().len() as u64;
+    let n = metric["difference"]["n"].as_u64().unwrap();
+    assert_eq!(count("better") + count("worse") + cell["flips"]["same"].as_u64().unwrap(), n);
+    assert!(count("worse") > count("better"));
+    // The models differ, and nothing else: both were asked the same.
+    let names: Vec<&str> = changes.iter().map(|change| change["what"].as_str().unwrap()).collect();
+    assert_eq!(names, ["model", "sim/noisy-0.4: served as"]);
+    let same = call(&["compare", before, before]).await;
+    assert!(text(&same.stdout).contains("Nothing that a result can depend on has changed"), "{}", text(&same.stdout));
+}
