@@ -11,7 +11,7 @@ mod metrics;
 mod recording;
 mod report;
 mod scorer;
-mod statistics;
+pub mod statistics;
 mod summary;
 mod verdicts;
 
@@ -20,6 +20,6 @@ pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use summary::{
-    BenchmarkTable, Comparison, Difference, Estimate, Judging, LeaderboardRow, Percentiles, Provider, Quality,
+    BenchmarkTable, Comparison, Difference, Estimate, Judging, LeaderboardRow, Percentiles, Provider, Quality, Reruns,
     SessionCounts, Spending, Summary, SummaryMetric,
 };

@@ -9,7 +9,7 @@ use regatta_proto::{BenchmarkName, CostSum, Evaluator, ModelRef, Money, Role, Se
 use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
-pub use crate::statistics::{Difference, Estimate};
+pub use crate::statistics::{Difference, Estimate, Reruns};
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

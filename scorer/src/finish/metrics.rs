@@ -50,7 +50,7 @@ struct Document<'a> {
 }
 
 const VERSION: u32 = 1;
-const CSV_HEADER: [&str; 19] = [
+const CSV_HEADER: [&str; 24] = [
     "benchmark",
     "setting",
     "model",
@@ -70,6 +70,11 @@ const CSV_HEADER: [&str; 19] = [
     "sd",
     "clusters",
     "part",
+    "rerun_low",
+    "rerun_high",
+    "item_variance",
+    "trial_variance",
+    "withheld",
 ];
 
 fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
@@ -130,8 +135,21 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(CSV_HEADER)?;
     for row in rows(groups) {
-        let Estimate { value, low, high, n, scored, total, coverage, bound_low, bound_high, sd, clusters } =
-            row.estimate;
+        let Estimate {
+            value,
+            low,
+            high,
+            n,
+            scored,
+            total,
+            coverage,
+            bound_low,
+            bound_high,
+            sd,
+            clusters,
+            reruns,
+            withheld,
+        } = row.estimate;
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         writer.write_record([
             row.benchmark.to_string(),
@@ -153,6 +171,11 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             number(sd),
             clusters.to_string(),
             row.part.unwrap_or_default().to_owned(),
+            number(reruns.map(|reruns| reruns.low)),
+            number(reruns.map(|reruns| reruns.high)),
+            number(reruns.and_then(|reruns| reruns.item_variance)),
+            number(reruns.map(|reruns| reruns.trial_variance)),
+            withheld.to_string(),
         ])?;
     }
     writer.into_inner().map_err(|error| FinishError::Csv(error.into_error().into()))

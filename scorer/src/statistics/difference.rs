@@ -3,7 +3,7 @@
 use regatta_benchmarks::{Measure, Metric};
 use serde::{Deserialize, Serialize};
 
-use super::clusters::{Clusters, Spread};
+use super::clusters::Influence;
 use super::estimate::{item_mean, mean};
 use super::linear::{Linear, averaged, linear, with_samples};
 use super::ratio::ratio;
@@ -24,26 +24,21 @@ pub struct Difference {
 }
 
 /// How much higher `metric` is for `ours` than for `theirs`, whose samples (by leaf, then by trial and position) are of the same items in
-/// the same order, in `clusters`. `None` without an item that both have a score of. The interval is Student's t over clusters: pairing
-/// takes out what makes items hard for both.
+/// the same order, in `clusters`. `None` without an item that both have a score of. The interval is Student's t over clusters, with their
+/// bias-reduced variance: pairing takes out what makes items hard for both.
 pub(crate) fn difference(metric: &Metric, ours: &[Trials], theirs: &[Trials], clusters: &[u32]) -> Option<Difference> {
     let positions: Vec<usize> = (0..clusters.len()).collect();
     let leaves = |samples| with_samples(metric, samples, &positions, clusters);
     let (ours, theirs) = (leaves(ours), leaves(theirs));
-    let (value, n, spread) = match (&metric.measure, ours.as_slice(), theirs.as_slice()) {
-        (Measure::Mean { .. }, [(_, ours)], [(_, theirs)]) => of_means(ours, theirs)?,
-        _ => {
-            let parts = ours.iter().zip(&theirs).map(|((leaf, ours), (_, theirs))| paired(leaf, ours, theirs));
-            let all = averaged(metric, &parts.collect::<Option<Vec<Linear>>>()?)?;
-            let (spread, n) = all.spread(&positions, clusters);
-            (all.value, n, spread)
-        }
-    };
+    let parts = ours.iter().zip(&theirs).map(|((leaf, ours), (_, theirs))| paired(leaf, ours, theirs));
+    let all = averaged(metric, &parts.collect::<Option<Vec<Linear>>>()?)?;
+    let (spread, n) = all.spread(&positions, clusters);
+    let (value, half) = (all.value, spread.half());
     let most = metric.range.1 - metric.range.0;
     Some(Difference {
         value,
-        low: spread.half.map(|half| (value - half).max(-most)),
-        high: spread.half.map(|half| (value + half).min(most)),
+        low: half.map(|half| (value - half).max(-most)),
+        high: half.map(|half| (value + half).min(most)),
         n,
     })
 }
@@ -55,7 +50,8 @@ fn paired(leaf: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Lin
         let differences: Vec<Option<f64>> = ours.positions.iter().map(of).collect();
         let value = mean(&differences.iter().flatten().copied().collect::<Vec<f64>>())?;
         let count = differences.iter().flatten().count() as f64;
-        let by_item = differences.iter().map(|difference| difference.map(|one| (one - value) / count)).collect();
+        let influence = |one: f64| Influence { shift: (one - value) / count, weight: 1.0 / count };
+        let by_item = differences.iter().map(|difference| difference.map(influence)).collect();
         return Some(Linear { value, by_item, trials: Vec::new() });
     }
     let (our_trials, their_trials) = (restricted(ours.trials, theirs.trials), restricted(theirs.trials, ours.trials));
@@ -64,17 +60,6 @@ fn paired(leaf: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Lin
         Measure::Pooled { .. } | Measure::GroupMean { .. } => Some(linear(leaf, &ours)?.less(&linear(leaf, &theirs)?)),
         _ => of_ratios(leaf, &ours, &theirs),
     }
-}
-
-fn of_means(ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<(f64, u32, Spread)> {
-    let of = |position: &usize| Some((*position, item_mean(ours, *position)? - item_mean(theirs, *position)?));
-    let differences: Vec<(usize, f64)> = ours.positions.iter().filter_map(of).collect();
-    let value = mean(&differences.iter().map(|(_, difference)| *difference).collect::<Vec<f64>>())?;
-    let mut clusters = Clusters::default();
-    for (position, difference) in &differences {
-        clusters.add(ours.clusters[*position], difference - value);
-    }
-    Some((value, differences.len() as u32, clusters.of_mean()))
 }
 
 /// `trials` without the sessions that `others` have no score of.
