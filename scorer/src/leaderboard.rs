@@ -7,11 +7,14 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Ta
 use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
-use crate::report::numbers::{compact, duration, grouped, heading, measured, percent, score_with, shown, waste};
+use crate::report::numbers::{
+    WITHHELD, behind, compact, duration, grouped, heading, measured, percent, score_with, shown, waste,
+};
+use crate::statistics::level;
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
-/// Metrics whose intervals fit beside each other; of more, each has a line of its own.
-const METRICS: usize = 3;
+/// Metrics that fit into a line with what stands behind them; of more, each has a line of its own.
+const METRICS: usize = 1;
 /// Widest table, in columns.
 const WIDTH: u16 = 110;
 
@@ -27,7 +30,7 @@ pub fn render_leaderboard(summary: &Summary) -> String {
         }
     }
     for table in summary.tables.iter().filter(|table| is_shown(summary, table)) {
-        text.push_str(&paper_table(table));
+        text.push_str(&paper_table(table, summary.coverage_min));
         text.push('\n');
     }
     text.push_str(&totals(summary));
@@ -45,19 +48,19 @@ fn is_shown(summary: &Summary, table: &BenchmarkTable) -> bool {
 const COLUMNS: usize = 6;
 
 /// Values with their deviations over trials; intervals are in the report. Wide tables are shown in parts of about as many columns.
-fn paper_table(of: &BenchmarkTable) -> String {
+fn paper_table(of: &BenchmarkTable, coverage_min: f64) -> String {
     let paper = &of.table;
     let mut text = format!("{} · {} · {} · mean ± deviation over trials\n", of.benchmark, paper.title, of.evaluator);
     let count = paper.columns.len();
     let each = count.div_ceil(count.div_ceil(COLUMNS).max(1)).max(1);
     for from in (0..count).step_by(each) {
-        text += &part_of_table(paper, from..count.min(from + each));
+        text += &part_of_table(paper, from..count.min(from + each), coverage_min);
     }
     paper.notes.iter().for_each(|note| text += &format!("{note}\n"));
     text
 }
 
-fn part_of_table(paper: &PaperTable, columns: Range<usize>) -> String {
+fn part_of_table(paper: &PaperTable, columns: Range<usize>, coverage_min: f64) -> String {
     let of = &paper.columns[columns.clone()];
     let mut table = empty_table();
     let mut header = paper.keys.clone();
@@ -72,7 +75,10 @@ fn part_of_table(paper: &PaperTable, columns: Range<usize>) -> String {
         }
         line.extend(entries.clone().map(|(entry, column)| {
             let ours = Measured { low: None, high: None, ..entry.ours };
-            measured(&ours, column.unit, column.decimals)
+            match ours.value {
+                Some(_) if row.coverage < coverage_min => WITHHELD.to_owned(),
+                _ => measured(&ours, column.unit, column.decimals),
+            }
         }));
         table.add_row(line);
         if row.entries.iter().any(|entry| entry.published.is_some()) {
@@ -98,22 +104,39 @@ fn align(table: &mut Table, columns: Range<usize>) {
     }
 }
 
+/// A metric of a leaderboard as it is read.
+#[derive(Clone)]
+struct Headline {
+    name: String,
+    value: String,
+    behind: String,
+}
+
+impl Headline {
+    fn of(metric: &SummaryMetric) -> Self {
+        Self {
+            name: heading(&metric.metric, metric.unit),
+            // The bounds of what is withheld have a line of their own.
+            value: shown(&metric.estimate, metric.unit).replace(" measured, ", " measured,\n"),
+            behind: behind(&metric.estimate),
+        }
+    }
+}
+
 fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> String {
     let evaluator = first.metrics.first().map(|metric| metric.evaluator);
-    let shown_metrics = |row: &LeaderboardRow| -> Vec<(String, String)> {
+    let shown_metrics = |row: &LeaderboardRow| -> Vec<Headline> {
         let of_default = row.headline().filter(|metric| Some(metric.evaluator) == evaluator);
-        let column =
-            |metric: &SummaryMetric| (heading(&metric.metric, metric.unit), shown(&metric.estimate, metric.unit));
-        of_default.map(column).collect()
+        of_default.map(Headline::of).collect()
     };
     let (mut table, metrics) = (empty_table(), shown_metrics(first));
     let is_stacked = metrics.len() > METRICS;
     let mut header = vec!["model".to_owned()];
     match is_stacked {
         true => header.extend(["metric", "value"].map(str::to_owned)),
-        false => header.extend(metrics.into_iter().map(|(name, _)| name)),
+        false => header.extend(metrics.into_iter().map(|metric| metric.name)),
     }
-    header.extend(["coverage", "tokens in / out", "cost"].map(str::to_owned));
+    header.extend(["n / clusters", "coverage", "tokens in / out", "cost"].map(str::to_owned));
     let columns = header.len();
     table.set_header(header);
     for row in rows {
@@ -122,13 +145,16 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
         let took = [percent(row.coverage), tokens, in_short(&row.spending.cost)];
         let mut metrics = shown_metrics(row).into_iter();
         if !is_stacked {
-            table.add_row(std::iter::once(model).chain(metrics.map(|(_, value)| value)).chain(took));
+            let behind = metrics.clone().next().map(|metric| metric.behind);
+            let values = metrics.map(|metric| metric.value);
+            table.add_row(std::iter::once(model).chain(values).chain(behind).chain(took));
             continue;
         }
-        let (name, value) = metrics.next().unwrap_or_default();
-        table.add_row([model, name, value].into_iter().chain(took));
-        for (name, value) in metrics {
-            table.add_row([String::new(), name, value]);
+        if let Some(Headline { name, value, behind }) = metrics.next() {
+            table.add_row([model, name, value, behind].into_iter().chain(took));
+        }
+        for Headline { name, value, behind } in metrics {
+            table.add_row([String::new(), name, value, behind]);
         }
     }
     align(&mut table, if is_stacked { 2 } else { 1 }..columns);
@@ -136,8 +162,11 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
     let evaluator = evaluator.map_or("", Evaluator::as_str);
     let trials = if summary.trials == 1 { String::new() } else { format!(" × {} trials", summary.trials) };
     let title = format!(
-        "{} · {} · {evaluator} · {} items{trials} · {value} [95 % interval]",
-        first.benchmark, first.setting, first.items
+        "{} · {} · {evaluator} · {} items{trials} · {value} [{} interval]",
+        first.benchmark,
+        first.setting,
+        first.items,
+        level()
     );
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     format!("{title}\n{}\n", lines.join("\n"))

@@ -20,6 +20,6 @@ pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use summary::{
-    BenchmarkTable, Comparison, Difference, Estimate, Judging, LeaderboardRow, Percentiles, Provider, Quality, Reruns,
-    SessionCounts, Spending, Summary, SummaryMetric,
+    BenchmarkTable, Comparison, Difference, Estimate, Judging, LeaderboardRow, Pass, Percentiles, Provider, Quality,
+    Reruns, SessionCounts, Spending, Summary, SummaryMetric,
 };

@@ -9,7 +9,8 @@ use regatta_proto::{BenchmarkName, CostSum, Evaluator, ModelRef, Money, Role, Se
 use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
-pub use crate::statistics::{Difference, Estimate, Reruns};
+use crate::statistics::LEVEL;
+pub use crate::statistics::{Difference, Estimate, Pass, Reruns};
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,12 @@ pub struct Summary {
     pub wall_seconds: f64,
     /// Repetitions of every cell.
     pub trials: u16,
+    /// Probability with which each interval covers, 0..=1.
+    #[serde(default = "level")]
+    pub level: f64,
+    /// Least part of the sessions that must have a score for a value not to be withheld.
+    #[serde(default)]
+    pub coverage_min: f64,
     /// All sessions.
     pub sessions: SessionCounts,
     /// What all sessions' attempts took.
@@ -65,6 +72,11 @@ impl Summary {
     pub fn from_json(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
+}
+
+/// The level of documents that do not name theirs.
+const fn level() -> f64 {
+    LEVEL
 }
 
 /// Sessions by how they ended.
@@ -211,6 +223,9 @@ pub struct SummaryMetric {
     /// Its value with what is known about its uncertainty.
     #[serde(flatten)]
     pub estimate: Estimate,
+    /// Of a success that is 0 or 1, for several trials: whether any of k succeeds, and whether all do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<Pass>,
 }
 
 /// A table of a benchmark's paper, filled by one evaluator.

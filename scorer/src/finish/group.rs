@@ -12,7 +12,7 @@ use super::FinishError;
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
 use crate::comparison::is_compared;
-use crate::statistics::{Estimate, Sample, Trials, estimate, leaves, missing, sample};
+use crate::statistics::{Estimate, Pass, Sample, Trials, estimate, leaves, missing, passes, sample};
 use crate::summary::SessionCounts;
 
 /// Which number: a scoring rule and a metric.
@@ -70,6 +70,8 @@ pub(crate) struct GroupResult {
     pub(crate) headline: BTreeSet<usize>,
     /// Over all trials; as in `keys`.
     pub(crate) estimates: Vec<Estimate>,
+    /// What trials say together; as in `keys`.
+    pub(crate) passes: Vec<Vec<Pass>>,
     /// Aggregates of the benchmark over all trials, by evaluator.
     pub(crate) tables: Vec<(Evaluator, Table)>,
     pub(crate) sessions: SessionCounts,
@@ -140,11 +142,8 @@ impl<'s> Group<'s> {
         }
         of_cell.iter_mut().flatten().flatten().for_each(|trial| void_all(trial));
         let positions: Vec<usize> = (0..selected.len()).collect();
-        let estimates = self
-            .keys
-            .iter()
-            .zip(&of_cell)
-            .map(|((_, metric), samples)| estimate(metric, samples, &positions, &self.clusters));
+        let estimates =
+            self.keys.iter().zip(&of_cell).map(|((_, metric), samples)| self.estimate(metric, samples, &positions));
         let estimates = estimates.collect();
         let tables = self.tables(std::slice::from_ref(&known));
         if self.sweep.lock.trials > 1 {
@@ -156,6 +155,10 @@ impl<'s> Group<'s> {
         let all = self.samples.iter_mut().flatten();
         all.zip(of_cell.into_iter().flatten()).for_each(|(trials, trial)| trials.extend(trial));
         Ok(())
+    }
+
+    fn estimate(&self, metric: &Metric, samples: &[Trials], positions: &[usize]) -> Estimate {
+        estimate(metric, samples, positions, &self.clusters).withheld_below(self.sweep.lock.coverage_min)
     }
 
     /// What the session of `item` adds to every metric.
@@ -230,9 +233,7 @@ impl<'s> Group<'s> {
     /// What all cells are together.
     pub(crate) fn finish(self) -> GroupResult {
         let over = |keys: &[MetricKey], positions: &[usize]| -> Vec<Estimate> {
-            let of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| {
-                estimate(metric, samples, positions, &self.clusters)
-            };
+            let of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| self.estimate(metric, samples, positions);
             keys.iter().zip(&self.samples).map(of).collect()
         };
         let of_parts = |keys: &[MetricKey], parts: Vec<(String, Vec<usize>)>| -> Vec<PartResult> {
@@ -245,7 +246,16 @@ impl<'s> Group<'s> {
         };
         let selected = self.sweep.selected(self.first);
         let items = selected.iter().map(|index| self.sweep.item(self.first, *index));
-        let estimates = over(&self.keys, &(0..selected.len()).collect::<Vec<usize>>());
+        let all: Vec<usize> = (0..selected.len()).collect();
+        let estimates = over(&self.keys, &all);
+        let passes_of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| {
+            let mut found = passes(metric, samples, &all, &self.clusters);
+            for estimate in found.iter_mut().flat_map(|pass| [&mut pass.any, &mut pass.all]) {
+                *estimate = estimate.withheld_below(self.sweep.lock.coverage_min);
+            }
+            found
+        };
+        let passes = self.keys.iter().zip(&self.samples).map(passes_of).collect();
         let tasks = of_parts(&self.keys, tasks(items));
         // What official code makes of nothing at all it makes of whole data sets; in a part, a metric may just not be about its items.
         let without_empty = |(evaluator, metric): &MetricKey| (*evaluator, Metric { if_empty: None, ..metric.clone() });
@@ -263,6 +273,7 @@ impl<'s> Group<'s> {
             items: selected.len() as u32,
             headline: headline(&self.keys),
             estimates,
+            passes,
             tables,
             sessions: self.sessions,
             tasks,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::FinishError;
 use super::group::GroupResult;
 use super::lines::document;
-use crate::statistics::Estimate;
+use crate::statistics::{Estimate, LEVEL, Pass};
 use crate::summary::BenchmarkTable;
 
 /// A number and what it is of. `trial` is missing over all trials, `task` over all tasks.
@@ -28,6 +28,18 @@ struct Row<'a> {
     estimate: Estimate,
 }
 
+/// What trials of a metric say together.
+#[derive(Serialize)]
+struct PassRow<'a> {
+    benchmark: &'a BenchmarkName,
+    setting: &'a Setting,
+    model: &'a ModelRef,
+    evaluator: Evaluator,
+    metric: &'a str,
+    #[serde(flatten)]
+    pass: Pass,
+}
+
 #[derive(Serialize)]
 struct TableRow<'a> {
     benchmark: &'a BenchmarkName,
@@ -42,7 +54,12 @@ struct TableRow<'a> {
 #[derive(Serialize)]
 struct Document<'a> {
     v: u32,
+    /// Probability with which each interval covers.
+    level: f64,
     metrics: Vec<Row<'a>>,
+    /// Of successes that are 0 or 1, over several trials: pass@k and pass^k.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passes: Vec<PassRow<'a>>,
     /// The benchmark's own aggregates: over all trials, and of each.
     aggregates: Vec<TableRow<'a>>,
     /// The papers' tables.
@@ -109,6 +126,23 @@ fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
     rows
 }
 
+fn passes(groups: &[GroupResult]) -> Vec<PassRow<'_>> {
+    let mut rows = Vec::new();
+    for group in groups {
+        for ((evaluator, metric), passes) in group.keys.iter().zip(&group.passes) {
+            rows.extend(passes.iter().map(|pass| PassRow {
+                benchmark: &group.first.benchmark,
+                setting: &group.first.setting,
+                model: &group.first.model,
+                evaluator: *evaluator,
+                metric: &metric.name,
+                pass: *pass,
+            }));
+        }
+    }
+    rows
+}
+
 /// `metrics.json`.
 pub(crate) fn json(groups: &[GroupResult], tables: &[BenchmarkTable]) -> Result<Vec<u8>, FinishError> {
     let mut aggregates = Vec::new();
@@ -127,7 +161,8 @@ pub(crate) fn json(groups: &[GroupResult], tables: &[BenchmarkTable]) -> Result<
             }
         }
     }
-    document("metrics.json", &Document { v: VERSION, metrics: rows(groups), aggregates, tables })
+    let (metrics, passes) = (rows(groups), passes(groups));
+    document("metrics.json", &Document { v: VERSION, level: LEVEL, metrics, passes, aggregates, tables })
 }
 
 /// `metrics.csv`.

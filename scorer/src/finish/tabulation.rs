@@ -14,6 +14,7 @@ use super::per_session::Usages;
 use super::{FinishError, lines, metrics, spending, tables};
 use crate::comparison::comparisons;
 use crate::report::Report;
+use crate::statistics::LEVEL;
 use crate::summary::{BenchmarkTable, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
 
 /// Collects a sweep's sessions in the order of its cells.
@@ -148,6 +149,8 @@ impl<'s> Tabulation<'s> {
             ended_at: circumstances.ended_at,
             wall_seconds: (wall.as_millis().max(0) as f64) / 1000.0,
             trials: lock.trials,
+            level: LEVEL,
+            coverage_min: lock.coverage_min,
             sessions,
             spending: spent,
             reported: all_calls.reported,
@@ -167,10 +170,10 @@ impl<'s> Tabulation<'s> {
                 |group: &GroupResult| group.first.benchmark == row.benchmark && group.first.setting == row.setting;
             self.groups.iter().position(same)
         };
-        // Without a value, last.
+        // Without a value that is shown, last.
         let goodness = |metric: &SummaryMetric| match metric.better {
-            Better::Higher => metric.estimate.value,
-            Better::Lower => metric.estimate.value.map(|value| -value),
+            Better::Higher => metric.estimate.shown(),
+            Better::Lower => metric.estimate.shown().map(|value| -value),
         };
         let value = |row: &LeaderboardRow| row.headline().next().and_then(goodness).unwrap_or(f64::NEG_INFINITY);
         // Stable: equal models stay in the order of the lock.
@@ -202,6 +205,7 @@ impl<'s> Tabulation<'s> {
                     of_sums: !matches!(metric.measure, Measure::Mean { .. }),
                     headline: group.headline.contains(&at),
                     estimate: *estimate,
+                    passes: group.passes[at].clone(),
                 })
                 .collect(),
             spending,
@@ -240,7 +244,7 @@ impl<'s> Tabulation<'s> {
         let missing = sessions.total - sessions.scored();
         if missing > 0 {
             notes.push(format!(
-                "{missing} of {} sessions have no score ({} not measured, {} not run): values are means over the others; see the bounds.",
+                "{missing} of {} sessions have no score ({} not measured, {} not run): values are means over the others, and intervals reach from where these would be if all the rest were wrong to where they would be if it were right.",
                 sessions.total, sessions.not_measured, sessions.not_run
             ));
         }

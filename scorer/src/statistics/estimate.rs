@@ -47,6 +47,19 @@ pub struct Estimate {
     pub withheld: bool,
 }
 
+impl Estimate {
+    /// The value, unless it is withheld.
+    #[must_use]
+    pub fn shown(&self) -> Option<f64> {
+        self.value.filter(|_| !self.withheld)
+    }
+
+    /// The same, withheld if less than `coverage_min` of the sessions has a score.
+    pub(crate) fn withheld_below(self, coverage_min: f64) -> Self {
+        Self { withheld: self.total > 0 && self.coverage < coverage_min, ..self }
+    }
+}
+
 impl From<&Estimate> for Measured {
     fn from(estimate: &Estimate) -> Self {
         Self { value: estimate.value, low: estimate.low, high: estimate.high, sd: estimate.sd }

@@ -41,7 +41,8 @@ fn wilsons_interval_is_that_of_statsmodels() {
 fn the_whole_method_is_that_of_its_reference_in_numpy_and_statsmodels() {
     // `docs/statistics.md` says it in formulas; the numbers are proportion_confint's at the effective sample size, with alpha such that
     // its normal quantile is Student's.
-    let cases: [(&[f64], &[u32], (f64, f64), (f64, f64)); 4] = [
+    type Case<'a> = (&'a [f64], &'a [u32], (f64, f64), (f64, f64));
+    let cases: [Case<'_>; 4] = [
         (&SCORES, &CLUSTERS, (0.0, 1.0), (0.368_145_554_995_960_4, 0.908_138_771_282_420_3)),
         (&[1.0; 35], &singles(35), (0.0, 1.0), (0.894_453_977_187_093_9, 1.0)),
         (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.409_723_371_657_150_4, 1.0)),
