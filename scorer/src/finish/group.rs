@@ -9,6 +9,7 @@ use regatta_proto::{BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluat
 use serde_json::Value;
 
 use super::FinishError;
+use super::jackknife::{LeftOut, left_out, under};
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
 use crate::comparison::is_compared;
@@ -32,7 +33,7 @@ pub(crate) struct Group<'s> {
     /// Cluster of each position.
     clusters: Vec<u32>,
     cells: Vec<TrialResult>,
-    /// Scores of every trial without their details, by item; none where one trial is all there is.
+    /// Scores of every trial without their details, by item.
     scores: Vec<Vec<(ItemIndex, Scores)>>,
     sessions: SessionCounts,
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
@@ -90,6 +91,8 @@ pub(crate) struct GroupResult {
     pub(crate) samples: Vec<Vec<Trials>>,
     /// Cluster of each position.
     pub(crate) clusters: Vec<u32>,
+    /// The same without one group of clusters after another.
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 impl<'s> Group<'s> {
@@ -146,10 +149,8 @@ impl<'s> Group<'s> {
             self.keys.iter().zip(&of_cell).map(|((_, metric), samples)| self.estimate(metric, samples, &positions));
         let estimates = estimates.collect();
         let tables = self.tables(std::slice::from_ref(&known));
-        if self.sweep.lock.trials > 1 {
-            known.iter_mut().flat_map(|(_, scores)| scores.values_mut()).for_each(|score| score.detail = Value::Null);
-            self.scores.push(known);
-        }
+        known.iter_mut().flat_map(|(_, scores)| scores.values_mut()).for_each(|score| score.detail = Value::Null);
+        self.scores.push(known);
         self.sessions.add(&counts);
         self.cells.push(TrialResult { cell: cell.clone(), sessions: counts, estimates, tables });
         let all = self.samples.iter_mut().flatten();
@@ -214,7 +215,8 @@ impl<'s> Group<'s> {
     /// What the benchmark makes of these trials, by evaluator.
     fn tables(&self, trials: &[Vec<(ItemIndex, Scores)>]) -> Vec<(Evaluator, Table)> {
         let of = |evaluator: &Evaluator| {
-            let trials: Vec<Vec<(ItemIndex, &Score)>> = trials.iter().map(|trial| under(*evaluator, trial)).collect();
+            let trials: Vec<Vec<(ItemIndex, &Score)>> =
+                trials.iter().map(|trial| under(*evaluator, trial, &|_| true)).collect();
             (*evaluator, self.suite.tabulate(*evaluator, &trials))
         };
         self.lock.evaluators.iter().map(of).collect()
@@ -266,6 +268,7 @@ impl<'s> Group<'s> {
             [only] => only.tables.clone(),
             _ => self.tables(&self.scores),
         };
+        let left_out = left_out(self.suite, &self.lock.evaluators, &self.scores, selected, &self.clusters);
         GroupResult {
             first: self.first.clone(),
             simulated: is_simulated(self.sweep, &self.first.model)
@@ -285,13 +288,9 @@ impl<'s> Group<'s> {
             served: self.served,
             samples: if is_compared { self.samples } else { Vec::new() },
             clusters: self.clusters,
+            left_out,
         }
     }
-}
-
-/// The scores that a trial has under `evaluator`.
-fn under(evaluator: Evaluator, trial: &[(ItemIndex, Scores)]) -> Vec<(ItemIndex, &Score)> {
-    trial.iter().filter_map(|(item, scores)| Some((*item, scores.get(&evaluator)?))).collect()
 }
 
 /// What voids a trial voids every part of it: a crash of an evaluator leaves no number at all.

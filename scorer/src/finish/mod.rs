@@ -2,6 +2,7 @@
 
 mod error;
 mod group;
+mod jackknife;
 mod lines;
 mod metrics;
 mod partition;

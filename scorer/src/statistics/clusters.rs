@@ -90,6 +90,13 @@ impl Clusters {
     }
 }
 
+/// The spread of an estimate from the influences of its items, each with its cluster.
+pub(crate) fn spread(influences: impl Iterator<Item = (u32, Influence)>) -> Spread {
+    let mut clusters = Clusters::default();
+    influences.for_each(|(cluster, influence)| clusters.add(cluster, influence));
+    clusters.spread()
+}
+
 impl Spread {
     /// The correlation of the items of a cluster at which the variance would be `ratio` times that of the same items, if those were
     /// independent and of variance 1; 0..=1.

@@ -16,6 +16,9 @@ const PRIOR_INFORMATION: f64 = 2.0;
 /// Correlation of the items of a cluster in the prior variance. This and the belief in it are what covers best in the coverage study.
 const PRIOR_ALIKENESS: f64 = 0.2;
 
+/// Deviations, as parts of a scale, that are none.
+const ROUNDING: f64 = 1e-12;
+
 /// Where a number can lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Range {
@@ -71,7 +74,7 @@ impl Margin {
         let variance = spread.variance?;
         let prior = (1.0 - PRIOR_ALIKENESS) * spread.alone + PRIOR_ALIKENESS * spread.together;
         let Some(ratio) = relative(value, range, variance, spread.information, prior) else {
-            let half = spread.half().filter(|half| *half > 0.0)?;
+            let half = spread.half().filter(|half| *half > ROUNDING * value.abs())?;
             return Some(Self::Student { half, range: range.ends() });
         };
         let range = range.ends();
@@ -87,7 +90,7 @@ impl Margin {
             Some(ratio) => Some(Self::Wilson { range: range.ends(), effective: 1.0 / ratio, quantile }),
             None => {
                 let half = quantile * variance.sqrt();
-                (half > 0.0).then_some(Self::Student { half, range: range.ends() })
+                (half > ROUNDING * value.abs()).then_some(Self::Student { half, range: range.ends() })
             }
         }
     }
@@ -108,17 +111,27 @@ impl Margin {
     }
 }
 
+/// The interval about `value`, on a scale or without one.
+pub(crate) fn interval_of(value: f64, scale: Option<(f64, f64)>, spread: &Spread) -> Option<(f64, f64)> {
+    let range = match scale {
+        Some((from, to)) => Range::Scale { from, to },
+        None => Range::Amount { from: f64::NEG_INFINITY, to: f64::INFINITY },
+    };
+    Some(Margin::over_clusters(value, range, spread)?.around(value))
+}
+
 /// The variance over that of one trial of a proportion: 1 over the effective sample size. `None` of what is no scale.
 fn relative(value: f64, range: Range, variance: f64, information: f64, prior: f64) -> Option<f64> {
     let Range::Scale { from, to } = range else { return None };
     let width = to - from;
     let share = ((value - from) / width).clamp(0.0, 1.0);
     let most = share * (1.0 - share);
-    let found = variance / width.powi(2) / most;
-    // Where all is right or wrong nothing is found, and the prior stands alone.
-    if most < 1e-12 || !found.is_finite() {
+    let found = variance / width.powi(2);
+    // Where all score the same nothing is found but rounding, and the prior stands alone.
+    if most < ROUNDING || found < ROUNDING.powi(2) {
         return Some(prior);
     }
+    let found = found / most;
     Some((information * found + PRIOR_INFORMATION * prior) / (information + PRIOR_INFORMATION))
 }
 

@@ -13,9 +13,11 @@ mod reruns;
 mod sample;
 mod student;
 
+pub(crate) use clusters::{Influence, Spread, spread};
 pub use difference::Difference;
 pub(crate) use difference::difference;
 pub use estimate::{Estimate, estimate};
+pub(crate) use interval::interval_of;
 pub(crate) use level::{LEVEL, level};
 pub use passes::Pass;
 pub(crate) use passes::passes;
