@@ -19,6 +19,8 @@ use self::study::{Coverage, Design, Method, Scores, Sizes, coverage};
 /// Samples of each design and true value. Chance moves a coverage of 95 % by about 1.4 points (two standard errors).
 const REPLICATIONS: u32 = 1000;
 const MEANS: [f64; 5] = [0.5, 0.7, 0.9, 0.95, 0.99];
+/// From here on a sample without a failure has its lower end below the true mean, in every design.
+const NEAR_THE_END: f64 = 0.9;
 /// Coverage that needs no explanation.
 const HELD: std::ops::RangeInclusive<f64> = 0.93..=0.97;
 
@@ -106,18 +108,18 @@ fn row(design: &Design, seed: u64) -> String {
     for mean in MEANS {
         let [printed, student] = coverage(design, mean, [Method::Printed, Method::Student], REPLICATIONS, seed);
         let of = |coverage: &Coverage| coverage.covered * 100.0;
-        write!(line, " **{:.1}**{} ({:.0}) |", of(&printed), reason(design, &printed), of(&student)).unwrap();
+        write!(line, " **{:.1}**{} ({:.0}) |", of(&printed), reason(design, mean, &printed), of(&student)).unwrap();
     }
     line
 }
 
 /// Why a coverage lies outside of what was asked for.
-fn reason(design: &Design, found: &Coverage) -> &'static str {
+fn reason(design: &Design, mean: f64, found: &Coverage) -> &'static str {
     match found.covered {
         covered if HELD.contains(&covered) => "",
         covered if covered < *HELD.start() => " d",
         _ if design.missing > 0.0 => " c",
-        _ if found.above == 0.0 => " a",
+        _ if found.above == 0.0 && mean >= NEAR_THE_END => " a",
         _ => " b",
     }
 }
