@@ -1,6 +1,7 @@
 //! The coverage study: writes the tables of `docs/statistics.md` anew. `cargo bench -p regatta-scorer --bench coverage`, a few minutes.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "a study that cannot go on has failed, and says how far it is"
 )]
