@@ -137,6 +137,7 @@ pub fn plan<'a>(
             name: spec.name,
             seed: spec.seed,
             trials: spec.trials,
+            coverage_min: spec.coverage_min,
             budget_usd: spec.budget_usd,
             share: spec.share,
             cache: spec.cache,

@@ -62,7 +62,7 @@ pub use question::{AskedQuestion, Evaluator, Question, Script, Verdict};
 pub use report::{Attempt, JudgeOutcome, OpenAttempt, Progress, Report, SessionOutcome};
 pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, SimulatedBatches, Simulation};
-pub use spec::{BenchmarkSpec, CacheMode, Share, SweepSpec};
+pub use spec::{BenchmarkSpec, COVERAGE_MIN, CacheMode, Share, SweepSpec};
 pub use spec_file::{SpecError, check_spec, parse_spec, substitute};
 pub use stage::SweepState;
 pub use transcript::{Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};

@@ -71,6 +71,9 @@ pub struct SweepLock {
     pub seed: u64,
     /// Repetitions of every cell.
     pub trials: u16,
+    /// Least part of the sessions, 0 to 1, that must have a score for a value to be shown among results.
+    #[serde(default = "crate::spec::coverage_min", skip_serializing_if = "crate::spec::is_usual_coverage_min")]
+    pub coverage_min: f64,
     /// Most money to spend, in dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,

@@ -26,6 +26,10 @@ pub struct SweepSpec {
     /// Repetitions of every cell, each with seeds of its own.
     #[serde(default = "one")]
     pub trials: u16,
+    /// Least part of the sessions, 0 to 1, that must have a score for a value to be shown among results. Below it the terminal and the
+    /// report withhold the value and show its bounds.
+    #[serde(default = "coverage_min", skip_serializing_if = "is_usual_coverage_min")]
+    pub coverage_min: f64,
     /// Most money to spend, in dollars. With a budget, every model needs a known price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
@@ -114,6 +118,18 @@ impl CacheMode {
 
 const fn one() -> u16 {
     1
+}
+
+/// The `coverage_min` of a spec that names none: a fifth of the sessions may be missing.
+pub const COVERAGE_MIN: f64 = 0.8;
+
+pub(crate) const fn coverage_min() -> f64 {
+    COVERAGE_MIN
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+pub(crate) fn is_usual_coverage_min(share: &f64) -> bool {
+    *share == COVERAGE_MIN
 }
 
 /// One benchmark of a sweep.

@@ -174,6 +174,9 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
     if spec.trials == 0 || spec.trials > TRIALS_MAX {
         return field("trials".into(), format!("must be 1 to {TRIALS_MAX}, is {}", spec.trials));
     }
+    if !(0.0..=1.0).contains(&spec.coverage_min) {
+        return field("coverage_min".into(), format!("must be 0 to 1, is {}", spec.coverage_min));
+    }
     if spec.benchmarks.is_empty() {
         return field("benchmarks".into(), "is empty; name at least one benchmark".into());
     }

@@ -8,13 +8,15 @@ use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
 use crate::report::numbers::{
-    NOTHING as NO_VALUE, compact, duration, grouped, heading, measured, percent, score_with, shown, waste,
+    NOTHING as NO_VALUE, WITHHELD, behind, compact, duration, grouped, heading, measured, percent, score_with, shown,
+    waste,
 };
 use crate::report::{filtered, pairs};
+use crate::statistics::level;
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
-/// Metrics whose intervals fit beside each other; of more, each has a line of its own.
-const METRICS: usize = 3;
+/// Metrics that fit into a line with what stands behind them; of more, each has a line of its own.
+const METRICS: usize = 1;
 /// Widest table, in columns.
 const WIDTH: u16 = 110;
 
@@ -39,7 +41,7 @@ pub fn render_leaderboard(summary: &Summary) -> String {
         text.push('\n');
     }
     for table in summary.tables.iter().filter(|table| is_shown(summary, table)) {
-        text.push_str(&paper_table(table));
+        text.push_str(&paper_table(table, summary.coverage_min));
         text.push('\n');
     }
     text.push_str(&totals(summary));
@@ -57,19 +59,19 @@ fn is_shown(summary: &Summary, table: &BenchmarkTable) -> bool {
 const COLUMNS: usize = 6;
 
 /// Values with their deviations over trials; intervals are in the report. Wide tables are shown in parts of about as many columns.
-fn paper_table(of: &BenchmarkTable) -> String {
+fn paper_table(of: &BenchmarkTable, coverage_min: f64) -> String {
     let paper = &of.table;
     let mut text = format!("{} · {} · {} · mean ± deviation over trials\n", of.benchmark, paper.title, of.evaluator);
     let count = paper.columns.len();
     let each = count.div_ceil(count.div_ceil(COLUMNS).max(1)).max(1);
     for from in (0..count).step_by(each) {
-        text += &part_of_table(paper, from..count.min(from + each));
+        text += &part_of_table(paper, from..count.min(from + each), coverage_min);
     }
     paper.notes.iter().for_each(|note| text += &format!("{note}\n"));
     text
 }
 
-fn part_of_table(paper: &PaperTable, columns: Range<usize>) -> String {
+fn part_of_table(paper: &PaperTable, columns: Range<usize>, coverage_min: f64) -> String {
     let of = &paper.columns[columns.clone()];
     let mut table = empty_table();
     let mut header = paper.keys.clone();
@@ -84,7 +86,10 @@ fn part_of_table(paper: &PaperTable, columns: Range<usize>) -> String {
         }
         line.extend(entries.clone().map(|(entry, column)| {
             let ours = Measured { low: None, high: None, ..entry.ours };
-            measured(&ours, column.unit, column.decimals)
+            match ours.value {
+                Some(_) if row.coverage < coverage_min => WITHHELD.to_owned(),
+                _ => measured(&ours, column.unit, column.decimals),
+            }
         }));
         table.add_row(line);
         if row.entries.iter().any(|entry| entry.published.is_some()) {
@@ -110,13 +115,30 @@ fn align(table: &mut Table, columns: Range<usize>) {
     }
 }
 
+/// A metric of a leaderboard as it is read.
+#[derive(Clone)]
+struct Headline {
+    name: String,
+    value: String,
+    behind: String,
+}
+
+impl Headline {
+    fn of(metric: &SummaryMetric) -> Self {
+        Self {
+            name: heading(&metric.metric, metric.unit),
+            // The bounds of what is withheld have a line of their own.
+            value: shown(&metric.estimate, metric.unit).replace(" measured, ", " measured,\n"),
+            behind: behind(&metric.estimate),
+        }
+    }
+}
+
 fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> String {
     let evaluator = first.metrics.first().map(|metric| metric.evaluator);
-    let shown_metrics = |row: &LeaderboardRow| -> Vec<(String, String)> {
+    let shown_metrics = |row: &LeaderboardRow| -> Vec<Headline> {
         let of_default = row.headline().filter(|metric| Some(metric.evaluator) == evaluator);
-        let column =
-            |metric: &SummaryMetric| (heading(&metric.metric, metric.unit), shown(&metric.estimate, metric.unit));
-        of_default.map(column).collect()
+        of_default.map(Headline::of).collect()
     };
     let (mut table, metrics) = (empty_table(), shown_metrics(first));
     let is_stacked = metrics.len() > METRICS;
@@ -125,26 +147,30 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
     header.extend(is_ranked.then(|| "#".to_owned()));
     match is_stacked {
         true => header.extend(["metric", "value"].map(str::to_owned)),
-        false => header.extend(metrics.into_iter().map(|(name, _)| name)),
+        false => header.extend(metrics.into_iter().map(|metric| metric.name)),
     }
-    header.extend(["coverage", "tokens in / out", "cost"].map(str::to_owned));
+    header.extend(["n/clusters", "coverage", "tokens in/out", "cost"].map(str::to_owned));
     let columns = header.len();
     table.set_header(header);
     for row in rows {
         let model = format!("{}{}", row.model, if row.simulated { " *" } else { "" });
         let rank = || summary.rank(row).map_or_else(|| NO_VALUE.to_owned(), |rank| rank.to_string());
         let ranked = || is_ranked.then(rank);
-        let tokens = format!("{} / {}", compact(row.spending.usage.input), compact(row.spending.usage.output));
+        let tokens = format!("{}/{}", compact(row.spending.usage.input), compact(row.spending.usage.output));
         let took = [percent(row.coverage), tokens, in_short(&row.spending.cost)];
         let mut metrics = shown_metrics(row).into_iter();
         if !is_stacked {
-            table.add_row(std::iter::once(model).chain(ranked()).chain(metrics.map(|(_, value)| value)).chain(took));
+            let behind = metrics.clone().next().map(|metric| metric.behind);
+            let values = metrics.map(|metric| metric.value);
+            table.add_row(std::iter::once(model).chain(ranked()).chain(values).chain(behind).chain(took));
             continue;
         }
-        let (name, value) = metrics.next().unwrap_or_default();
-        table.add_row(std::iter::once(model).chain(ranked()).chain([name, value]).chain(took));
-        for (name, value) in metrics {
-            table.add_row(std::iter::once(String::new()).chain(is_ranked.then(String::new)).chain([name, value]));
+        if let Some(Headline { name, value, behind }) = metrics.next() {
+            table.add_row(std::iter::once(model).chain(ranked()).chain([name, value, behind]).chain(took));
+        }
+        for Headline { name, value, behind } in metrics {
+            let unranked = is_ranked.then(String::new);
+            table.add_row(std::iter::once(String::new()).chain(unranked).chain([name, value, behind]));
         }
     }
     if let Some(rank) = table.column_mut(1).filter(|_| is_ranked) {
@@ -155,8 +181,11 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
     let evaluator = evaluator.map_or("", Evaluator::as_str);
     let trials = if summary.trials == 1 { String::new() } else { format!(" × {} trials", summary.trials) };
     let title = format!(
-        "{} · {} · {evaluator} · {} items{trials} · {value} [95 % interval]",
-        first.benchmark, first.setting, first.items
+        "{} · {} · {evaluator} · {} items{trials} · {value} [{} interval]",
+        first.benchmark,
+        first.setting,
+        first.items,
+        level()
     );
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     format!("{title}\n{}\n", lines.join("\n"))

@@ -15,7 +15,7 @@ mod recording;
 mod report;
 mod runs;
 mod scorer;
-mod statistics;
+pub mod statistics;
 mod summary;
 mod verdicts;
 
@@ -31,6 +31,6 @@ pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use statistics::holm;
 pub use summary::{
     BenchmarkTable, BothWays, Comparison, Contestant, Difference, Estimate, Judging, LeaderboardRow, MetricBothWays,
-    Pair, PairFamily, Percentiles, Provider, Quality, Rank, Ranking, SessionCounts, Spending, Summary, SummaryMetric,
-    Test,
+    Pair, PairFamily, Pass, Percentiles, Provider, Quality, Rank, Ranking, Reruns, SessionCounts, Spending, Summary,
+    SummaryMetric, Test,
 };

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
-pub use crate::statistics::{Difference, Estimate, Rank, Test};
+use crate::statistics::LEVEL;
+pub use crate::statistics::{Difference, Estimate, Pass, Rank, Reruns, Test};
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,12 @@ pub struct Summary {
     pub wall_seconds: f64,
     /// Repetitions of every cell.
     pub trials: u16,
+    /// Probability with which each interval covers, 0..=1.
+    #[serde(default = "level")]
+    pub level: f64,
+    /// Least part of the sessions that must have a score for a value not to be withheld.
+    #[serde(default)]
+    pub coverage_min: f64,
     /// All sessions.
     pub sessions: SessionCounts,
     /// What all sessions' attempts took.
@@ -84,6 +91,11 @@ impl Summary {
         let is_of = |of: &&Ranking| of.benchmark == row.benchmark && of.setting == row.setting && of.model == row.model;
         self.ranks.iter().find(is_of).map(|ranking| ranking.rank)
     }
+}
+
+/// The level of documents that do not name theirs.
+const fn level() -> f64 {
+    LEVEL
 }
 
 /// Sessions by how they ended.
@@ -261,6 +273,9 @@ pub struct SummaryMetric {
     /// Its value with what is known about its uncertainty.
     #[serde(flatten)]
     pub estimate: Estimate,
+    /// Of a success that is 0 or 1, for several trials: whether any of k succeeds, and whether all do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<Pass>,
 }
 
 /// A table of a benchmark's paper, filled by one evaluator.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use regatta_benchmarks::{Item, SelectError};
 use regatta_proto::{ItemIndex, Setting};
 
-use super::data::{Content, Data, Entry, Origin};
+use super::data::{Data, Entry, Origin};
 use super::setting::{Lengths, Mode};
 
 /// Task of the real turns that were published; they run only when they are named.
@@ -22,7 +22,7 @@ const TURN_MARK: &str = "_agent_turn";
 pub(crate) fn items(data: &Data) -> Vec<Item> {
     data.entries
         .iter()
-        .map(|entry| Item { id: entry.id.clone(), task: task(entry).into(), group: conversation(entry) })
+        .map(|entry| Item { id: entry.id.clone(), task: task(entry).into(), group: Some(shared(entry)) })
         .collect()
 }
 
@@ -36,12 +36,14 @@ pub(crate) fn task(entry: &Entry) -> &str {
     }
 }
 
-/// The conversation that a turn is of: its turns are no independent samples. A session stands for itself.
-fn conversation(entry: &Entry) -> Option<Arc<str>> {
-    match &entry.content {
-        Content::SessionTurn(session, _) => Some(session.id.clone()),
-        Content::TurnRecord(_) => Some(entry.id.as_str().split(TURN_MARK).next().unwrap_or_default().trim().into()),
-        Content::Session(_) | Content::SessionRecord(_) => None,
+/// The scenario that a session or a turn is of, or the role where sessions cross scenarios: all of these share workflow, tools and kind of
+/// user, so that they are no independent samples. What is not of the main set shares no more than a conversation.
+fn shared(entry: &Entry) -> Arc<str> {
+    match entry.origin {
+        Origin::Main => Arc::clone(&entry.group.file),
+        Origin::RealSample | Origin::Paper => {
+            entry.id.as_str().split(TURN_MARK).next().unwrap_or_default().trim().into()
+        }
     }
 }
 

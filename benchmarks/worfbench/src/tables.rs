@@ -46,10 +46,7 @@ fn main_table(cells: &[CellResult<'_>]) -> Option<PaperTable> {
         keys: vec!["model".to_owned()],
         columns: labels.iter().map(|label| column(label)).collect(),
         rows: cells.iter().map(|cell| row(cell, &labels)).collect(),
-        notes: vec![
-            "Means of means over groups, for which no interval is given; sessions without a score are left out."
-                .to_owned(),
-        ],
+        notes: vec!["Means of means over groups; sessions without a score are left out.".to_owned()],
         is_figure: false,
     })
 }

@@ -12,10 +12,11 @@ use super::FinishError;
 use super::agent_ends::AgentEnds;
 use super::filtered::{FilteredSession, both_ways, is_filtered, recounted};
 use super::flag_counts::{FlagCounts, flag_counts};
+use super::jackknife::{LeftOut, left_out, under};
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
 use crate::comparison::is_compared;
-use crate::statistics::{Estimate, Sample, Trials, estimate, leaves, missing, sample, void_all};
+use crate::statistics::{Estimate, Pass, Sample, Trials, estimate, leaves, missing, passes, sample, void_all};
 use crate::summary::{BothWays, SessionCounts};
 
 /// Which number: a scoring rule and a metric.
@@ -35,7 +36,7 @@ pub(crate) struct Group<'s> {
     /// Cluster of each position.
     clusters: Vec<u32>,
     cells: Vec<TrialResult>,
-    /// Scores of every trial without their details, by item; none where one trial is all there is.
+    /// Scores of every trial without their details, by item.
     scores: Vec<Vec<(ItemIndex, Scores)>>,
     sessions: SessionCounts,
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
@@ -77,6 +78,8 @@ pub(crate) struct GroupResult {
     pub(crate) headline: BTreeSet<usize>,
     /// Over all trials; as in `keys`.
     pub(crate) estimates: Vec<Estimate>,
+    /// What trials say together; as in `keys`.
+    pub(crate) passes: Vec<Vec<Pass>>,
     /// Aggregates of the benchmark over all trials, by evaluator.
     pub(crate) tables: Vec<(Evaluator, Table)>,
     pub(crate) sessions: SessionCounts,
@@ -104,6 +107,8 @@ pub(crate) struct GroupResult {
     pub(crate) selected: Vec<ItemIndex>,
     /// Cluster of each position.
     pub(crate) clusters: Vec<u32>,
+    /// The same without one group of clusters after another.
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 impl<'s> Group<'s> {
@@ -162,17 +167,12 @@ impl<'s> Group<'s> {
         }
         of_cell.iter_mut().flatten().flatten().for_each(|trial| void_all(trial));
         let positions: Vec<usize> = (0..selected.len()).collect();
-        let estimates = self
-            .keys
-            .iter()
-            .zip(&of_cell)
-            .map(|((_, metric), samples)| estimate(metric, samples, &positions, &self.clusters));
+        let estimates =
+            self.keys.iter().zip(&of_cell).map(|((_, metric), samples)| self.estimate(metric, samples, &positions));
         let estimates = estimates.collect();
         let tables = self.tables(std::slice::from_ref(&known));
-        if self.sweep.lock.trials > 1 {
-            known.iter_mut().flat_map(|(_, scores)| scores.values_mut()).for_each(|score| score.detail = Value::Null);
-            self.scores.push(known);
-        }
+        known.iter_mut().flat_map(|(_, scores)| scores.values_mut()).for_each(|score| score.detail = Value::Null);
+        self.scores.push(known);
         self.sessions.add(&counts);
         rows.iter().filter_map(|row| row.agent_end.as_ref()).for_each(|end| self.agent_ends.add(end));
         let flags = flag_counts(rows);
@@ -181,6 +181,10 @@ impl<'s> Group<'s> {
         let all = self.samples.iter_mut().flatten();
         all.zip(of_cell.into_iter().flatten()).for_each(|(trials, trial)| trials.extend(trial));
         Ok(())
+    }
+
+    fn estimate(&self, metric: &Metric, samples: &[Trials], positions: &[usize]) -> Estimate {
+        estimate(metric, samples, positions, &self.clusters).withheld_below(self.sweep.lock.coverage_min)
     }
 
     /// What the session of `item` adds to every metric.
@@ -236,7 +240,8 @@ impl<'s> Group<'s> {
     /// What the benchmark makes of these trials, by evaluator.
     fn tables(&self, trials: &[Vec<(ItemIndex, Scores)>]) -> Vec<(Evaluator, Table)> {
         let of = |evaluator: &Evaluator| {
-            let trials: Vec<Vec<(ItemIndex, &Score)>> = trials.iter().map(|trial| under(*evaluator, trial)).collect();
+            let trials: Vec<Vec<(ItemIndex, &Score)>> =
+                trials.iter().map(|trial| under(*evaluator, trial, &|_| true)).collect();
             (*evaluator, self.suite.tabulate(*evaluator, &trials))
         };
         self.lock.evaluators.iter().map(of).collect()
@@ -273,9 +278,7 @@ impl<'s> Group<'s> {
     /// What all cells are together.
     pub(crate) fn finish(self) -> GroupResult {
         let over = |keys: &[MetricKey], positions: &[usize]| -> Vec<Estimate> {
-            let of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| {
-                estimate(metric, samples, positions, &self.clusters)
-            };
+            let of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| self.estimate(metric, samples, positions);
             keys.iter().zip(&self.samples).map(of).collect()
         };
         let of_parts = |keys: &[MetricKey], parts: Vec<(String, Vec<usize>)>| -> Vec<PartResult> {
@@ -288,7 +291,16 @@ impl<'s> Group<'s> {
         };
         let selected = self.sweep.selected(self.first);
         let items = selected.iter().map(|index| self.sweep.item(self.first, *index));
-        let estimates = over(&self.keys, &(0..selected.len()).collect::<Vec<usize>>());
+        let all: Vec<usize> = (0..selected.len()).collect();
+        let estimates = over(&self.keys, &all);
+        let passes_of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| {
+            let mut found = passes(metric, samples, &all, &self.clusters);
+            for estimate in found.iter_mut().flat_map(|pass| [&mut pass.any, &mut pass.all]) {
+                *estimate = estimate.withheld_below(self.sweep.lock.coverage_min);
+            }
+            found
+        };
+        let passes = self.keys.iter().zip(&self.samples).map(passes_of).collect();
         let tasks = of_parts(&self.keys, tasks(items));
         // What official code makes of nothing at all it makes of whole data sets; in a part, a metric may just not be about its items.
         let without_empty = |(evaluator, metric): &MetricKey| (*evaluator, Metric { if_empty: None, ..metric.clone() });
@@ -299,6 +311,7 @@ impl<'s> Group<'s> {
             [only] => only.tables.clone(),
             _ => self.tables(&self.scores),
         };
+        let left_out = left_out(self.suite, &self.lock.evaluators, &self.scores, selected, &self.clusters);
         let headline = headline(&self.keys);
         let filtered = self.both_ways(&headline, &estimates);
         let is_kept = |at: usize| is_compared || headline.first() == Some(&at);
@@ -312,6 +325,7 @@ impl<'s> Group<'s> {
             headline,
             filtered,
             estimates,
+            passes,
             tables,
             sessions: self.sessions,
             tasks,
@@ -326,13 +340,9 @@ impl<'s> Group<'s> {
             samples,
             selected: selected.to_vec(),
             clusters: self.clusters,
+            left_out,
         }
     }
-}
-
-/// The scores that a trial has under `evaluator`.
-fn under(evaluator: Evaluator, trial: &[(ItemIndex, Scores)]) -> Vec<(ItemIndex, &Score)> {
-    trial.iter().filter_map(|(item, scores)| Some((*item, scores.get(&evaluator)?))).collect()
 }
 
 /// Metrics that leaderboards show, by position: those that say so, or all when none does.

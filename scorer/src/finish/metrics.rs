@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::FinishError;
 use super::group::GroupResult;
 use super::lines::document;
-use crate::statistics::Estimate;
+use crate::statistics::{Estimate, LEVEL, Pass};
 use crate::summary::BenchmarkTable;
 
 /// A number and what it is of. `trial` is missing over all trials, `task` over all tasks.
@@ -26,6 +26,18 @@ struct Row<'a> {
     metric: &'a str,
     #[serde(flatten)]
     estimate: Estimate,
+}
+
+/// What trials of a metric say together.
+#[derive(Serialize)]
+struct PassRow<'a> {
+    benchmark: &'a BenchmarkName,
+    setting: &'a Setting,
+    model: &'a ModelRef,
+    evaluator: Evaluator,
+    metric: &'a str,
+    #[serde(flatten)]
+    pass: Pass,
 }
 
 #[derive(Serialize)]
@@ -57,7 +69,12 @@ struct FlagRow<'a> {
 #[derive(Serialize)]
 struct Document<'a> {
     v: u32,
+    /// Probability with which each interval covers.
+    level: f64,
     metrics: Vec<Row<'a>>,
+    /// Of successes that are 0 or 1, over several trials: pass@k and pass^k.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passes: Vec<PassRow<'a>>,
     /// The benchmark's own aggregates: over all trials, and of each.
     aggregates: Vec<TableRow<'a>>,
     /// Flags of the models' answers: over all trials, and of each. What no session has is left out.
@@ -67,7 +84,7 @@ struct Document<'a> {
 }
 
 const VERSION: u32 = 1;
-const CSV_HEADER: [&str; 19] = [
+const CSV_HEADER: [&str; 24] = [
     "benchmark",
     "setting",
     "model",
@@ -87,6 +104,11 @@ const CSV_HEADER: [&str; 19] = [
     "sd",
     "clusters",
     "part",
+    "rerun_low",
+    "rerun_high",
+    "item_variance",
+    "trial_variance",
+    "withheld",
 ];
 
 fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
@@ -121,6 +143,23 @@ fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
     rows
 }
 
+fn passes(groups: &[GroupResult]) -> Vec<PassRow<'_>> {
+    let mut rows = Vec::new();
+    for group in groups {
+        for ((evaluator, metric), passes) in group.keys.iter().zip(&group.passes) {
+            rows.extend(passes.iter().map(|pass| PassRow {
+                benchmark: &group.first.benchmark,
+                setting: &group.first.setting,
+                model: &group.first.model,
+                evaluator: *evaluator,
+                metric: &metric.name,
+                pass: *pass,
+            }));
+        }
+    }
+    rows
+}
+
 /// `metrics.json`.
 pub(crate) fn json(groups: &[GroupResult], tables: &[BenchmarkTable]) -> Result<Vec<u8>, FinishError> {
     let mut aggregates = Vec::new();
@@ -139,9 +178,10 @@ pub(crate) fn json(groups: &[GroupResult], tables: &[BenchmarkTable]) -> Result<
             }
         }
     }
+    let (metrics, passes) = (rows(groups), passes(groups));
     document(
         "metrics.json",
-        &Document { v: VERSION, metrics: rows(groups), aggregates, flags: flag_rows(groups), tables },
+        &Document { v: VERSION, level: LEVEL, metrics, passes, aggregates, flags: flag_rows(groups), tables },
     )
 }
 
@@ -172,8 +212,21 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(CSV_HEADER)?;
     for row in rows(groups) {
-        let Estimate { value, low, high, n, scored, total, coverage, bound_low, bound_high, sd, clusters } =
-            row.estimate;
+        let Estimate {
+            value,
+            low,
+            high,
+            n,
+            scored,
+            total,
+            coverage,
+            bound_low,
+            bound_high,
+            sd,
+            clusters,
+            reruns,
+            withheld,
+        } = row.estimate;
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         writer.write_record([
             row.benchmark.to_string(),
@@ -195,6 +248,11 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             number(sd),
             clusters.to_string(),
             row.part.unwrap_or_default().to_owned(),
+            number(reruns.map(|reruns| reruns.low)),
+            number(reruns.map(|reruns| reruns.high)),
+            number(reruns.and_then(|reruns| reruns.item_variance)),
+            number(reruns.map(|reruns| reruns.trial_variance)),
+            withheld.to_string(),
         ])?;
     }
     writer.into_inner().map_err(|error| FinishError::Csv(error.into_error().into()))

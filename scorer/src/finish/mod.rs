@@ -6,6 +6,7 @@ mod error;
 mod filtered;
 mod flag_counts;
 mod group;
+mod jackknife;
 mod lines;
 mod metrics;
 mod partition;

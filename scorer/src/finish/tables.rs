@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{CellResult, Measured, PaperEntry, Table};
+use regatta_benchmarks::{CellResult, Measured, PaperEntry, Suite, Table};
 use regatta_catalog::Sweep;
 use regatta_proto::{Evaluator, ModelSpec};
 
 use super::FinishError;
 use super::group::{GroupResult, MetricKey};
+use super::jackknife::{Without, add_intervals};
 use super::per_session::Usages;
 use crate::statistics::Estimate;
 use crate::summary::BenchmarkTable;
@@ -21,7 +22,9 @@ pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult], usages: &Usages) -> 
         for evaluator in &lock.evaluators {
             let cells: Vec<CellResult<'_>> =
                 of.iter().filter_map(|group| cell(sweep, group, usages, *evaluator)).collect();
-            all.extend(suite.paper_tables(*evaluator, &cells).into_iter().map(|table| BenchmarkTable {
+            let mut tables = suite.paper_tables(*evaluator, &cells);
+            add_intervals(&mut tables, &without(&**suite, of, &cells, *evaluator));
+            all.extend(tables.into_iter().map(|table| BenchmarkTable {
                 benchmark: first.benchmark.clone(),
                 evaluator: *evaluator,
                 table,
@@ -29,6 +32,42 @@ pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult], usages: &Usages) -> 
         }
     }
     all
+}
+
+/// The tables of a benchmark with some clusters of a setting left out, of all its models at once: these have the same items.
+fn without<'g>(
+    suite: &dyn Suite,
+    groups: &'g [GroupResult],
+    cells: &[CellResult<'g>],
+    evaluator: Evaluator,
+) -> Vec<Without<'g>> {
+    let mut found = Vec::new();
+    for of_setting in groups.chunk_by(|one, other| one.first.setting == other.first.setting) {
+        let Some(first) = of_setting.first() else { continue };
+        for (at, left_out) in first.left_out.iter().enumerate() {
+            let of_cell = |cell: &CellResult<'g>| {
+                let same =
+                    |group: &&GroupResult| group.first.model == *cell.model && *cell.setting == group.first.setting;
+                let tables =
+                    of_setting.iter().find(same).and_then(|group| group.left_out.get(at)).map(|left| &left.tables);
+                let of_evaluator = tables.and_then(|tables| tables.iter().find(|(of, _, _)| *of == evaluator));
+                match of_evaluator {
+                    Some((_, trials, all)) => {
+                        CellResult { tables: trials.iter().collect(), all_trials: all, ..cell.clone() }
+                    }
+                    None => cell.clone(),
+                }
+            };
+            let cells: Vec<CellResult<'g>> = cells.iter().map(of_cell).collect();
+            found.push(Without {
+                setting: &first.first.setting,
+                part: f64::from(left_out.items) / f64::from(first.items),
+                items: first.items,
+                tables: suite.paper_tables(evaluator, &cells),
+            });
+        }
+    }
+    found
 }
 
 /// `None` for a group without the evaluator.

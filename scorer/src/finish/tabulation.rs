@@ -17,6 +17,7 @@ use crate::comparison::comparisons;
 use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
 use crate::runs::Measures;
+use crate::statistics::LEVEL;
 use crate::summary::{BenchmarkTable, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
 
 /// Collects a sweep's sessions in the order of its cells.
@@ -155,6 +156,8 @@ impl<'s> Tabulation<'s> {
             ended_at: circumstances.ended_at,
             wall_seconds: (wall.as_millis().max(0) as f64) / 1000.0,
             trials: lock.trials,
+            level: LEVEL,
+            coverage_min: lock.coverage_min,
             sessions,
             spending: spent,
             reported: all_calls.reported,
@@ -211,6 +214,7 @@ impl<'s> Tabulation<'s> {
                     of_sums: !matches!(metric.measure, Measure::Mean { .. }),
                     headline: group.headline.contains(&at),
                     estimate: *estimate,
+                    passes: group.passes[at].clone(),
                 })
                 .collect(),
             flags: group.flags.clone(),
@@ -251,7 +255,7 @@ impl<'s> Tabulation<'s> {
         let missing = sessions.total - sessions.scored();
         if missing > 0 {
             notes.push(format!(
-                "{missing} of {} sessions have no score ({} not measured, {} not run): values are means over the others; see the bounds.",
+                "{missing} of {} sessions have no score ({} not measured, {} not run): values are means over the others, and intervals reach from where these would be if all the rest were wrong to where they would be if it were right.",
                 sessions.total, sessions.not_measured, sessions.not_run
             ));
         }

@@ -60,6 +60,8 @@ fn group(model: &str, setting: &str, ability: f64, seed: u64) -> GroupResult {
         flags: BTreeMap::new(),
         agent_ends: Default::default(),
         filtered: None,
+        passes: Vec::new(),
+        left_out: Vec::new(),
         samples: vec![vec![trials]],
         selected: (0..count).map(ItemIndex).collect(),
         clusters: (0..count).map(|at| at / ITEMS_OF_CLUSTER).collect(),

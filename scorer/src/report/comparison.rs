@@ -8,6 +8,7 @@ use super::content::{Block, Field, Plot, Point, Section, Sheet};
 use super::numbers::{NOTHING, grouped, heading, percent, signed};
 use super::sections::{columns, named};
 use crate::comparison::{Comparison, Percentiles, Provider};
+use crate::statistics::level;
 use crate::summary::Summary;
 
 /// Quality, money, time and trouble of every provider; `None` when no model has more than one.
@@ -15,12 +16,12 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
     if summary.comparisons.is_empty() {
         return None;
     }
-    let mut blocks = vec![Block::Text(
+    let mut blocks = vec![Block::Text(format!(
         "The same model through several endpoints, over the same items and seeds. Differences are to the first endpoint, item by item, \
-         with a 95 % interval: one that holds 0 is no difference that this sweep can show. Percentiles are over all calls of all workers, \
-         to within 1 %."
-            .to_owned(),
-    )];
+         with a {} interval: one that holds 0 is no difference that this sweep can show. Percentiles are over all calls of all workers, \
+         to within 1 %.",
+        level()
+    ))];
     for comparison in &summary.comparisons {
         blocks.extend(evaluators(comparison).into_iter().map(|evaluator| quality(comparison, evaluator)));
         blocks.push(Block::Plot(plot(comparison)));
@@ -146,7 +147,7 @@ fn plot(comparison: &Comparison) -> Plot {
         Some(Point {
             name: provider.model.to_string(),
             x: provider.cost_per_session?.dollars(),
-            y: quality.estimate.value?,
+            y: quality.estimate.shown()?,
             y_range: quality.estimate.low.zip(quality.estimate.high),
         })
     });

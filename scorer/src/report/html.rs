@@ -107,9 +107,9 @@ fn text(text: &str) -> String {
     }
 }
 
-/// The value as a point and its interval as a bar on the unit's scale; empty without a value or a scale.
+/// The value as a point and its interval as a bar on the unit's scale; empty without a value that is shown, or a scale.
 fn bar(estimate: &Estimate, unit: Unit) -> String {
-    let (Some(value), Some((first, last))) = (estimate.value, unit.scale()) else { return String::new() };
+    let (Some(value), Some((first, last))) = (estimate.shown(), unit.scale()) else { return String::new() };
     let (width, height) = BAR;
     let middle = height / 2.0;
     let x = |score: f64| MARGIN + ((score - first) / (last - first)).clamp(0.0, 1.0) * (width - 2.0 * MARGIN);

@@ -13,6 +13,7 @@ mod plot;
 mod provenance;
 mod sections;
 mod tables;
+mod uncertainty;
 
 use regatta_catalog::Sweep;
 
@@ -31,13 +32,14 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(summary: &Summary, groups: &[GroupResult], sweep: &Sweep) -> Self {
         let mut all = vec![sections::result(summary, groups), sections::coverage(summary, groups)];
-        all.extend(tables::section(&summary.tables));
         all.extend(pairs::section(summary));
+        all.extend(uncertainty::section(summary));
+        all.extend(tables::section(&summary.tables, summary.coverage_min));
         all.extend(comparison::section(summary));
         all.push(sections::tasks(groups));
         all.push(costs::section(summary));
         all.push(provenance::section(summary, groups, sweep));
-        all.push(sections::reading());
+        all.push(sections::reading(summary));
         Self {
             title: summary.sweep.to_string(),
             lead: format!(

@@ -8,6 +8,9 @@ use crate::summary::Spending;
 /// What stands where there is no value.
 pub(crate) const NOTHING: &str = "–";
 
+/// What stands where there is a value that too few sessions stand behind.
+pub(crate) const WITHHELD: &str = "withheld";
+
 /// A value as people read it, without its unit.
 pub(crate) fn score(value: Option<f64>, unit: Unit) -> String {
     score_with(value, unit, decimals(unit))
@@ -18,8 +21,23 @@ pub(crate) fn score_with(value: Option<f64>, unit: Unit, decimals: u8) -> String
     value.map_or_else(|| NOTHING.to_owned(), |value| read(value, unit, decimals))
 }
 
-/// A value with its interval, if it has one.
+/// A value with its interval, if it has one; or, where too little was measured for that, its bounds.
 pub(crate) fn shown(estimate: &Estimate, unit: Unit) -> String {
+    if estimate.withheld {
+        let measured =
+            format!("withheld: {} of {} measured", grouped(estimate.scored.into()), grouped(estimate.total.into()));
+        let read = |value: f64| read(value, unit, decimals(unit));
+        return match (estimate.bound_low, estimate.bound_high) {
+            (Some(low), Some(high)) => format!("{measured}, {} to {}", read(low), read(high)),
+            (low, high) => {
+                let ends = [
+                    low.map(|low| format!(", {} or more", read(low))),
+                    high.map(|high| format!(", {} or less", read(high))),
+                ];
+                measured + &ends.into_iter().flatten().collect::<String>()
+            }
+        };
+    }
     measured(&Measured { sd: None, ..Measured::from(estimate) }, unit, decimals(unit))
 }
 
@@ -35,6 +53,17 @@ pub(crate) fn measured(measured: &Measured, unit: Unit, decimals: u8) -> String 
         text += &format!(" ± {}", read(sd));
     }
     text
+}
+
+/// An interval alone.
+pub(crate) fn interval(low: f64, high: f64, unit: Unit) -> String {
+    let read = |value: f64| read(value, unit, decimals(unit));
+    format!("[{}, {}]", read(low), read(high))
+}
+
+/// Items behind a value and the independent clusters that they form, as `120 / 40`.
+pub(crate) fn behind(estimate: &Estimate) -> String {
+    format!("{} / {}", grouped(estimate.n.into()), grouped(estimate.clusters.into()))
 }
 
 /// A difference with its sign and interval, as `+0.012 [-0.003, +0.027]`.
@@ -181,6 +210,16 @@ mod tests {
     fn a_missing_value_is_a_dash_and_never_zero() {
         assert_eq!(shown(&Estimate::default(), Unit::Plain), "–");
         assert_eq!(measured(&Measured::default(), Unit::Percent, 2), "–");
+    }
+
+    #[test]
+    fn a_value_that_is_withheld_is_not_told_but_its_bounds_are() {
+        let found = Estimate { value: Some(1.0), scored: 8, total: 35, withheld: true, ..Estimate::default() };
+        assert_eq!(shown(&found, Unit::Plain), "withheld: 8 of 35 measured");
+        let bounded = Estimate { bound_low: Some(0.229), bound_high: Some(1.0), ..found };
+        assert_eq!(shown(&bounded, Unit::Percent), "withheld: 8 of 35 measured, 22.9 to 100.0");
+        let half = Estimate { bound_low: Some(6.0), ..found };
+        assert_eq!(shown(&half, Unit::Turns), "withheld: 8 of 35 measured, 6.0 or more");
     }
 
     #[test]

@@ -7,8 +7,9 @@ use regatta_proto::{Evaluator, ModelRef};
 
 use super::content::{Block, Field, Section, Sheet};
 use super::filtered;
-use super::numbers::{NOTHING, grouped, heading, percent, score};
+use super::numbers::{NOTHING, WITHHELD, behind, grouped, heading, percent, score};
 use crate::finish::GroupResult;
+use crate::statistics::level;
 use crate::summary::{LeaderboardRow, Summary};
 
 /// The leaderboard of every benchmark, setting and evaluator, with what a reader must know.
@@ -56,12 +57,13 @@ fn leaderboard(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator)
     let mut header = vec!["model".to_owned()];
     header.extend(is_ranked.then(|| "rank".to_owned()));
     header.extend(names);
-    header.extend(["coverage", "tokens in / out", "cost"].map(str::to_owned));
+    header.extend(["n / clusters", "coverage", "tokens in / out", "cost"].map(str::to_owned));
     let lines = rows.iter().map(|row| {
         let mut line = vec![named(&row.model, row.simulated)];
         let rank = || summary.rank(row).map_or_else(|| NOTHING.to_owned(), |rank| rank.to_string());
         line.extend(is_ranked.then(|| Field::Number(rank())));
         line.extend(headline(row, evaluator).map(|(_, field)| field));
+        line.push(Field::Number(sizes(row, evaluator)));
         line.push(Field::Number(percent(row.coverage)));
         let usage = &row.spending.usage;
         line.push(Field::Number(format!("{} / {}", grouped(usage.input), grouped(usage.output))));
@@ -82,6 +84,14 @@ fn leaderboard(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator)
 fn headline(row: &LeaderboardRow, evaluator: Evaluator) -> impl Iterator<Item = (String, Field)> {
     let of = row.headline().filter(move |metric| metric.evaluator == evaluator);
     of.map(|metric| (heading(&metric.metric, metric.unit), Field::Estimate(metric.estimate, metric.unit)))
+}
+
+/// Items and clusters behind the headlines, once where all have the same.
+fn sizes(row: &LeaderboardRow, evaluator: Evaluator) -> String {
+    let of = row.headline().filter(|metric| metric.evaluator == evaluator);
+    let mut all: Vec<String> = of.map(|metric| behind(&metric.estimate)).collect();
+    all.dedup();
+    all.join(", ")
 }
 
 /// What was measured, and what the numbers would be if the rest had been all wrong or all right.
@@ -112,7 +122,10 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
                 model(group),
                 Field::name(&group.first.setting),
                 Field::name(format!("{} ({evaluator})", heading(&metric.name, metric.unit))),
-                Field::Number(score(estimate.value, metric.unit)),
+                Field::Number(match estimate.withheld {
+                    true => WITHHELD.to_owned(),
+                    false => score(estimate.value, metric.unit),
+                }),
                 Field::Number(score(wrong, metric.unit)),
                 Field::Number(score(right, metric.unit)),
                 Field::Number(percent(estimate.coverage)),
@@ -174,18 +187,27 @@ pub(crate) fn tasks(groups: &[GroupResult]) -> Section {
 }
 
 /// How to read the numbers.
-pub(crate) fn reading() -> Section {
+pub(crate) fn reading(summary: &Summary) -> Section {
+    let interval = format!(
+        "{}, over new items of this kind: Wilson's at the effective sample size, with the bias-reduced variance over clusters (CR2) and \
+         Student's quantile; trials of one item are one cluster, and so is what belongs together, as the turns of one conversation, so that \
+         repeating does not narrow it falsely; of ratios by linearisation; where sessions are missing it reaches from that of the lower \
+         bound to that of the upper; none for a single cluster, and where what is missing has no bound",
+        level()
+    );
+    let withheld = format!(
+        "a value is withheld, and its bounds are shown, while less than {} of its sessions has a score (the spec's `coverage_min`)",
+        percent(summary.coverage_min)
+    );
     let facts = [
         (
             "Value",
             "mean over items of each item's mean over its trials; of ratios of sums over sessions, as precision, recall and F1 of calls, the \
              mean over trials; a session that the model made impossible counts as wrong",
         ),
-        (
-            "Interval",
-            "95 %, Student's t over items; trials of one item are one cluster, and so are turns of one conversation, so that repeating does \
-             not narrow it falsely; of ratios by linearisation; none for a single cluster",
-        ),
+        ("n / clusters", "items behind a value, and the independent clusters that they form"),
+        ("Interval", interval.as_str()),
+        ("Withheld", withheld.as_str()),
         (
             "Rank",
             "places that a model may have by its first metric: models that no comparison in pairs tells apart share theirs, and are in the \

@@ -1,36 +1,38 @@
 //! The tables of the benchmarks' papers.
 
-use regatta_benchmarks::{Measured, PaperRow, PaperTable};
+use regatta_benchmarks::{Measured, PaperEntry, PaperRow, PaperTable};
 
 use super::content::{Bars, Block, Field, Section, Sheet};
-use super::numbers::{heading, percent};
+use super::numbers::{WITHHELD, heading, percent};
+use crate::statistics::level;
 use crate::summary::BenchmarkTable;
 
 /// All tables, those that the papers draw as pictures too; `None` without any.
-pub(crate) fn section(tables: &[BenchmarkTable]) -> Option<Section> {
+pub(crate) fn section(tables: &[BenchmarkTable], coverage_min: f64) -> Option<Section> {
     if tables.is_empty() {
         return None;
     }
-    let mut blocks = vec![Block::Text(
-        "The tables of the benchmarks' papers: means over trials, with 95 % intervals where one is known, and ± the standard deviation of \
+    let mut blocks = vec![Block::Text(format!(
+        "The tables of the benchmarks' papers: means over trials, with {} intervals where one is known, and ± the standard deviation of \
          single trials. Published numbers stand below ours where the paper has the same row. A dash is a value that this sweep does not \
-         have."
-            .to_owned(),
-    )];
+         have; one of which less than {} of the sessions was measured is withheld.",
+        level(),
+        percent(coverage_min)
+    ))];
     for of in tables {
         let table = &of.table;
         let caption = format!("{} · {} · evaluator {}", of.benchmark, table.title, of.evaluator);
         if table.is_figure {
-            blocks.push(Block::Bars(bars(caption.clone(), table)));
+            blocks.push(Block::Bars(bars(caption.clone(), table, coverage_min)));
         }
-        blocks.push(Block::Table(sheet(caption, table)));
+        blocks.push(Block::Table(sheet(caption, table, coverage_min)));
         blocks.extend(table.notes.iter().map(|note| Block::Text(note.clone())));
     }
     Some(Section { title: "The papers' tables".to_owned(), blocks })
 }
 
 /// The table's columns with our rows, each followed by the published one if there is one.
-pub(crate) fn sheet(caption: String, table: &PaperTable) -> Sheet {
+fn sheet(caption: String, table: &PaperTable, coverage_min: f64) -> Sheet {
     let mut header = table.keys.clone();
     header.extend(table.columns.iter().map(|column| heading(&column.label, column.unit)));
     header.push("coverage".to_owned());
@@ -38,7 +40,8 @@ pub(crate) fn sheet(caption: String, table: &PaperTable) -> Sheet {
     for row in &table.rows {
         let ours = |at: usize| row.entries.get(at).map(|entry| entry.ours).unwrap_or_default();
         let mut line = keys(row);
-        line.extend(fields(table, ours));
+        let is_withheld = row.coverage < coverage_min;
+        line.extend(fields(table, ours).into_iter().map(|field| withheld(field, is_withheld)));
         line.push(Field::Number(percent(row.coverage)));
         rows.push(line);
         if row.entries.iter().any(|entry| entry.published.is_some()) {
@@ -67,11 +70,20 @@ fn fields(table: &PaperTable, value: impl Fn(usize) -> Measured) -> Vec<Field> {
     columns.map(|(at, column)| Field::Measured(value(at), column.unit, column.decimals)).collect()
 }
 
-fn bars(caption: String, table: &PaperTable) -> Bars {
+/// A value that is not shown is told from one that there is not.
+fn withheld(field: Field, is_withheld: bool) -> Field {
+    match field {
+        Field::Measured(Measured { value: Some(_), .. }, _, _) if is_withheld => Field::number(WITHHELD),
+        field => field,
+    }
+}
+
+fn bars(caption: String, table: &PaperTable, coverage_min: f64) -> Bars {
     let first = table.columns.first();
     let group = |row: &PaperRow| {
         let name: Vec<&str> = row.keys.iter().map(String::as_str).collect();
-        (name.join(" · "), row.entries.iter().map(|entry| entry.ours).collect())
+        let ours = |entry: &PaperEntry| if row.coverage < coverage_min { Measured::default() } else { entry.ours };
+        (name.join(" · "), row.entries.iter().map(ours).collect())
     };
     Bars {
         caption,

@@ -3,17 +3,16 @@
 use regatta_benchmarks::{Measure, Metric};
 use serde::{Deserialize, Serialize};
 
+use super::clusters::Influence;
 use super::estimate::mean;
 use super::few_clusters::half_width;
 use super::flips::Flips;
+use super::level::LEVEL;
 use super::linear::{Linear, averaged, linear, with_samples};
 use super::mcnemar::mcnemar;
 use super::ratio::ratio;
 use super::sample::{Sample, Samples, Trials};
 use super::shares::{Share, by_cluster};
-
-/// Intervals leave out one in so many.
-const LEVEL: usize = 20;
 
 /// A paired difference: how much higher one's scores are than the other's, over the sessions (items and trials) that both have a score of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -91,7 +90,7 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64) 
     let Shared { value, n, shares, discordant } = shared(metric, paired)?;
     let most = metric.range.1 - metric.range.0;
     let flips = Flips::new(&shares, seed);
-    let ends = flips.interval(LEVEL).or_else(|| half_width(value, &shares).map(|half| (value - half, value + half)));
+    let ends = flips.interval(one_in()).or_else(|| half_width(value, &shares).map(|half| (value - half, value + half)));
     let (p, test) = match discordant {
         _ if shares.is_empty() => (None, None),
         Some((ours, theirs)) => (Some(mcnemar(ours, theirs)), Some(Test::Mcnemar)),
@@ -108,6 +107,11 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64) 
         p,
         test,
     })
+}
+
+/// Intervals leave out one in so many.
+fn one_in() -> usize {
+    (1.0 / (1.0 - LEVEL)).round() as usize
 }
 
 /// The same for tests to which the seed does not matter.
@@ -130,9 +134,9 @@ pub(crate) fn shared(metric: &Metric, paired: Paired<'_>) -> Option<Shared> {
     let influences = || positions.iter().zip(&all.by_item).filter_map(|(at, influence)| Some((*at, (*influence)?)));
     let n = influences().count();
     // An influence says how an item moves the difference; with its part of the difference itself, all add up to that.
-    let share = |(at, influence)| {
+    let share = |(at, influence): (usize, Influence)| {
         let weight = 1.0 / n as f64;
-        (clusters[at], Share { sum: influence + all.value * weight, weight })
+        (clusters[at], Share { sum: influence.shift + all.value * weight, weight })
     };
     let shares = by_cluster(influences().map(share));
     Some(Shared { value: all.value, n: n as u32, shares, discordant: None })
@@ -144,7 +148,8 @@ fn of_leaf(leaf: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Li
         let differences: Vec<Option<f64>> = ours.positions.iter().map(|at| of_item(ours, theirs, *at)).collect();
         let value = mean(&differences.iter().flatten().copied().collect::<Vec<f64>>())?;
         let count = differences.iter().flatten().count() as f64;
-        let by_item = differences.iter().map(|difference| difference.map(|one| (one - value) / count)).collect();
+        let influence = |one: f64| Influence { shift: (one - value) / count, weight: 1.0 / count };
+        let by_item = differences.iter().map(|difference| difference.map(influence)).collect();
         return Some(Linear { value, by_item, trials: Vec::new() });
     }
     let (our_trials, their_trials) = (restricted(ours.trials, theirs.trials), restricted(theirs.trials, ours.trials));

@@ -3,8 +3,9 @@
 use regatta_benchmarks::{Measure, Measured, Metric};
 use serde::{Deserialize, Serialize};
 
-use super::clusters::Clusters;
+use super::interval::{Margin, Range};
 use super::linear::{Linear, average, averaged, linear, with_samples};
+use super::reruns::{self, Reruns};
 use super::sample::{Sample, Samples, Trials};
 use super::{groups, ratio};
 
@@ -14,9 +15,10 @@ pub struct Estimate {
     /// Of a mean: the mean over items of each item's mean over its scored trials. Of a ratio of sums: its mean over trials, or that of all
     /// trials together. Of groups: the mean over them. A session that the model made impossible counts as wrong.
     pub value: Option<f64>,
-    /// Lower end of the 95 % interval over clusters of items; absent for a single cluster and where no valid interval is known.
+    /// Lower end of the interval over new items like these: clusters of items are the sample. Where sessions are missing it is that of
+    /// `bound_low`. Absent for a single cluster and where no valid interval is known.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval.
+    /// Upper end; where sessions are missing, that of `bound_high`.
     pub high: Option<f64>,
     /// Items that contribute to the value.
     pub n: u32,
@@ -26,8 +28,8 @@ pub struct Estimate {
     pub total: u32,
     /// `scored` / `total`.
     pub coverage: f64,
-    /// The value if every session without a score had been all wrong: had scored the lowest that the metric allows. For an F1 a trial
-    /// that lacks a session counts as 0, because nobody knows how much that would have predicted.
+    /// The value if every session without a score had been all wrong: had scored the lowest that the metric allows. For an F1 such a
+    /// session has predicted nothing, as one that the model made impossible.
     pub bound_low: Option<f64>,
     /// The value if every session without a score had been all right. Absent where what is missing could move the value without limit.
     pub bound_high: Option<f64>,
@@ -37,6 +39,25 @@ pub struct Estimate {
     /// Independent clusters among the items that contribute.
     #[serde(default)]
     pub clusters: u32,
+    /// What the interval tells apart: over new items, and over reruns of these. Absent for a single trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reruns: Option<Reruns>,
+    /// Whether too little was measured for the value to be shown among results: then its bounds are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
+}
+
+impl Estimate {
+    /// The value, unless it is withheld.
+    #[must_use]
+    pub fn shown(&self) -> Option<f64> {
+        self.value.filter(|_| !self.withheld)
+    }
+
+    /// The same, withheld if less than `coverage_min` of the sessions has a score.
+    pub(crate) fn withheld_below(self, coverage_min: f64) -> Self {
+        Self { withheld: self.total > 0 && self.coverage < coverage_min, ..self }
+    }
 }
 
 impl From<&Estimate> for Measured {
@@ -45,9 +66,8 @@ impl From<&Estimate> for Measured {
     }
 }
 
-/// Estimates `metric` over the items at `positions`, from the samples of each of its leaves, by trial and then by position. The interval
-/// is Student's t over clusters, cut to where the value can be expected to lie.
-pub(crate) fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], clusters: &[u32]) -> Estimate {
+/// Estimates `metric` over the items at `positions`, from the samples of each of its leaves, by trial and then by position.
+pub fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], clusters: &[u32]) -> Estimate {
     let leaves = with_samples(metric, samples, positions, clusters);
     let mut result = Estimate::default();
     // Whether a session has a score does not depend on what is measured.
@@ -56,32 +76,31 @@ pub(crate) fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize],
         result.scored += u32::from(!matches!(sample, Sample::Missing { .. }));
     }
     result.coverage = if result.total == 0 { 0.0 } else { f64::from(result.scored) / f64::from(result.total) };
-    let found = match (&metric.measure, leaves.as_slice()) {
-        (Measure::Mean { .. }, [(_, samples)]) => mean_over_items(samples),
-        _ => averaged_over_leaves(metric, &leaves).map(|found| {
-            let (spread, n) = found.spread(positions, clusters);
-            (found.value, n, spread, found.trials.into_iter().flatten().collect())
-        }),
-    };
-    let Some((value, n, spread, trials)) = found else { return result };
-    (result.value, result.n, result.clusters) = (Some(value), n, spread.clusters);
-    result.sd = Measured::over_trials(trials.into_iter().map(Some)).sd;
-    let most = leaves.iter().map(|(leaf, samples)| ceiling(leaf, samples)).fold(metric.range.0, f64::max);
-    if let Some(half) = spread.half {
-        result.low = Some((value - half).clamp(metric.range.0.min(value), value));
-        result.high = Some((value + half).clamp(value, value.max(most)));
+    let found = averaged_over_leaves(metric, &leaves);
+    let is_whole = result.scored == result.total;
+    if !is_whole {
+        let of_leaves: Vec<(Option<f64>, Option<f64>)> =
+            leaves.iter().map(|(leaf, samples)| bounds(leaf, samples)).collect();
+        result.bound_low = average(&metric.measure, &mut of_leaves.iter().map(|(low, _)| *low));
+        result.bound_high = average(&metric.measure, &mut of_leaves.iter().map(|(_, high)| *high));
     }
-    if result.scored == result.total {
-        (result.bound_low, result.bound_high) = (Some(value), Some(value));
-        return result;
-    }
-    let of_leaves: Vec<(Option<f64>, Option<f64>)> =
-        leaves.iter().map(|(leaf, samples)| bounds(leaf, samples)).collect();
-    let low = average(&metric.measure, &mut of_leaves.iter().map(|(low, _)| *low));
-    let high = average(&metric.measure, &mut of_leaves.iter().map(|(_, high)| *high));
+    let Some(found) = found else { return result };
+    let value = found.value;
     // Rounding may not put the value outside of its own bounds.
-    result.bound_low = low.map(|bound| bound.min(value));
-    result.bound_high = high.map(|bound| bound.max(value));
+    result.bound_low = if is_whole { Some(value) } else { result.bound_low.map(|bound| bound.min(value)) };
+    result.bound_high = if is_whole { Some(value) } else { result.bound_high.map(|bound| bound.max(value)) };
+    let (spread, n) = found.spread(positions, clusters);
+    (result.value, result.n, result.clusters) = (Some(value), n, spread.clusters);
+    result.sd = Measured::over_trials(found.trials.iter().copied()).sd;
+    let most = leaves.iter().map(|(leaf, samples)| ceiling(leaf, samples)).fold(metric.range.0, f64::max);
+    let (from, to) = (metric.range.0.min(value), most.max(value));
+    let is_scale = metric.unit.scale().is_some() && to.is_finite() && from < to;
+    let range = if is_scale { Range::Scale { from, to } } else { Range::Amount { from, to } };
+    let margin = Margin::over_clusters(value, range, &spread);
+    if let (Some(margin), Some(low), Some(high)) = (margin, result.bound_low, result.bound_high) {
+        (result.low, result.high) = (Some(margin.around(low).0), Some(margin.around(high).1));
+    }
+    result.reruns = reruns::reruns(&leaves, metric, &found, range, spread.variance);
     result
 }
 
@@ -114,13 +133,13 @@ fn ceiling(metric: &Metric, samples: &Samples<'_>) -> f64 {
 
 /// Sum and number of the scores of an item, and how many more there could be.
 #[derive(Default)]
-struct OfItem {
-    sum: f64,
-    scored: u32,
+pub(super) struct OfItem {
+    pub(super) sum: f64,
+    pub(super) scored: u32,
     missing: u32,
 }
 
-fn of_item(samples: &Samples<'_>, position: usize) -> OfItem {
+pub(super) fn of_item(samples: &Samples<'_>, position: usize) -> OfItem {
     let mut item = OfItem::default();
     for sample in samples.of(position) {
         match sample {
@@ -141,25 +160,6 @@ pub(crate) fn item_mean(samples: &Samples<'_>, position: usize) -> Option<f64> {
     (item.scored > 0).then(|| item.sum / f64::from(item.scored))
 }
 
-/// Value, items, spread, and the means of single trials.
-fn mean_over_items(samples: &Samples<'_>) -> Option<(f64, u32, super::clusters::Spread, Vec<f64>)> {
-    let means: Vec<(usize, f64)> =
-        samples.positions.iter().filter_map(|position| Some((*position, item_mean(samples, *position)?))).collect();
-    let value = mean(&means.iter().map(|(_, mean)| *mean).collect::<Vec<f64>>())?;
-    let mut clusters = Clusters::default();
-    for (position, mean) in &means {
-        clusters.add(samples.clusters[*position], mean - value);
-    }
-    let of_trial = |trial: &Vec<Sample>| {
-        let scored = samples.positions.iter().filter_map(|position| match trial.get(*position) {
-            Some(Sample::Scored { top, .. }) => Some(*top),
-            _ => None,
-        });
-        mean(&scored.collect::<Vec<f64>>())
-    };
-    Some((value, means.len() as u32, clusters.of_mean(), samples.trials.iter().filter_map(of_trial).collect()))
-}
-
 /// The mean over items if every session without a score that could have had one had scored `score`.
 fn mean_if_missing(samples: &Samples<'_>, score: f64) -> Option<f64> {
     if score.is_infinite() {
@@ -176,7 +176,7 @@ fn mean_if_missing(samples: &Samples<'_>, score: f64) -> Option<f64> {
 /// `None` for the mean of nothing.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     let first = *values.first()?;
-    // Equal values have exactly their own mean, so that their interval has no width.
+    // Equal values have exactly their own mean.
     if values.iter().all(|value| *value == first) {
         return Some(first);
     }

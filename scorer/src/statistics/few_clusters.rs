@@ -1,9 +1,10 @@
 //! An interval for so few clusters that no test could refuse anything.
 
+use super::level::LEVEL;
 use super::shares::Share;
-use super::student::quantile_97_5;
+use super::student::quantile;
 
-/// Half of a 95 % interval around `value`, by Student's t; `None` for a single cluster.
+/// Half of an interval around `value`, by Student's t; `None` for a single cluster.
 ///
 /// The variance is the bias-reduced one (CR2) of a mean with clusters, with the degrees of freedom of Bell and McCaffrey (2002, "Bias
 /// reduction in standard errors for linear regression with multi-stage samples"): clusters of unequal weight count for fewer.
@@ -13,17 +14,16 @@ pub(crate) fn half_width(value: f64, shares: &[Share]) -> Option<f64> {
     }
     let deviation = |share: &Share| (share.sum - value * share.weight).powi(2) / (1.0 - share.weight);
     let variance: f64 = shares.iter().map(deviation).sum();
-    Some(quantile_97_5(freedom(shares)) * variance.sqrt())
+    Some(quantile(f64::midpoint(1.0, LEVEL), freedom(shares)) * variance.sqrt())
 }
 
-/// Rounded down, which widens the interval; one less than there are clusters where all weigh the same.
-fn freedom(shares: &[Share]) -> u32 {
+/// One less than there are clusters where all weigh the same.
+fn freedom(shares: &[Share]) -> f64 {
     let squares: f64 = shares.iter().map(|share| share.weight.powi(2)).sum();
     let reduced = |share: &Share| share.weight.powi(2) / (1.0 - share.weight);
     let all: f64 = shares.iter().map(reduced).sum();
     let crossed = all.powi(2) - shares.iter().map(|share| reduced(share).powi(2)).sum::<f64>();
-    // A whole number may have lost its last digit.
-    ((1.0 / (squares + crossed) + 1e-9) as u32).max(1)
+    1.0 / (squares + crossed)
 }
 
 #[cfg(test)]
@@ -37,14 +37,15 @@ mod tests {
     #[test]
     fn equal_clusters_have_one_degree_of_freedom_less_than_there_are() {
         for count in 2..9u32 {
-            assert_eq!(freedom(&shares(&vec![1.0 / f64::from(count); count as usize])), count - 1);
+            let found = freedom(&shares(&vec![1.0 / f64::from(count); count as usize]));
+            assert!((found - f64::from(count - 1)).abs() < 1e-9, "{found}");
         }
     }
 
     #[test]
     fn a_cluster_that_outweighs_the_others_takes_freedom_away() {
-        assert_eq!(freedom(&shares(&[0.7, 0.1, 0.1, 0.1])), 1);
-        assert_eq!(freedom(&shares(&[0.4, 0.2, 0.2, 0.2])), 2);
+        let [one, other] = [[0.7, 0.1, 0.1, 0.1], [0.4, 0.2, 0.2, 0.2]].map(|weights| freedom(&shares(&weights)));
+        assert!(one < 2.0 && one < other && other < 3.0, "{one} {other}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Measure, Metric, OverTrials};
 
+use super::clusters::Influence;
 use super::estimate::mean;
 use super::linear::{Linear, single_trials};
 use super::sample::{Sample, Samples};
@@ -111,7 +112,8 @@ pub(crate) fn group_mean(metric: &Metric, samples: &Samples<'_>) -> Option<Linea
     let influence = |position: &usize| {
         let group = samples.clusters[*position];
         let (of_group, items) = (groups.get(&group)?, items.get(&group)?);
-        has_score(*position).then(|| (of_group - value) / groups.len() as f64 / f64::from(*items))
+        let each = 1.0 / groups.len() as f64 / f64::from(*items);
+        has_score(*position).then(|| Influence { shift: (of_group - value) * each, weight: each })
     };
     let by_item = samples.positions.iter().map(influence).collect();
     Some(Linear { value, by_item, trials: single_trials(samples, |trial| mean_over_groups(metric, trial)) })

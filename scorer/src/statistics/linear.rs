@@ -2,7 +2,7 @@
 
 use regatta_benchmarks::{Measure, Metric};
 
-use super::clusters::{Clusters, Spread};
+use super::clusters::{Clusters, Influence, Spread};
 use super::estimate::{item_mean, mean};
 use super::groups::group_mean;
 use super::ratio::ratio;
@@ -13,7 +13,7 @@ use super::sample::{Sample, Samples, Trials, leaves};
 pub(crate) struct Linear {
     pub(crate) value: f64,
     /// In the order of the positions; `None`: nothing of the item could vary.
-    pub(crate) by_item: Vec<Option<f64>>,
+    pub(crate) by_item: Vec<Option<Influence>>,
     /// The number that each trial has by itself.
     pub(crate) trials: Vec<Option<f64>>,
 }
@@ -28,13 +28,17 @@ impl Linear {
             sums.add(clusters[*position], *influence);
             n += 1;
         }
-        (sums.of_influences(), n)
+        (sums.spread(), n)
     }
 
     /// How much higher it is than `other`, of the same items.
     pub(crate) fn less(&self, other: &Self) -> Self {
-        let less = |(one, other): (&Option<f64>, &Option<f64>)| {
-            (one.is_some() || other.is_some()).then(|| one.unwrap_or(0.0) - other.unwrap_or(0.0))
+        const NONE: Influence = Influence { shift: 0.0, weight: 0.0 };
+        let less = |(one, other): (&Option<Influence>, &Option<Influence>)| {
+            let is_any = one.is_some() || other.is_some();
+            let (one, other) = (one.unwrap_or(NONE), other.unwrap_or(NONE));
+            is_any
+                .then(|| Influence { shift: one.shift - other.shift, weight: f64::midpoint(one.weight, other.weight) })
         };
         let by_item = self.by_item.iter().zip(&other.by_item).map(less).collect();
         let trials = self.trials.iter().zip(&other.trials).map(|(one, other)| Some((*one)? - (*other)?)).collect();
@@ -55,7 +59,10 @@ pub(crate) fn linear(metric: &Metric, samples: &Samples<'_>) -> Option<Linear> {
                 samples.positions.iter().map(|position| item_mean(samples, *position)).collect();
             let value = mean(&means.iter().flatten().copied().collect::<Vec<f64>>())?;
             let count = means.iter().flatten().count() as f64;
-            let by_item = means.iter().map(|mean| mean.map(|mean| (mean - value) / count)).collect();
+            let by_item = means
+                .iter()
+                .map(|mean| mean.map(|mean| Influence { shift: (mean - value) / count, weight: 1.0 / count }))
+                .collect();
             Some(Linear { value, by_item, trials: single_trials(samples, mean_of_trial) })
         }
         Measure::GroupMean { .. } => group_mean(metric, samples),
@@ -92,7 +99,9 @@ pub(crate) fn averaged(metric: &Metric, parts: &[Linear]) -> Option<Linear> {
     let by_item = (0..longest(|part| part.by_item.len())).map(|at| {
         let influence = |part: &Linear| part.by_item.get(at).copied().flatten();
         let varies = parts.iter().any(|part| influence(part).is_some());
-        of(&|part| Some(influence(part).unwrap_or(0.0))).filter(|_| varies)
+        let of_item = |figure: fn(Influence) -> f64| of(&|part| Some(influence(part).map_or(0.0, figure)));
+        let (shift, weight) = (of_item(|found| found.shift)?, of_item(|found| found.weight)?);
+        varies.then_some(Influence { shift, weight })
     });
     let by_item = by_item.collect();
     let trials = (0..longest(|part| part.trials.len())).map(|at| of(&|part| part.trials.get(at).copied().flatten()));

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use regatta_benchmarks::{Measure, Metric};
 
+use super::clusters::Influence;
 use super::estimate::mean;
 use super::linear::{Linear, single_trials};
 use super::sample::{Sample, Samples};
@@ -85,10 +86,10 @@ fn without_zeroed<'t>(samples: &Samples<'t>) -> Cow<'t, [Vec<Sample>]> {
 struct Influences {
     /// The ratio of every trial, or the one of all.
     ratios: Vec<Option<f64>>,
-    by_item: Vec<Option<f64>>,
+    by_item: Vec<Option<Influence>>,
 }
 
-/// The ratios, and the linearised influence of every item on their mean: (top − ratio · bottom) / Σ bottom.
+/// The ratios, and the linearised influence of every item on their mean: (top − ratio · bottom) / Σ bottom. It weighs bottom / Σ bottom.
 fn influences(metric: &Metric, samples: &Samples<'_>) -> Influences {
     let trials = without_zeroed(samples);
     let samples = &Samples { trials: &trials, ..*samples };
@@ -108,7 +109,9 @@ fn influences(metric: &Metric, samples: &Samples<'_>) -> Influences {
             for (at, position) in samples.positions.iter().enumerate() {
                 let Some(Sample::Scored { top, bottom }) = trial.get(*position) else { continue };
                 if *top != 0.0 || *bottom != 0.0 {
-                    *by_item[at].get_or_insert(0.0) += (top - ratio * bottom) / sums.bottom / count;
+                    let item = by_item[at].get_or_insert(Influence { shift: 0.0, weight: 0.0 });
+                    item.shift += (top - ratio * bottom) / sums.bottom / count;
+                    item.weight += bottom / sums.bottom / count;
                 }
             }
         }
@@ -158,21 +161,9 @@ pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Op
     };
     match measure {
         Measure::Ratio { of_item: false, .. } => (None, None),
-        // All wrong: nothing right, and nobody knows how much predicted; with enough of that, all that is right counts for nothing. All
-        // right: what is gold is predicted, and if predictions may count more than once (the range tells), perhaps with none to spare.
-        Measure::F1 { .. } => (drowned(metric, samples), with(2.0, if high <= 1.0 { 2.0 } else { 1.0 })),
+        // All wrong: nothing predicted, as where the model made a session impossible. All right: what is gold is predicted, and if
+        // predictions may count more than once (the range tells), perhaps with none to spare.
+        Measure::F1 { .. } => (with(0.0, 1.0), with(2.0, if high <= 1.0 { 2.0 } else { 1.0 })),
         _ => (with(low, 1.0), with(high, 1.0)),
     }
-}
-
-/// The lowest F1 that the sessions without a score allow: 0 wherever there is one, because it may have predicted anything.
-fn drowned(metric: &Metric, samples: &Samples<'_>) -> Option<f64> {
-    let is_open = |trial: &Vec<Sample>| {
-        samples.positions.iter().any(|position| matches!(trial.get(*position), Some(Sample::Missing { .. })))
-    };
-    let of_unit = |unit: Range<usize>| match samples.trials.get(unit.clone()).unwrap_or_default().iter().any(is_open) {
-        true => Some(0.0),
-        false => sums(samples, unit).ratio(metric),
-    };
-    mean(&units(metric, samples).into_iter().filter_map(of_unit).collect::<Vec<f64>>())
 }

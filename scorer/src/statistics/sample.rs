@@ -6,10 +6,13 @@ use regatta_benchmarks::{Measure, Metric};
 
 /// What one session adds to a metric: `top` above the line of a ratio, `bottom` below it. A mean has 1 below.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Sample {
+pub enum Sample {
     /// It has no score. A session of this item that the model had made impossible would have had this much below the line (for an F1 only
     /// what is gold); 0 where no session of the item has anything there.
-    Missing { weight: f64 },
+    Missing {
+        /// At least 0.
+        weight: f64,
+    },
     /// Its score says nothing about the metric.
     Nothing,
     /// Its score says that the ratios of its trial are none.
@@ -19,11 +22,16 @@ pub(crate) enum Sample {
     /// Its score says that its group counts nothing in any trial.
     ZeroesGroup,
     /// Its score.
-    Scored { top: f64, bottom: f64 },
+    Scored {
+        /// Above the line.
+        top: f64,
+        /// Below it.
+        bottom: f64,
+    },
 }
 
 /// Samples of all items, by trial and then by position.
-pub(crate) type Trials = Vec<Vec<Sample>>;
+pub type Trials = Vec<Vec<Sample>>;
 
 /// The samples of some items under one metric that is no average. Sessions of one item, and of items of one cluster, are not independent.
 #[derive(Clone, Copy)]

@@ -1,9 +1,12 @@
 //! What the scorer promises: whatever comes, in whatever order and however often, the ledger says the same.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod coverage;
 mod ending;
 mod judging;
 mod laws;
 mod recording;
 mod stage;
+#[path = "../../benches/study/mod.rs"]
+mod study;
 mod words;

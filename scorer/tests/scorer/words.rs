@@ -113,6 +113,7 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
         name: "s".parse().unwrap(),
         seed,
         trials: 1,
+        coverage_min: regatta_proto::COVERAGE_MIN,
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,

@@ -154,6 +154,7 @@ impl Company {
             name: "s".parse().unwrap(),
             seed: 1,
             trials: 1,
+            coverage_min: regatta_proto::COVERAGE_MIN,
             budget_usd: Some(100.0),
             share: regatta_proto::Share::default(),
             cache: regatta_proto::CacheMode::Off,

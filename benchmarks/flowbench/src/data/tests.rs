@@ -172,6 +172,21 @@ fn examples() -> PathBuf {
 }
 
 #[test]
+fn sessions_of_one_scenario_and_their_turns_are_one_group() {
+    let data = read(&folder(&examples().join("data/flowbench"), &[]));
+    let items = crate::items::items(&data);
+    for level in [Level::Turn, Level::Session] {
+        let of_level = data.entries.iter().zip(&items).filter(|(entry, _)| entry.level() == level);
+        let by_file: std::collections::BTreeSet<_> =
+            of_level.map(|(entry, item)| (entry.group.file.clone(), item.group.clone())).collect();
+        let files: std::collections::BTreeSet<_> = by_file.iter().map(|(file, _)| file).collect();
+        let groups: std::collections::BTreeSet<_> = by_file.iter().map(|(_, group)| group).collect();
+        assert!(!groups.contains(&None));
+        assert_eq!((files.len(), groups.len()), (by_file.len(), by_file.len()), "{by_file:?}");
+    }
+}
+
+#[test]
 fn the_miniature_loads_by_the_same_code_and_its_golds_follow_its_workflows() {
     let data = read(&folder(&examples().join("data/flowbench"), &[]));
     let count = |level, scope| of(&data, Origin::Main, level, scope).len();

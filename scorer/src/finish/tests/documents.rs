@@ -34,7 +34,7 @@ fn a_leaderboard_with_expensive_models_fits_110_columns() {
         row.spending.usage.output = 123_456_789;
     }
     let text = render_leaderboard(&summary);
-    let table = text.lines().skip(1).take(7);
+    let table = text.lines().skip(1).take(10);
     assert!(table.clone().any(|line| line.contains("noisy-0.5")), "{text}");
     assert_eq!(table.clone().filter(|line| line.contains("sim/oracle *")).count(), 1, "not wrapped: {text}");
     for line in table {
@@ -145,9 +145,36 @@ fn a_model_without_any_measured_session_has_no_value_and_comes_last() {
     let (best, last) = (&found.rows[0], &found.rows[1]);
     assert_eq!((best.model.model.as_str(), last.model.model.as_str()), ("second", "first"));
     assert_eq!(last.coverage, 0.0);
-    assert!(last.metrics.iter().all(|metric| metric.estimate.value.is_none() && metric.estimate.bound_low.is_none()));
+    let whole =
+        |of: &crate::summary::Estimate| of.value.is_none() && (of.bound_low, of.bound_high) == (Some(0.0), Some(1.0));
+    assert!(last.metrics.iter().all(|metric| whole(&metric.estimate)));
     let line = render_leaderboard(&found).lines().find(|line| line.contains("sim/first")).unwrap().to_owned();
-    assert!(line.contains(" – ") && !line.contains("0.000"), "{line}");
+    assert!(line.contains(" withheld: 0 of 8") && !line.contains("0.000"), "{line}");
+}
+
+#[test]
+fn what_is_withheld_from_readers_is_kept_for_programs() {
+    let sweep = sweep(lock(&MODELS));
+    let documents = documents(&sweep, &some_trouble);
+    let metrics: serde_json::Value = serde_json::from_str(&text(&documents, "metrics.json")).unwrap();
+    let of_second = |row: &&serde_json::Value| row["model"] == "sim/second" && row["trial"].is_null();
+    let row = metrics["metrics"].as_array().unwrap().iter().find(of_second).unwrap();
+    assert_eq!((&row["withheld"], &row["coverage"]), (&json!(true), &json!(0.75)));
+    let told = format!("{:.3}", row["value"].as_f64().unwrap());
+    for name in ["report.md", "report.html"] {
+        let report = text(&documents, name);
+        let telling = report.find(&told).map(|at| &report[at.saturating_sub(300)..at]);
+        assert!(report.contains("withheld:") && telling.is_none(), "{name} tells {told} after {telling:?}");
+    }
+    assert!(!render_leaderboard(&summary(&documents)).contains(&told));
+}
+
+#[test]
+fn a_spec_may_have_every_value_shown() {
+    let sweep = sweep(SweepLock { coverage_min: 0.0, ..lock(&MODELS) });
+    let found = documents(&sweep, &some_trouble);
+    assert!(!text(&found, "report.md").contains("withheld:"), "no value is");
+    assert!(summary(&found).rows.iter().flat_map(|row| &row.metrics).all(|metric| !metric.estimate.withheld));
 }
 
 #[test]

@@ -70,6 +70,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         name: "small".parse().unwrap(),
         seed: 7,
         trials: 2,
+        coverage_min: regatta_proto::COVERAGE_MIN,
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,

@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_groups_have_an_interval_without_width(sessions in prop::collection::vec(session(), 1..4), groups in 2u32..5) {
+    fn even_equal_groups_have_an_interval_with_a_width(sessions in prop::collection::vec(session(), 1..4), groups in 2u32..5) {
         let data = Data {
             groups: (0..groups).flat_map(|group| sessions.iter().map(move |_| group)).collect(),
             sessions: (0..groups).flat_map(|_| sessions.iter().map(|session| vec![Some(*session)])).collect(),
@@ -232,7 +232,7 @@ proptest! {
         for measure in all() {
             let found = data.estimate(&metric(measure));
             let (Some(value), Some(low), Some(high)) = (found.value, found.low, found.high) else { continue };
-            prop_assert!(high - low < 1e-9 && low <= value && value <= high, "{:?}", found);
+            prop_assert!(high - low > 1e-3 && low <= value && value <= high, "{:?}", found);
         }
     }
 

@@ -374,6 +374,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         name: "s".parse().unwrap(),
         seed: 1,
         trials: 2,
+        coverage_min: regatta_proto::COVERAGE_MIN,
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,

@@ -231,6 +231,7 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
         name: "s".parse().unwrap(),
         seed: 1,
         trials: 1,
+        coverage_min: regatta_proto::COVERAGE_MIN,
         budget_usd: None,
         share: Share::default(),
         cache: CacheMode::Off,

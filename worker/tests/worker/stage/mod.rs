@@ -353,6 +353,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         name: "s".parse().unwrap(),
         seed: 1,
         trials: 1,
+        coverage_min: regatta_proto::COVERAGE_MIN,
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,

@@ -1,0 +1,144 @@
+//! How often the scorer's intervals cover: synthetic scores of items in clusters, drawn again and again, whose true mean is known.
+
+mod draws;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use regatta_benchmarks::{Metric, Unit};
+use regatta_scorer::Estimate;
+use regatta_scorer::statistics::{Sample, estimate};
+
+use self::draws::{beta, sizes};
+
+/// What single scores are like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scores {
+    /// Right or wrong.
+    Binary,
+    /// As F1s are: most are 0 or 1, the others anywhere between.
+    Shares,
+    /// As grades are: close about their mean, none near an end.
+    Close,
+}
+
+/// How many items clusters have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sizes {
+    /// As equal as can be.
+    Equal,
+    /// In proportion to a lognormal variate of σ = 1, and at least one.
+    Lognormal,
+}
+
+/// A population and a sample of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Design {
+    pub(crate) scores: Scores,
+    pub(crate) clusters: u32,
+    pub(crate) items: u32,
+    pub(crate) sizes: Sizes,
+    /// Correlation of the qualities of two items of a cluster, 0..1: clusters draw theirs from a beta distribution.
+    pub(crate) alikeness: f64,
+    /// Probability that a session has no score, whatever it would have been.
+    pub(crate) missing: f64,
+}
+
+/// How an interval is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// As it is printed of what lies within bounds.
+    Printed,
+    /// Student's, as it is printed of amounts.
+    Student,
+}
+
+/// Parts of the replications, 0..=1.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Coverage {
+    /// The interval holds the true mean.
+    pub(crate) covered: f64,
+    /// It lies above the true mean.
+    pub(crate) above: f64,
+    /// Mean width.
+    pub(crate) width: f64,
+}
+
+/// Scores of the items of one sample, and the cluster of each.
+pub(crate) struct Drawn {
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) clusters: Vec<u32>,
+}
+
+impl Design {
+    /// A sample of a population whose mean is `mean`.
+    pub(crate) fn draw(&self, mean: f64, rng: &mut ChaCha8Rng) -> Drawn {
+        let mut drawn = Drawn { samples: Vec::new(), clusters: Vec::new() };
+        for (cluster, size) in (0..).zip(sizes(self.sizes, self.clusters, self.items, rng)) {
+            let quality = match self.alikeness {
+                0.0 => mean,
+                alikeness => {
+                    let total = (1.0 - alikeness) / alikeness;
+                    beta(mean * total, (1.0 - mean) * total, rng)
+                }
+            };
+            for _ in 0..size {
+                let top = self.score(quality, rng);
+                let is_missing = rng.random_bool(self.missing);
+                drawn.samples.push(match is_missing {
+                    true => Sample::Missing { weight: 1.0 },
+                    false => Sample::Scored { top, bottom: 1.0 },
+                });
+                drawn.clusters.push(cluster);
+            }
+        }
+        drawn
+    }
+
+    fn score(&self, quality: f64, rng: &mut ChaCha8Rng) -> f64 {
+        let is_right = rng.random_bool(quality);
+        let whole = f64::from(u8::from(is_right));
+        match self.scores {
+            Scores::Binary => whole,
+            Scores::Shares if rng.random_bool(0.6) => whole,
+            Scores::Shares => beta(3.0 * quality, 3.0 * (1.0 - quality), rng),
+            Scores::Close => beta(30.0 * quality, 30.0 * (1.0 - quality), rng),
+        }
+    }
+}
+
+/// What `method` makes of a sample.
+pub(crate) fn interval(method: Method, drawn: &Drawn) -> Estimate {
+    let positions: Vec<usize> = (0..drawn.samples.len()).collect();
+    let unit = match method {
+        Method::Printed => Unit::Plain,
+        Method::Student => Unit::Turns,
+    };
+    let metric = Metric { unit, ..Metric::mean("score") };
+    estimate(&metric, &[vec![drawn.samples.clone()]], &positions, &drawn.clusters)
+}
+
+/// The coverage of `methods` over the same `replications` of `design`, whose true mean is `mean`. An interval that there is not (all items
+/// are alike, and that of Student has no width) covers nothing but its value.
+pub(crate) fn coverage<const N: usize>(
+    design: &Design,
+    mean: f64,
+    methods: [Method; N],
+    replications: u32,
+    seed: u64,
+) -> [Coverage; N] {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut found = [Coverage::default(); N];
+    let each = 1.0 / f64::from(replications);
+    for _ in 0..replications {
+        let drawn = design.draw(mean, &mut rng);
+        for (method, coverage) in methods.into_iter().zip(&mut found) {
+            let estimate = interval(method, &drawn);
+            let value = estimate.value.unwrap_or(f64::NAN);
+            let (low, high) = (estimate.low.unwrap_or(value), estimate.high.unwrap_or(value));
+            coverage.covered += if low <= mean && mean <= high { each } else { 0.0 };
+            coverage.above += if low > mean { each } else { 0.0 };
+            coverage.width += (high - low) * each;
+        }
+    }
+    found
+}

@@ -1,0 +1,101 @@
+//! Intervals against statsmodels, and what must be true of all of them.
+
+use proptest::prelude::*;
+use regatta_benchmarks::{Metric, Unit};
+
+use super::*;
+use crate::statistics::clusters::tests::{CLUSTERS, SCORES};
+use crate::statistics::{Estimate, Sample, estimate};
+
+fn of(scores: &[f64], clusters: &[u32], range: (f64, f64)) -> Estimate {
+    let trial = scores.iter().map(|top| Sample::Scored { top: *top, bottom: 1.0 }).collect();
+    let positions: Vec<usize> = (0..scores.len()).collect();
+    let unit = if range.1 > 1.0 { Unit::OutOfTen } else { Unit::Plain };
+    estimate(&Metric { range, unit, ..Metric::mean("x") }, &[vec![trial]], &positions, clusters)
+}
+
+fn singles(count: usize) -> Vec<u32> {
+    (0..count as u32).collect()
+}
+
+fn is_close(found: (Option<f64>, Option<f64>), expected: (f64, f64)) -> bool {
+    found.0.is_some_and(|low| (low - expected.0).abs() < 1e-9)
+        && found.1.is_some_and(|high| (high - expected.1).abs() < 1e-9)
+}
+
+#[test]
+fn wilsons_interval_is_that_of_statsmodels() {
+    // statsmodels.stats.proportion.proportion_confint(count, n, method="wilson")
+    let normal = 1.959_963_984_540_054;
+    for (count, n, low, high) in [
+        (0.0, 12.0, 0.0, 0.242_494_006_655_240_96),
+        (11.0, 12.0, 0.646_120_088_858_883, 0.985_134_905_595_082_9),
+        (50.0, 70.0, 0.599_498_034_182_797_5, 0.806_777_796_212_802_5),
+    ] {
+        let found = wilson(count / n, n, normal);
+        assert!(is_close((Some(found.0), Some(found.1)), (low, high)), "{count} of {n}: {found:?}");
+    }
+}
+
+#[test]
+fn the_whole_method_is_that_of_its_reference_in_numpy_and_statsmodels() {
+    // `docs/statistics.md` says it in formulas; the numbers are proportion_confint's at the effective sample size, with alpha such that
+    // its normal quantile is Student's.
+    type Case<'a> = (&'a [f64], &'a [u32], (f64, f64), (f64, f64));
+    let cases: [Case<'_>; 4] = [
+        (&SCORES, &CLUSTERS, (0.0, 1.0), (0.368_145_554_995_960_4, 0.908_138_771_282_420_3)),
+        (&[1.0; 35], &singles(35), (0.0, 1.0), (0.894_453_977_187_093_9, 1.0)),
+        (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.409_723_371_657_150_4, 1.0)),
+        (&[7.0, 9.0, 8.0, 10.0, 6.5, 7.0], &singles(6), (0.0, 10.0), (4.748_530_039_479_525, 9.410_704_343_209_456)),
+    ];
+    for (scores, clusters, range, expected) in cases {
+        let found = of(scores, clusters, range);
+        assert!(is_close((found.low, found.high), expected), "{found:?}");
+    }
+}
+
+#[test]
+fn of_a_range_without_an_end_students_interval_is_taken_and_none_where_all_are_alike() {
+    // scipy.stats.t.interval(0.95, 3, loc=numpy.mean(turns), scale=scipy.stats.sem(turns))
+    let turns = (0.0, f64::INFINITY);
+    let metric = Metric { range: turns, unit: Unit::Turns, ..Metric::mean("turns") };
+    let of = |scores: [f64; 4]| {
+        let trial = scores.iter().map(|top| Sample::Scored { top: *top, bottom: 1.0 }).collect();
+        estimate(&metric, &[vec![trial]], &[0, 1, 2, 3], &singles(4))
+    };
+    let found = of([5.0, 7.0, 6.0, 9.0]);
+    assert!(is_close((found.low, found.high), (4.032_469_116_203_985, 9.467_530_883_796_016)), "{found:?}");
+    assert_eq!(of([5.0; 4]).low, None);
+}
+
+proptest! {
+    #[test]
+    fn no_interval_is_without_width_and_each_holds_its_value(
+        scores in prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), Just(0.3), 0.0..=1.0], 2..40), group in 1_u32..4
+    ) {
+        let clusters: Vec<u32> = (0..scores.len() as u32).map(|at| at / group).collect();
+        let found = of(&scores, &clusters, (0.0, 1.0));
+        let value = found.value.unwrap();
+        prop_assert_eq!(found.low.is_some(), found.clusters > 1);
+        if let (Some(low), Some(high)) = (found.low, found.high) {
+            prop_assert!(low <= value && value <= high && low >= 0.0 && high <= 1.0 && high - low > 1e-3, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_range_that_is_stretched_stretches_the_interval(scores in prop::collection::vec(0.0..=1.0, 2..30)) {
+        let clusters = singles(scores.len());
+        let grades: Vec<f64> = scores.iter().map(|score| score * 10.0).collect();
+        let (shares, grades) = (of(&scores, &clusters, (0.0, 1.0)), of(&grades, &clusters, (0.0, 10.0)));
+        prop_assert!((shares.low.unwrap() * 10.0 - grades.low.unwrap()).abs() < 1e-9);
+        prop_assert!((shares.high.unwrap() * 10.0 - grades.high.unwrap()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn right_and_wrong_are_mirror_images(scores in prop::collection::vec(0.0..=1.0, 2..30)) {
+        let clusters = singles(scores.len());
+        let wrong: Vec<f64> = scores.iter().map(|score| 1.0 - score).collect();
+        let (right, wrong) = (of(&scores, &clusters, (0.0, 1.0)), of(&wrong, &clusters, (0.0, 1.0)));
+        prop_assert!((right.low.unwrap() + wrong.high.unwrap() - 1.0).abs() < 1e-9);
+    }
+}

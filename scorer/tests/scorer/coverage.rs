@@ -1,0 +1,51 @@
+//! The short form of the coverage study: `docs/statistics.md` has the whole.
+
+use crate::study::{Design, Method, Scores, Sizes, coverage};
+
+const BINARY: Design =
+    Design { scores: Scores::Binary, clusters: 30, items: 90, sizes: Sizes::Equal, alikeness: 0.1, missing: 0.0 };
+
+/// Enough that chance moves a coverage by less than two points.
+const REPLICATIONS: u32 = 1200;
+
+#[test]
+fn intervals_of_proportions_and_shares_cover_95_percent_in_the_middle_and_near_the_end() {
+    let lognormal = Design { sizes: Sizes::Lognormal, ..BINARY };
+    let shares = Design { scores: Scores::Shares, ..BINARY };
+    let rows = [
+        (BINARY, 0.5),
+        (BINARY, 0.9),
+        (BINARY, 0.984),
+        (lognormal, 0.7),
+        (lognormal, 0.9),
+        (shares, 0.7),
+        (shares, 0.95),
+        (Design { clusters: 35, items: 35, alikeness: 0.0, ..BINARY }, 0.984),
+    ];
+    for (seed, (design, mean)) in (0..).zip(rows) {
+        let [found] = coverage(&design, mean, [Method::Printed], REPLICATIONS, seed);
+        assert!((0.92..=0.98).contains(&found.covered), "{design:?} at {mean}: {found:?}");
+        assert!(found.width > 0.0);
+    }
+}
+
+#[test]
+fn scores_that_are_close_to_each_other_are_covered_at_least_as_often() {
+    let close = Design { scores: Scores::Close, alikeness: 0.0, ..BINARY };
+    let [found] = coverage(&close, 0.7, [Method::Printed], REPLICATIONS / 4, 5);
+    assert!(found.covered > 0.94, "{found:?}");
+}
+
+#[test]
+fn what_is_missing_at_random_never_costs_coverage() {
+    let design = Design { missing: 0.15, ..BINARY };
+    let [found] = coverage(&design, 0.9, [Method::Printed], REPLICATIONS / 4, 7);
+    assert!(found.covered > 0.95, "{found:?}");
+}
+
+#[test]
+fn students_interval_fails_near_the_end_which_is_why_it_is_not_printed_there() {
+    let design = Design { clusters: 35, items: 35, alikeness: 0.0, ..BINARY };
+    let [printed, student] = coverage(&design, 0.984, [Method::Printed, Method::Student], REPLICATIONS / 2, 1);
+    assert!(student.covered < 0.6 && printed.covered > 0.92, "{student:?} {printed:?}");
+}
