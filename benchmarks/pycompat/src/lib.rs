@@ -12,7 +12,7 @@ mod text;
 mod value;
 pub mod yaml;
 
-pub use self::character::{decimal_digit, is_space, strip};
+pub use self::character::{decimal_digit, digit_class, is_space, strip};
 pub use self::dumps::{dumps, dumps_text};
 pub use self::equality::{equal, equal_by_kind};
 pub use self::json::{Int, Json, Kind, Object};
