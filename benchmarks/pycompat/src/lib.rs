@@ -9,6 +9,7 @@ mod literal;
 mod parser;
 mod repr;
 mod text;
+mod ujson;
 mod value;
 pub mod yaml;
 
@@ -20,3 +21,4 @@ pub use self::literal::{display, literal, repr};
 pub use self::parser::{Refusal, parse, parse_or_refuse, parse_prefix};
 pub use self::repr::{repr_float, repr_text, repr_texts, texts_of_repr};
 pub use self::text::{is_numeric, is_word, lower};
+pub use self::ujson::parse_ujson;
