@@ -90,7 +90,7 @@ impl Suite for Loaded {
     }
 
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
-        tables::paper_tables(evaluator, cells)
+        tables::paper_tables(evaluator, &self.data, cells)
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

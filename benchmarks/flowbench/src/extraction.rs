@@ -35,9 +35,12 @@ pub(crate) fn is_unreadable_call(output: &str) -> bool {
     mentions_call(output) && (action(output).is_none() || action_input(output) == Input::Unbalanced)
 }
 
+/// What the inference of the official code puts in the place of an output that it could not get.
+pub(crate) const CALL_ERROR: &str = "api call error";
+
 /// Whether the inference of the official code has put its error message in the place of the output.
 pub(crate) fn is_call_error(output: &str) -> bool {
-    output.contains("api call error")
+    output.contains(CALL_ERROR)
 }
 
 /// Whether either label of a call occurs.

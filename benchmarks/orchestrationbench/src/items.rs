@@ -29,6 +29,14 @@ impl Place {
         }
     }
 
+    /// Its step, if it is one.
+    pub(crate) const fn step(self) -> Option<u32> {
+        match self {
+            Self::Step(_, step) => Some(step),
+            Self::Scenario(_) => None,
+        }
+    }
+
     /// Where it is run.
     pub(crate) const fn mode(self) -> Mode {
         match self {

@@ -214,8 +214,8 @@ impl Step<'_> {
             })
             .collect();
         let index = judge_index(self.scenario, self.step);
-        let (before, prompt) =
-            judge_conversation(self.data, self.scenario, self.step, &called.names, index, &unresolved);
+        let tools: Vec<&str> = called.tools().collect();
+        let (before, prompt) = judge_conversation(self.data, self.scenario, self.step, &tools, index, &unresolved);
         Conversation { before, prompt }
     }
 }

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+/// How many decimal digits Python turns into an integer, or an integer into, before it refuses.
+pub(crate) const DIGITS_MAX: usize = 4300;
+
 /// A value.
 #[derive(Debug, Clone)]
 pub enum Json {
@@ -110,6 +113,11 @@ impl Int {
     /// Its decimal digits with a minus sign for negative ones: its `str`.
     pub const fn decimal(&self) -> &str {
         &self.decimal
+    }
+
+    /// Whether Python prints it: an integer of more than 4,300 decimal digits, which only other notations can give, it does not.
+    pub fn is_printable(&self) -> bool {
+        self.decimal.trim_start_matches('-').len() <= DIGITS_MAX
     }
 
     /// Whether it is the number `float` exactly.

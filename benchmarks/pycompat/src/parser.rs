@@ -1,15 +1,10 @@
 //! `json.loads`.
 
-use super::json::{Int, Json, Object};
+use super::character::of_surrogate;
+use super::json::{DIGITS_MAX, Int, Json, Object};
 
 /// How deep arrays and objects may be nested: Python's recursion limit of 1000, less the frames that are there already.
 const DEPTH_MAX: usize = 990;
-
-/// How many digits Python turns into an integer before it refuses (its guard against quadratic conversion).
-const INT_DIGITS_MAX: usize = 4300;
-
-/// Where lone surrogates go. Python keeps them; Rust texts cannot, so each becomes its own private-use character.
-const SURROGATE_HOME: u32 = 0x10_0000;
 
 /// Why Python refuses a text. Whoever catches the first kind only is left with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +154,7 @@ impl<'a> Parser<'a> {
             return text.parse().ok().map(Json::Float);
         }
         let digits = text.trim_start_matches('-').len();
-        if digits > INT_DIGITS_MAX {
+        if digits > DIGITS_MAX {
             return self.refuse(Refusal::LongInteger(digits));
         }
         Some(Json::Int(Int::from_json(text)))
@@ -228,7 +223,7 @@ impl<'a> Parser<'a> {
             }
             self.at = before;
         }
-        char::from_u32(first).or_else(|| char::from_u32(SURROGATE_HOME + first))
+        char::from_u32(first).or_else(|| of_surrogate(first))
     }
 
     /// Exactly four hexadecimal digits.

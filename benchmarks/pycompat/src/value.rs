@@ -66,6 +66,18 @@ impl Value {
         }
     }
 
+    /// Whether `str` prints it: with an integer of more than 4,300 decimal digits it raises `ValueError`, wherever that stands.
+    pub fn is_printable(&self) -> bool {
+        match self {
+            Self::Int(int) => int.is_printable(),
+            Self::List(values) | Self::Set(values) => values.iter().all(Self::is_printable),
+            Self::Dict(dict) => dict.is_printable(),
+            Self::Pair(pair) => pair.0.is_printable() && pair.1.is_printable(),
+            Self::None | Self::Bool(_) | Self::Float(_) | Self::Str(_) | Self::Bytes(_) => true,
+            Self::Date(_) | Self::DateTime(_) | Self::Cycle(_) => true,
+        }
+    }
+
     /// The text, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -244,6 +256,11 @@ impl Dict {
     /// Keys and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Value, &Value)> {
         self.entries.iter().map(|(key, value)| (key, value))
+    }
+
+    /// Whether `str` prints it: see [`Value::is_printable`].
+    pub fn is_printable(&self) -> bool {
+        self.iter().all(|(key, value)| key.is_printable() && value.is_printable())
     }
 
     /// Keys in order.

@@ -17,9 +17,17 @@ const PARTS: [&str; 7] = ["aggregate", "items", "scenarios", "runs", "by_file", 
 /// # Panics
 /// With every file that differs from what is expected.
 pub fn score_every_case(benchmark: &dyn Benchmark, shared: &Path) -> usize {
-    let data = read_folder(&shared.join("data"), Some(benchmark));
+    score_cases(benchmark, &shared.join("data"), &shared.join("golden"))
+}
+
+/// Scores every case below `golden` on the data set in the folder `data`, and returns how many files were compared.
+///
+/// # Panics
+/// With every file that differs from what is expected.
+pub fn score_cases(benchmark: &dyn Benchmark, data: &Path, golden: &Path) -> usize {
+    let data = read_folder(data, Some(benchmark));
     let (mut files, mut problems) = (0, Vec::new());
-    for entry in std::fs::read_dir(shared.join("golden")).unwrap() {
+    for entry in std::fs::read_dir(golden).unwrap() {
         let folder = entry.unwrap().path();
         let case = read_folder(&folder, None);
         for (file, found) in benchmark.score_case(&case, &data).unwrap() {

@@ -6,6 +6,7 @@
     reason = "only tests use it, where a panic is a failure and a skipped test says so"
 )]
 
+mod differential;
 mod driving;
 mod golden;
 
@@ -14,8 +15,9 @@ use std::path::{Path, PathBuf};
 use regatta_benchmarks::Benchmark;
 use regatta_proto::FileSet;
 
+pub use self::differential::differ;
 pub use self::driving::{answered, drive, drive_with};
-pub use self::golden::score_every_case;
+pub use self::golden::{score_cases, score_every_case};
 
 /// The files below `root` that `benchmark` wants, or all when there is none.
 ///

@@ -35,6 +35,13 @@ pub(super) const EXACT: [Number; 2] = [
     Number { metric: name::EM_API, label: "EM API", official: "/evaluation_extra/api_exact_match", paper: "/em_api" },
 ];
 
+impl Number {
+    /// The number in the aggregate of a split.
+    pub(super) fn of(&self, evaluator: Evaluator, group: &Value) -> Option<f64> {
+        group.pointer(if evaluator == Evaluator::Paper { self.paper } else { self.official })?.as_f64()
+    }
+}
+
 impl<'a> Cell<'a> {
     /// The cell, if its setting is known.
     pub(super) fn of(result: &'a CellResult<'a>) -> Option<Self> {
@@ -56,8 +63,7 @@ impl<'a> Cell<'a> {
 
     /// A number of a split.
     pub(super) fn number(self, evaluator: Evaluator, split: Split, number: &Number) -> Measured {
-        let path = if evaluator == Evaluator::Paper { number.paper } else { number.official };
-        self.value(split, number.metric, |group| group.pointer(path)?.as_f64())
+        self.value(split, number.metric, |group| number.of(evaluator, group))
     }
 
     /// A row of what `entries` are, under the model's name and `keys`.

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::cells::{Cell, keys, ours};
 use super::metrics::name;
-use crate::data::Split;
+use super::perfect;
+use crate::data::{Data, Split};
 use crate::setting::Route;
 
 /// A column of each split: its heading, unit, metric, and how it comes from the aggregate of the split.
@@ -71,14 +72,11 @@ pub(super) fn official(cells: &[Cell<'_>]) -> PaperTable {
 }
 
 /// What came of executed plans.
-pub(super) fn executed(cells: &[Cell<'_>]) -> PaperTable {
+pub(super) fn executed(data: &Data, cells: &[Cell<'_>]) -> PaperTable {
     PaperTable {
         name: "execution".to_owned(),
         title: "Plans that are executed".to_owned(),
-        notes: vec![
-            "No published metric. The gold plans themselves, executed, reach the true calls on 585 of the 801 items."
-                .to_owned(),
-        ],
+        notes: vec![perfect::executed(data)],
         ..table(cells.iter(), &EXECUTED)
     }
 }

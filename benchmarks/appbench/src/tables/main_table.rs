@@ -4,21 +4,20 @@ use regatta_benchmarks::{PaperColumn, PaperEntry, PaperTable, Unit};
 use regatta_proto::Evaluator;
 
 use super::cells::{Cell, EXACT, MAIN, Number, keys};
+use super::perfect;
 use super::published::{self, Published};
-use crate::data::Split;
+use crate::data::{Data, Split};
 use crate::setting::Route;
 
 const MM_DIFFERS: &str =
     "mm is not comparable: the published numbers were computed on other items than those that were released.";
-const HIT_AT_MOST_ONE: &str = "The official F1 counts one hit an item at most, so that a perfect plan has an F1 of 45.1 (sm), 36.6 (ms) and \
-     27.4 (mm), and a plan of its first call alone has more.";
 const NOT_AN_F1: &str = "The published F1 come from the official evaluator, which counts one hit an item at most; they are no F1 in this \
      sense and stand beside its numbers alone.";
 const ORACLE: &str = "Demonstrations are chosen by the apps of the gold plan (an oracle). Those of other test items (leave-one-out) are not \
      comparable with the published ones, which came from training items that were not released.";
 
 /// Table 3: F1 of apps and APIs, and success. Published are the hierarchical numbers.
-pub(super) fn table_3(cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
+pub(super) fn table_3(data: &Data, cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
     let rows = cells.iter().filter(|cell| cell.mode.shots == 0 && cell.mode.route != Route::Tools).map(|cell| {
         let published = published::TABLE_3.of(cell.result.family).filter(|_| cell.mode.route == Route::Hierarchical);
         cell.row(&[cell.result.setting.as_str()], entries(*cell, evaluator, &MAIN, published))
@@ -29,13 +28,13 @@ pub(super) fn table_3(cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
         keys: keys(&["model", "setting"]),
         columns: columns(&MAIN),
         rows: rows.collect(),
-        notes: notes(evaluator, &[HIT_AT_MOST_ONE]),
+        notes: notes(evaluator, perfect::hits(data).into_iter().collect(), &[]),
         is_figure: false,
     }
 }
 
 /// Table 5: the same with demonstrations, each number of them under the setting without.
-pub(super) fn table_5(cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
+pub(super) fn table_5(data: &Data, cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
     let has_shots = |cell: &Cell<'_>| cell.mode.shots > 0;
     let is_compared = |cell: &&Cell<'_>| {
         let same = |other: &Cell<'_>| other.result.model == cell.result.model && other.mode.route == cell.mode.route;
@@ -52,7 +51,7 @@ pub(super) fn table_5(cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
         keys: keys(&["model", "setting"]),
         columns: columns(&MAIN),
         rows: rows.collect(),
-        notes: notes(evaluator, &[HIT_AT_MOST_ONE, ORACLE]),
+        notes: notes(evaluator, perfect::hits(data).into_iter().collect(), &[ORACLE]),
         is_figure: false,
     }
 }
@@ -69,7 +68,7 @@ pub(super) fn table_11(cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
         keys: keys(&["model", "setting"]),
         columns: columns(&EXACT),
         rows: rows.collect(),
-        notes: notes(evaluator, &[]),
+        notes: notes(evaluator, Vec::new(), &[]),
         is_figure: false,
     }
 }
@@ -103,12 +102,12 @@ fn entries<const N: usize>(
     entries
 }
 
-fn notes(evaluator: Evaluator, official: &[&str]) -> Vec<String> {
-    let notes: Vec<&str> = match evaluator {
-        Evaluator::Paper => {
-            std::iter::once(NOT_AN_F1).chain(official.iter().copied().filter(|note| *note == ORACLE)).collect()
-        }
-        _ => std::iter::once(MM_DIFFERS).chain(official.iter().copied()).collect(),
+/// Notes on the numbers of an evaluator, those `of_official` ones only beside these, and `of_both`.
+fn notes(evaluator: Evaluator, of_official: Vec<String>, of_both: &[&str]) -> Vec<String> {
+    let mut notes = match evaluator {
+        Evaluator::Paper => vec![NOT_AN_F1.to_owned()],
+        _ => std::iter::once(MM_DIFFERS.to_owned()).chain(of_official).collect(),
     };
-    notes.into_iter().map(str::to_owned).collect()
+    notes.extend(of_both.iter().map(|note| (*note).to_owned()));
+    notes
 }

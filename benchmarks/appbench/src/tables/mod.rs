@@ -9,6 +9,7 @@ mod checks;
 mod figures;
 mod main_table;
 mod metrics;
+mod perfect;
 mod published;
 
 #[cfg(test)]
@@ -19,28 +20,29 @@ pub(crate) use self::metrics::metrics;
 use regatta_proto::Evaluator;
 
 use self::cells::Cell;
+use super::data::Data;
 use regatta_benchmarks::{CellResult, PaperTable};
 
-/// Everything of the paper that `cells` fill.
-pub(crate) fn paper_tables(evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
+/// Everything of the paper that `cells` fill, on a data set.
+pub(crate) fn paper_tables(evaluator: Evaluator, data: &Data, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
     let cells: Vec<Cell<'_>> = cells.iter().filter_map(Cell::of).collect();
     let tables = match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => vec![
-            main_table::table_3(&cells, evaluator),
+            main_table::table_3(data, &cells, evaluator),
             analysis::table_4(&cells),
-            main_table::table_5(&cells, evaluator),
+            main_table::table_5(data, &cells, evaluator),
             main_table::table_11(&cells, evaluator),
             figures::figure_4(&cells),
             figures::figure_5(&cells, evaluator),
             checks::official(&cells),
         ],
         Evaluator::Paper => vec![
-            main_table::table_3(&cells, evaluator),
-            main_table::table_5(&cells, evaluator),
+            main_table::table_3(data, &cells, evaluator),
+            main_table::table_5(data, &cells, evaluator),
             main_table::table_11(&cells, evaluator),
             figures::figure_5(&cells, evaluator),
         ],
-        _ => vec![checks::executed(&cells)],
+        _ => vec![checks::executed(data, &cells)],
     };
     tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }

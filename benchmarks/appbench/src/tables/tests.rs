@@ -66,7 +66,7 @@ fn tables(evaluator: Evaluator, settings: &[&str]) -> Vec<PaperTable> {
         spending: regatta_benchmarks::Spending::default(),
     };
     let cells: Vec<CellResult<'_>> = settings.iter().map(cell).collect();
-    paper_tables(evaluator, &cells)
+    paper_tables(evaluator, &miniature(), &cells)
 }
 
 fn find<'t>(tables: &'t [PaperTable], name: &str) -> &'t PaperTable {
@@ -177,7 +177,7 @@ fn small_buckets_of_figure_4_are_not_shown() {
             all_trials: table,
             spending: regatta_benchmarks::Spending::default(),
         };
-        let tables = paper_tables(Evaluator::Official, &[cell]);
+        let tables = paper_tables(Evaluator::Official, &miniature(), &[cell]);
         tables.into_iter().find(|table| table.name == "figure-4-scale")
     };
     assert!(figure(&buckets(3)).is_none());

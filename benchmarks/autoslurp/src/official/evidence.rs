@@ -30,7 +30,7 @@ static WORD_BEFORE_ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new
 static LAST_FIELD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""intent": ?"[a-z_]+"[,\\n]"#).ok());
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"intent:[a-z_]+").ok());
 static WORD_OF_LINE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\n(?:domain:[a-z]+,)? ?intent:[a-z_]+").ok());
+    LazyLock::new(|| Regex::new(r"\n(?:domain:[a-z]+, ?)?intent:[a-z_]+").ok());
 static RESPONSE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"\{"code":"SUCCESS","data".+"#).ok());
 static RESPONSE_TO_BRACE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"\{"code":"SUCCESS","data".+\}"#).ok());
@@ -128,6 +128,13 @@ mod tests {
         assert_eq!(intent(Shape::WordOfLine, "intent:a"), None);
         assert_eq!(intent(Shape::WordOfLine, "x\n\ndomain:lists, intent:a"), Some("\ndomain:lists, intent:a"));
         assert_eq!(intent(Shape::WordOfLine, "x\n\ndomain:l_s,intent:a"), None);
+    }
+
+    #[test]
+    fn a_blank_before_a_word_of_a_line_is_allowed_behind_a_domain_alone() {
+        assert_eq!(intent(Shape::WordOfLine, "x\n intent:a"), None);
+        assert_eq!(intent(Shape::WordOfLine, "x\ndomain:lists,  intent:a"), None);
+        assert_eq!(intent(Shape::WordOfLine, "x\ndomain:lists,intent:a"), Some("\ndomain:lists,intent:a"));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(super) struct Rules {
     pub(super) no_evidence: &'static str,
     /// What it prints where the classes of intents differ.
     pub(super) other_class: &'static str,
+    /// Whether the row of the data set is looked at for judges alone, so that a missing one ends the run after what was printed before.
+    pub(super) row_is_read_late: bool,
     /// Whether the final judge of a local item is asked again when it cannot be.
     pub(super) local_is_retried: bool,
     /// Characters of the log that the final judge of an external item is given when it is asked again.
@@ -62,6 +64,7 @@ impl Rules {
             no_response: "the result is wrong",
             no_evidence: "the result is wrong. no server response.",
             other_class: "the result is wrong. intent error.",
+            row_is_read_late: false,
             local_is_retried: true,
             external_tail_chars: TAIL_CHARS,
             retry_tells_date: false,
@@ -89,6 +92,7 @@ impl Rules {
                 dropped: Dropped::LibraryLines,
                 shape: Shape::WordBeforeEscape,
                 classes_must_agree: false,
+                row_is_read_late: true,
                 local_is_retried: false,
                 ..official
             },
@@ -109,6 +113,7 @@ impl Rules {
                 dropped: Dropped::LibraryLines,
                 shape: Shape::Word,
                 classes_must_agree: false,
+                row_is_read_late: true,
                 last_response: true,
                 local_is_retried: false,
                 ..deepseek

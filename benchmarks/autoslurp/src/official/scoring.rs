@@ -185,6 +185,28 @@ pub(super) fn judged(
     if missing.is_empty() { Ok(judged) } else { Err(missing) }
 }
 
+/// What is printed for an item whose row is not in the data set.
+pub(super) struct Rowless {
+    pub(super) said: Said,
+    /// Whether the row is needed after all, which ends the run.
+    pub(super) needs_a_row: bool,
+}
+
+/// Runs a script on a log without a row. `None` where nothing is printed before the row is needed.
+pub(super) fn rowless(rules: &Rules, log: &str) -> Option<Rowless> {
+    if !rules.row_is_read_late {
+        return None;
+    }
+    let content = content(rules.dropped, log);
+    // A script that reads the row late does not compare classes.
+    let (text, needs_a_row) = match examine(rules, &content, false).gate {
+        Gate::Wrong(text) => (text, false),
+        Gate::Neutral => ("", true),
+        Gate::Slots(_) | Gate::Open => return None,
+    };
+    Some(Rowless { said: said(rules.words, &printed(Some(text), None)), needs_a_row })
+}
+
 impl Judged {
     /// The verdict of the item alone.
     pub(super) fn verdict(&self) -> Verdict {

@@ -10,8 +10,8 @@ use super::rules::Rules;
 use super::scoring::{RIGHT, UNPARSABLE, WRONG};
 use super::stat::{Counts, DIVISOR, Verdict};
 
-/// The column of the paper's main table.
-pub(super) const SUCCESS_RATE: &str = "success rate";
+/// The column of what `stat.py` prints: no success rate, where there are not a hundred items.
+const PRINTED: &str = "printed accuracy";
 
 /// The aggregate of some trials together, each with its scores by ascending number among the items that were run. Every hundred numbers of
 /// a trial are counted as one run of the official code: over a hundred, however many of them there are, and with its last item right unless it is wrong.
@@ -87,7 +87,7 @@ pub(super) fn table(chunks: &[Chunk]) -> Table {
         aggregate["mean_of_chunk_acc"] = json!(mean);
         aggregate["right_over_items"] = json!(number(items).map(|items| f64::from(right) / items));
     }
-    Table { aggregate, columns: vec![(SUCCESS_RATE.to_owned(), mean)] }
+    Table { aggregate, columns: vec![(PRINTED.to_owned(), mean)] }
 }
 
 /// A number to divide by.
@@ -129,7 +129,7 @@ mod tests {
     fn a_run_of_ten_items_is_divided_by_a_hundred() {
         let right = score(&[RIGHT]);
         let table = tabulate(Some(Script::Agentlite), &[(0..10).map(|row| (row, &right)).collect()]);
-        assert_eq!(table.columns, [(SUCCESS_RATE.to_owned(), Some(0.1))]);
+        assert_eq!(table.columns, [(PRINTED.to_owned(), Some(0.1))]);
         assert_eq!(table.aggregate["acc"], json!(0.1));
     }
 

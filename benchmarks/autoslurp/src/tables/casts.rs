@@ -23,10 +23,10 @@ pub(super) fn table_5(cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
     let mut ordered: Vec<_> = order.into_iter().zip(shown.drain(..)).collect();
     ordered.sort_by_key(|(order, _)| *order);
     let rows = ordered.iter().map(|(_, cell)| {
-        let success = cell.success(evaluator);
+        let success = cell.result.metric(name::SUCCESS);
         let alone = cells.iter().find(|other| other.mode.cast.is_none() && is_of_team(cell, other));
         let gain = alone.filter(|_| cell.mode.cast.is_some()).and_then(|alone| {
-            let alone = alone.success(evaluator).value.filter(|value| *value > 0.0)?;
+            let alone = alone.result.metric(name::SUCCESS).value.filter(|value| *value > 0.0)?;
             Some(success.value? / alone - 1.0)
         });
         let mut entries = vec![

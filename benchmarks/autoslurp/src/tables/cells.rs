@@ -1,9 +1,7 @@
 //! What a cell is, for tables.
 
 use regatta_benchmarks::{CellResult, Measured, PaperEntry, PaperRow};
-use regatta_proto::Evaluator;
 
-use super::metrics::name;
 use crate::policies::Policy;
 use crate::setting::{Mode, Route, TODAY};
 
@@ -49,23 +47,14 @@ impl<'a> Cell<'a> {
         self.mode.cast.clone().unwrap_or_else(|| "none".to_owned())
     }
 
-    /// The share of successes. The official evaluators' is what they print, over a hundred and with their rule for the last item; its
-    /// interval is that of the share of right sessions, where the two are alike. Of an incomplete run it is that share itself.
-    pub(super) fn success(&self, evaluator: Evaluator) -> Measured {
-        let metric = self.result.metric(name::SUCCESS);
-        // What is missing would count as wrong, and another item as the last.
+    /// The accuracy that the official scripts print, over a hundred and with their rule for the last item, however many items there are.
+    /// None of an incomplete run: what is missing would count as wrong, and another item as the last.
+    pub(super) fn printed(&self) -> Measured {
         if self.result.coverage() < 1.0 {
-            return metric;
-        }
-        if !matches!(evaluator, Evaluator::Official | Evaluator::OfficialFixed | Evaluator::OfficialOf(_)) {
-            return metric;
+            return Measured::default();
         }
         let printed = |table: &&regatta_benchmarks::Table| table.columns.first().and_then(|(_, value)| *value);
-        let printed = Measured::over_trials(self.result.tables.iter().map(printed));
-        // One item of a hundred may be counted otherwise. Where more is between them, not a hundred items were run, and an interval of the one
-        // says nothing of the other.
-        let is_alike = printed.value.zip(metric.value).is_some_and(|(one, other)| (one - other).abs() < 0.0101);
-        if is_alike { Measured { low: metric.low, high: metric.high, ..printed } } else { printed }
+        Measured::over_trials(self.result.tables.iter().map(printed))
     }
 
     /// A row of what `entries` are, under the model's name, the team's, and the data's.

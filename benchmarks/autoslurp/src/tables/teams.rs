@@ -12,8 +12,8 @@ const JUDGED_OTHERWISE: &str =
     "Published are the paper's numbers, which a judge made; ours come from requests and answers alone.";
 const EIGHT_SCRIPTS: &str =
     "The repository has a script of its own for each framework, and the paper does not say which one made its numbers.";
-const OVER_A_HUNDRED: &str = "The official evaluator divides by 100, however many items there are, and takes the last item for right unless it is wrong; \
-     the evaluator paper does neither.";
+const OVER_A_HUNDRED: &str = "Success is the share of right sessions. The printed accuracy is what the official script prints: right ones divided by 100, however many \
+     items there are, the last item being right unless it is wrong; of an incomplete run there is none.";
 const MULTI_LABEL: &str = "Shares of the failed sessions of all trials. A session may be charged to several agents, so that a row may add up to more than 100 % (published: \
      113, 112, 133 and 114), and to none.";
 const BY_RULE: &str = "Ours are found by rule, published ones apparently by hand; published numbers of failed sessions are inferred from the percentages.";
@@ -22,15 +22,24 @@ const NO_JUDGES: &str =
 
 /// Table 2: success.
 pub(super) fn table_2(cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
+    let is_official = matches!(evaluator, Evaluator::Official | Evaluator::OfficialFixed | Evaluator::OfficialOf(_));
     let mut columns = vec![PaperColumn::percent("success")];
     if evaluator == Evaluator::Structured {
         columns.push(PaperColumn::percent("success, lenient"));
     }
+    if is_official {
+        columns.push(PaperColumn::percent("printed accuracy"));
+    }
     let rows = without_cast(cells).map(|cell| {
-        let mut entries =
-            vec![PaperEntry { ours: cell.success(evaluator), published: team(cell).map(|team| team.success) }];
+        let success = cell.result.metric(name::SUCCESS);
+        let published = team(cell).map(|team| team.success);
+        // Of a script's numbers it is the printed one that the paper has.
+        let mut entries = vec![PaperEntry { ours: success, published: published.filter(|_| !is_official) }];
         if evaluator == Evaluator::Structured {
             entries.push(ours(cell.result.metric(name::LENIENT)));
+        }
+        if is_official {
+            entries.push(PaperEntry { ours: cell.printed(), published });
         }
         cell.row(entries)
     });

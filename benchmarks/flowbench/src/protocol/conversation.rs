@@ -209,7 +209,8 @@ impl<'p> Conversation<'p> {
             let name = called.map_or_else(String::new, |call: &ToolCall| call.name.clone());
             self.take_tool_message(Message::function(name, reply));
         } else if results + 1 >= RESULTS_MAX {
-            self.fail(Failure::ToolWroteNoJson);
+            let ends_turn = self.plan.limits == Limits::Code && self.calls_in_turn + 1 >= Limits::CALLS_IN_TURN_MAX;
+            self.fail(Failure::ToolWroteNoJson { ends_turn });
         } else {
             self.awaited = Awaited::Environment { tries: Tries::default(), results: results + 1 };
         }

@@ -48,14 +48,18 @@ pub(crate) enum Failure {
     /// Whoever plays the tools gave no reply in all tries.
     NoToolReply,
     /// Whoever plays the tools wrote no JSON in all tries.
-    ToolWroteNoJson,
+    ToolWroteNoJson {
+        /// Whether that was the last call of a user turn, so that whoever plays the user would have come next.
+        ends_turn: bool,
+    },
 }
 
 impl Failure {
     /// The exception that leaves the released code here; `None` where that never ends.
     pub(crate) const fn official_error(&self) -> Option<&'static str> {
         match self {
-            Self::NoAgentOutput | Self::ToolWroteNoJson => Some("AttributeError"),
+            Self::NoAgentOutput | Self::ToolWroteNoJson { ends_turn: false } => Some("AttributeError"),
+            Self::ToolWroteNoJson { ends_turn: true } => Some("TypeError"),
             Self::UnknownTool(_) => Some("KeyError"),
             Self::NeverReplied => Some("AssertionError"),
             Self::NoUserReply | Self::NoToolReply => Some("ValueError"),
@@ -67,7 +71,7 @@ impl Failure {
     pub(crate) const fn is_agents(&self) -> bool {
         match self {
             Self::NoAgentOutput | Self::UnknownTool(_) | Self::NeverReplied => true,
-            Self::NoUserReply | Self::UserNeverBegan | Self::NoToolReply | Self::ToolWroteNoJson => false,
+            Self::NoUserReply | Self::UserNeverBegan | Self::NoToolReply | Self::ToolWroteNoJson { .. } => false,
         }
     }
 
@@ -80,7 +84,7 @@ impl Failure {
             Self::NoUserReply => "no_user_reply",
             Self::UserNeverBegan => "user_never_began",
             Self::NoToolReply => "no_tool_reply",
-            Self::ToolWroteNoJson => "tool_wrote_no_json",
+            Self::ToolWroteNoJson { .. } => "tool_wrote_no_json",
         }
     }
 }

@@ -106,7 +106,27 @@ fn five_results_that_are_no_json_end_the_session() {
     exchanges.extend([tools("```json\n{}\n```"); 4]);
     assert_eq!(asked(&after(&plan, &exchanges)), Some(Role::Environment));
     exchanges.push(tools("[1"));
-    assert_eq!(after(&plan, &exchanges).ending(), Some(&Ending::Failed(Failure::ToolWroteNoJson)));
+    assert_eq!(after(&plan, &exchanges).ending(), Some(&Ending::Failed(Failure::ToolWroteNoJson { ends_turn: false })));
+}
+
+/// The released code makes nothing of it, and trips over that when it asks whoever comes next.
+#[test]
+fn the_exception_after_a_result_that_is_no_json_depends_on_who_comes_next() {
+    for (limits, calls, error) in [
+        (Limits::Code, 0, "AttributeError"),
+        (Limits::Code, 3, "AttributeError"),
+        (Limits::Code, 4, "TypeError"),
+        (Limits::Paper { agent_turns_max: 15 }, 4, "AttributeError"),
+    ] {
+        let plan = plan(limits);
+        let mut exchanges = vec![user("hello")];
+        exchanges.extend([agent(CALL), tools("{}")].into_iter().cycle().take(2 * calls));
+        exchanges.push(agent(CALL));
+        exchanges.extend([tools("[1"); 5]);
+        let conversation = after(&plan, &exchanges);
+        let failure = conversation.ending().and_then(Ending::failure);
+        assert_eq!(failure.and_then(Failure::official_error), Some(error), "{limits:?}, {calls} calls before");
+    }
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod node;
 mod official;
 mod paper;
 mod response;
+mod row;
+mod table;
 
 #[cfg(test)]
 mod golden;
@@ -91,6 +93,8 @@ pub(crate) enum Crash {
     Type,
     /// `KeyError`: a field is not there.
     Key,
+    /// `IndexError`: there is no first message.
+    Index,
 }
 
 impl fmt::Display for Crash {
@@ -100,6 +104,7 @@ impl fmt::Display for Crash {
             Self::Attribute => "AttributeError",
             Self::Type => "TypeError",
             Self::Key => "KeyError",
+            Self::Index => "IndexError",
         })
     }
 }
@@ -124,10 +129,14 @@ pub(crate) fn score(
 fn score_one(record: &TurnRecord<'_>, output: Option<&str>, evaluator: Evaluator, judge: &mut Judge<'_>) -> Score {
     match evaluator {
         Evaluator::Official => match output.ok_or(Crash::Type) {
-            Ok(output) => official::score(record, output, judge).map_or_else(official::crashed, |score| score.entry()),
+            Ok(output) => {
+                official::score(&record.into(), output, judge).map_or_else(official::crashed, |score| score.entry())
+            }
             Err(crash) => official::crashed(crash),
         },
-        Evaluator::OfficialFixed => official::score_fixed(record, output.unwrap_or_default(), judge).entry_fixed(),
+        Evaluator::OfficialFixed => {
+            official::score_fixed(&record.into(), output.unwrap_or_default(), judge).entry_fixed()
+        }
         _ => paper::score(record, output.unwrap_or_default(), judge).entry(),
     }
 }

@@ -2,14 +2,39 @@
 //! (SPEC 6.1–6.4).
 
 use regatta_benchmarks::Score;
-use regatta_pycompat::{Json, Object, equal, lower, parse, strip};
+use regatta_pycompat::{Json, Kind, Object, equal, lower, parse, strip};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Crash, GoldCall, TurnRecord};
+use super::{Crash, TurnRecord};
 use crate::extraction::{self, Input};
 use crate::fuzzy::{self, Tool};
 use crate::judge::Judge;
+
+/// What the released code looks at of a record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn<'a> {
+    /// The system message, unless it is no text.
+    pub(super) system_prompt: Option<&'a str>,
+    /// The gold call, if the gold is one.
+    pub(super) call: Option<Call<'a>>,
+}
+
+/// A gold call, whose fields may be anything but empty texts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    /// `Action`, unless it is no text: then it is the name of no tool.
+    pub(super) action: Option<&'a str>,
+    /// `Action Input`, unless it is no text: then no argument is read from it.
+    pub(super) input: Option<&'a str>,
+}
+
+impl<'a> From<&TurnRecord<'a>> for Turn<'a> {
+    fn from(record: &TurnRecord<'a>) -> Self {
+        let call = record.gold.call.map(|call| Call { action: Some(call.action), input: Some(call.input) });
+        Self { system_prompt: Some(record.system_prompt), call }
+    }
+}
 
 /// What the official report shows of a comparison: `"1"`, `"0"`, or nothing where none was made or an exception was swallowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -76,6 +101,11 @@ impl TurnScore {
     }
 }
 
+/// The score of a turn that is not looked at, since its prediction is the message of an error.
+pub(super) fn skipped() -> TurnScore {
+    TurnScore { skipped: true, ..TurnScore::default() }
+}
+
 /// The entry of a turn that ended the run.
 pub(super) fn crashed(crash: Crash) -> Score {
     Score { values: [("crashed".to_owned(), 1.0)].into(), detail: json!({ "error": crash.to_string() }) }
@@ -94,22 +124,22 @@ enum Repair {
 ///
 /// # Errors
 /// The exception with which it would end.
-pub(super) fn score(record: &TurnRecord<'_>, output: &str, judge: &mut Judge<'_>) -> Result<TurnScore, Crash> {
-    repaired(record, output, Repair::Nothing, judge)
+pub(super) fn score(turn: &Turn<'_>, output: &str, judge: &mut Judge<'_>) -> Result<TurnScore, Crash> {
+    repaired(turn, output, Repair::Nothing, judge)
 }
 
 /// The same without crashes.
-pub(super) fn score_fixed(record: &TurnRecord<'_>, output: &str, judge: &mut Judge<'_>) -> TurnScore {
-    repaired(record, output, Repair::Everything, judge).unwrap_or_default()
+pub(super) fn score_fixed(turn: &Turn<'_>, output: &str, judge: &mut Judge<'_>) -> TurnScore {
+    repaired(turn, output, Repair::Everything, judge).unwrap_or_default()
 }
 
-fn repaired(record: &TurnRecord<'_>, output: &str, repair: Repair, judge: &mut Judge<'_>) -> Result<TurnScore, Crash> {
+fn repaired(turn: &Turn<'_>, output: &str, repair: Repair, judge: &mut Judge<'_>) -> Result<TurnScore, Crash> {
     if extraction::is_call_error(output) {
-        return Ok(TurnScore { skipped: true, ..TurnScore::default() });
+        return Ok(skipped());
     }
     let output = strip(output);
-    let mut score = match record.gold.call {
-        Some(gold) => score_call(record, gold, output, repair, judge)?,
+    let mut score = match turn.call {
+        Some(gold) => score_call(turn, gold, output, repair, judge)?,
         None => score_reply(output, repair)?,
     };
     score.predict_response = Some(extraction::response(output).into_owned());
@@ -138,8 +168,8 @@ fn score_reply(output: &str, repair: Repair) -> Result<TurnScore, Crash> {
 }
 
 fn score_call(
-    record: &TurnRecord<'_>,
-    gold: GoldCall<'_>,
+    turn: &Turn<'_>,
+    gold: Call<'_>,
     output: &str,
     repair: Repair,
     judge: &mut Judge<'_>,
@@ -148,13 +178,18 @@ fn score_call(
     let name = action.map(extraction::tool_name).unwrap_or_default();
     let input = extraction::action_input(output).text();
     let mut comparison = Comparison {
-        tool: Tool::find(record.system_prompt, name),
+        tool: Tool::find(turn.system_prompt.unwrap_or_default(), name),
+        is_prompt_text: turn.system_prompt.is_some(),
         on_missing: if repair == Repair::Everything { OnMissing::Ask } else { OnMissing::Raise },
         asked_without: false,
         judge,
     };
 
-    let (expected, predicted) = (arguments(gold.input), arguments(input));
+    let expected = match gold_arguments(gold.input) {
+        Err(crash) if repair == Repair::Nothing => return Err(crash),
+        expected => expected.unwrap_or_default(),
+    };
+    let predicted = parse(input).and_then(Json::into_object).unwrap_or_default();
     let mut score = TurnScore {
         all_function: 1,
         all_function_pred: u8::from(action.is_some()),
@@ -168,7 +203,7 @@ fn score_call(
     };
     score.right_params = comparison.right_arguments(&expected, &predicted)?;
 
-    if name == gold.action {
+    if gold.action == Some(name) {
         score.right_api = 1;
         score.right_api_name = Flag::Right;
         // The repair must not change a turn that did not crash, so here it is only made where it was needed above.
@@ -185,9 +220,19 @@ fn score_call(
     Ok(score)
 }
 
-/// The arguments in a text; none in a blank or broken one. (Of a gold that is JSON but no object SPEC says nothing.)
-fn arguments(text: &str) -> Object {
-    parse(text).and_then(Json::into_object).unwrap_or_default()
+/// The arguments of the gold; none in a broken text, or in what is no text.
+///
+/// # Errors
+/// For a text that holds a value of another kind: it has no length, or no keys.
+fn gold_arguments(text: Option<&str>) -> Result<Object, Crash> {
+    match text.and_then(parse) {
+        None => Ok(Object::default()),
+        Some(Json::Object(object)) => Ok(object),
+        Some(other) => Err(match other.kind() {
+            Kind::String | Kind::List => Crash::Attribute,
+            Kind::Null | Kind::Bool | Kind::Int | Kind::Float | Kind::Object => Crash::Type,
+        }),
+    }
 }
 
 /// An exception that the official code catches: the call is wrong, and the report shows nothing.
@@ -202,6 +247,8 @@ enum OnMissing {
 
 struct Comparison<'a, 'j, 'v> {
     tool: Tool<'a>,
+    /// Whether there is a system message in which the tool could be described.
+    is_prompt_text: bool,
     on_missing: OnMissing,
     /// Whether a question was asked although the prompt lacks something.
     asked_without: bool,
@@ -226,9 +273,9 @@ impl Comparison<'_, '_, '_> {
     }
 
     /// Whether the call is right: both inputs in lower case, arguments that were left out dropped.
-    fn is_right_call(&mut self, gold: &str, predicted: &str) -> Result<bool, Swallowed> {
+    fn is_right_call(&mut self, gold: Option<&str>, predicted: &str) -> Result<bool, Swallowed> {
         let predicted = if strip(predicted).is_empty() { Object::default() } else { lower_arguments(predicted)? };
-        let gold = lower_arguments(gold)?;
+        let gold = lower_arguments(gold.ok_or(Swallowed)?)?;
         let mut keys: Vec<(&str, &Json)> = gold.iter().filter(|(_, value)| !value.is_left_out()).collect();
         keys.sort_by_key(|(key, _)| *key);
 
@@ -254,6 +301,7 @@ impl Comparison<'_, '_, '_> {
             return Ok(true);
         }
         let missing = match self.tool {
+            Tool { .. } if !self.is_prompt_text => Some(Crash::Type),
             Tool { block: None, .. } => Some(Crash::Value),
             Tool { time: None, .. } => Some(Crash::Attribute),
             Tool { .. } => None,

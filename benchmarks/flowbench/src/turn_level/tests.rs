@@ -283,10 +283,10 @@ fn files_without_predictions_end_the_official_loop_and_unreadable_ones_do_not() 
             FolderScoring::Needs(questions) => panic!("{questions:?}"),
         }
     };
-    for unreadable in ["{\"id\":", "{}\n[]", "\u{feff}{}"] {
+    for unreadable in ["{\"id\":", "{}\n5", "[]\n5", "\u{feff}{}", "{\"a\": 18446744073709551616}"] {
         assert_eq!(right(unreadable), 2, "{unreadable:?}");
     }
-    for without in ["", "\n \n", "{}", "[1]\n{\"predict\": \"x\"}"] {
+    for without in ["", "\n \n", "{}", "{}\n[]", "{\"a\":1,},{}", "[1]\n{\"predict\": \"x\"}"] {
         assert_eq!(right(without), 1, "{without:?}");
     }
 }

@@ -1,6 +1,8 @@
 //! Every golden case through the same door as the command line.
 
-use regatta_benchmark_testing::score_every_case;
+use std::path::Path;
+
+use regatta_benchmark_testing::{differ, examples, score_cases, score_every_case};
 
 use crate::harness::{flowbench, shared};
 
@@ -8,4 +10,16 @@ use crate::harness::{flowbench, shared};
 fn every_golden_case_is_scored_as_expected() {
     let Some(shared) = shared() else { return };
     assert_eq!(score_every_case(flowbench(), &shared), 24);
+}
+
+/// Folders on which a differential fuzz (`tests/differential`) found the released code and this crate of different opinions.
+#[test]
+fn odd_folders_are_scored_as_the_released_code_scores_them() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    assert_eq!(score_cases(flowbench(), &examples().join("data/flowbench"), &golden), 1);
+}
+
+#[test]
+fn folders_of_any_kind_are_scored_as_the_released_code_scores_them() {
+    differ(flowbench(), &examples().join("data/flowbench"));
 }

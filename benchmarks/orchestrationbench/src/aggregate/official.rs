@@ -11,8 +11,6 @@ use crate::plan::{RunScore, ScenarioScore, python_sum};
 pub(crate) struct ScenarioRuns {
     /// The scenario's id, without its language.
     pub(crate) id: String,
-    /// What its labels hold.
-    pub(crate) gold: GoldCases,
     /// Its runs, in order.
     pub(crate) runs: Vec<Run>,
 }
@@ -28,11 +26,23 @@ pub(crate) struct GoldCases {
 }
 
 impl GoldCases {
-    /// Of a scenario.
+    /// Of a scenario, as the official code counts them.
     pub(crate) fn of(scenario: &Scenario) -> Self {
+        Self::of_steps(scenario, |_| true)
+    }
+
+    /// Of a run in which only the steps for which `is_scored` says so were asked and measured: what nobody asked, no model has failed at.
+    /// Steps of agents that do not exist belong to a run of all others.
+    pub(crate) fn of_run(scenario: &Scenario, is_scored: impl Fn(u32) -> bool) -> Self {
+        let asked = scenario.decisions.iter().filter(|decision| decision.is_asked).map(|decision| decision.step);
+        let is_whole = asked.chain(scenario.planning.iter().copied()).all(&is_scored);
+        Self::of_steps(scenario, |step| is_whole || is_scored(step))
+    }
+
+    fn of_steps(scenario: &Scenario, is_counted: impl Fn(u32) -> bool) -> Self {
         let mut cases = Self::default();
         for ((step, suffix), entry) in &scenario.labels {
-            if *suffix == Suffix::Message && entry.agent.is_some() {
+            if *suffix == Suffix::Message && entry.agent.is_some() && is_counted(*step) {
                 match scenario.label(*step, Suffix::Call) {
                     Some(_) => cases.calls += 1,
                     None => cases.rejections += 1,
@@ -46,6 +56,8 @@ impl GoldCases {
 /// One run of a scenario: its steps, each kind in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Run {
+    /// What the scenario's labels hold, as far as it was run.
+    pub(crate) gold: GoldCases,
     /// Planning steps.
     pub(crate) plans: Vec<PlanValues>,
     /// Decision steps.
@@ -54,8 +66,8 @@ pub(crate) struct Run {
 
 impl Run {
     /// Of steps in their order.
-    pub(crate) fn of(steps: impl IntoIterator<Item = StepValues>) -> Self {
-        let mut run = Self::default();
+    pub(crate) fn of(gold: GoldCases, steps: impl IntoIterator<Item = StepValues>) -> Self {
+        let mut run = Self { gold, ..Self::default() };
         for step in steps {
             match step {
                 StepValues::Plan(plan) => run.plans.push(plan),
@@ -101,6 +113,7 @@ impl Run {
             value: ratio(python_sum(right.iter().copied()), right.len()),
             perfect: perfect(&calls),
             confusion,
+            gold: self.gold,
         })
     }
 }
@@ -118,6 +131,8 @@ pub(crate) struct RunDecisions {
     pub(crate) perfect: u32,
     /// Counters.
     pub(crate) confusion: Confusion,
+    /// What the labels hold, as far as they were run.
+    pub(crate) gold: GoldCases,
 }
 
 /// Scores of a scenario's decisions.
@@ -150,18 +165,19 @@ impl ScenarioRuns {
     /// The first exception of any run: then the scenario has no scores and no counts.
     pub(crate) fn decisions(&self) -> Result<ScenarioDecisions, Crash> {
         let runs = self.runs.iter().map(Run::decisions).collect::<Result<Vec<_>, _>>()?;
-        let mut confusion = Confusion::default();
+        let (mut confusion, mut gold) = (Confusion::default(), GoldCases::default());
         for run in &runs {
             confusion += run.confusion;
+            gold.rejections += run.gold.rejections;
+            gold.calls += run.gold.calls;
         }
-        let count = u32::try_from(runs.len()).unwrap_or(u32::MAX);
         Ok(ScenarioDecisions {
             name: round4(mean(runs.iter().map(|run| run.name))),
             key: round4(mean(runs.iter().map(|run| run.key))),
             value: round4(mean(runs.iter().map(|run| run.value))),
             perfect: runs.iter().map(|run| run.perfect).sum(),
             confusion,
-            gold: GoldCases { rejections: self.gold.rejections * count, calls: self.gold.calls * count },
+            gold,
         })
     }
 }

@@ -7,7 +7,7 @@ use super::rounding::round4;
 use crate::decision::Confusion;
 
 /// `runs[EN/1/2]`.
-pub(crate) fn run_record(scenario: &ScenarioRuns, run: &Run) -> Value {
+pub(crate) fn run_record(run: &Run) -> Value {
     let decision = match run.decisions() {
         Err(crash) => json!({ "exception": crash.exception.name() }),
         Ok(scores) => {
@@ -18,8 +18,8 @@ pub(crate) fn run_record(scenario: &ScenarioRuns, run: &Run) -> Value {
                 "function_name_score": scores.name,
                 "total_perfect_function_calls": scores.perfect,
                 "fc_successful_calls": c.tn_reject,
-                "rejection_cases": scenario.gold.rejections,
-                "function_call_cases": scenario.gold.calls,
+                "rejection_cases": run.gold.rejections,
+                "function_call_cases": run.gold.calls,
                 "true_positive_reject": c.tp_reject, "true_negative_reject": c.tn_reject,
                 "false_positive_reject": c.fp_reject, "false_negative_reject": c.fn_reject,
                 "true_positive_fc": c.tn_reject, "false_positive_fc": c.fn_reject,

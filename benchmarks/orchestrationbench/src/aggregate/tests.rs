@@ -22,11 +22,11 @@ fn call(name_f1: f64, key_f1: f64, value_f1: f64, is_judged: bool) -> DecisionVa
 }
 
 fn run(plans: Vec<PlanValues>, decisions: Vec<DecisionValues>) -> Run {
-    Run { plans, decisions }
+    Run { gold: GoldCases { rejections: 1, calls: 2 }, plans, decisions }
 }
 
 fn scenario(runs: Vec<Run>) -> ScenarioRuns {
-    ScenarioRuns { id: "1".to_owned(), gold: GoldCases { rejections: 1, calls: 2 }, runs }
+    ScenarioRuns { id: "1".to_owned(), runs }
 }
 
 #[test]
@@ -214,7 +214,7 @@ proptest! {
 
     #[test]
     fn scores_are_shares(steps in proptest::collection::vec(any_step(), 0..8)) {
-        let aggregate = aggregate_official(&[scenario(vec![Run::of(steps)])]);
+        let aggregate = aggregate_official(&[scenario(vec![Run::of(GoldCases { rejections: 1, calls: 2 }, steps)])]);
         for number in [aggregate.key.plan, aggregate.key.call_rejection, aggregate.key.function_call, aggregate.key.average] {
             prop_assert!((0.0..=1.0).contains(&number), "{}", number);
         }

@@ -57,7 +57,7 @@ fn official(case: &Case, files: &FileSet, data: &Data) -> Result<Value, DataErro
     for scenario in &scenarios {
         for (number, run) in scenario.runs.iter().enumerate() {
             let name = format!("{}/{}/{}", inputs.language.name(), scenario.id, number + 1);
-            runs.insert(name, run_record(scenario, run));
+            runs.insert(name, run_record(run));
         }
     }
     let records = scenarios.iter().map(|scenario| (scenario.id.clone(), scenario_record(scenario)));

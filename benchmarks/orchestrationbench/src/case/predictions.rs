@@ -4,13 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of, lines};
+use regatta_benchmarks::place::Place;
 use regatta_proto::{Event, Finish, Reply, ToolCall, Transcript};
-use regatta_pycompat::{Json, dumps, parse};
-use serde_json::Value;
+use regatta_pycompat::{Json, Object, Refusal, dumps, parse_or_refuse};
 
 use crate::data::{Data, Scenario};
-use crate::decision::{Answer, Arguments, Call};
+use crate::decision::{Answer, Arguments, Call, Name};
 
 /// One line.
 #[derive(Debug, Clone)]
@@ -43,32 +42,64 @@ pub(crate) fn read_predictions(
         data.scenarios.iter().map(|scenario| (scenario.name(), scenario)).collect();
     let mut predictions = Vec::new();
     let mut seen = HashSet::new();
-    for line in lines(&Place::file(origin, file), content) {
-        let (place, record) = line?;
-        let prediction = read_line(&place, &record, &scenarios)?;
+    let file = Place::file(origin, file);
+    let numbered = content.split(|byte| *byte == b'\n').enumerate();
+    for (number, line) in numbered.filter(|(_, line)| !line.trim_ascii().is_empty()) {
+        let place = file.line(number);
+        let prediction = read_line(&place, number, &record(&place, line)?, &scenarios)?;
         if !seen.insert(prediction.item.clone()) {
             return Err(place.error("item", format!("{} has an earlier line", prediction.item)));
         }
         predictions.push(prediction);
     }
-    number_lines(&mut predictions, content);
     Ok(predictions)
 }
 
-/// Lines that hold something, in order, are the predictions.
-fn number_lines(predictions: &mut [Prediction], content: &[u8]) {
-    let lines = content.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
-    for (prediction, (number, _)) in predictions.iter_mut().zip(lines) {
-        prediction.line = number;
+/// A line as Python reads it: integers of any size, `NaN`, and lone surrogates among its characters.
+fn record(place: &Place<'_>, line: &[u8]) -> Result<Object, DataError> {
+    let text = std::str::from_utf8(line).map_err(|error| place.problem(error))?;
+    match parse_or_refuse(text) {
+        Ok(Json::Object(record)) => Ok(record),
+        Ok(other) => Err(place.problem(format!("must be an object, is {}", kind_of(&other)))),
+        Err(Refusal::LongInteger(digits)) => {
+            Err(place.problem(format!("holds an integer of {digits} digits, which Python does not read")))
+        }
+        Err(Refusal::TooDeep) => Err(place.problem("is nested deeper than Python reads")),
+        // What Python refuses, other readers refuse as well, and say where.
+        Err(Refusal::NotJson) => Err(match serde_json::from_str::<serde_json::Value>(text) {
+            Err(error) => place.json(&error),
+            Ok(_) => place.problem("not valid JSON"),
+        }),
+    }
+}
+
+const fn kind_of(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Int(_) | Json::Float(_) => "a number",
+        Json::String(_) => "a text",
+        Json::List(_) => "an array",
+        Json::Object(_) => "an object",
+    }
+}
+
+/// The text in a value that is called `field` in messages.
+fn text<'v>(place: &Place<'_>, value: Option<&'v Json>, field: &str) -> Result<&'v str, DataError> {
+    match value {
+        Some(Json::String(text)) => Ok(text),
+        Some(other) => Err(place.error(field, format!("must be a text, is {}", kind_of(other)))),
+        None => Err(place.error(field, "is missing; it must be a text")),
     }
 }
 
 fn read_line(
     place: &Place<'_>,
-    record: &Value,
+    line: usize,
+    record: &Object,
     scenarios: &HashMap<String, &Arc<Scenario>>,
 ) -> Result<Prediction, DataError> {
-    let item = place.text(record, "item")?;
+    let item = text(place, record.get("item"), "item")?;
     let malformed = || {
         place.error("item", format!("{item:?} must be a language, a scenario, a run from 1 and a step, as EN/1/2/7"))
     };
@@ -84,7 +115,7 @@ fn read_line(
         return Err(place.error("item", problem));
     }
     Ok(Prediction {
-        line: 0,
+        line,
         // As it is looked up, however the numbers were written.
         item: format!("{name}/{run}/{step}"),
         scenario: Arc::clone(scenario),
@@ -94,66 +125,58 @@ fn read_line(
     })
 }
 
-fn answer(place: &Place<'_>, record: &Value) -> Result<Option<Answer>, DataError> {
+fn answer(place: &Place<'_>, record: &Object) -> Result<Option<Answer>, DataError> {
     match record.get("failed") {
-        None | Some(Value::Null | Value::Bool(false)) => {}
-        Some(Value::Bool(true)) => return Ok(None),
+        None | Some(Json::Null | Json::Bool(false)) => {}
+        Some(Json::Bool(true)) => return Ok(None),
         Some(other) => return Err(place.error("failed", format!("must be a boolean, is {}", kind_of(other)))),
     }
-    let text = match record.get("output") {
-        None | Some(Value::Null) => None,
-        output => Some(place.text_at(output, "output")?.to_owned()),
+    let output = match record.get("output") {
+        None | Some(Json::Null) => None,
+        output => Some(text(place, output, "output")?.to_owned()),
     };
     let calls = match record.get("tool_calls") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(_) => {
-            let calls = place.array(record, "tool_calls")?.iter().enumerate();
-            calls.map(|(at, call)| read_call(place, at, call)).collect::<Result<_, _>>()?
+        None | Some(Json::Null) => Vec::new(),
+        Some(Json::List(calls)) => {
+            calls.iter().enumerate().map(|(at, call)| read_call(place, at, call)).collect::<Result<_, _>>()?
         }
+        Some(other) => return Err(place.error("tool_calls", format!("must be an array, is {}", kind_of(other)))),
     };
-    Ok(Some(Answer { text, calls }))
+    Ok(Some(Answer { text: output, calls }))
 }
 
-fn read_call(place: &Place<'_>, at: usize, call: &Value) -> Result<Call, DataError> {
+fn read_call(place: &Place<'_>, at: usize, call: &Json) -> Result<Call, DataError> {
     let Some(call) = call.as_object() else {
         return Err(place.error(&format!("tool_calls[{at}]"), format!("must be an object, is {}", kind_of(call))));
     };
     let name = match call.get("name") {
-        None | Some(Value::Null) => None,
-        name => Some(place.text_at(name, &format!("tool_calls[{at}].name"))?.to_owned()),
+        None => Name::Missing,
+        Some(Json::Null) => Name::Null,
+        name => Name::Text(text(place, name, &format!("tool_calls[{at}].name"))?.to_owned()),
     };
-    let arguments = match call.get("arguments") {
-        Some(Value::Null) => Arguments::Null,
-        Some(Value::String(text)) => Arguments::Text(text.clone()),
-        Some(object @ Value::Object(_)) => {
-            let object = parse(&object.to_string()).and_then(Json::into_object);
-            Arguments::Object(object.ok_or_else(|| {
-                place.error(&format!("tool_calls[{at}].arguments"), "holds a number that Python does not read")
-            })?)
+    let problem = match call.get("arguments") {
+        Some(Json::Null) => return Ok(Call { name, arguments: Arguments::Null }),
+        Some(Json::String(text)) => return Ok(Call { name, arguments: Arguments::Text(text.clone()) }),
+        Some(Json::Object(object)) => return Ok(Call { name, arguments: Arguments::Object(object.clone()) }),
+        Some(other @ (Json::Bool(_) | Json::Int(_) | Json::Float(_) | Json::List(_))) => {
+            format!("must be a text, an object or null, is {}", kind_of(other))
         }
-        Some(other) => {
-            let problem = format!("must be a text, an object or null, is {}", kind_of(other));
-            return Err(place.error(&format!("tool_calls[{at}].arguments"), problem));
-        }
-        None => {
-            let problem = "is missing; it must be a text, an object or null";
-            return Err(place.error(&format!("tool_calls[{at}].arguments"), problem));
-        }
+        None => "is missing; it must be a text, an object or null".to_owned(),
     };
-    Ok(Call { name, arguments })
+    Err(place.error(&format!("tool_calls[{at}].arguments"), problem))
 }
 
 impl Prediction {
     /// The answer as a transcript; an empty one when the call failed. What no transcript can say becomes something that scores alike: a
-    /// call without a name gets arguments that the official code crashes on as well.
+    /// call without a name gets arguments that the official code crashes on as well, and one named `null` a name that no tool has.
     pub(crate) fn transcript(&self) -> Transcript {
         let Some(answer) = &self.answer else { return Transcript::default() };
         let mut reply = Reply::of_text(answer.text.as_deref(), Finish::Stop);
         let call = |(at, call): (usize, &Call)| ToolCall {
             id: format!("call_{}", at + 1).into(),
-            name: call.name.as_deref().unwrap_or_default().into(),
+            name: call.name.text().unwrap_or_default().into(),
             arguments: match &call.arguments {
-                _ if call.name.is_none() => "null".into(),
+                _ if call.name == Name::Missing => "null".into(),
                 Arguments::Null => "null".into(),
                 Arguments::Text(text) => text.as_str().into(),
                 Arguments::Object(object) => {

@@ -71,9 +71,9 @@ impl<'a> Replay<'a> {
                     steps.push(values);
                     items.insert(step.item, entry);
                 }
-                runs.push(Run::of(steps));
+                runs.push(Run::of(GoldCases::of(scenario), steps));
             }
-            scenarios.push(ScenarioRuns { id: scenario.id.to_string(), gold: GoldCases::of(scenario), runs });
+            scenarios.push(ScenarioRuns { id: scenario.id.to_string(), runs });
         }
         Ok((scenarios, items))
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::data::shared::miniature;
+use crate::decision::{Arguments, Name};
 
 #[test]
 fn predictions_that_cannot_be_read_are_refused_with_line_and_field() {
@@ -32,4 +33,21 @@ fn predictions_that_cannot_be_read_are_refused_with_line_and_field() {
         ]
         .join("\n")
     );
+}
+
+#[test]
+fn predictions_are_read_as_python_reads_them() {
+    let data = miniature();
+    let scenario = data.scenarios.first().unwrap();
+    let item = format!("{}/1/{}", scenario.name(), scenario.planning.first().unwrap());
+    let calls = r#"[{"name": null, "arguments": {"a": 12345678901234567890123, "b": -0, "c": NaN}}]"#;
+    let line = format!(r#"{{"item": "{item}", "output": "\ud800", "tool_calls": {calls}}}"#);
+    let read = read_predictions(data, "case", "predictions.jsonl", line.as_bytes()).unwrap();
+    let answer = read[0].answer.as_ref().unwrap();
+    assert_eq!(answer.text.as_deref().map(|text| text.chars().count()), Some(1));
+    let call = &answer.calls[0];
+    assert_eq!(call.name, Name::Null);
+    let Arguments::Object(arguments) = &call.arguments else { panic!("{call:?}") };
+    let printed = regatta_pycompat::dumps(&regatta_pycompat::Json::Object(arguments.clone()).into()).unwrap();
+    assert_eq!(printed, r#"{"a": 12345678901234567890123, "b": 0, "c": NaN}"#);
 }

@@ -15,10 +15,31 @@ pub(crate) struct Answer {
 /// One call.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// The tool; `None` when the API gave none, on which the official code crashes.
-    pub(crate) name: Option<String>,
+    /// The tool.
+    pub(crate) name: Name,
     /// What it is called with.
     pub(crate) arguments: Arguments,
+}
+
+/// The name of a tool, as an API returns it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Name {
+    /// A text, as it should.
+    Text(String),
+    /// `null`: a tool that the gold never names.
+    Null,
+    /// None at all, on which the official code crashes.
+    Missing,
+}
+
+impl Name {
+    /// The text, if it is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(name) => Some(name),
+            Self::Null | Self::Missing => None,
+        }
+    }
 }
 
 /// Arguments, as an API returns them.
@@ -36,7 +57,7 @@ impl Answer {
     /// What `reply` says.
     pub(crate) fn of_reply(reply: &Reply) -> Self {
         let calls = reply.tool_calls.iter().map(|call| Call {
-            name: Some(call.name.to_string()),
+            name: Name::Text(call.name.to_string()),
             arguments: Arguments::Text(call.arguments.to_string()),
         });
         Self { text: reply.text.as_deref().map(str::to_owned), calls: calls.collect() }

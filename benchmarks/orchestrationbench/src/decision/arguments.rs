@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_pycompat::{Json, Kind, Object, Refusal, parse_or_refuse};
 
-use super::answer::{Arguments, Call};
+use super::answer::{Arguments, Call, Name};
 use super::crash::{Crash, Exception};
 
 /// Where undecodable arguments go.
@@ -40,13 +40,15 @@ impl Aggregated {
     ///
     /// # Errors
     /// The exception that the official code raises: see [`Self::add`] and calls without a name.
-    pub(crate) fn of_calls(calls: &[Call]) -> Result<(Vec<String>, Self), Crash> {
+    pub(crate) fn of_calls(calls: &[Call]) -> Result<(Vec<Name>, Self), Crash> {
         let mut all = Self::default();
         let mut names = Vec::with_capacity(calls.len());
         for call in calls {
-            let Some(name) = &call.name else { return Err(Crash::new(Exception::Key, "'name'")) };
+            if call.name == Name::Missing {
+                return Err(Crash::new(Exception::Key, "'name'"));
+            }
             all.add(&call.arguments)?;
-            names.push(name.clone());
+            names.push(call.name.clone());
         }
         Ok((names, all))
     }

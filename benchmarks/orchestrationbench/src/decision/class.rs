@@ -1,6 +1,6 @@
 //! Call or reject: what the gold says and what was answered (SPEC 2.4, 4.2, 5.8).
 
-use super::answer::Answer;
+use super::answer::{Answer, Name};
 use super::arguments::Aggregated;
 use super::crash::Crash;
 use crate::data::Entry;
@@ -49,9 +49,16 @@ impl Class {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Called {
     /// Tools, in order.
-    pub(crate) names: Vec<String>,
+    pub(crate) names: Vec<Name>,
     /// Arguments over all calls.
     pub(crate) arguments: Aggregated,
+}
+
+impl Called {
+    /// Names that are texts, in order.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().filter_map(Name::text)
+    }
 }
 
 /// What the gold of a step is.
@@ -86,7 +93,7 @@ pub(crate) fn gold(entry: Option<&Entry>) -> Result<Gold, Crash> {
     let mut called = Called::default();
     for call in &entry.calls {
         called.arguments.add_text(&call.arguments)?;
-        called.names.push(call.name.to_string());
+        called.names.push(Name::Text(call.name.to_string()));
     }
     Ok(Gold::Call(called))
 }
@@ -120,7 +127,7 @@ impl Decided {
 pub(crate) fn decided(answer: &Answer) -> Result<Decided, Crash> {
     if answer.calls.is_empty() {
         let rejection = Class::in_text(answer.text.as_deref().unwrap_or_default());
-        let nothing = Called { names: vec![String::new()], arguments: Aggregated::default() };
+        let nothing = Called { names: vec![Name::Text(String::new())], arguments: Aggregated::default() };
         return Ok(rejection.map_or(Decided::Call(nothing), Decided::Rejection));
     }
     let (names, arguments) = Aggregated::of_calls(&answer.calls)?;

@@ -18,7 +18,7 @@ mod score_paper;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::answer::{Answer, Arguments, Call};
+pub(crate) use self::answer::{Answer, Arguments, Call, Name};
 #[cfg(test)]
 pub(crate) use self::arguments::Aggregated;
 #[cfg(test)]

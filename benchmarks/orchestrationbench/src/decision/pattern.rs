@@ -1,6 +1,7 @@
 //! Patterns of the cards' schemas: Python's `re.match` on an engine with look-around and a bound on its work.
 
 use fancy_regex::{Regex, RegexBuilder};
+use regatta_pycompat::digit_class;
 
 /// After so many steps back a text counts as one that does not match.
 const STEPS_MAX: usize = 100_000;
@@ -65,8 +66,8 @@ fn translate(pattern: &str) -> String {
 /// What a backslash and the character after it mean.
 fn escape(escaped: Option<char>, rest: &mut std::iter::Peekable<std::str::Chars<'_>>, in_class: bool) -> String {
     match escaped {
-        Some('d') => r"\p{Nd}".to_owned(),
-        Some('D') => r"\P{Nd}".to_owned(),
+        Some('d') => in_brackets(digit_class(), "", in_class),
+        Some('D') => in_brackets(digit_class(), "^", in_class),
         Some('w') => in_brackets(r"\p{L}\p{N}_", "", in_class),
         Some('W') => in_brackets(r"\p{L}\p{N}_", "^", in_class),
         Some('s') => in_brackets(r"\s\x1c-\x1f", "", in_class),

@@ -84,7 +84,7 @@ pub(crate) struct Unsettled<'q> {
 impl Quality {
     /// Of `called` beside `gold`, by the schemas of `agents`.
     pub(crate) fn new(called: &Called, gold: &Called, agents: &Agents) -> Self {
-        let schemas = Schemas::new(agents, &called.names);
+        let schemas = Schemas::new(agents, called.tools());
         let all: BTreeSet<&str> = called.arguments.keys().chain(gold.arguments.keys()).collect();
         let keys = all
             .into_iter()

@@ -14,11 +14,10 @@ pub(crate) struct Schemas<'a> {
 
 impl<'a> Schemas<'a> {
     /// Of the tools of these names, whoever's they are.
-    pub(crate) fn new(agents: &'a Agents, names: &[String]) -> Self {
+    pub(crate) fn new<'n>(agents: &'a Agents, names: impl Iterator<Item = &'n str>) -> Self {
         let mut seen = std::collections::HashSet::new();
         let properties = names
-            .iter()
-            .filter(|name| seen.insert(name.as_str()))
+            .filter(|name| seen.insert(*name))
             .filter_map(|name| agents.tool(name)?.parameters.get("properties")?.as_object())
             .collect();
         Self { properties }

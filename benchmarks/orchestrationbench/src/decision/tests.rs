@@ -15,8 +15,12 @@ use super::schema::Schemas;
 use super::*;
 use crate::data::{Agents, Card};
 
+fn named(name: &str) -> Name {
+    Name::Text(name.to_owned())
+}
+
 fn called(name: &str, arguments: &str) -> Call {
-    Call { name: Some(name.to_owned()), arguments: Arguments::Text(arguments.to_owned()) }
+    Call { name: named(name), arguments: Arguments::Text(arguments.to_owned()) }
 }
 
 fn calls(calls: Vec<Call>) -> Answer {
@@ -57,7 +61,7 @@ fn agents(properties: serde_json::Value) -> Agents {
 }
 
 fn quality(predicted: &str, gold: &str, properties: serde_json::Value) -> Quality {
-    let side = |text: &str| Called { names: vec!["book".to_owned()], arguments: arguments(text) };
+    let side = |text: &str| Called { names: vec![named("book")], arguments: arguments(text) };
     Quality::new(&side(predicted), &side(gold), &agents(properties))
 }
 
@@ -80,7 +84,7 @@ fn plain_text_is_officially_a_call_of_the_tool_without_a_name() {
     let nothing = Answer::default();
     for answer in [says("awaiting_user_input"), says("<tool_call>{}</tool_call>"), nothing] {
         let Decided::Call(call) = decided(&answer).unwrap() else { panic!("{answer:?}") };
-        assert_eq!((call.names, call.arguments.keys().count()), (vec![String::new()], 0));
+        assert_eq!((call.names, call.arguments.keys().count()), (vec![named("")], 0));
         assert_eq!(decided_by_paper(Some(&answer)).unwrap().class(), Class::Failed);
     }
     assert_eq!(decided_by_paper(None).unwrap().class(), Class::Failed);
@@ -95,9 +99,17 @@ fn calls_go_before_the_text_and_any_call_is_one_for_the_paper() {
 }
 
 #[test]
+fn a_tool_named_null_is_called_all_the_same_and_is_never_the_golds() {
+    let null = calls(vec![Call { name: Name::Null, arguments: Arguments::Text("{}".to_owned()) }]);
+    let Decided::Call(call) = decided(&null).unwrap() else { panic!("no call") };
+    let gold = Called { names: vec![named("")], arguments: Aggregated::default() };
+    assert_eq!(Quality::new(&call, &gold, &agents(json!({}))).name_f1, 0.0);
+}
+
+#[test]
 fn what_the_official_code_crashes_on_is_named() {
-    let null = Call { name: Some("a".to_owned()), arguments: Arguments::Null };
-    let nameless = Call { name: None, arguments: Arguments::Null };
+    let null = Call { name: named("a"), arguments: Arguments::Null };
+    let nameless = Call { name: Name::Missing, arguments: Arguments::Null };
     let deep = "[".repeat(2000);
     let long = format!("{{\"n\": {}}}", "9".repeat(4301));
     insta::assert_snapshot!(
@@ -119,8 +131,8 @@ fn what_the_official_code_crashes_on_is_named() {
 #[test]
 fn a_complaint_about_undecodable_arguments_counts_its_characters() {
     let (_, all) = Aggregated::of_calls(&[called("a", r#"{"error": 1}"#), called("a", "é}")]).unwrap();
-    let gold = Called { names: vec!["a".to_owned()], arguments: Aggregated::default() };
-    let counted = Quality::new(&Called { names: vec!["a".to_owned()], arguments: all }, &gold, &agents(json!({})));
+    let gold = Called { names: vec![named("a")], arguments: Aggregated::default() };
+    let counted = Quality::new(&Called { names: vec![named("a")], arguments: all }, &gold, &agents(json!({})));
     let error = &counted.keys["error"];
     assert_eq!((error.fp, error.reason), ("Invalid JSON in arguments: é}".chars().count(), Reason::KeyMissingInActual));
     assert_eq!((counted.name_f1, counted.key_f1), (1.0, 0.0));
@@ -131,7 +143,7 @@ fn values_over_several_calls_are_sets_by_key() {
     let mut predicted = arguments(r#"{"x": "a", "y": 1}"#);
     predicted.add_text(r#"{"x": "a"}"#).unwrap();
     predicted.add_text(r#"{"x": "b"}"#).unwrap();
-    let called = |arguments| Called { names: vec!["a".to_owned(), "b".to_owned()], arguments };
+    let called = |arguments| Called { names: vec![named("a"), named("b")], arguments };
     let counted = Quality::new(&called(predicted), &called(arguments(r#"{"x": "b", "z": [1]}"#)), &agents(json!({})));
     let of = |key: &str| {
         let counts = &counted.keys[key];
@@ -166,7 +178,7 @@ fn a_property_is_looked_up_in_the_predicted_tools_that_exist() {
     let agents = agents(json!({"x": {"type": "number"}}));
     let settles = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        Schemas::new(&agents, &names).settles("x", &["1".to_owned()], 1)
+        Schemas::new(&agents, names.iter().map(String::as_str)).settles("x", &["1".to_owned()], 1)
     };
     assert_eq!(settles(&["unknown", "book", "book"]), Some(Reason::TypeMismatch));
     assert_eq!(settles(&["unknown", ""]), None);
@@ -277,7 +289,7 @@ proptest! {
     #[test]
     fn no_call_makes_scoring_panic(texts in proptest::collection::vec(prop_oneof![json_text(), any::<String>()], 0..4), gold in json_text()) {
         let answer = calls(texts.iter().map(|text| called("book", text)).collect());
-        let mut golden = Called { names: vec!["book".to_owned()], arguments: Aggregated::default() };
+        let mut golden = Called { names: vec![named("book")], arguments: Aggregated::default() };
         let _crashed = golden.arguments.add_text(&gold);
         if let Ok(Decided::Call(call)) = decided(&answer) {
             let schema = json!({"a": {"type": "integer"}, "b": {"pattern": "^x$"}, "c": {"enum": [1]}});
@@ -294,7 +306,7 @@ proptest! {
     fn a_call_beside_itself_is_perfect(text in json_text()) {
         let mut arguments = Aggregated::default();
         if arguments.add_text(&text).is_ok() {
-            let call = Called { names: vec!["book".to_owned()], arguments };
+            let call = Called { names: vec![named("book")], arguments };
             let quality = Quality::new(&call, &call, &agents(json!({})));
             prop_assert_eq!((quality.name_f1, quality.key_f1), (1.0, 1.0));
             prop_assert!(quality.keys.values().all(|counts| counts.fp == 0 && counts.fn_ == 0));

@@ -55,7 +55,7 @@ impl<'c> Asked<'c> {
             Arguments::Object(object) => Some(object.clone()),
             Arguments::Null => None,
         };
-        Self { name: call.name.as_deref().unwrap_or_default(), arguments }
+        Self { name: call.name.text().unwrap_or_default(), arguments }
     }
 
     fn is(&self, gold: &GoldCall) -> bool {

@@ -12,20 +12,20 @@ pub(super) fn rebuild(text: &str) -> Option<String> {
     if !text.starts_with(KEY_PREFIX) {
         return None;
     }
-    let lines: Vec<String> = text.split('\n').map(rebuilt).collect();
-    Some(lines.join("\n"))
+    Some(text.split('\n').map(rebuilt).collect())
 }
 
+/// A line with its new indentation and its end, which even the last one gets.
 fn rebuilt(line: &str) -> String {
     let stripped = strip(line);
     let is_entry = stripped.starts_with('-');
     if stripped.starts_with(KEY_PREFIX) {
-        format!("{line}:")
+        format!("{line}:\n")
     } else if line.contains(':') && !is_entry {
-        format!("  {stripped}")
+        format!("  {stripped}\n")
     } else if is_entry {
-        format!("    {stripped}")
+        format!("    {stripped}\n")
     } else {
-        format!("      {stripped}")
+        format!("      {stripped}\n")
     }
 }

@@ -180,3 +180,14 @@ proptest! {
         extract(&parts.concat());
     }
 }
+
+#[test]
+fn lines_indented_anew_end_with_a_newline_which_a_block_keeps() {
+    assert_eq!(value("workflow_1\na: |\nb"), json!({ "workflow_1": { "a": "b\n" } }));
+}
+
+#[test]
+fn lone_surrogates_are_texts_in_json_and_no_characters_of_yaml() {
+    assert!(value(r#"{"workflow_1": "\ud800"}"#)["workflow_1"].is_string());
+    assert_eq!(entry("workflow_1: \u{10d800}"), json!({ "result": "none" }));
+}

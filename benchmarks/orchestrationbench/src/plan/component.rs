@@ -94,6 +94,10 @@ fn add(graph: &mut ComponentGraph, step: &Dict) -> Result<Option<usize>, Raised>
     let agent = step.get("agent_id").filter(|agent| agent.is_truthy()).or_else(|| step.get("name"));
     let Some(agent) = agent.filter(|agent| agent.is_truthy()) else { return Ok(None) };
     let status = step.get("status").map_or_else(|| Cow::Owned(Value::Str("UNK".to_owned())), Cow::Borrowed);
+    if !agent.is_printable() || !status.is_printable() {
+        // The node's label is printed.
+        return Err(Raised("ValueError"));
+    }
     let key = (agent.hash_key().ok_or(Raised("TypeError"))?, status.hash_key().ok_or(Raised("TypeError"))?);
     Ok(Some(graph.node(key, || AgentState { agent: agent.clone(), status: status.into_owned() })))
 }

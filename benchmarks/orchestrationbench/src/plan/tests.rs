@@ -153,7 +153,8 @@ fn only_loops_make_the_official_cost_wrong() {
 
 /// The steps of a run, as the pipeline keeps them.
 fn run(steps: &[PlanStep]) -> RunScore {
-    Run::of(steps.iter().map(|step| StepValues::Plan(PlanValues::of(step)))).plan()
+    Run::of(crate::aggregate::GoldCases::default(), steps.iter().map(|step| StepValues::Plan(PlanValues::of(step))))
+        .plan()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use regatta_benchmarks::pearson;
 use regatta_benchmarks::{CellResult, Measured, PaperColumn, PaperEntry, PaperTable, Unit};
 
 use super::measure::Measure;
-use super::published::correlations;
+use super::published::{correlations, english_of_paper};
 use super::row;
 use crate::data::Language;
 use crate::setting::Mode;
@@ -15,7 +15,10 @@ const PAIRS: [(Measure, Measure, &str); 3] = [
     (Measure::Plan, Measure::FunctionCall, "Plan, FC"),
 ];
 
-/// A row for each setting and language in which at least two models have numbers.
+/// Over fewer models a correlation says next to nothing: over two it is always 1 or −1.
+const MODELS_MIN: usize = 5;
+
+/// A row for each setting and language in which enough models have numbers.
 pub(super) fn correlation_table(cells: &[CellResult<'_>]) -> PaperTable {
     let mut rows = Vec::new();
     for mode in Mode::ALL {
@@ -23,7 +26,7 @@ pub(super) fn correlation_table(cells: &[CellResult<'_>]) -> PaperTable {
             let of_mode = cells.iter().filter(|cell| Mode::of(cell.setting) == Some(mode));
             let known: Vec<&CellResult<'_>> =
                 of_mode.filter(|cell| Measure::Average.of(cell, language).value.is_some()).collect();
-            if known.len() < 2 {
+            if known.len() < MODELS_MIN {
                 continue;
             }
             let values =
@@ -44,7 +47,23 @@ pub(super) fn correlation_table(cells: &[CellResult<'_>]) -> PaperTable {
         keys: ["setting", "language", "models"].map(str::to_owned).to_vec(),
         columns: PAIRS.iter().map(|(_, _, label)| column(label)).collect(),
         rows,
-        notes: vec!["The published values are over the paper's models.".to_owned()],
+        notes: vec![published_models()],
         is_figure: false,
     }
+}
+
+/// Over how many models the published values are: not those whose numbers are known here.
+fn published_models() -> String {
+    let known = english_of_paper();
+    let over_known = PAIRS.map(|(one, other, label)| {
+        let values = |measure: Measure| known.iter().map(|model| model(measure)).collect::<Vec<_>>();
+        let value = pearson(&values(one), &values(other));
+        format!("{label}: {}", value.map_or_else(|| "–".to_owned(), |value| format!("{value:.3}")))
+    });
+    format!(
+        "The published values are over all models of the paper, whose number is not known here: over the {} English ones that are, they would \
+         be {}.",
+        known.len(),
+        over_known.join("; ")
+    )
 }

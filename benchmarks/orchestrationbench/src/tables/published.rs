@@ -54,6 +54,15 @@ pub(super) fn models(evaluator: Evaluator) -> Vec<&'static str> {
     }
 }
 
+/// The paper's English numbers, a function of the measure for each model that is known.
+pub(super) fn english_of_paper() -> Vec<impl Fn(Measure) -> Option<f64>> {
+    let of = |(model, _): &(&'static str, [f64; 4])| {
+        let model = *model;
+        move |measure| published(Evaluator::Paper, model, measure, Some(Language::En))
+    };
+    PAPER.iter().map(of).collect()
+}
+
 /// The published number of a model, whoever serves it, as a share; of both languages for `None`.
 pub(super) fn published(
     evaluator: Evaluator,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Three models in both settings, two trials each; the last model in English only.
+/// Models in both settings, two trials each; the last model in English only.
 struct Sweep {
     settings: Vec<Setting>,
     models: Vec<ModelRef>,
@@ -28,17 +28,22 @@ fn aggregate(evaluator: Evaluator, [plan, call_rejection, function_call]: [f64; 
 
 impl Sweep {
     fn new(evaluator: Evaluator) -> Self {
+        let models = [("google/gemini-3-pro-preview", 0.8), ("openai/gpt-4.1", 0.7), ("sim/noisy-0.2", 0.5)];
+        Self::of(evaluator, &models)
+    }
+
+    /// Of models with their share of right plans.
+    fn of(evaluator: Evaluator, shares: &[(&str, f64)]) -> Self {
         let settings: Vec<Setting> = ["stepwise", "end-to-end"].map(|name| name.parse().unwrap()).to_vec();
-        let models = ["google/gemini-3-pro-preview", "openai/gpt-4.1", "sim/noisy-0.2"];
-        let models: Vec<ModelRef> = models.map(|name| name.parse().unwrap()).to_vec();
+        let models: Vec<ModelRef> = shares.iter().map(|(name, _)| name.parse().unwrap()).collect();
         let (mut tables, mut all_trials) = (Vec::new(), Vec::new());
         for lost in [0.0, 0.2] {
-            for (at, model) in [0.8, 0.7, 0.5].into_iter().enumerate() {
+            for (at, (_, model)) in shares.iter().enumerate() {
                 let trial = |noise: f64| {
                     let english = [model - lost + noise, 0.9 - model / 2.0 - lost, model + 0.1 - lost];
                     let korean = english.map(|value| value - 0.05);
                     let mut aggregates = json!({ "EN": aggregate(evaluator, english) });
-                    if at < 2 {
+                    if at + 1 < shares.len() {
                         aggregates["KO"] = aggregate(evaluator, korean);
                     }
                     Table { aggregate: aggregates, columns: Vec::new() }
@@ -53,11 +58,11 @@ impl Sweep {
     fn cells(&self) -> Vec<CellResult<'_>> {
         let mut cells = Vec::new();
         for (at, tables) in self.tables.iter().enumerate() {
-            let model = &self.models[at % 3];
+            let model = &self.models[at % self.models.len()];
             let of = |value: f64| Measured { value: Some(value), ..Measured::default() };
             let parts = [("orchestrator", "plan", 0.75), ("travel_agent", "cr", 0.5), ("place_agent", "fc", 0.25)];
             cells.push(CellResult {
-                setting: &self.settings[at / 3],
+                setting: &self.settings[at / self.models.len()],
                 model,
                 family: &model.model,
                 simulated: model.endpoint.as_str() == "sim",
@@ -126,13 +131,17 @@ fn without_the_other_setting_there_is_no_gap() {
     let sweep = Sweep::new(Evaluator::Official);
     let cells: Vec<_> = sweep.cells().into_iter().filter(|cell| cell.setting.as_str() == "stepwise").collect();
     let names: Vec<String> = paper_tables(Evaluator::Official, &cells).into_iter().map(|table| table.name).collect();
-    assert_eq!(names, ["results-stepwise", "correlations", "domains", "published"]);
+    assert_eq!(names, ["results-stepwise", "domains", "published"]);
     assert!(paper_tables(Evaluator::Official, &[]).is_empty());
 }
 
 #[test]
-fn one_model_has_no_correlation() {
-    let sweep = Sweep::new(Evaluator::Paper);
-    let cells: Vec<_> = sweep.cells().into_iter().filter(|cell| cell.simulated).collect();
-    assert!(paper_tables(Evaluator::Paper, &cells).iter().all(|table| table.name != "correlations"));
+fn correlations_are_shown_over_five_models_and_more_with_their_number() {
+    let shares = [("a/a", 0.8), ("a/b", 0.7), ("a/c", 0.5), ("a/d", 0.6), ("a/e", 0.1)];
+    let correlations = |models: usize| {
+        let sweep = Sweep::of(Evaluator::Paper, &shares[..models]);
+        paper_tables(Evaluator::Paper, &sweep.cells()).into_iter().find(|table| table.name == "correlations")
+    };
+    assert!(correlations(4).is_none());
+    insta::assert_snapshot!(text(&correlations(5).unwrap()));
 }

@@ -1,6 +1,8 @@
 //! The aggregates of a cell, or of all trials of one, in the shape of the golden files: one for each language, and their means.
 
 mod sums;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -18,7 +20,7 @@ use super::items::{Items, Place};
 /// Scores of one trial.
 type Trial<'s> = Vec<(ItemIndex, &'s Score)>;
 /// Scores of a scenario, trial by trial: of its steps, or of the whole of it.
-type Trials<'s> = Vec<Vec<&'s Score>>;
+type Trials<'s> = Vec<Vec<(Place, &'s Score)>>;
 /// Scenarios by position.
 type Scenarios<'s> = BTreeMap<usize, Trials<'s>>;
 
@@ -57,7 +59,7 @@ fn by_scenario<'s>(items: &Items, trials: &[Trial<'s>], is_wanted: impl Fn(Place
             let Some(place) = items.place(*item).filter(|place| is_wanted(*place)) else { continue };
             let of_scenario = scenarios.entry(place.scenario()).or_insert_with(|| vec![Vec::new(); trials.len()]);
             if let Some(scores) = of_scenario.get_mut(number) {
-                scores.push(*score);
+                scores.push((place, *score));
             }
         }
     }
@@ -74,11 +76,13 @@ fn official(data: &Data, scenarios: &[(usize, Trials<'_>)]) -> (KeyMetrics, Valu
         let scenario = data.scenarios.get(*position)?;
         Some(ScenarioRuns {
             id: scenario.id.to_string(),
-            gold: GoldCases::of(scenario),
             runs: trials
                 .iter()
                 .filter(|steps| !steps.is_empty())
-                .map(|steps| Run::of(values(steps, StepValues::from_values)))
+                .map(|steps| {
+                    let is_scored = |step| steps.iter().any(|(place, _)| place.step() == Some(step));
+                    Run::of(GoldCases::of_run(scenario, is_scored), values(steps, StepValues::from_values))
+                })
                 .collect(),
         })
     });
@@ -97,13 +101,13 @@ fn paper(data: &Data, scenarios: &[(usize, Trials<'_>)]) -> (KeyMetrics, Value) 
 }
 
 fn values<'s, T>(
-    steps: &'s [&Score],
+    steps: &'s [(Place, &Score)],
     from_values: fn(&BTreeMap<String, f64>) -> Option<T>,
 ) -> impl Iterator<Item = T> + 's
 where
     T: 's,
 {
-    steps.iter().filter_map(move |score| from_values(&score.values))
+    steps.iter().filter_map(move |(_, score)| from_values(&score.values))
 }
 
 /// What is said of whole scenarios: the four numbers, where single steps have them too.

@@ -33,7 +33,7 @@ fn official(scenarios: &[&Trials<'_>]) -> (f64, f64, f64) {
                 return 0.0;
             }
             mean(trials.iter().filter(|run| !run.is_empty()).map(|run| {
-                let of_run = || run.iter().copied();
+                let of_run = || run.iter().map(|(_, score)| *score);
                 share(total(of_run(), numerator), total(of_run(), denominator))
             }))
         }))
@@ -58,7 +58,7 @@ fn paper(scenarios: &[&Trials<'_>]) -> (f64, f64, f64) {
 
 /// All sessions of a scenario.
 fn sessions<'t, 's: 't>(trials: &'t Trials<'s>) -> impl Iterator<Item = &'s Score> + 't {
-    trials.iter().flatten().copied()
+    trials.iter().flatten().map(|(_, score)| *score)
 }
 
 fn number(score: &Score, name: &str) -> f64 {

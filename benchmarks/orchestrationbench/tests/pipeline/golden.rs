@@ -1,6 +1,8 @@
 //! Every golden case through the same door as the command line.
 
-use regatta_benchmark_testing::score_every_case;
+use std::path::Path;
+
+use regatta_benchmark_testing::{differ, examples, score_cases, score_every_case};
 
 use crate::harness::{orchestrationbench, shared};
 
@@ -8,4 +10,16 @@ use crate::harness::{orchestrationbench, shared};
 fn every_golden_case_is_scored_as_expected() {
     let Some(shared) = shared() else { return };
     assert_eq!(score_every_case(orchestrationbench(), &shared), 9);
+}
+
+/// Answers on which a differential fuzz (`tests/differential`) found the released code and this crate of different opinions.
+#[test]
+fn odd_answers_are_scored_as_the_released_code_scores_them() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    assert_eq!(score_cases(orchestrationbench(), &examples().join("data/orchestrationbench"), &golden), 2);
+}
+
+#[test]
+fn answers_of_any_kind_are_scored_as_the_released_code_scores_them() {
+    differ(orchestrationbench(), &examples().join("data/orchestrationbench"));
 }

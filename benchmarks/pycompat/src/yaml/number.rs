@@ -3,12 +3,9 @@
 use num_bigint::BigInt;
 
 use super::super::character::{decimal_digit, is_space};
-use super::super::json::Int;
+use super::super::json::{DIGITS_MAX, Int};
 use super::super::text::lower;
 use super::YamlError;
-
-/// How many decimal digits Python turns into an integer, or an integer into, before it refuses.
-const DECIMAL_DIGITS_MAX: usize = 4300;
 
 /// How many characters a number that is not decimal may have; Python knows no such limit.
 const CHARACTERS_MAX: usize = 10_000;
@@ -78,7 +75,7 @@ fn python_int(text: &str, base: u32) -> Result<BigInt, YamlError> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(base)) {
         return exception("ValueError");
     }
-    if base == 10 && digits.len() > DECIMAL_DIGITS_MAX {
+    if base == 10 && digits.len() > DIGITS_MAX {
         return exception("ValueError");
     }
     if digits.len() > CHARACTERS_MAX {

@@ -1,5 +1,6 @@
 //! The characters of a text, one after the other, with the place of the next one.
 
+use super::super::character::is_surrogate;
 use super::{CHARACTERS_MAX, YamlError};
 
 /// A place in the text.
@@ -124,8 +125,8 @@ impl Reader {
 }
 
 /// What may occur in a text.
-const fn is_printable(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
+fn is_printable(c: char) -> bool {
+    !is_surrogate(c) && matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 /// The end of a line.

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::answers::{Answers, not_recorded};
 use super::{Inputs, whole};
 use crate::official::rules::Rules;
-use crate::official::scoring::{Subject, judged};
-use crate::official::stat::{Counts, DIVISOR, Verdict};
+use crate::official::scoring::{Subject, judged, rowless};
+use crate::official::stat::{Counts, DIVISOR, Said, Verdict};
 
 /// A file of a scenario.
 struct Position<'a> {
@@ -105,6 +105,7 @@ fn run(inputs: &Inputs<'_>, answers: &Answers, name: &str, positions: &[Position
 }
 
 const FILE_NOT_FOUND: &str = "FileNotFoundError";
+const INDEX_ERROR: &str = "IndexError";
 
 /// How many items the loop of a script goes through.
 const fn rounds(script: Option<Script>) -> u32 {
@@ -146,13 +147,19 @@ fn printed(
             }
         }
     };
-    if *number >= whole(place, line, "rows_available")? {
-        return nothing("IndexError");
-    }
     let dataset = place.text(line, "dataset")?;
     let rows = inputs.rows_of(place, "dataset", dataset)?;
-    let utterance = usize::try_from(*number).ok().and_then(|row| rows.get(row));
-    let Some(utterance) = utterance else { return nothing("IndexError") };
+    let is_available = *number < whole(place, line, "rows_available")?;
+    let utterance = usize::try_from(*number).ok().and_then(|row| rows.get(row)).filter(|_| is_available);
+    let Some(utterance) = utterance else {
+        let Some(line) = rowless(rules, &log) else { return nothing(INDEX_ERROR) };
+        return Ok(Printed {
+            verdict: Some(Verdict::of([line.said])),
+            lines: 1,
+            unparsable: u32::from(line.said == Said::Unparsable),
+            crash: line.needs_a_row.then_some(INDEX_ERROR),
+        });
+    };
     let subject = Subject { item: &number.to_string(), utterance, today: inputs.today()?, log: &log };
     let judged = judged(rules, &subject, &|question| answers.to(scenario, *number, question))
         .map_err(|missing| not_recorded(place, &missing))?;
