@@ -121,7 +121,7 @@ impl Catalog {
             return Err(CatalogError::Damaged { key });
         }
         let lock = SweepLock::from_bytes(&bytes)?;
-        if lock.v != SweepLock::VERSION {
+        if !(SweepLock::OLDEST_READ..=SweepLock::VERSION).contains(&lock.v) {
             return Err(CatalogError::Version { found: lock.v });
         }
         let mut suites = BTreeMap::new();

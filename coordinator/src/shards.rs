@@ -2,7 +2,7 @@
 
 use regatta_backends::NewShard;
 use regatta_catalog::Sweep;
-use regatta_proto::ShardIndex;
+use regatta_proto::{Cell, ShardIndex};
 
 /// Items of a shard. Large enough that a sweep of a million sessions has a few thousand rows, small enough that what is in doubt after
 /// a crash in the middle of publishing one is little.
@@ -18,7 +18,9 @@ pub(crate) fn cut(sweep: &Sweep, window: u32) -> Vec<NewShard> {
     let most = if sweep.lock.budget_usd.is_some() { SHARD_ITEMS_BUDGETED } else { SHARD_ITEMS };
     let most = most.min((window / SHARDS_PER_WINDOW).max(1));
     let mut shards = Vec::new();
-    for cell in sweep.cells() {
+    let mut cells: Vec<&Cell> = sweep.cells().iter().collect();
+    cells.sort_by_key(|cell| sweep.lock.place(cell));
+    for cell in cells {
         let items = sweep.selected(cell).len() as u32;
         for first in (0..items).step_by(most as usize) {
             shards.push(NewShard {

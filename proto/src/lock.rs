@@ -117,28 +117,49 @@ pub struct Cell {
 
 impl SweepLock {
     /// Version this build writes.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
+    /// Oldest version that this build reads, and goes on with. Its grid had another order, and its seeds were those of single models.
+    pub const OLDEST_READ: u32 = 1;
 
-    /// The grid: benchmarks × settings × models × trials, in the order of the spec (benchmarks by name).
+    /// The grid: models × benchmarks × settings × trials, in the order of the spec (benchmarks by name). Models come first, so that cells
+    /// keep their numbers when a model is appended.
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
-        let mut cells = Vec::new();
-        for (benchmark, locked) in &self.benchmarks {
-            for setting in &locked.settings {
-                for model in &self.models {
-                    for trial in 0..self.trials {
-                        cells.push(Cell {
-                            index: CellIndex(cells.len() as u32),
-                            benchmark: benchmark.clone(),
-                            setting: setting.clone(),
-                            model: model.id.clone(),
-                            trial: Trial(trial),
-                        });
-                    }
-                }
+        let settings: Vec<(&BenchmarkName, &Setting)> = self
+            .benchmarks
+            .iter()
+            .flat_map(|(benchmark, locked)| locked.settings.iter().map(move |setting| (benchmark, setting)))
+            .collect();
+        let grid: Vec<(&ModelSpec, (&BenchmarkName, &Setting))> = match self.v {
+            Self::OLDEST_READ => {
+                settings.iter().flat_map(|setting| self.models.iter().map(move |model| (model, *setting))).collect()
             }
-        }
-        cells
+            _ => self.models.iter().flat_map(|model| settings.iter().map(move |setting| (model, *setting))).collect(),
+        };
+        let trials = grid.into_iter().flat_map(|place| (0..self.trials).map(move |trial| (place, Trial(trial))));
+        let cell = |(index, ((model, (benchmark, setting)), trial)): (u32, ((&ModelSpec, _), Trial))| {
+            let (benchmark, setting): (&BenchmarkName, &Setting) = (benchmark, setting);
+            Cell {
+                index: CellIndex(index),
+                benchmark: benchmark.clone(),
+                setting: setting.clone(),
+                model: model.id.clone(),
+                trial,
+            }
+        };
+        (0..).zip(trials).map(cell).collect()
+    }
+
+    /// Where `cell` stands when results are shown and work is handed out: by benchmark and setting, then by model. All models of one
+    /// setting belong beside each other, and a budget that runs out must not leave one model without anything.
+    #[must_use]
+    pub fn place(&self, cell: &Cell) -> (usize, usize, usize, Trial) {
+        let benchmark = self.benchmarks.keys().position(|name| *name == cell.benchmark);
+        let settings = self.benchmarks.get(&cell.benchmark).map(|locked| &locked.settings);
+        let setting = settings.and_then(|settings| settings.iter().position(|name| *name == cell.setting));
+        let model = self.models.iter().position(|model| model.id == cell.model);
+        let last = usize::MAX;
+        (benchmark.unwrap_or(last), setting.unwrap_or(last), model.unwrap_or(last), cell.trial)
     }
 
     /// The model entry of `id`.
@@ -191,7 +212,8 @@ impl SweepLock {
     /// Seed of the session of `item` in `cell`.
     #[must_use]
     pub fn session_seed(&self, cell: &Cell, item: &crate::ItemId) -> SessionSeed {
-        SessionSeed::derive(self.seed, &cell.benchmark, &cell.setting, cell.trial, item)
+        let model = (self.v == Self::OLDEST_READ).then_some(&cell.model);
+        SessionSeed::derive(self.seed, &cell.benchmark, &cell.setting, model, cell.trial, item)
     }
 
     /// Canonical bytes: what is stored in Blobs and what the digest is taken of.
@@ -232,5 +254,46 @@ impl SweepLock {
     /// When the name is too long to carry them.
     pub fn sweep_id(&self, digest: &Digest) -> Result<SweepId, crate::IdError> {
         SweepId::new(format!("{}-{}", self.name, digest.short()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(v: u32, models: &[&str]) -> SweepLock {
+        let digest = crate::Digest::of(b"data").to_string();
+        let benchmark = serde_json::json!({
+            "dataset": digest, "settings": ["one", "two"], "evaluators": ["official"], "items": {"one": 1, "two": 1},
+        });
+        let lock = serde_json::json!({
+            "v": v, "regatta": "0", "name": "s", "seed": 1, "trials": 1, "benchmarks": {"b": benchmark},
+            "endpoints": {}, "models": models.iter().map(|id| serde_json::json!({"id": id})).collect::<Vec<_>>(), "price_sources": [],
+        });
+        serde_json::from_value(lock).unwrap()
+    }
+
+    fn grid(lock: &SweepLock) -> Vec<String> {
+        lock.cells().iter().map(|cell| format!("{} {} {}", cell.index.0, cell.setting, cell.model)).collect()
+    }
+
+    #[test]
+    fn cells_keep_their_numbers_when_a_model_is_appended() {
+        let (few, many) = (grid(&lock(2, &["e/a", "e/b"])), grid(&lock(2, &["e/a", "e/b", "e/c"])));
+        assert_eq!(few, ["0 one e/a", "1 two e/a", "2 one e/b", "3 two e/b"]);
+        assert_eq!(few, many[..few.len()]);
+    }
+
+    #[test]
+    fn the_grid_of_a_lock_of_the_first_version_stays_as_it_was() {
+        assert_eq!(grid(&lock(1, &["e/a", "e/b"])), ["0 one e/a", "1 one e/b", "2 two e/a", "3 two e/b"]);
+    }
+
+    #[test]
+    fn work_is_handed_out_and_results_are_shown_setting_by_setting() {
+        let lock = lock(2, &["e/a", "e/b"]);
+        let mut cells = lock.cells();
+        cells.sort_by_key(|cell| lock.place(cell));
+        assert_eq!(cells.iter().map(|cell| cell.index.0).collect::<Vec<_>>(), [0, 2, 1, 3]);
     }
 }

@@ -7,7 +7,7 @@ use rand_chacha::rand_core::SeedableRng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkName, Digest, ItemId, Role, Setting, Trial};
+use crate::{BenchmarkName, Digest, ItemId, ModelRef, Role, Setting, Trial};
 
 /// The seed of one session, stable across machines, attempts and versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,17 +16,29 @@ use crate::{BenchmarkName, Digest, ItemId, Role, Setting, Trial};
 pub struct SessionSeed(pub u64);
 
 impl SessionSeed {
-    /// Derives the seed. Items are named by id, not by position, so a selection of items keeps each item's seed.
+    /// Derives the seed. Items are named by id, not by position, so a selection of items keeps each item's seed. `model` is named by locks
+    /// of the first version only, whose sweeps go on with the seeds that they began with.
     #[must_use]
-    pub fn derive(sweep_seed: u64, benchmark: &BenchmarkName, setting: &Setting, trial: Trial, item: &ItemId) -> Self {
-        let digest = Digest::of_parts([
-            b"regatta/session-seed/2".as_slice(),
-            &sweep_seed.to_le_bytes(),
-            benchmark.as_str().as_bytes(),
-            setting.as_str().as_bytes(),
-            &trial.0.to_le_bytes(),
-            item.as_str().as_bytes(),
-        ]);
+    pub fn derive(
+        sweep_seed: u64,
+        benchmark: &BenchmarkName,
+        setting: &Setting,
+        model: Option<&ModelRef>,
+        trial: Trial,
+        item: &ItemId,
+    ) -> Self {
+        let (sweep_seed, trial) = (sweep_seed.to_le_bytes(), trial.0.to_le_bytes());
+        let [benchmark, setting, item] = [benchmark.as_str(), setting.as_str(), item.as_str()].map(str::as_bytes);
+        let digest = match model.map(ToString::to_string) {
+            Some(model) => {
+                let purpose = b"regatta/session-seed/1".as_slice();
+                Digest::of_parts([purpose, &sweep_seed, benchmark, setting, model.as_bytes(), &trial, item])
+            }
+            None => {
+                let purpose = b"regatta/session-seed/2".as_slice();
+                Digest::of_parts([purpose, &sweep_seed, benchmark, setting, &trial, item])
+            }
+        };
         Self::of_digest(&digest)
     }
 
@@ -68,6 +80,7 @@ mod tests {
             7,
             &"worfbench".parse().unwrap(),
             &"zero-shot".parse().unwrap(),
+            None,
             Trial(trial),
             &item.parse().unwrap(),
         )
@@ -76,6 +89,16 @@ mod tests {
     #[test]
     fn the_seed_of_a_session_never_changes_between_versions() {
         insta::assert_snapshot!(seed(0, "os_92").0);
+    }
+
+    /// The value that the first version computed; a sweep that it began must not change its seeds half-way.
+    #[test]
+    fn the_seeds_of_locks_of_the_first_version_stay_theirs() {
+        let [benchmark, setting] = ["worfbench", "zero-shot"];
+        let model: ModelRef = "sim/oracle".parse().unwrap();
+        let (benchmark, setting) = (benchmark.parse().unwrap(), setting.parse().unwrap());
+        let seed = SessionSeed::derive(7, &benchmark, &setting, Some(&model), Trial(0), &"os_92".parse().unwrap());
+        assert_eq!(seed.0, 6256178771089625648);
     }
 
     #[test]

@@ -12,7 +12,7 @@ name: NAME
 seed: 3
 trials: 2
 benchmarks:
-  worfbench: { data: DATA, settings: [two-shot], judge: sim/lexical }
+  worfbench: { data: DATA, settings: [two-shot, zero-shot], judge: sim/lexical }
 endpoints:
   sim: { kind: simulated }
 models: [MODELS]

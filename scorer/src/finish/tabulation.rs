@@ -104,6 +104,7 @@ impl<'s> Tabulation<'s> {
     /// Everything, when all cells were added.
     pub(crate) fn finish(mut self, circumstances: &Circumstances) -> Result<Documents, FinishError> {
         self.groups.extend(self.open.take().map(Group::finish));
+        self.groups.sort_by_key(|group| self.sweep.lock.place(&group.first));
         let attempts = spending::lines(self.sweep, &circumstances.attempts, |attempt| {
             let counting = self.counting.get(&(attempt.key.cell, attempt.key.item))?;
             (counting.number == attempt.number).then_some(&*counting.served)

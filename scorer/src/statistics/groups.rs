@@ -21,6 +21,8 @@ struct Run {
     is_open: bool,
     is_dropped: bool,
     is_zero: bool,
+    /// A session was filled in.
+    is_filled: bool,
 }
 
 /// The runs of every group, by trial.
@@ -45,7 +47,7 @@ fn runs_with(samples: &Samples<'_>, fill: Option<f64>, of_item: bool) -> BTreeMa
                 (Some(Sample::DropsRun), _) => (run.has_score, run.is_dropped) = (true, true),
                 (Some(Sample::ZeroesGroup), _) => (run.has_score, run.is_zero) = (true, true),
                 (Some(Sample::Missing { weight }), Some(fill)) => {
-                    run.has_score = true;
+                    (run.has_score, run.is_filled) = (true, true);
                     match of_item {
                         true => {
                             run.top += fill * weight;
@@ -120,17 +122,23 @@ pub(crate) fn group_mean(metric: &Metric, samples: &Samples<'_>) -> Option<Linea
 }
 
 /// The smallest and largest value that the sessions without a score allow: a group of which something is missing is anywhere in the
-/// metric's range where nobody knows how much it is.
+/// metric's range where nobody knows how much it is. So it is where one session may take its run out; where one may ruin its group, also
+/// the smallest value is possible.
 pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
-    let Measure::GroupMean { of_item, .. } = metric.measure else { return (None, None) };
-    let with = |fill: f64, open: f64| {
-        let groups = runs_with(samples, Some(fill), of_item);
-        let values: Vec<f64> = groups.values().filter_map(|runs| value(metric, runs, open)).collect();
+    let Measure::GroupMean { of_item, drop_run_if, zero_group_if, .. } = &metric.measure else { return (None, None) };
+    let (low, high) = metric.range;
+    let with = |fill: f64, open: f64, may_be_anything: bool| {
+        let groups = runs_with(samples, Some(fill), *of_item);
+        let of_group = |runs: &Vec<Run>| match may_be_anything && runs.iter().any(|run| run.is_filled) {
+            true => Some(fill),
+            false => value(metric, runs, open),
+        };
+        let values: Vec<f64> = groups.values().filter_map(of_group).collect();
         mean(&values).filter(|value| value.is_finite())
     };
     let empty = metric.if_empty.unwrap_or(0.0);
-    let (low, high) = metric.range;
-    (with(low, low.min(empty)), with(high, high.max(empty)))
+    let may_drop = drop_run_if.is_some();
+    (with(low, low.min(empty), may_drop || zero_group_if.is_some()), with(high, high.max(empty), may_drop))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Ratios of sums, trial by trial or over all of them.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use regatta_benchmarks::{Measure, Metric};
@@ -12,7 +12,7 @@ use super::linear::{Linear, single_trials};
 use super::sample::{Sample, Samples};
 
 /// Sums over the items of some trials.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Sums {
     top: f64,
     bottom: f64,
@@ -133,24 +133,34 @@ pub(crate) fn ratio(metric: &Metric, samples: &Samples<'_>) -> Option<Linear> {
 }
 
 /// The smallest and largest value that the sessions without a score allow. `None` where they could move the ratio without limit: where
-/// the range has no end, and where nobody knows how much they would have had below the line.
+/// the range has no end, and where nobody knows how much they would have had below the line. A session that ruins its group takes it out,
+/// so a group of which one is missing may be in or out, whichever is worse or better.
 pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
     let (low, high) = metric.range;
     let trials = without_zeroed(samples);
     let samples = &Samples { trials: &trials, ..*samples };
-    let with = |top_each: f64, bottom_each: f64| -> Option<f64> {
+    let may_be_out = may_be_out(metric, samples);
+    let with = |top_each: f64, bottom_each: f64, end: End| -> Option<f64> {
         let of_unit = |unit: Range<usize>| {
-            let mut all = sums(samples, unit.clone());
-            for trial in samples.trials.get(unit).unwrap_or_default() {
-                for position in samples.positions {
-                    if let Some(Sample::Missing { weight }) = trial.get(*position) {
-                        all.top += top_each * weight;
-                        all.bottom += bottom_each * weight;
-                        all.has_score = true;
+            let of = |positions: &[usize]| {
+                let samples = &Samples { positions, ..*samples };
+                let mut all = sums(samples, unit.clone());
+                for trial in samples.trials.get(unit.clone()).unwrap_or_default() {
+                    for position in positions {
+                        if let Some(Sample::Missing { weight }) = trial.get(*position) {
+                            all.top += top_each * weight;
+                            all.bottom += bottom_each * weight;
+                            all.has_score = true;
+                        }
                     }
                 }
-            }
-            all.ratio(metric)
+                all
+            };
+            let (free, fixed): (Vec<usize>, Vec<usize>) =
+                samples.positions.iter().partition(|at| may_be_out.contains(&samples.clusters[**at]));
+            let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+            free.into_iter().for_each(|at| groups.entry(samples.clusters[at]).or_default().push(at));
+            end.of(metric, of(&fixed), &groups.values().map(|positions| of(positions)).collect::<Vec<Sums>>())
         };
         let ratios: Vec<f64> = units(metric, samples).into_iter().filter_map(of_unit).collect();
         mean(&ratios).filter(|_| top_each.is_finite())
@@ -163,7 +173,53 @@ pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Op
         Measure::Ratio { of_item: false, .. } => (None, None),
         // All wrong: nothing predicted, as where the model made a session impossible. All right: what is gold is predicted, and if
         // predictions may count more than once (the range tells), perhaps with none to spare.
-        Measure::F1 { .. } => (with(0.0, 1.0), with(2.0, if high <= 1.0 { 2.0 } else { 1.0 })),
-        _ => (with(low, 1.0), with(high, 1.0)),
+        Measure::F1 { .. } => (with(0.0, 1.0, End::Low), with(2.0, if high <= 1.0 { 2.0 } else { 1.0 }, End::High)),
+        _ => (with(low, 1.0, End::Low), with(high, 1.0, End::High)),
+    }
+}
+
+/// Groups of which a session is missing that could ruin its group.
+fn may_be_out(metric: &Metric, samples: &Samples<'_>) -> BTreeSet<u32> {
+    let Measure::Pooled { zero_group_if: Some(_), .. } = &metric.measure else { return BTreeSet::new() };
+    let lacks = |at: &&usize| samples.of(**at).any(|sample| matches!(sample, Sample::Missing { .. }));
+    samples.positions.iter().filter(lacks).map(|at| samples.clusters[*at]).collect()
+}
+
+/// An end of what is possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Low,
+    High,
+}
+
+impl End {
+    /// The most extreme ratio of `fixed` with any of `groups`, by Dinkelbach's method (Management Science 13, 1967): those are in that pull
+    /// the best ratio so far further.
+    fn of(self, metric: &Metric, fixed: Sums, groups: &[Sums]) -> Option<f64> {
+        let sign = match self {
+            Self::Low => -1.0,
+            Self::High => 1.0,
+        };
+        let with = |is_in: &dyn Fn(&Sums) -> bool| {
+            let add = |all: Sums, group: &Sums| Sums {
+                top: all.top + group.top,
+                bottom: all.bottom + group.bottom,
+                has_score: all.has_score || group.has_score,
+            };
+            let chosen = groups.iter().filter(|group| is_in(group)).fold(fixed, add);
+            // A group that is out has a score all the same.
+            Sums { has_score: chosen.has_score || !groups.is_empty(), ..chosen }.ratio(metric)
+        };
+        let mut best = with(&|_| true)?;
+        // Each step improves the ratio, and takes another choice of groups.
+        for _ in 0..=groups.len() {
+            let pulls = |group: &Sums| sign * (group.top - best * group.bottom) > 0.0;
+            match with(&pulls).filter(|next| sign * (next - best) > 0.0) {
+                Some(next) => best = next,
+                None => break,
+            }
+        }
+        let nothing = with(&|_| false).filter(|_| fixed.bottom == 0.0 && !groups.is_empty());
+        Some(nothing.filter(|nothing| sign * (nothing - best) > 0.0).unwrap_or(best))
     }
 }
