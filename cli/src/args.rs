@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_coordinator::BudgetChange;
-use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Setting, SweepId};
+use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, Setting, SweepId};
 
 #[cfg(feature = "cluster")]
 pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs};
@@ -102,9 +102,9 @@ pub(crate) struct SpecArgs {
     /// Data directory of a benchmark, as `worfbench=path/to/data`; goes before the spec's own
     #[arg(short = 'd', long = "data", value_name = "NAME=DIR", value_parser = name_and_directory)]
     pub(crate) data: Vec<(BenchmarkName, PathBuf)>,
-    /// At most N items of each task
+    /// N items in all of each benchmark, drawn by the seed with the weights of the tasks; first:N takes the first N of each task
     #[arg(short = 'n', long, value_name = "N")]
-    pub(crate) limit: Option<u32>,
+    pub(crate) limit: Option<Limit>,
     /// Repetitions of every cell
     #[arg(long, value_name = "N")]
     pub(crate) trials: Option<u16>,

@@ -16,6 +16,7 @@ mod flags;
 mod ids;
 mod job;
 mod lease;
+mod limit;
 mod lock;
 mod model;
 mod money;
@@ -53,6 +54,7 @@ pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lease::{
     AccountId, AccountReply, AccountRequest, Failing, Grant, Party, PoolReply, PoolRequest, Signals, fingerprint,
 };
+pub use limit::Limit;
 pub use lock::{BenchmarkLock, Cell, SweepLock};
 pub use model::{ModelRef, ModelSpec};
 pub use money::{CostSum, Money};

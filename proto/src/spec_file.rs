@@ -230,7 +230,7 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
                 "must be non-negative dollars per million tokens".into(),
             );
         }
-        if benchmark.limit == Some(0) {
+        if benchmark.limit.is_some_and(|limit| limit.count() == 0) {
             return field(
                 format!("benchmarks.{name}.limit"),
                 "must be at least 1; leave it out to run all items".into(),

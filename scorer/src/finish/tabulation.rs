@@ -260,7 +260,7 @@ impl<'s> Tabulation<'s> {
                 "The requests of {poisoned} sessions failed again and again and are not sent any more. `regatta replay DIRECTORY`                  lists them; `regatta replay DIRECTORY {cell} {item}` sends the first of them once more."
             ));
         }
-        if self.sweep.lock.benchmarks.values().any(|lock| lock.limit.is_some() || !lock.tasks.is_empty()) {
+        if self.sweep.lock.benchmarks.values().any(|lock| lock.restriction().is_some() || !lock.tasks.is_empty()) {
             notes.push(
                 "Only a part of the data set was run: averages are not comparable with published ones.".to_owned(),
             );

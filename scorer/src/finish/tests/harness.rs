@@ -57,6 +57,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         settings: vec!["two-shot".parse().unwrap()],
         tasks: vec!["wikihow".to_owned(), "os".to_owned()],
         limit: Some(2),
+        sample: None,
         evaluators: vec![Evaluator::Official],
         roles: regatta_proto::RoleModels::default(),
         judge: Some(regatta_proto::Judge::Plain("sim/lexical".parse().unwrap())),
@@ -93,6 +94,7 @@ pub(crate) fn with_dialogues(mut lock: SweepLock) -> SweepLock {
         settings: vec![setting.clone()],
         tasks: Vec::new(),
         limit: None,
+        sample: None,
         evaluators: vec![Evaluator::OfficialFixed],
         items: [(setting, Dialogues::ITEMS as u32)].into(),
         ..lock.benchmarks.values().next().unwrap().clone()
