@@ -22,6 +22,6 @@ pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use summary::{
-    BenchmarkTable, Comparison, Contestant, Difference, Estimate, Judging, LeaderboardRow, Pair, PairFamily,
-    Percentiles, Provider, Quality, Rank, Ranking, SessionCounts, Spending, Summary, SummaryMetric, Test,
+    BenchmarkTable, Comparison, Contestant, Difference, Estimate, JudgeSpending, Judging, LeaderboardRow, Pair,
+    PairFamily, Percentiles, Provider, Quality, Rank, Ranking, SessionCounts, Spending, Summary, SummaryMetric, Test,
 };

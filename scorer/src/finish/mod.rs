@@ -58,7 +58,7 @@ pub(crate) async fn finish(
         created_at: row.created_at,
         ended_at,
         attempts: ledger.attempts(&sweep.id).await?,
-        judging: ledger.judge_costs(&sweep.id).await?,
+        judges: ledger.costs_by_judge(&sweep.id).await?,
         calls: ledger.call_sums(&sweep.id).await?,
     })?;
     for (name, content) in documents.files {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use regatta_backends::{AttemptRow, CallSums, MetricRow, SessionRow};
+use regatta_backends::{AttemptRow, CallSums, JudgeCosts, MetricRow, SessionRow};
 use regatta_benchmarks::Measure;
 use regatta_catalog::Sweep;
-use regatta_proto::{Cause, Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
+use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, SweepState};
 
 use super::flag_counts::flag_notes;
 use super::group::{Group, GroupResult, is_simulated};
@@ -16,7 +16,9 @@ use super::{FinishError, comparisons as pairs_csv, lines, metrics, spending, tab
 use crate::comparison::comparisons;
 use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
-use crate::summary::{BenchmarkTable, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
+use crate::summary::{
+    BenchmarkTable, JudgeSpending, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric,
+};
 
 /// Collects a sweep's sessions in the order of its cells.
 pub(crate) struct Tabulation<'s> {
@@ -42,7 +44,8 @@ pub(crate) struct Circumstances {
     pub(crate) created_at: Timestamp,
     pub(crate) ended_at: Timestamp,
     pub(crate) attempts: Vec<AttemptRow>,
-    pub(crate) judging: (Usage, CostSum),
+    /// What each judge took.
+    pub(crate) judges: Vec<JudgeCosts>,
     /// Sums over the calls of each cell.
     pub(crate) calls: Vec<(CellIndex, CallSums)>,
 }
@@ -141,7 +144,12 @@ impl<'s> Tabulation<'s> {
         let pairs = families(self.sweep, &self.groups);
         let ranks = rankings(&self.groups, &pairs);
         let rows = self.rows(&by_cell, &ranks);
-        let (usage, cost) = circumstances.judging;
+        let judges: Vec<JudgeSpending> = circumstances.judges.iter().map(JudgeSpending::from).collect();
+        let judging = judges.iter().fold(Judging::default(), |mut sum, of| {
+            sum.usage += of.usage;
+            sum.cost += of.cost;
+            sum
+        });
         let wall = circumstances.ended_at.duration_since(circumstances.created_at);
         let all_calls = all_calls(&circumstances.calls);
         Summary {
@@ -157,7 +165,8 @@ impl<'s> Tabulation<'s> {
             spending: spent,
             reported: all_calls.reported,
             others: all_calls.others,
-            judging: Judging { usage, cost },
+            judging,
+            judges,
             notes: self.notes(&rows, &sessions),
             comparisons: comparisons(self.sweep, &self.groups, &rows, &circumstances.calls),
             rows,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::{AttemptRow, AttemptState, SessionRow, TranscriptRef};
+use regatta_backends::{AttemptRow, AttemptState, JudgeCosts, SessionRow, TranscriptRef};
 use regatta_benchmarks::{Benchmark, Score, Scores};
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -229,7 +229,11 @@ pub(crate) fn circumstances(state: SweepState, attempts: Vec<AttemptRow>) -> Cir
         created_at: at(0),
         ended_at: at(0) + SignedDuration::from_millis(83_250),
         attempts,
-        judging: (Usage { input: 4000, ..Usage::default() }, CostSum { known: Money(0), unknown_calls: 16 }),
+        judges: vec![JudgeCosts {
+            judge: "sim/lexical".parse().unwrap(),
+            usage: Usage { input: 4000, ..Usage::default() },
+            cost: CostSum { known: Money(0), unknown_calls: 16 },
+        }],
         calls: Vec::new(),
     }
 }
