@@ -1,5 +1,6 @@
 //! The command line.
 
+mod plan;
 #[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
 mod roles;
 mod simulate_tools;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_coordinator::BudgetChange;
 use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, Setting, SweepId};
 
+pub(crate) use self::plan::PlanArgs;
 #[cfg(feature = "cluster")]
 pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs};
 pub(crate) use self::roles::{CoordinatorArgs, ScorerArgs, WorkerArgs};
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Check a spec and its data without running anything
     Check(CheckArgs),
+    /// Say what it takes to see a difference of a given size: trials, sessions, tokens, dollars
+    Plan(PlanArgs),
     /// Score anybody's predictions, or a golden case, without any model
     Score(ScoreArgs),
     /// Start a simulated endpoint

@@ -93,6 +93,10 @@ impl Embedded {
         &self.registry
     }
 
+    pub(crate) const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
     pub(crate) const fn catalog(&self) -> &Catalog {
         &self.catalog
     }

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
             Command::Resume(args) => commands::resume::run(args).await,
             Command::Export(args) => commands::export::run(args).await,
             Command::Prices(args) => commands::prices::run(args),
+            Command::Plan(args) => commands::plan::run(args).await,
             Command::Reprice(args) => commands::reprice::run(args),
             Command::Show(args) => commands::show::run(args).await,
             Command::Align(args) => commands::align::run(args),

@@ -10,6 +10,7 @@ mod judging;
 mod leaderboard;
 mod metrics;
 mod pairs;
+mod planning;
 mod recording;
 mod report;
 mod scorer;
@@ -20,8 +21,10 @@ mod verdicts;
 pub use finish::FinishError;
 pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
+pub use planning::{Aim, Basis, Need, Outlook, Pilot, Spent, outlooks, read_pilot};
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use summary::{
-    BenchmarkTable, Comparison, Contestant, Difference, Estimate, JudgeSpending, Judging, LeaderboardRow, Pair,
-    PairFamily, Percentiles, Provider, Quality, Rank, Ranking, SessionCounts, Spending, Summary, SummaryMetric, Test,
+    BenchmarkTable, Comparison, Components, Contestant, Difference, Estimate, JudgeSpending, Judging, LeaderboardRow,
+    Pair, PairFamily, Percentiles, Provider, Quality, Rank, Ranking, SessionCounts, Spending, Summary, SummaryMetric,
+    Test,
 };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
-pub use crate::statistics::{Difference, Estimate, Rank, Test};
+pub use crate::statistics::{Components, Difference, Estimate, Rank, Test};
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

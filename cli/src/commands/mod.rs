@@ -4,6 +4,8 @@ pub(crate) mod align;
 pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod export;
+mod outlook;
+pub(crate) mod plan;
 pub(crate) mod prices;
 pub(crate) mod replay;
 pub(crate) mod reprice;

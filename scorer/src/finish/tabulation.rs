@@ -102,6 +102,12 @@ impl<'s> Tabulation<'s> {
         all.filter_map(|outcomes| outcomes.get(&("not_measured", Cause::Budget.as_str()))).sum()
     }
 
+    /// The numbers of every benchmark, setting and model, when all cells were added.
+    pub(crate) fn into_groups(mut self) -> Vec<GroupResult> {
+        self.groups.extend(self.open.take().map(Group::finish));
+        self.groups
+    }
+
     /// Everything, when all cells were added.
     pub(crate) fn finish(mut self, circumstances: &Circumstances) -> Result<Documents, FinishError> {
         self.groups.extend(self.open.take().map(Group::finish));

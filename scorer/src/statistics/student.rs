@@ -1,4 +1,6 @@
-//! The one quantile that intervals need.
+//! Quantiles of Student's t.
+
+use super::normal;
 
 /// Quantile of the standard normal distribution at 97.5 %.
 const NORMAL: f64 = 1.959_963_984_540_054;
@@ -11,16 +13,37 @@ pub(crate) fn quantile_97_5(freedom: u32) -> f64 {
         return f64::INFINITY;
     }
     if freedom >= EXPAND_FROM {
-        return expanded(f64::from(freedom));
+        return expanded(NORMAL, f64::from(freedom));
     }
     // One degree of freedom has the largest quantile, 12.7.
-    let (mut low, mut high) = (NORMAL, 13.0);
+    bisected(0.95, freedom, NORMAL, 13.0)
+}
+
+/// What Student's t with `freedom` degrees of freedom exceeds, to either side of zero together, with probability `both_tails` (between 0
+/// and 1). Infinite without any.
+pub(crate) fn quantile(both_tails: f64, freedom: u32) -> f64 {
+    if freedom == 0 {
+        return f64::INFINITY;
+    }
+    let normal = normal::quantile(both_tails);
+    if freedom >= EXPAND_FROM {
+        return expanded(normal, f64::from(freedom));
+    }
+    let mut high = normal.max(1.0);
+    while within(high, freedom) < 1.0 - both_tails && high < 1e12 {
+        high *= 2.0;
+    }
+    bisected(1.0 - both_tails, freedom, normal, high)
+}
+
+/// Where between `low` and `high` the probability within ± t becomes `inside`.
+fn bisected(inside: f64, freedom: u32, mut low: f64, mut high: f64) -> f64 {
     while high - low > 1e-13 * high {
         let middle = f64::midpoint(low, high);
         if middle <= low || middle >= high {
             break;
         }
-        if within(middle, freedom) < 0.95 {
+        if within(middle, freedom) < inside {
             low = middle;
         } else {
             high = middle;
@@ -46,9 +69,8 @@ fn within(t: f64, freedom: u32) -> f64 {
     if odd { (angle + sine * sum) * std::f64::consts::FRAC_2_PI } else { sine * sum }
 }
 
-/// The Cornish-Fisher expansion in 1/freedom.
-fn expanded(freedom: f64) -> f64 {
-    let z = NORMAL;
+/// The Cornish-Fisher expansion in 1/freedom about the normal quantile `z`.
+fn expanded(z: f64, freedom: f64) -> f64 {
     let z2 = z * z;
     let terms = [
         z * (z2 + 1.0) / 4.0,
@@ -86,7 +108,17 @@ mod tests {
     #[test]
     fn the_sum_and_the_expansion_agree_where_they_meet() {
         for freedom in [EXPAND_FROM - 2, EXPAND_FROM - 1] {
-            assert!((quantile_97_5(freedom) - expanded(f64::from(freedom))).abs() < 1e-10);
+            assert!((quantile_97_5(freedom) - expanded(NORMAL, f64::from(freedom))).abs() < 1e-10);
+        }
+    }
+
+    #[test]
+    fn quantiles_at_other_levels_are_those_of_published_tables() {
+        for (both_tails, freedom, expected) in
+            [(0.05, 10, 2.228_138_852), (0.01, 5, 4.032_142_984), (0.005, 29, 3.038_047_3), (0.01, 1000, 2.580_754_7)]
+        {
+            let found = quantile(both_tails, freedom);
+            assert!((found - expected).abs() < 1e-6, "{both_tails}, {freedom}: {found}");
         }
     }
 
