@@ -1,6 +1,7 @@
 //! The command line.
 
 mod plan;
+mod rescore;
 #[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
 mod roles;
 mod simulate_tools;
@@ -12,6 +13,7 @@ use regatta_coordinator::BudgetChange;
 use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, Setting, SweepId};
 
 pub(crate) use self::plan::PlanArgs;
+pub(crate) use self::rescore::RescoreArgs;
 #[cfg(feature = "cluster")]
 pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs};
 pub(crate) use self::roles::{CoordinatorArgs, ScorerArgs, WorkerArgs};
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     Prices(PricesArgs),
     /// Say what a run would have cost at other prices, without calling anything
     Reprice(RepriceArgs),
+    /// Score the stored sessions of a run again, with another evaluator or judge; no agent is asked
+    Rescore(RescoreArgs),
     /// List the sessions of a run, or show what was said in one, its scores and pictures
     Show(ShowArgs),
     /// Compare the scores of a run's judge with ratings by people

@@ -53,6 +53,7 @@ fn main() -> ExitCode {
             Command::Prices(args) => commands::prices::run(args),
             Command::Plan(args) => commands::plan::run(args).await,
             Command::Reprice(args) => commands::reprice::run(args),
+            Command::Rescore(args) => commands::rescore::run(args).await,
             Command::Show(args) => commands::show::run(args).await,
             Command::Align(args) => commands::align::run(args),
             Command::Replay(args) => commands::replay::run(args).await,

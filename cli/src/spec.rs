@@ -7,7 +7,8 @@ use anyhow::Context;
 use bytes::Bytes;
 use regatta_llm::Build;
 use regatta_proto::{
-    BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, SweepLock, SweepSpec, parse_spec,
+    BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, Judge, SweepLock, SweepSpec,
+    parse_spec,
 };
 
 use crate::args::SpecArgs;
@@ -99,6 +100,12 @@ fn override_from(args: &SpecArgs, spec: &mut SweepSpec) {
 pub(crate) fn check_endpoints(spec: &SweepSpec) -> anyhow::Result<()> {
     let used = spec.all_models().into_iter().map(|(_, model)| &model.endpoint);
     check_used(&spec.endpoints, &used.collect(), spec.cache, Build::THIS)
+}
+
+/// Refuses judges at endpoints that cannot be used here. Nobody else is asked anything.
+pub(crate) fn check_judges(spec: &SweepSpec) -> anyhow::Result<()> {
+    let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref()).flat_map(Judge::ids);
+    check_used(&spec.endpoints, &judges.map(|judge| &judge.endpoint).collect(), spec.cache, Build::THIS)
 }
 
 /// Refuses a spec with endpoints that this build does not have. What only plans sends nothing, so it needs no keys.

@@ -65,7 +65,7 @@ pub use report::{Attempt, JudgeOutcome, OpenAttempt, Progress, Report, SessionOu
 pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, SimulatedBatches, Simulation};
 pub use spec::{BenchmarkSpec, CacheMode, Share, SweepSpec};
-pub use spec_file::{SpecError, check_spec, parse_spec, substitute};
+pub use spec_file::{SpecError, add_implied_endpoints, check_spec, parse_spec, substitute};
 pub use stage::SweepState;
 pub use transcript::{Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
 pub use usage::Usage;

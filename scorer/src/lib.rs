@@ -13,6 +13,7 @@ mod pairs;
 mod planning;
 mod recording;
 mod report;
+mod rescoring;
 mod scorer;
 mod statistics;
 mod summary;
@@ -22,6 +23,7 @@ pub use finish::FinishError;
 pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use planning::{Aim, Basis, Need, Outlook, Pilot, Spent, outlooks, read_pilot};
+pub use rescoring::Rescoring;
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use summary::{
     BenchmarkTable, Comparison, Components, Contestant, Difference, Estimate, JudgeSpending, Judging, LeaderboardRow,

@@ -9,6 +9,7 @@ pub(crate) mod plan;
 pub(crate) mod prices;
 pub(crate) mod replay;
 pub(crate) mod reprice;
+pub(crate) mod rescore;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod score;

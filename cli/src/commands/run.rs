@@ -41,7 +41,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Puts the data into the run's store.
-async fn store(run: &Embedded, loaded: Loaded) -> anyhow::Result<Submission> {
+pub(crate) async fn store(run: &Embedded, loaded: Loaded) -> anyhow::Result<Submission> {
     let mut submission = Submission { spec: loaded.spec, data: Default::default(), recorded: Default::default() };
     let blobs = run.catalog().blobs();
     for (name, files) in &loaded.data {
