@@ -8,9 +8,10 @@ pub mod queue;
 
 pub use blobs::{BlobError, Blobs};
 pub use ledger::{
-    AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created, Judged, Ledger,
-    LedgerError, MetricRow, NewCell, NewShard, NewSweep, OtherCalls, RecordState, Recorded, Reopened, ReportedCost,
-    SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow, TranscriptRef,
+    AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts,
+    Judged, Ledger, LedgerError, MetricRow, NewCell, NewShard, NewSweep, OtherCalls, RecordState, Recorded, Reopened,
+    ReportedCost, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow,
+    TranscriptRef,
 };
 pub use permits::{AccountState, Permits, PermitsError, PoolChange};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};

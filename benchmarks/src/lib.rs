@@ -12,6 +12,7 @@ pub mod place;
 mod predictions;
 mod recorded;
 mod registry;
+mod sampling;
 mod suite;
 
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
@@ -20,7 +21,8 @@ pub use pearson::pearson;
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
 pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::Registry;
+pub use sampling::select_items;
 pub use suite::{
-    Benchmark, DataError, Errand, Item, Persona, Picture, Score, Scores, Scoring, SelectError, Step, Suite, Table,
-    ToolAnswer, ToolRequest, Verdicts,
+    Benchmark, DataError, Errand, Item, Persona, Picture, SampledBy, Score, Scores, Scoring, SelectError, Step, Suite,
+    Table, ToolAnswer, ToolRequest, Verdicts,
 };

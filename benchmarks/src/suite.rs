@@ -57,6 +57,11 @@ pub trait Suite: Send + Sync {
     /// When a task or the setting is unknown, or a task cannot be run in that setting.
     fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError>;
 
+    /// The unit that samples of the items are drawn in.
+    fn sampled_by(&self) -> SampledBy {
+        SampledBy::Item
+    }
+
     /// Who is asked in sessions of `setting`: the agent, and any role that needs a model of its own beside it.
     fn roles(&self, setting: &Setting) -> Vec<Role> {
         let _ = setting;
@@ -189,6 +194,15 @@ pub struct Item {
     pub task: Arc<str>,
     /// What it shares with other items so that their scores are not independent, as the turns of one conversation are not.
     pub group: Option<Arc<str>>,
+}
+
+/// The unit that samples of a data set are drawn in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampledBy {
+    /// Each item by itself.
+    Item,
+    /// Whole groups: a part of one would be other data than the group, or other data in each setting.
+    Group,
 }
 
 /// What a session does next.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use regatta_benchmarks::{Item, Suite};
+use regatta_benchmarks::{Item, Suite, select_items};
 use regatta_proto::{
     Answerer, BenchmarkLock, BenchmarkName, Cell, CellIndex, Digest, ItemIndex, ModelRef, SessionSeed, Setting,
     SweepId, SweepLock,
@@ -39,7 +39,8 @@ impl Sweep {
                 known: suites.keys().map(BenchmarkName::as_str).collect::<Vec<_>>().join(", "),
             })?;
             for setting in &benchmark.settings {
-                let items = suite.select(setting, &benchmark.tasks, benchmark.limit)?;
+                let limit = benchmark.restriction();
+                let items = select_items(suite.as_ref(), name, setting, &benchmark.tasks, limit, lock.seed)?;
                 let locked = benchmark.items.get(setting).copied().unwrap_or(0);
                 if items.len() != locked as usize {
                     return Err(CatalogError::SelectionChanged {

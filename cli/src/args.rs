@@ -1,5 +1,7 @@
 //! The command line.
 
+mod plan;
+mod rescore;
 #[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
 mod roles;
 mod simulate_tools;
@@ -8,8 +10,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_coordinator::BudgetChange;
-use regatta_proto::{BenchmarkName, CacheMode, Evaluator, ModelRef, Setting, SweepId};
+use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, ModelRef, Setting, SweepId};
 
+pub(crate) use self::plan::PlanArgs;
+pub(crate) use self::rescore::RescoreArgs;
 #[cfg(feature = "cluster")]
 pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs};
 pub(crate) use self::roles::{CoordinatorArgs, ScorerArgs, WorkerArgs};
@@ -48,6 +52,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Check a spec and its data without running anything
     Check(CheckArgs),
+    /// Say what it takes to see a difference of a given size: trials, sessions, tokens, dollars
+    Plan(PlanArgs),
     /// Score anybody's predictions, or a golden case, without any model
     Score(ScoreArgs),
     /// Start a simulated endpoint
@@ -68,6 +74,8 @@ pub(crate) enum Command {
     Prices(PricesArgs),
     /// Say what a run would have cost at other prices, without calling anything
     Reprice(RepriceArgs),
+    /// Score the stored sessions of a run again, with another evaluator or judge; no agent is asked
+    Rescore(RescoreArgs),
     /// List the sessions of a run, or show what was said in one, its scores and pictures
     Show(ShowArgs),
     /// Compare the scores of a run's judge with ratings by people
@@ -106,9 +114,9 @@ pub(crate) struct SpecArgs {
     /// Data directory of a benchmark, as `worfbench=path/to/data`; goes before the spec's own
     #[arg(short = 'd', long = "data", value_name = "NAME=DIR", value_parser = name_and_directory)]
     pub(crate) data: Vec<(BenchmarkName, PathBuf)>,
-    /// At most N items of each task
+    /// N items in all of each benchmark, drawn by the seed with the weights of the tasks; first:N takes the first N of each task
     #[arg(short = 'n', long, value_name = "N")]
-    pub(crate) limit: Option<u32>,
+    pub(crate) limit: Option<Limit>,
     /// Repetitions of every cell
     #[arg(long, value_name = "N")]
     pub(crate) trials: Option<u16>,

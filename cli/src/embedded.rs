@@ -11,7 +11,7 @@ use regatta_backends::{Blobs, Ledger, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
 use regatta_llm::CallMetrics;
-use regatta_proto::{Clock, SweepState, SystemClock};
+use regatta_proto::{Clock, SessionOutcome, SweepState, SystemClock};
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
 use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
@@ -91,6 +91,10 @@ impl Embedded {
 
     pub(crate) const fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    pub(crate) const fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     pub(crate) const fn catalog(&self) -> &Catalog {
@@ -195,7 +199,19 @@ impl Embedded {
         }
     }
 
-    async fn state(&self, sweep: &Sweep) -> anyhow::Result<SweepState> {
+    /// Records `outcomes` of `sweep` without running anything. Questions that they lead to wait in the queues for [`Self::execute`].
+    pub(crate) async fn take_over(&self, sweep: &Sweep, outcomes: Vec<SessionOutcome>) -> anyhow::Result<()> {
+        for (name, endpoint) in &sweep.lock.endpoints {
+            self.queue.declare_jobs(&endpoint.queue(name, &sweep.id)).await?;
+        }
+        // The metrics of the run's own scorer are registered when it starts.
+        let metrics = ScorerMetrics::register(&Registry::new())?;
+        let (ledger, queue, catalog) = (self.ledger.clone(), self.queue.clone(), self.catalog.clone());
+        let scorer = Scorer::new(ScorerConfig::default(), ledger, queue, catalog, clock(), metrics);
+        scorer.take_over(sweep, &outcomes).await.context("failed to record the sessions of the old run")
+    }
+
+    pub(crate) async fn state(&self, sweep: &Sweep) -> anyhow::Result<SweepState> {
         let row = self.ledger.sweep(&sweep.id).await?;
         row.map(|row| row.state).context("the ledger does not have the sweep it was given")
     }

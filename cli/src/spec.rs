@@ -7,7 +7,8 @@ use anyhow::Context;
 use bytes::Bytes;
 use regatta_llm::Build;
 use regatta_proto::{
-    BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, SweepLock, SweepSpec, parse_spec,
+    BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, Judge, SweepLock, SweepSpec,
+    parse_spec,
 };
 
 use crate::args::SpecArgs;
@@ -101,7 +102,23 @@ pub(crate) fn check_endpoints(spec: &SweepSpec) -> anyhow::Result<()> {
     check_used(&spec.endpoints, &used.collect(), spec.cache, Build::THIS)
 }
 
-/// The same for a sweep that is planned.
+/// Refuses judges at endpoints that cannot be used here. Nobody else is asked anything.
+pub(crate) fn check_judges(spec: &SweepSpec) -> anyhow::Result<()> {
+    let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref()).flat_map(Judge::ids);
+    check_used(&spec.endpoints, &judges.map(|judge| &judge.endpoint).collect(), spec.cache, Build::THIS)
+}
+
+/// Refuses a spec with endpoints that this build does not have. What only plans sends nothing, so it needs no keys.
+pub(crate) fn check_build(spec: &SweepSpec) -> anyhow::Result<()> {
+    for (_, model) in spec.all_models() {
+        if let Some((name, endpoint)) = spec.endpoints.get_key_value(&model.endpoint) {
+            Build::THIS.check(name, endpoint).map_err(bad_configuration)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a sweep that is planned with endpoints that cannot be used here.
 pub(crate) fn check_locked_endpoints(lock: &SweepLock) -> anyhow::Result<()> {
     check_used(&lock.endpoints, &lock.used_endpoints(), lock.cache, Build::THIS)
 }

@@ -22,17 +22,28 @@ pub(crate) fn read(directory: &Path, mut each: impl FnMut(Session, Transcript)) 
 
 /// The same with the attempts that the transcripts are of.
 pub(crate) fn read_stored(directory: &Path, mut each: impl FnMut(StoredTranscript)) -> anyhow::Result<()> {
-    for path in segments(&directory.join("transcripts")).map_err(bad_configuration)? {
-        let failed = || format!("failed to read {}", path.display());
-        let bytes = std::fs::read(&path).with_context(failed)?;
-        for (number, stored) in (1..).zip(read_segment(&bytes).with_context(failed)?) {
-            each(stored.with_context(|| format!("line {number}")).with_context(failed)?);
-        }
+    for path in segments(directory)? {
+        read_file(&path, &mut each)?;
     }
     Ok(())
 }
 
-fn segments(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// The same of one segment.
+pub(crate) fn read_file(path: &Path, mut each: impl FnMut(StoredTranscript)) -> anyhow::Result<()> {
+    let failed = || format!("failed to read {}", path.display());
+    let bytes = std::fs::read(path).with_context(failed)?;
+    for (number, stored) in (1..).zip(read_segment(&bytes).with_context(failed)?) {
+        each(stored.with_context(|| format!("line {number}")).with_context(failed)?);
+    }
+    Ok(())
+}
+
+/// The segments of the run in `directory`, each with the transcripts of some hundred sessions.
+pub(crate) fn segments(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    list(&directory.join("transcripts")).map_err(bad_configuration)
+}
+
+fn list(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(directory).with_context(|| {
         format!("there are no transcripts in {}; a run has them once it has ended", directory.display())
     })?;

@@ -1,14 +1,18 @@
 //! What a sweep will take, before anything is spent.
 
+mod judging;
+
 use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Persona, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Lane, ModelRef, ModelSpec, Money, Reply, Role, Served,
-    SessionSeed, Setting, Transcript, Usage,
+    BenchmarkName, Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Lane, ModelRef, ModelSpec, Money, Reply,
+    Role, Served, SessionSeed, Setting, Transcript, Usage,
 };
 use serde::Serialize;
+
+pub use self::judging::JudgeCalls;
 
 /// Bytes of English prose or code in a token, roughly, over today's tokenizers.
 const BYTES_A_TOKEN: u64 = 4;
@@ -37,12 +41,24 @@ pub struct CellEstimate {
     pub others_cost: Option<Money>,
     /// What the same calls cost at most: a token a byte, and every answer as long as it may be.
     pub at_most: Option<Money>,
+    /// Times that somebody else's agent is started.
+    pub agent_starts: u64,
+    /// What judges are asked, if sessions go as those of simulated models; `None` where nobody knows, as of external agents.
+    pub judges: Option<JudgeCalls>,
 }
 
-/// Estimates every cell of `sweep`, in the order of the grid. Judges are left out: what they are asked depends on the answers.
+/// Estimates every cell of `sweep`, in the order of the grid.
 #[must_use]
 pub fn estimate(sweep: &Sweep) -> Vec<CellEstimate> {
-    sweep.cells().iter().map(|cell| estimate_cell(sweep, cell)).collect()
+    // Who is under test and which trial it is changes nothing about what judges are asked of simulated sessions.
+    let mut judging: BTreeMap<(&BenchmarkName, &Setting), Option<JudgeCalls>> = BTreeMap::new();
+    let mut cells = Vec::new();
+    for cell in sweep.cells() {
+        let key = (&cell.benchmark, &cell.setting);
+        let judges = *judging.entry(key).or_insert_with(|| judging::judge_calls(sweep, cell));
+        cells.push(CellEstimate { judges, ..estimate_cell(sweep, cell) });
+    }
+    cells
 }
 
 fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
@@ -56,6 +72,8 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
         cost: None,
         others_cost: None,
         at_most: None,
+        agent_starts: if cell.setting.external().is_some() { items.len() as u64 } else { 0 },
+        judges: None,
     };
     let Some(suite) = sweep.suite(cell) else { return sum };
     let players =

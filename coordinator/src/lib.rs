@@ -22,7 +22,7 @@ mod window;
 
 pub use api::{ApiConfig, router};
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
-pub use estimate::{CellEstimate, estimate};
+pub use estimate::{CellEstimate, JudgeCalls, estimate};
 pub use forecast::Forecast;
 pub use metrics::CoordinatorMetrics;
 pub use plan::{PlanError, PriceBook, plan};

@@ -5,11 +5,11 @@ mod cast;
 use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Benchmark, Suite};
+use regatta_benchmarks::{Benchmark, Suite, select_items};
 use regatta_catalog::{Catalog, CatalogError};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge,
-    ModelRef, ModelSpec, Price, PriceSource, Setting, SpecError, SweepLock, SweepSpec, check_spec,
+    Limit, ModelRef, ModelSpec, Price, PriceSource, Setting, SpecError, SweepLock, SweepSpec, check_spec,
 };
 
 /// Says what a model at an endpoint costs, and where that is known from.
@@ -182,7 +182,8 @@ async fn plan_benchmark(
     let evaluators = evaluators(&place, benchmark, &wanted.evaluators)?;
     let mut items = BTreeMap::new();
     for (position, setting) in settings.iter().enumerate() {
-        let selected = suite.select(setting, &wanted.tasks, wanted.limit).map_err(|error| PlanError::Field {
+        let selected = select_items(&*suite, name, setting, &wanted.tasks, wanted.limit, spec.seed);
+        let selected = selected.map_err(|error| PlanError::Field {
             field: format!("{place}.settings[{position}]"),
             problem: error.to_string(),
         })?;
@@ -196,12 +197,18 @@ async fn plan_benchmark(
     check_evaluators(&place, &*suite, &settings, &evaluators)?;
     cast::check_roles(&place, &*suite, &settings, &wanted.roles)?;
     cast::check_members(&place, &*suite, &settings, &wanted.casts)?;
-    cast::check_judge(&place, &*suite, wanted, spec, &settings, &evaluators)?;
+    cast::check_judge(name, &*suite, wanted, spec, &settings, &evaluators)?;
+    let (limit, sample) = match wanted.limit {
+        None => (None, None),
+        Some(Limit::First(count)) => (Some(count), None),
+        Some(Limit::Sample(count)) => (None, Some(count)),
+    };
     Ok(BenchmarkLock {
         dataset: *dataset,
         settings,
         tasks: wanted.tasks.clone(),
-        limit: wanted.limit,
+        limit,
+        sample,
         evaluators,
         roles: wanted.roles.clone(),
         casts: wanted.casts.clone(),

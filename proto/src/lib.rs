@@ -16,6 +16,7 @@ mod flags;
 mod ids;
 mod job;
 mod lease;
+mod limit;
 mod lock;
 mod model;
 mod money;
@@ -53,6 +54,7 @@ pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lease::{
     AccountId, AccountReply, AccountRequest, Failing, Grant, Party, PoolReply, PoolRequest, Signals, fingerprint,
 };
+pub use limit::Limit;
 pub use lock::{BenchmarkLock, Cell, SweepLock};
 pub use model::{ModelRef, ModelSpec};
 pub use money::{CostSum, Money};
@@ -63,7 +65,7 @@ pub use report::{Attempt, JudgeOutcome, OpenAttempt, Progress, Report, SessionOu
 pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, SimulatedBatches, Simulation};
 pub use spec::{BenchmarkSpec, COVERAGE_MIN, CacheMode, Share, SweepSpec};
-pub use spec_file::{SpecError, check_spec, parse_spec, substitute};
+pub use spec_file::{SpecError, add_implied_endpoints, check_spec, parse_spec, substitute};
 pub use stage::SweepState;
 pub use transcript::{Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
 pub use usage::Usage;

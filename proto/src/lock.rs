@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ExternalAgent,
-    Filtered, Judge, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role, RoleModels, SessionSeed, Setting,
-    Share, SweepId, Trial,
+    Filtered, Judge, Limit, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role, RoleModels, SessionSeed,
+    Setting, Share, SweepId, Trial,
 };
 
 /// One benchmark as it will be run.
@@ -23,9 +23,12 @@ pub struct BenchmarkLock {
     /// Tasks to run; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
-    /// At most this many items of each task.
+    /// Where only the first items of each task are run: how many of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
+    /// Where a sample of the items is run, drawn by the sweep's seed with the weights of the tasks: how many in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<u32>,
     /// Scoring rules.
     pub evaluators: Vec<Evaluator>,
     /// Models of the roles beside the agent's, with the price that will be charged.
@@ -45,6 +48,12 @@ pub struct BenchmarkLock {
 }
 
 impl BenchmarkLock {
+    /// The part of the items that is run; all without one.
+    #[must_use]
+    pub fn restriction(&self) -> Option<Limit> {
+        self.sample.map(Limit::Sample).or(self.limit.map(Limit::First))
+    }
+
     /// Models that play in its sessions beside the model under test: other roles, and members of teams.
     pub fn players(&self) -> impl Iterator<Item = &ModelSpec> {
         self.roles.iter().map(|(_, model)| model).chain(self.casts.values().flat_map(BTreeMap::values))

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, BenchmarkName, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge, MemberName,
+    AgentName, BenchmarkName, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge, Limit, MemberName,
     ModelSpec, Price, RoleModels, Setting, SweepId,
 };
 
@@ -147,9 +147,9 @@ pub struct BenchmarkSpec {
     /// Tasks to run; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
-    /// At most this many items of each task, the first ones of the data set.
+    /// A part of the items: `20` draws so many in all, with the weights of the tasks; `first:20` takes the first so many of each task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
+    pub limit: Option<Limit>,
     /// Scoring rules; all of the benchmark's when empty.
     #[serde(default)]
     pub evaluators: Vec<Evaluator>,

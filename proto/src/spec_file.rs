@@ -118,8 +118,9 @@ const IMPLIED: &[(&str, EndpointKind, Option<Access>)] = &[
     ("deepseek", EndpointKind::Openai, Some(("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"))),
 ];
 
-/// `openai/…`, `anthropic/…` and their like work without an `endpoints` entry, as people expect.
-fn add_implied_endpoints(spec: &mut SweepSpec) {
+/// Adds the providers that `spec` names without an `endpoints` entry: `openai/…`, `anthropic/…` and their like work, as people expect.
+/// [`parse_spec`] does this too.
+pub fn add_implied_endpoints(spec: &mut SweepSpec) {
     let used: BTreeSet<String> = spec.all_models().iter().map(|(_, model)| model.endpoint.to_string()).collect();
     for (name, kind, elsewhere) in IMPLIED {
         if let (true, Ok(name)) = (used.contains(*name), name.parse()) {
@@ -233,7 +234,7 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
                 "must be non-negative dollars per million tokens".into(),
             );
         }
-        if benchmark.limit == Some(0) {
+        if benchmark.limit.is_some_and(|limit| limit.count() == 0) {
             return field(
                 format!("benchmarks.{name}.limit"),
                 "must be at least 1; leave it out to run all items".into(),

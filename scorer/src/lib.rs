@@ -11,8 +11,10 @@ mod judging;
 mod leaderboard;
 mod metrics;
 mod pairs;
+mod planning;
 mod recording;
 mod report;
+mod rescoring;
 mod runs;
 mod scorer;
 pub mod statistics;
@@ -23,6 +25,8 @@ pub use finish::FinishError;
 pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use pairs::flips_seed;
+pub use planning::{Aim, Basis, Need, Outlook, Pilot, Spent, outlooks, read_pilot};
+pub use rescoring::Rescoring;
 pub use runs::{
     BenchmarkMeasures, ItemValues, MarginTest, Measures, MetricDefinition, PairedCells, SessionScores, Values,
     mean_difference, rendered,
@@ -30,7 +34,7 @@ pub use runs::{
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use statistics::holm;
 pub use summary::{
-    BenchmarkTable, BothWays, Comparison, Contestant, Difference, Estimate, Judging, LeaderboardRow, MetricBothWays,
-    Pair, PairFamily, Pass, Percentiles, Provider, Quality, Rank, Ranking, Reruns, SessionCounts, Spending, Summary,
-    SummaryMetric, Test,
+    BenchmarkTable, BothWays, Comparison, Components, Contestant, Difference, Estimate, JudgeSpending, Judging,
+    LeaderboardRow, MetricBothWays, Pair, PairFamily, Pass, Percentiles, Provider, Quality, Rank, Ranking, Reruns,
+    SessionCounts, Spending, Summary, SummaryMetric, Test,
 };

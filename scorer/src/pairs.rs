@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use self::matching::matched;
 use crate::finish::GroupResult;
-use crate::statistics::{Difference, Rank, holm, paired_difference, ranks};
+use crate::statistics::{Difference, Rank, by_trial, holm, paired_difference, ranks};
 
 /// Differences whose corrected p-value is at most this are shown as such.
 pub(crate) const LEVEL: f64 = 0.05;
@@ -202,6 +202,28 @@ fn pair(of_sweep: u64, one: &GroupResult, other: &GroupResult) -> Option<Pair> {
         difference,
         p_holm: 1.0,
     })
+}
+
+/// What each item says of the difference of two contestants.
+pub(crate) struct ByTrial {
+    /// The metric by which they are compared.
+    pub(crate) key: (Evaluator, Metric),
+    /// By trial, then by position of the item; `None` where not both have a score.
+    pub(crate) differences: Vec<Vec<Option<f64>>>,
+    /// Cluster of each position.
+    pub(crate) clusters: Vec<u32>,
+}
+
+/// What each item says of the difference of `one` and `other`. `None` where they are not measured alike, or share no item.
+pub(crate) fn matched_by_trial(one: &GroupResult, other: &GroupResult) -> Option<ByTrial> {
+    let key = deciding_metric(one)?;
+    if deciding_metric(other) != Some(key) {
+        return None;
+    }
+    let matched = matched(one, other, deciding(one)?, deciding(other)?)?;
+    let paired = matched.paired();
+    let differences = by_trial(&key.1, paired);
+    Some(ByTrial { key: key.clone(), differences, clusters: paired.clusters.to_vec() })
 }
 
 /// The seed of a pair's sign-flips: of the sweep's seed and the pair alone, so that more models change no other pair's numbers.

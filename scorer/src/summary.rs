@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use regatta_backends::{OtherCalls, ReportedCost};
+use regatta_backends::{JudgeCosts, OtherCalls, ReportedCost};
 use regatta_benchmarks::{Better, PaperTable, Unit};
 use regatta_proto::{
     BenchmarkName, CostSum, Evaluator, Flag, ModelRef, Money, Role, Setting, SweepId, SweepState, Usage,
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
 use crate::statistics::LEVEL;
-pub use crate::statistics::{Difference, Estimate, Pass, Rank, Reruns, Test};
+pub use crate::statistics::{Components, Difference, Estimate, Pass, Rank, Reruns, Test};
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,9 @@ pub struct Summary {
     pub others: BTreeMap<Role, OtherCalls>,
     /// What the judges took.
     pub judging: Judging,
+    /// What each of them took.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<JudgeSpending>,
     /// One row a benchmark, setting and model: benchmarks and settings as in the lock, the best model first. Models that no comparison
     /// tells apart are in the order of the lock.
     pub rows: Vec<LeaderboardRow>,
@@ -186,6 +189,23 @@ pub struct Judging {
     pub usage: Usage,
     /// Money.
     pub cost: CostSum,
+}
+
+/// What one judge took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JudgeSpending {
+    /// Who.
+    pub judge: ModelRef,
+    /// Tokens.
+    pub usage: Usage,
+    /// Money.
+    pub cost: CostSum,
+}
+
+impl From<&JudgeCosts> for JudgeSpending {
+    fn from(costs: &JudgeCosts) -> Self {
+        Self { judge: costs.judge.clone(), usage: costs.usage, cost: costs.cost }
+    }
 }
 
 /// One benchmark, setting and model, over all trials.

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use regatta_backends::Ledger;
 use regatta_benchmarks::{Scoring, Verdicts};
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -16,7 +17,7 @@ use regatta_proto::{
 use crate::scorer::{Scorer, ScorerError};
 
 /// Looks into the ledger for one batch of sessions; a benchmark asks again only for what it then knows to be needed.
-const LOOKS_MAX: usize = 16;
+pub(crate) const LOOKS_MAX: usize = 16;
 
 /// One question to one model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -93,6 +94,16 @@ impl Known {
         sweep: &Sweep,
         wanted: impl IntoIterator<Item = Put>,
     ) -> Result<bool, ScorerError> {
+        self.look_up_in(&scorer.ledger, |judge| answerer(sweep, judge), wanted).await
+    }
+
+    /// The same in `ledger`, where judges are known by what `answerer` says.
+    pub(crate) async fn look_up_in(
+        &mut self,
+        ledger: &Ledger,
+        answerer: impl Fn(&ModelRef) -> Result<Answerer, ScorerError>,
+        wanted: impl IntoIterator<Item = Put>,
+    ) -> Result<bool, ScorerError> {
         let mut by_judge: BTreeMap<ModelRef, Vec<Digest>> = BTreeMap::new();
         for put in wanted {
             if self.looked_up.insert(put.clone()) {
@@ -101,7 +112,7 @@ impl Known {
         }
         let mut found = false;
         for (judge, digests) in by_judge {
-            for (digest, verdict) in scorer.ledger.verdicts(answerer(sweep, &judge)?, &digests).await? {
+            for (digest, verdict) in ledger.verdicts(answerer(&judge)?, &digests).await? {
                 found = true;
                 self.verdicts.insert(Put { to: judge.clone(), digest }, verdict);
             }
@@ -112,6 +123,21 @@ impl Known {
     /// Whether `put` is answered.
     pub(crate) fn holds(&self, put: &Put) -> bool {
         self.verdicts.contains_key(put)
+    }
+
+    /// Adds a verdict that was found elsewhere.
+    pub(crate) fn insert(&mut self, put: Put, verdict: Verdict) {
+        self.verdicts.insert(put, verdict);
+    }
+
+    /// Verdicts that are known.
+    pub(crate) fn len(&self) -> usize {
+        self.verdicts.len()
+    }
+
+    /// Every verdict, and what it was asked as.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Put, &Verdict)> {
+        self.verdicts.iter()
     }
 
     /// The verdicts of `judge`.
@@ -156,7 +182,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    fn score(&self, sweep: &Sweep, known: &Known) -> Option<Scoring> {
+    pub(crate) fn score(&self, sweep: &Sweep, known: &Known) -> Option<Scoring> {
         let benchmark = sweep.benchmark(self.cell)?;
         let verdicts = known.of(benchmark.judge.as_ref());
         let suite = sweep.suite(self.cell)?;

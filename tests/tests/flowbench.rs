@@ -43,7 +43,7 @@ fn spec(folder: &Path, name: &str, plan: Plan<'_>, players: &Process, judge: &Pr
         )
     };
     let Plan { data, settings, trials, limit, judge: judges } = plan;
-    let limit = limit.map_or_else(String::new, |limit| format!("    limit: {limit}\n"));
+    let limit = limit.map_or_else(String::new, |limit| format!("    limit: first:{limit}\n"));
     let text = format!(
         "name: {name}\nseed: 4\ntrials: {trials}\nbenchmarks:\n  flowbench:\n    data: {}\n    settings: {settings}\n{limit}    \
          roles: {{ user: sim/oracle, environment: sim/oracle }}\n    judge: {judges}\n\

@@ -45,7 +45,7 @@ async fn proxy(litellm: &Path, folder: &Path) -> (Process, String) {
 fn spec(folder: &Path, base: &str) -> PathBuf {
     let data = workspace().join("examples/data/worfbench");
     let text = format!(
-        "name: litellm\nbenchmarks:\n  worfbench: {{ data: {}, settings: [zero-shot], limit: 3, judge: sim/lexical }}\nendpoints:\n  \
+        "name: litellm\nbenchmarks:\n  worfbench: {{ data: {}, settings: [zero-shot], limit: 'first:3', judge: sim/lexical }}\nendpoints:\n  \
          sim: {{ kind: simulated }}\n  \
          openai-format: {{ kind: openai, base_url: '{base}/v1', api_key_env: LITELLM_KEY }}\n  \
          openai-stream: {{ kind: openai, base_url: '{base}/v1', api_key_env: LITELLM_KEY, stream: true }}\n  \

@@ -89,7 +89,7 @@ fn spec(address: &str) -> String {
         "\
 name: stumble
 benchmarks:
-  worfbench: {{ data: {}, tasks: [wikihow], limit: 4, judge: sim/lexical }}
+  worfbench: {{ data: {}, tasks: [wikihow], limit: 'first:4', judge: sim/lexical }}
 endpoints:
   sim: {{ kind: simulated }}
   shaky:

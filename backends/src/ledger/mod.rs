@@ -30,9 +30,9 @@ pub use self::error::{LedgerError, StoreError};
 #[cfg(feature = "cluster")]
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
-    AgentEnd, AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, Judged, MetricRow, NewCell, NewShard,
-    NewSweep, RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow,
-    SweepRow, TranscriptRef,
+    AgentEnd, AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, JudgeCosts, Judged, MetricRow, NewCell,
+    NewShard, NewSweep, RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult,
+    ShardRow, SweepRow, TranscriptRef,
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::SqliteLedger;
@@ -385,6 +385,14 @@ impl Ledger {
     /// When the store fails.
     pub fn judge_costs<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<(Usage, CostSum), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.judge_costs(sweep)) })
+    }
+
+    /// Tokens and money that each judge of a sweep took, by its name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn costs_by_judge<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<JudgeCosts>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.costs_by_judge(sweep)) })
     }
 
     /// Gives up the attempts that never ended, and says how many. To be called when the sweep ends.

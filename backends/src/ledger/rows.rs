@@ -375,3 +375,14 @@ pub struct Reopened {
     /// Sessions whose transcript is kept and whose questions will be asked again.
     pub to_judge: u64,
 }
+
+/// What one judge of a sweep took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgeCosts {
+    /// Who.
+    pub judge: ModelRef,
+    /// Tokens.
+    pub usage: Usage,
+    /// Money.
+    pub cost: CostSum,
+}

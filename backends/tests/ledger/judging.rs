@@ -126,6 +126,20 @@ pub(crate) async fn judges_costs_are_counted_once_an_attempt(world: World) {
     assert_eq!(ledger.judge_costs(&other).await.unwrap(), (usage(5), cost(5)));
 }
 
+pub(crate) async fn each_judge_has_its_own_costs(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let ledger = &world.ledger;
+    assert_eq!(ledger.costs_by_judge(&sweep).await.unwrap(), []);
+    let mut of_another = judged(&sweep, "w-3", &[]);
+    of_another.outcome.judge = "judges/other".parse().unwrap();
+    ledger.save_judged(vec![judged(&sweep, "w-1", &[]), judged(&sweep, "w-2", &[]), of_another]).await.unwrap();
+    let two = CostSum { known: Money(10), unknown_calls: 2 };
+    let mut expected = vec![(judge(), usage(10), two), ("judges/other".parse().unwrap(), usage(5), cost(5))];
+    expected.sort_by_key(|(judge, ..)| judge.to_string());
+    let found = ledger.costs_by_judge(&sweep).await.unwrap();
+    assert_eq!(found.into_iter().map(|of| (of.judge, of.usage, of.cost)).collect::<Vec<_>>(), expected);
+}
+
 pub(crate) async fn of_two_scorers_with_the_same_judge_report_one_counts(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let other = world.open().await;

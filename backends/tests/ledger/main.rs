@@ -82,6 +82,7 @@ conformance![
     judging::a_judged_question_may_be_claimed_again,
     judging::a_released_question_may_be_claimed_again,
     judging::judges_costs_are_counted_once_an_attempt,
+    judging::each_judge_has_its_own_costs,
     judging::of_two_scorers_with_the_same_judge_report_one_counts,
     judging::sessions_wait_for_their_questions,
     judging::a_session_is_settled_once,

@@ -30,9 +30,13 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Whether `output` begins a call that cannot be read: it names no action, or the braces of its input do not balance.
+/// Whether `output` begins a call that cannot be read: it names no action, or its input is none or never ends.
 pub(crate) fn is_unreadable_call(output: &str) -> bool {
-    mentions_call(output) && (action(output).is_none() || action_input(output) == Input::Unbalanced)
+    let has_input = match action_input(output) {
+        Input::Text(_) => true,
+        Input::Absent | Input::Unbalanced => false,
+    };
+    mentions_call(output) && (action(output).is_none() || !has_input)
 }
 
 /// What the inference of the official code puts in the place of an output that it could not get.

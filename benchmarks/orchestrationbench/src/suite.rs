@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
-    Verdicts,
+    CellResult, DataError, Item, Metric, PaperTable, Persona, SampledBy, Score, Scores, Scoring, SelectError, Step,
+    Suite, Table, Verdicts,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -55,6 +55,10 @@ impl Loaded {
 impl Suite for Loaded {
     fn items(&self) -> &[Item] {
         &self.items.items
+    }
+
+    fn sampled_by(&self) -> SampledBy {
+        SampledBy::Group
     }
 
     fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {

@@ -1,19 +1,26 @@
 //! `regatta check` and `regatta run --dry-run`: everything but running.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use comfy_table::{Table, presets};
 use regatta_backends::Blobs;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
-use regatta_coordinator::{CellEstimate, estimate, plan};
+use regatta_coordinator::{CellEstimate, JudgeCalls, estimate, plan};
 use regatta_proto::Money;
+use regatta_scorer::{Aim, Outlook, outlooks};
+use serde::Serialize;
 
+use super::outlook::aim;
 use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::bad_configuration;
 use crate::output;
 use crate::spec::{Loaded, check_endpoints, load};
+
+/// How surely a difference is to be seen.
+const AIM: Aim = Aim { power: 0.8, level: 0.05 };
 
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
@@ -23,51 +30,90 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
 
 /// Plans the sweep in a scratch directory and says what it would be.
 pub(crate) async fn plan_and_describe(loaded: Loaded, print_lock: bool, json: bool) -> anyhow::Result<ExitCode> {
-    let scratch = Scratch::create()?;
-    let catalog = Catalog::new(Blobs::directory(&scratch.0)?, BENCHMARKS);
-    let mut datasets = std::collections::BTreeMap::new();
-    for (name, files) in &loaded.data {
-        datasets.insert(name.clone(), store_dataset(catalog.blobs(), files).await?);
-    }
-    let mut recorded = std::collections::BTreeMap::new();
-    for (name, bytes) in loaded.recorded {
-        recorded.insert(name, catalog.blobs().put_content(bytes).await?);
-    }
-    let prices = crate::price_tables::price_book(loaded.prices.as_deref())?;
-    let lock = plan(loaded.spec, &datasets, &recorded, &catalog, &*prices).await.map_err(bad_configuration)?;
+    let planned = Planned::from(loaded).await?;
     if print_lock {
-        output::line(lock.to_yaml()?.trim_end());
-        return Ok(ExitCode::SUCCESS);
+        output::line(planned.sweep.lock.to_yaml()?.trim_end());
+    } else {
+        describe(&planned.sweep, json)?;
     }
-    let sweep = catalog.store(&lock).await?;
-    describe(&sweep, json)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Calls, tokens and money of every cell, before anything is spent.
+/// A sweep that is planned in a directory of its own, to be looked at and thrown away.
+pub(crate) struct Planned {
+    pub(crate) sweep: Arc<Sweep>,
+    _scratch: Scratch,
+}
+
+impl Planned {
+    pub(crate) async fn from(loaded: Loaded) -> anyhow::Result<Self> {
+        let scratch = Scratch::create()?;
+        let catalog = Catalog::new(Blobs::directory(&scratch.0)?, BENCHMARKS);
+        let mut datasets = BTreeMap::new();
+        for (name, files) in &loaded.data {
+            datasets.insert(name.clone(), store_dataset(catalog.blobs(), files).await?);
+        }
+        let mut recorded = BTreeMap::new();
+        for (name, bytes) in loaded.recorded {
+            recorded.insert(name, catalog.blobs().put_content(bytes).await?);
+        }
+        let prices = crate::price_tables::price_book(loaded.prices.as_deref())?;
+        let lock = plan(loaded.spec, &datasets, &recorded, &catalog, &*prices).await.map_err(bad_configuration)?;
+        Ok(Self { sweep: catalog.store(&lock).await?, _scratch: scratch })
+    }
+}
+
+/// What it takes, for programs.
+#[derive(Serialize)]
+struct Description<'a> {
+    cells: &'a [CellEstimate],
+    /// The smallest differences that comparisons can see.
+    sees: &'a [Outlook],
+}
+
+/// Calls, tokens and money of every cell, and the smallest differences that can be seen, before anything is spent.
 fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     let cells = estimate(sweep);
+    let sees = outlooks(sweep, None, AIM);
     if json {
-        output::line(&serde_json::to_string_pretty(&cells)?);
+        output::line(&serde_json::to_string_pretty(&Description { cells: &cells, sees: &sees })?);
         return Ok(());
     }
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["cell", "sessions", "calls", "input tokens", "output tokens", "about", "at most"]);
-    let money = |money: Option<Money>| money.map_or_else(|| "unknown".to_owned(), |money| money.to_string());
+    table.set_header(["cell", "sessions", "calls", "input tokens", "output tokens", "about", "at most", "judges"]);
     for one in &cells {
         let name = &one.cell;
+        let judges = one.judges.map_or_else(|| "unknown".to_owned(), |judges| judges.calls.to_string());
         table.add_row([
             format!("{} {} {} t{}", name.benchmark, name.setting, name.model, name.trial),
             one.sessions.to_string(),
-            one.calls.to_string(),
+            if one.agent_starts > 0 { "unknown".to_owned() } else { one.calls.to_string() },
             one.input_tokens.to_string(),
             one.output_tokens.to_string(),
             money(one.cost),
             money(one.at_most),
+            judges,
         ]);
     }
     output::line(&table.to_string());
+    output::line(&totals(sweep, &cells));
+    judging(&cells).into_iter().chain(agents(&cells)).for_each(|line| output::line(&line));
+    if !sees.is_empty() {
+        output::line(&aim(AIM.power, AIM.level));
+        output::line(
+            "without a pilot, variances are assumed; `regatta plan SPEC --detect 2pp --pilot RUN` takes those of a run",
+        );
+    }
+    sees.iter().map(super::outlook::sees).for_each(|line| output::line(&line));
+    Ok(())
+}
+
+fn money(money: Option<Money>) -> String {
+    money.map_or_else(|| "unknown".to_owned(), |money| money.to_string())
+}
+
+fn totals(sweep: &Sweep, cells: &[CellEstimate]) -> String {
     let sum = |of: fn(&CellEstimate) -> u64| cells.iter().map(of).sum::<u64>();
     let total = |of: fn(&CellEstimate) -> Option<Money>| cells.iter().filter_map(of).sum::<Money>();
     let others = cells.iter().filter_map(|one| one.others_cost).sum::<Money>();
@@ -78,15 +124,41 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     let unpriced: BTreeSet<_> = models.filter(|model| model.price.is_none()).map(|model| &model.id).collect();
     let unpriced = unpriced.len();
     let unknown = if unpriced > 0 { format!(", and {unpriced} models of unknown price") } else { String::new() };
-    output::line(&format!(
-        "{} cells, {} sessions, {} calls: about {}{others}, at most {} in one try each{unknown}; judges not counted",
+    format!(
+        "{} cells, {} sessions, {} calls: about {}{others}, at most {} in one try each{unknown}",
         cells.len(),
         sum(|one| one.sessions),
         sum(|one| one.calls),
         total(|one| one.cost),
         total(|one| one.at_most),
-    ));
-    Ok(())
+    )
+}
+
+/// What judges are asked, where they are.
+fn judging(cells: &[CellEstimate]) -> Option<String> {
+    let mut all = JudgeCalls::NONE;
+    cells.iter().filter_map(|one| one.judges).for_each(|judges| all += judges);
+    let unknown = cells.iter().filter(|one| one.judges.is_none()).count();
+    let beside = match unknown {
+        0 => String::new(),
+        cells => format!("; of {cells} cells of external agents nobody knows"),
+    };
+    (all.calls > 0 || unknown > 0).then(|| {
+        format!(
+            "judges: {} calls, {} tokens in, {} out: about {}, at most {}{beside}",
+            all.calls,
+            all.input_tokens,
+            all.output_tokens,
+            money(all.cost),
+            money(all.at_most)
+        )
+    })
+}
+
+/// How often external agents are started, where they are.
+fn agents(cells: &[CellEstimate]) -> Option<String> {
+    let starts: u64 = cells.iter().map(|one| one.agent_starts).sum();
+    (starts > 0).then(|| format!("external agents: {starts} starts; what they ask is unknown until they are started"))
 }
 
 /// A directory that goes away again.

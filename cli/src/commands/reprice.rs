@@ -1,23 +1,28 @@
-//! `regatta reprice`: what a run would have cost at other prices, from the usage that its transcripts hold. Nothing is called, and nothing
-//! in the run changes.
+//! `regatta reprice`: what a run would have cost at other prices: call by call from its transcripts, and from sums what left none: attempts
+//! that were lost, and judges. Nothing is called, and nothing in the run changes.
 
 mod ledger;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use comfy_table::{Table, TableComponent, presets};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use regatta_llm::PriceTable;
-use regatta_proto::{CostSum, Digest, Money, SweepLock};
-use regatta_scorer::Summary;
-use serde::Serialize;
+use regatta_proto::{CostSum, Digest, Judge, ModelRef, Money, SweepLock, Usage};
+use regatta_scorer::{JudgeSpending, Judging, Summary};
+use serde::{Deserialize, Serialize};
 
-use self::ledger::{Bill, Ledger};
+use self::ledger::{Bill, Ledger, Purpose, Sums};
 use crate::args::RepriceArgs;
 use crate::exit::bad_configuration;
 use crate::output;
 use crate::price_tables::price_table;
+use crate::results::read_lines;
 use crate::transcripts;
 
 pub(crate) fn run(args: RepriceArgs) -> anyhow::Result<ExitCode> {
@@ -25,19 +30,16 @@ pub(crate) fn run(args: RepriceArgs) -> anyhow::Result<ExitCode> {
     let lock = lock(&args.run).map_err(bad_configuration)?;
     let mut ledger = Ledger::new(&lock, &table, args.on);
     transcripts::read(&args.run, |session, transcript| ledger.add(session, transcript))?;
+    let summary = summary(&args.run)?;
+    add_lost(&mut ledger, &lock, &args.run)?;
+    let has_judges = add_judges(&mut ledger, &lock, summary.as_ref());
     let bills = ledger.into_bills();
-    let beyond = beyond_transcripts(&args.run, &bills)?;
     if args.json {
-        output::line(&serde_json::to_string_pretty(&Repriced::new(&lock, &table, &bills, beyond))?);
+        output::line(&serde_json::to_string_pretty(&Repriced::new(&lock, &table, &bills, summary.as_ref()))?);
     } else {
         output::line(&render(&bills));
         output::note(&format!("prices of {}, digest {}", table.date(), table.digest()));
-        if let Some(beyond) = beyond.filter(|beyond| *beyond > Money::ZERO) {
-            output::note(&format!(
-                "the run recorded {beyond} more than its transcripts hold, for judges and for attempts that were lost; that is not \
-                 counted here"
-            ));
-        }
+        notes(summary.as_ref(), has_judges).iter().for_each(|note| output::note(note));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -51,14 +53,92 @@ pub(crate) fn lock(run: &Path) -> anyhow::Result<SweepLock> {
     SweepLock::from_yaml(&text).with_context(|| format!("failed to read {}", path.display()))
 }
 
-/// Money that the run's summary has and its transcripts do not; `None` without a summary.
-fn beyond_transcripts(run: &Path, bills: &[Bill]) -> anyhow::Result<Option<Money>> {
+/// The run's summary; `None` without one.
+fn summary(run: &Path) -> anyhow::Result<Option<Summary>> {
     let path = run.join("summary.json");
     let Ok(json) = std::fs::read(&path) else { return Ok(None) };
-    let summary: Summary = Summary::from_json(&json).with_context(|| format!("failed to read {}", path.display()))?;
-    let in_all = summary.spending.cost.known + summary.judging.cost.known;
-    let held: Money = bills.iter().map(|bill| bill.recorded.known).sum();
-    Ok(Some(Money(in_all.0.saturating_sub(held.0))))
+    Summary::from_json(&json).map(Some).with_context(|| format!("failed to read {}", path.display()))
+}
+
+/// A line of `attempts.jsonl`, as far as it is about money.
+#[derive(Deserialize)]
+struct AttemptLine {
+    cell: u32,
+    started_at: Timestamp,
+    usage: Usage,
+    known_cost_nanodollars: Money,
+    unpriced_calls: u64,
+    calls: u64,
+}
+
+/// Adds what attempts took that left no transcript, if the run says what its attempts took.
+fn add_lost(ledger: &mut Ledger<'_>, lock: &SweepLock, run: &Path) -> anyhow::Result<()> {
+    let path = run.join("attempts.jsonl");
+    if !path.exists() {
+        return Ok(());
+    }
+    let mut by_cell: BTreeMap<u32, (Sums, Date)> = BTreeMap::new();
+    for attempt in read_lines::<AttemptLine>(&path)? {
+        let (sums, last) = by_cell.entry(attempt.cell).or_insert_with(|| (Sums::default(), day(attempt.started_at)));
+        sums.calls += attempt.calls;
+        sums.usage += attempt.usage;
+        sums.cost += CostSum { known: attempt.known_cost_nanodollars, unknown_calls: attempt.unpriced_calls };
+        *last = day(attempt.started_at).max(*last);
+    }
+    let cells = lock.cells();
+    for (cell, (sums, day)) in by_cell {
+        let of = cells.get(cell as usize);
+        let of = of.with_context(|| format!("{} names cell {cell}, which the lock does not have", path.display()))?;
+        ledger.add_lost(of, &sums, day);
+    }
+    Ok(())
+}
+
+/// Adds what judges took. `false` where the run does not say which judge took what.
+fn add_judges(ledger: &mut Ledger<'_>, lock: &SweepLock, summary: Option<&Summary>) -> bool {
+    let Some(summary) = summary else { return false };
+    let day = day(summary.ended_at);
+    summary.judges.iter().for_each(|judge| ledger.add_judge(judge, day));
+    if !summary.judges.is_empty() || summary.judging == Judging::default() {
+        return true;
+    }
+    // Older runs have one sum; of a single judge it is clear whose.
+    let judges: BTreeSet<&ModelRef> =
+        lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref()).flat_map(Judge::ids).collect();
+    let [judge] = judges.into_iter().collect::<Vec<_>>()[..] else { return false };
+    let Judging { usage, cost } = summary.judging;
+    ledger.add_judge(&JudgeSpending { judge: judge.clone(), usage, cost }, day);
+    true
+}
+
+fn day(at: Timestamp) -> Date {
+    at.to_zoned(TimeZone::UTC).date()
+}
+
+/// What the table cannot show.
+fn notes(summary: Option<&Summary>, has_judges: bool) -> Vec<String> {
+    let Some(summary) = summary else {
+        return vec!["the run has no summary.json: what its judges took is not counted".to_owned()];
+    };
+    let spending = &summary.spending;
+    let mut notes = Vec::new();
+    if spending.wasted_attempts > 0 {
+        notes.push(format!(
+            "{} of what was recorded went into {} attempts that were repeated or lost",
+            spending.wasted, spending.wasted_attempts
+        ));
+    }
+    if !has_judges {
+        notes.push(format!(
+            "judges took {} together; nobody knows which took what, so that is not counted",
+            summary.judging.cost
+        ));
+    }
+    let more = spending.lost_calls_at_most + spending.maybe_spent;
+    if more > Money::ZERO {
+        notes.push(format!("at most {more} more was spent on calls whose end nobody saw; it is not counted"));
+    }
+    notes
 }
 
 /// The whole result for programs. Money is in nano-dollars.
@@ -71,8 +151,10 @@ struct Repriced<'a> {
     repriced: CostSum,
     /// Of the calls whose cost is known both times.
     difference: Option<i128>,
-    /// Recorded for judges and lost attempts, which have no transcripts.
-    beyond_transcripts: Option<Money>,
+    /// The part of `recorded` that attempts took which were repeated or lost.
+    wasted: Option<CostSum>,
+    /// Spent on top at most, on calls whose end nobody saw.
+    at_most_more: Option<Money>,
 }
 
 #[derive(Serialize)]
@@ -82,7 +164,7 @@ struct UsedTable {
 }
 
 impl<'a> Repriced<'a> {
-    fn new(lock: &'a SweepLock, table: &PriceTable, bills: &'a [Bill], beyond_transcripts: Option<Money>) -> Self {
+    fn new(lock: &'a SweepLock, table: &PriceTable, bills: &'a [Bill], summary: Option<&Summary>) -> Self {
         Self {
             sweep: lock.name.as_str(),
             table: UsedTable { date: table.date().to_string(), digest: table.digest() },
@@ -90,7 +172,8 @@ impl<'a> Repriced<'a> {
             recorded: sum(bills, |bill| bill.recorded),
             repriced: sum(bills, |bill| bill.repriced),
             difference: difference_of_all(bills),
-            beyond_transcripts,
+            wasted: summary.map(|summary| summary.spending.wasted),
+            at_most_more: summary.map(|summary| summary.spending.lost_calls_at_most + summary.spending.maybe_spent),
         }
     }
 }
@@ -113,11 +196,12 @@ fn render(bills: &[Bill]) -> String {
         .load_preset(presets::UTF8_HORIZONTAL_ONLY)
         .remove_style(TableComponent::HorizontalLines)
         .remove_style(TableComponent::MiddleIntersections);
-    table.set_header(["model", "calls", "from cache", "priced by", "recorded", "at these prices", "difference"]);
+    table.set_header(["model", "for", "calls", "from cache", "priced by", "recorded", "at these prices", "difference"]);
     for bill in bills {
         table.add_row([
             bill.model.to_string(),
-            bill.calls.to_string(),
+            purpose(bill.purpose).to_owned(),
+            if bill.calls == 0 && bill.purpose == Purpose::Judging { String::new() } else { bill.calls.to_string() },
             bill.from_cache.to_string(),
             bill.priced_by.clone(),
             bill.recorded.to_string(),
@@ -128,6 +212,7 @@ fn render(bills: &[Bill]) -> String {
     let recorded = sum(bills, |bill| bill.recorded);
     table.add_row([
         "all".to_owned(),
+        String::new(),
         bills.iter().map(|bill| bill.calls).sum::<u64>().to_string(),
         bills.iter().map(|bill| bill.from_cache).sum::<u64>().to_string(),
         String::new(),
@@ -136,6 +221,14 @@ fn render(bills: &[Bill]) -> String {
         difference(difference_of_all(bills), bills.iter().map(|bill| bill.comparable).sum()),
     ]);
     table.to_string()
+}
+
+const fn purpose(of: Purpose) -> &'static str {
+    match of {
+        Purpose::Sessions => "sessions",
+        Purpose::Lost => "lost attempts",
+        Purpose::Judging => "judging",
+    }
 }
 
 /// `+$0.25 (+10.0 %)`, of what was recorded for the calls whose cost is known both times.

@@ -13,16 +13,17 @@ use crate::args::RunArgs;
 use crate::embedded::Embedded;
 use crate::exit::{bad_configuration, of_state};
 use crate::signals::Leaving;
-use crate::spec::{Loaded, check_endpoints, load};
+use crate::spec::{Loaded, check_build, check_endpoints, load};
 use crate::{output, telemetry};
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
-    check_endpoints(&loaded.spec)?;
-    let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
     if args.dry_run {
+        check_build(&loaded.spec)?;
         return super::check::plan_and_describe(loaded, false, args.json).await;
     }
+    check_endpoints(&loaded.spec)?;
+    let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
     let leaving = Leaving::on_signals()?;
     let run = Embedded::open(&directory, args.cache_dir.as_deref(), args.spec.prices.as_deref()).await?;
     let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
@@ -40,7 +41,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Puts the data into the run's store.
-async fn store(run: &Embedded, loaded: Loaded) -> anyhow::Result<Submission> {
+pub(crate) async fn store(run: &Embedded, loaded: Loaded) -> anyhow::Result<Submission> {
     let mut submission = Submission { spec: loaded.spec, data: Default::default(), recorded: Default::default() };
     let blobs = run.catalog().blobs();
     for (name, files) in &loaded.data {

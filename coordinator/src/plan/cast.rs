@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts};
+use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts, select_items};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, EndpointKind, Evaluator, ItemIndex, Judge, Lane, MemberName, ModelRef,
     ModelSpec, Question, Role, RoleModels, Setting, SweepSpec, Verdict,
@@ -116,7 +116,7 @@ impl Verdicts for NoVerdicts {
 
 /// There is a judge where the evaluators ask for one, and it can answer what they ask.
 pub(super) fn check_judge(
-    place: &str,
+    name: &BenchmarkName,
     suite: &dyn Suite,
     wanted: &BenchmarkSpec,
     spec: &SweepSpec,
@@ -124,8 +124,12 @@ pub(super) fn check_judge(
     evaluators: &[Evaluator],
 ) -> Result<(), PlanError> {
     let Some(model) = spec.models.first() else { return Ok(()) };
-    let question =
-        suite.example_question(evaluators).or_else(|| first_question(suite, wanted, &model.id, settings, evaluators));
+    let place = format!("benchmarks.{name}");
+    let first = || {
+        let select = |setting| select_items(suite, name, setting, &wanted.tasks, wanted.limit, spec.seed).ok();
+        settings.iter().find_map(|setting| first_question(suite, setting, &select(setting)?, &model.id, evaluators))
+    };
+    let question = suite.example_question(evaluators).or_else(first);
     let Some(question) = question else { return Ok(()) };
     let kind = |judge: &ModelRef| spec.endpoints.get(&judge.endpoint).map(|endpoint| endpoint.kind);
     match (&question, &wanted.judge) {
@@ -151,28 +155,22 @@ pub(super) fn check_judge(
     }
 }
 
-/// A question that the evaluators ask about one of the first items.
+/// A question that the evaluators ask about one of the first of `items`.
 fn first_question(
     suite: &dyn Suite,
-    wanted: &BenchmarkSpec,
+    setting: &Setting,
+    items: &[ItemIndex],
     model: &ModelRef,
-    settings: &[Setting],
     evaluators: &[Evaluator],
 ) -> Option<Question> {
-    let ask = |item: ItemIndex, setting: &Setting, persona| {
+    let ask = |item: ItemIndex, persona| {
         let transcript = play(suite, setting, item, persona, model, |_, _, _| {});
         match suite.score_session(item, setting, evaluators, &transcript, &NoVerdicts) {
             Scoring::Needs(questions) => questions.into_iter().next(),
             Scoring::Scored(_) | Scoring::Unfit(_) => None,
         }
     };
-    settings.iter().find_map(|setting| {
-        let items = suite.select(setting, &wanted.tasks, wanted.limit).ok()?;
-        items
-            .into_iter()
-            .take(ITEMS_TRIED)
-            .find_map(|item| PERSONAS.into_iter().find_map(|persona| ask(item, setting, persona)))
-    })
+    items.iter().take(ITEMS_TRIED).find_map(|item| PERSONAS.into_iter().find_map(|persona| ask(*item, persona)))
 }
 
 #[cfg(test)]

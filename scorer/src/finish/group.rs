@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use regatta_backends::SessionRow;
 use regatta_benchmarks::{Metric, Score, Scores, Suite, Table};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome};
+use regatta_proto::{
+    BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome, Setting,
+};
 use serde_json::Value;
 
 use super::FinishError;
@@ -115,12 +117,7 @@ impl<'s> Group<'s> {
     /// An empty group whose first cell is `first`. `None` for a cell of another sweep.
     pub(crate) fn new(sweep: &'s Sweep, first: &'s Cell) -> Option<Self> {
         let (suite, lock) = (&**sweep.suite(first)?, sweep.benchmark(first)?);
-        let metrics = |evaluator: &Evaluator| suite.metrics(&first.setting, *evaluator);
-        let keys: Vec<MetricKey> = lock
-            .evaluators
-            .iter()
-            .flat_map(|evaluator| metrics(evaluator).into_iter().map(|metric| (*evaluator, metric)))
-            .collect();
+        let keys = metric_keys(suite, lock, &first.setting);
         let leaves: Vec<Vec<Metric>> = keys.iter().map(|(_, metric)| leaves(metric)).collect();
         Some(Self {
             sweep,
@@ -343,6 +340,19 @@ impl<'s> Group<'s> {
             left_out,
         }
     }
+}
+
+/// Everything that is measured in `setting`.
+fn metric_keys(suite: &dyn Suite, lock: &BenchmarkLock, setting: &Setting) -> Vec<MetricKey> {
+    let of = |evaluator: &Evaluator| suite.metrics(setting, *evaluator).into_iter();
+    lock.evaluators.iter().flat_map(|evaluator| of(evaluator).map(|metric| (*evaluator, metric))).collect()
+}
+
+/// The metric by which the models of `setting` are compared.
+pub(crate) fn deciding_key(suite: &dyn Suite, lock: &BenchmarkLock, setting: &Setting) -> Option<MetricKey> {
+    let mut keys = metric_keys(suite, lock, setting);
+    let first = *headline(&keys).first()?;
+    Some(keys.swap_remove(first))
 }
 
 /// Metrics that leaderboards show, by position: those that say so, or all when none does.

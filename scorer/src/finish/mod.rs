@@ -9,7 +9,7 @@ mod group;
 mod jackknife;
 mod lines;
 mod metrics;
-mod partition;
+pub(crate) mod partition;
 mod per_session;
 mod results;
 mod spending;
@@ -23,7 +23,7 @@ use regatta_catalog::{Catalog, Sweep};
 use regatta_proto::{Clock, SweepLock, SweepState};
 
 pub use self::error::FinishError;
-pub(crate) use self::group::GroupResult;
+pub(crate) use self::group::{GroupResult, deciding_key};
 use self::tabulation::{Circumstances, Tabulation};
 use crate::summary::SessionCounts;
 
@@ -61,7 +61,7 @@ pub(crate) async fn finish(
         created_at: row.created_at,
         ended_at,
         attempts: ledger.attempts(&sweep.id).await?,
-        judging: ledger.judge_costs(&sweep.id).await?,
+        judges: ledger.costs_by_judge(&sweep.id).await?,
         calls: ledger.call_sums(&sweep.id).await?,
     })?;
     for (name, content) in documents.files {
@@ -75,6 +75,15 @@ pub(crate) async fn finish(
         return Ok(ledger.sweep(&sweep.id).await?.ok_or_else(unknown)?.state);
     }
     Ok(state)
+}
+
+/// The numbers of every benchmark, setting and model of `sweep`, as the ledger has them now.
+pub(crate) async fn groups(ledger: &Ledger, sweep: &Sweep) -> Result<Vec<GroupResult>, FinishError> {
+    let mut tabulation = Tabulation::new(sweep);
+    for cell in sweep.cells() {
+        tabulation.add(cell, &ledger.sessions(&sweep.id, cell.index).await?)?;
+    }
+    Ok(tabulation.into_groups())
 }
 
 fn whole_milliseconds(time: Timestamp) -> Timestamp {

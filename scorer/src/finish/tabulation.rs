@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use regatta_backends::{AttemptRow, CallSums, MetricRow, SessionRow};
+use regatta_backends::{AttemptRow, CallSums, JudgeCosts, MetricRow, SessionRow};
 use regatta_benchmarks::Measure;
 use regatta_catalog::Sweep;
-use regatta_proto::{Cause, Cell, CellIndex, CostSum, ItemIndex, SweepState, Usage};
+use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, SweepState};
 
 use super::flag_counts::flag_notes;
 use super::group::{Group, GroupResult, is_simulated};
@@ -18,7 +18,9 @@ use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
 use crate::runs::Measures;
 use crate::statistics::LEVEL;
-use crate::summary::{BenchmarkTable, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric};
+use crate::summary::{
+    BenchmarkTable, JudgeSpending, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric,
+};
 
 /// Collects a sweep's sessions in the order of its cells.
 pub(crate) struct Tabulation<'s> {
@@ -44,7 +46,8 @@ pub(crate) struct Circumstances {
     pub(crate) created_at: Timestamp,
     pub(crate) ended_at: Timestamp,
     pub(crate) attempts: Vec<AttemptRow>,
-    pub(crate) judging: (Usage, CostSum),
+    /// What each judge took.
+    pub(crate) judges: Vec<JudgeCosts>,
     /// Sums over the calls of each cell.
     pub(crate) calls: Vec<(CellIndex, CallSums)>,
 }
@@ -101,6 +104,12 @@ impl<'s> Tabulation<'s> {
         all.filter_map(|outcomes| outcomes.get(&("not_measured", Cause::Budget.as_str()))).sum()
     }
 
+    /// The numbers of every benchmark, setting and model, when all cells were added.
+    pub(crate) fn into_groups(mut self) -> Vec<GroupResult> {
+        self.groups.extend(self.open.take().map(Group::finish));
+        self.groups
+    }
+
     /// Everything, when all cells were added.
     pub(crate) fn finish(mut self, circumstances: &Circumstances) -> Result<Documents, FinishError> {
         self.groups.extend(self.open.take().map(Group::finish));
@@ -145,7 +154,12 @@ impl<'s> Tabulation<'s> {
         let pairs = families(self.sweep, &self.groups);
         let ranks = rankings(&self.groups, &pairs);
         let rows = self.rows(&by_cell, &ranks);
-        let (usage, cost) = circumstances.judging;
+        let judges: Vec<JudgeSpending> = circumstances.judges.iter().map(JudgeSpending::from).collect();
+        let judging = judges.iter().fold(Judging::default(), |mut sum, of| {
+            sum.usage += of.usage;
+            sum.cost += of.cost;
+            sum
+        });
         let wall = circumstances.ended_at.duration_since(circumstances.created_at);
         let all_calls = all_calls(&circumstances.calls);
         Summary {
@@ -163,7 +177,8 @@ impl<'s> Tabulation<'s> {
             spending: spent,
             reported: all_calls.reported,
             others: all_calls.others,
-            judging: Judging { usage, cost },
+            judging,
+            judges,
             notes: self.notes(&rows, &sessions),
             comparisons: comparisons(self.sweep, &self.groups, &rows, &circumstances.calls),
             rows,
@@ -269,7 +284,7 @@ impl<'s> Tabulation<'s> {
                 "The requests of {poisoned} sessions failed again and again and are not sent any more. `regatta replay DIRECTORY`                  lists them; `regatta replay DIRECTORY {cell} {item}` sends the first of them once more."
             ));
         }
-        if self.sweep.lock.benchmarks.values().any(|lock| lock.limit.is_some() || !lock.tasks.is_empty()) {
+        if self.sweep.lock.benchmarks.values().any(|lock| lock.restriction().is_some() || !lock.tasks.is_empty()) {
             notes.push(
                 "Only a part of the data set was run: averages are not comparable with published ones.".to_owned(),
             );

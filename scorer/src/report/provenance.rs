@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkLock, BenchmarkName, EndpointKind, ModelRef, ModelSpec, PriceSource, SweepLock};
+use regatta_proto::{BenchmarkLock, BenchmarkName, EndpointKind, Limit, ModelRef, ModelSpec, PriceSource, SweepLock};
 
 use super::content::{Block, Field, Section, Sheet};
 use super::numbers::grouped;
@@ -57,8 +57,12 @@ fn benchmark_facts(lock: &SweepLock, name: &BenchmarkName, benchmark: &Benchmark
     if !benchmark.tasks.is_empty() {
         facts.push((format!("Tasks of {name}"), benchmark.tasks.join(", ")));
     }
-    if let Some(limit) = benchmark.limit {
-        facts.push((format!("Limit of {name}"), format!("the first {limit} items of each task")));
+    if let Some(limit) = benchmark.restriction() {
+        let which = match limit {
+            Limit::First(count) => format!("the first {count} items of each task"),
+            Limit::Sample(count) => format!("a sample of {count}, drawn by the seed with the weights of the tasks"),
+        };
+        facts.push((format!("Limit of {name}"), which));
     }
     if let Some(judge) = &benchmark.judge {
         if judge.rule().is_some() {

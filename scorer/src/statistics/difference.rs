@@ -120,6 +120,36 @@ pub(crate) fn difference(metric: &Metric, ours: &[Trials], theirs: &[Trials], cl
     paired_difference(metric, Paired { ours, theirs, clusters }, 7)
 }
 
+/// What each item says of the difference in each trial by itself: by trial, then by position. Of a mean it is the item's difference; of
+/// everything else the difference of the trial moved by the item's influence on it. `None` where not both have a score.
+pub(crate) fn by_trial(metric: &Metric, paired: Paired<'_>) -> Vec<Vec<Option<f64>>> {
+    let trials = paired.ours.iter().chain(paired.theirs).map(Vec::len).min().unwrap_or(0);
+    let of = |samples: &[Trials], trial: usize| -> Vec<Trials> {
+        samples.iter().map(|trials| vec![trials[trial].clone()]).collect()
+    };
+    let said = |trial| {
+        let (ours, theirs) = (of(paired.ours, trial), of(paired.theirs, trial));
+        let all = linearised(metric, Paired { ours: &ours, theirs: &theirs, ..paired })?;
+        let count = all.by_item.iter().flatten().count() as f64;
+        Some(
+            all.by_item
+                .iter()
+                .map(|influence| influence.map(|influence| all.value + count * influence.shift))
+                .collect(),
+        )
+    };
+    (0..trials).map(|trial| said(trial).unwrap_or_else(|| vec![None; paired.clusters.len()])).collect()
+}
+
+/// The difference with the influence of every item on it.
+fn linearised(metric: &Metric, paired: Paired<'_>) -> Option<Linear> {
+    let positions: Vec<usize> = (0..paired.clusters.len()).collect();
+    let leaves = |samples| with_samples(metric, samples, &positions, paired.clusters);
+    let (ours, theirs) = (leaves(paired.ours), leaves(paired.theirs));
+    let parts = ours.iter().zip(&theirs).map(|((leaf, ours), (_, theirs))| of_leaf(leaf, ours, theirs));
+    averaged(metric, &parts.collect::<Option<Vec<Linear>>>()?)
+}
+
 /// The difference with its shares.
 pub(crate) fn shared(metric: &Metric, paired: Paired<'_>) -> Option<Shared> {
     let Paired { ours, theirs, clusters } = paired;
@@ -129,8 +159,7 @@ pub(crate) fn shared(metric: &Metric, paired: Paired<'_>) -> Option<Shared> {
     if let (Measure::Mean { .. }, [(_, ours)], [(_, theirs)]) = (&metric.measure, ours.as_slice(), theirs.as_slice()) {
         return of_means(ours, theirs);
     }
-    let parts = ours.iter().zip(&theirs).map(|((leaf, ours), (_, theirs))| of_leaf(leaf, ours, theirs));
-    let all = averaged(metric, &parts.collect::<Option<Vec<Linear>>>()?)?;
+    let all = linearised(metric, paired)?;
     let influences = || positions.iter().zip(&all.by_item).filter_map(|(at, influence)| Some((*at, (*influence)?)));
     let n = influences().count();
     // An influence says how an item moves the difference; with its part of the difference itself, all add up to that.

@@ -1,6 +1,7 @@
 //! Estimates with intervals, coverage and bounds, and differences with tests; pure functions of scores.
 
 mod clusters;
+mod components;
 mod difference;
 mod estimate;
 mod few_clusters;
@@ -11,7 +12,9 @@ mod interval;
 mod level;
 mod linear;
 mod mcnemar;
+mod normal;
 mod passes;
+mod power;
 mod ranks;
 mod ratio;
 mod reruns;
@@ -20,10 +23,11 @@ mod shares;
 mod student;
 
 pub(crate) use clusters::{Influence, Spread, spread};
+pub use components::Components;
 #[cfg(test)]
 pub(crate) use difference::difference;
 pub use difference::{Difference, Test};
-pub(crate) use difference::{Paired, paired_difference, shared};
+pub(crate) use difference::{Paired, by_trial, paired_difference, shared};
 pub use estimate::{Estimate, estimate};
 pub(crate) use flips::Flips;
 pub use holm::holm;
@@ -31,6 +35,7 @@ pub(crate) use interval::interval_of;
 pub(crate) use level::{LEVEL, level};
 pub use passes::Pass;
 pub(crate) use passes::passes;
+pub(crate) use power::{Design, Threshold};
 pub use ranks::Rank;
 pub(crate) use ranks::ranks;
 pub use reruns::Reruns;

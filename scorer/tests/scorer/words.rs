@@ -99,6 +99,7 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
         settings: vec![setting.clone()],
         tasks: Vec::new(),
         limit: None,
+        sample: None,
         evaluators: vec![Evaluator::Official],
         roles: RoleModels::default(),
         casts: BTreeMap::new(),

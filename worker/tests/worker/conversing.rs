@@ -141,6 +141,7 @@ impl Company {
             settings: vec![setting.clone()],
             tasks: Vec::new(),
             limit: None,
+            sample: None,
             evaluators: vec![Evaluator::Official],
             roles,
             casts: BTreeMap::new(),

@@ -13,7 +13,7 @@ use super::planning::number;
 use super::pool::Fault;
 use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
-use crate::ledger::{AwaitingSession, Judged};
+use crate::ledger::{AwaitingSession, JudgeCosts, Judged};
 
 pub(super) async fn verdicts(
     client: &Object,
@@ -247,4 +247,26 @@ pub(super) async fn costs(client: &Object, sweep: &SweepId) -> Result<(Usage, Co
     let row = client.query_one(&select, &[&number]).await?;
     let spent = spent(&row, 0)?;
     Ok((spent.usage()?, spent.cost()?))
+}
+
+pub(super) async fn costs_by_judge(client: &Object, sweep: &SweepId) -> Result<Vec<JudgeCosts>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT judge, sum(input)::bigint, sum(cached_input)::bigint, sum(cache_write)::bigint,
+                    sum(cache_write_1h)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(known)::bigint,
+                    sum(unknown_calls)::bigint
+             FROM judge_attempts WHERE sweep = $1 GROUP BY judge ORDER BY judge COLLATE \"C\"",
+        )
+        .await?;
+    let mut costs = Vec::new();
+    for row in client.query(&select, &[&number]).await? {
+        let spent = spent(&row, 1)?;
+        costs.push(JudgeCosts {
+            judge: parsed(row.try_get(0)?, "judge_attempts.judge")?,
+            usage: spent.usage()?,
+            cost: spent.cost()?,
+        });
+    }
+    Ok(costs)
 }

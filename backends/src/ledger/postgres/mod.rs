@@ -23,8 +23,9 @@ use regatta_proto::{
 pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, Judged, LedgerError, MetricRow,
-    NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
+    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts, Judged, LedgerError,
+    MetricRow, NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow,
+    TranscriptRef,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, a few statements a call however many rows it has. See
@@ -216,6 +217,10 @@ impl PostgresLedger {
 
     pub(super) async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {
         read!(self.0, "read what calls were like", client => calls::all(client, sweep))
+    }
+
+    pub(super) async fn costs_by_judge(&self, sweep: &SweepId) -> Result<Vec<JudgeCosts>, LedgerError> {
+        read!(self.0, "read the costs of each judge", client => judging::costs_by_judge(client, sweep))
     }
 
     pub(super) async fn judge_costs(&self, sweep: &SweepId) -> Result<(Usage, CostSum), LedgerError> {

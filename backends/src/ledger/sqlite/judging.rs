@@ -11,7 +11,7 @@ use super::planning::number;
 use super::thread::Fault;
 use crate::ledger::columns::{digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
-use crate::ledger::{AwaitingSession, Judged};
+use crate::ledger::{AwaitingSession, JudgeCosts, Judged};
 
 pub(super) fn verdicts(
     tx: &Transaction<'_>,
@@ -172,4 +172,24 @@ pub(super) fn costs(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(Usage, Cos
     let Some(row) = rows.next()? else { return Ok((Usage::default(), CostSum::default())) };
     let spent = spent(row, 0)?;
     Ok((spent.usage()?, spent.cost()?))
+}
+
+pub(super) fn costs_by_judge(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<JudgeCosts>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT judge, sum(input), sum(cached_input), sum(cache_write), sum(cache_write_1h), sum(output), sum(reasoning),
+                sum(known), sum(unknown_calls)
+         FROM judge_attempts WHERE sweep = ?1 GROUP BY judge ORDER BY judge",
+    )?;
+    let mut rows = select.query([number])?;
+    let mut costs = Vec::new();
+    while let Some(row) = rows.next()? {
+        let spent = spent(row, 1)?;
+        costs.push(JudgeCosts {
+            judge: parsed(&row.get::<_, String>(0)?, "judge_attempts.judge")?,
+            usage: spent.usage()?,
+            cost: spent.cost()?,
+        });
+    }
+    Ok(costs)
 }

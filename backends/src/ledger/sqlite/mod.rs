@@ -22,8 +22,9 @@ use regatta_proto::{
 
 use self::thread::Thread;
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, Judged, LedgerError, MetricRow,
-    NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow, TranscriptRef,
+    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts, Judged, LedgerError,
+    MetricRow, NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow,
+    TranscriptRef,
 };
 
 /// The ledger in an SQLite file: one thread owns it, every call is one transaction there. See [`Ledger`](super::Ledger) for
@@ -221,6 +222,11 @@ impl SqliteLedger {
     pub(super) async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {
         let sweep = sweep.clone();
         self.0.read("read what calls were like", move |tx| calls::all(tx, &sweep)).await
+    }
+
+    pub(super) async fn costs_by_judge(&self, sweep: &SweepId) -> Result<Vec<JudgeCosts>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read the costs of each judge", move |tx| judging::costs_by_judge(tx, &sweep)).await
     }
 
     pub(super) async fn judge_costs(&self, sweep: &SweepId) -> Result<(Usage, CostSum), LedgerError> {

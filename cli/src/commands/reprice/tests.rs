@@ -232,3 +232,55 @@ fn a_directory_without_a_run_says_so() {
     let error = format!("{:#}", transcripts::read(directory.path(), |_, _| {}).unwrap_err());
     assert!(error.contains("there are no transcripts"), "{error}");
 }
+
+/// A session's attempt as `attempts.jsonl` tells it.
+fn attempt(state: &str, usage: Value, cost: u64) -> String {
+    json!({
+        "cell": 0, "item": "i", "attempt": 1, "id": "w-1", "state": state, "started_at": "2026-02-10T12:00:00Z", "usage": usage,
+        "known_cost_nanodollars": cost, "unpriced_calls": 0, "calls": 1,
+    })
+    .to_string()
+        + "\n"
+}
+
+#[test]
+fn attempts_that_left_no_transcript_are_counted_at_both_prices() {
+    let mut lock = lock();
+    lock.benchmarks.insert(
+        "b".parse().unwrap(),
+        serde_json::from_value(json!({
+            "dataset": regatta_proto::Digest::of(b""), "settings": ["s"], "evaluators": [], "items": {},
+        }))
+        .unwrap(),
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let kept = attempt("recorded", json!({ "input": 1000, "output": 100 }), 1_000_000);
+    let lost = attempt("lost", json!({ "input": 700, "output": 10 }), 780_000);
+    std::fs::write(directory.path().join("attempts.jsonl"), kept + &lost).unwrap();
+    let table = table();
+    let mut ledger = Ledger::new(&lock, &table, None);
+    ledger.add(SESSION, transcript(vec![call(json!({}))]));
+    add_lost(&mut ledger, &lock, directory.path()).unwrap();
+    let bills = ledger.into_bills();
+    let of_lost = bills.iter().find(|bill| bill.purpose == Purpose::Lost).unwrap();
+    assert_eq!((of_lost.calls, of_lost.recorded.known), (1, Money(780_000)));
+    assert_eq!(of_lost.repriced.known, Money(700 * 2_000 + 10 * 10_000));
+    assert_eq!(sum(&bills, |bill| bill.recorded).known, Money(1_780_000));
+}
+
+#[test]
+fn what_judges_took_is_counted_at_both_prices() {
+    let (lock, table) = (lock(), table());
+    let mut ledger = Ledger::new(&lock, &table, Some("2026-02-10".parse().unwrap()));
+    let judge = |model: &str, known: u64| JudgeSpending {
+        judge: model.parse().unwrap(),
+        usage: Usage { input: 500, output: 20, ..Usage::default() },
+        cost: CostSum { known: Money(known), unknown_calls: 0 },
+    };
+    ledger.add_judge(&judge("openai/gpt-5", 660_000), "2026-02-10".parse().unwrap());
+    ledger.add_judge(&judge("openai/mystery", 5), "2026-02-10".parse().unwrap());
+    let bills = ledger.into_bills();
+    assert_eq!(bills[0].purpose, Purpose::Judging);
+    assert_eq!((bills[0].recorded.known, bills[0].repriced.known), (Money(660_000), Money(500 * 2_000 + 20 * 10_000)));
+    assert_eq!((bills[1].repriced.unknown_calls, bills[1].difference()), (1, None));
+}

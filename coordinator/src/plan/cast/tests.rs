@@ -48,6 +48,7 @@ fn lock(names: &[&str]) -> BenchmarkLock {
         settings: settings(names),
         tasks: Vec::new(),
         limit: None,
+        sample: None,
         evaluators: Vec::new(),
         roles: roles(true, false),
         casts: BTreeMap::new(),
@@ -70,7 +71,7 @@ fn a_judge_is_missed_where_some_session_is_judged_in_words() {
     let spec = spec();
     let mut wanted = spec.benchmarks.values().next().unwrap().clone();
     let check = |wanted: &BenchmarkSpec, names: &[&str]| {
-        check_judge("benchmarks.talk", &Talk, wanted, &spec, &settings(names), &[Evaluator::Official])
+        check_judge(&"talk".parse().unwrap(), &Talk, wanted, &spec, &settings(names), &[Evaluator::Official])
     };
     assert!(check(&wanted, &["alone", "talk"]).is_ok());
     wanted.judge = Some(Judge::Plain("minilm/any".parse().unwrap()));

@@ -47,7 +47,7 @@ pub(crate) fn spec(name: &str, sessions: u32, more: &str) -> String {
     format!(
         "name: {name}
 benchmarks:
-  worfbench: {{ limit: {sessions}, tasks: [lumos, wikihow], judge: sim/lexical, judge_price: {{ input_per_mtok: 0, output_per_mtok: 0 }} }}
+  worfbench: {{ limit: 'first:{sessions}', tasks: [lumos, wikihow], judge: sim/lexical, judge_price: {{ input_per_mtok: 0, output_per_mtok: 0 }} }}
 endpoints:
   sim: {{ kind: openai, base_url: 'http://127.0.0.1:9/v1', identify_sessions: true }}
 models:

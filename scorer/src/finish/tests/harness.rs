@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::{AttemptRow, AttemptState, SessionRow, TranscriptRef};
+use regatta_backends::{AttemptRow, AttemptState, JudgeCosts, SessionRow, TranscriptRef};
 use regatta_benchmarks::{Benchmark, Score, Scores};
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -57,6 +57,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         settings: vec!["two-shot".parse().unwrap()],
         tasks: vec!["wikihow".to_owned(), "os".to_owned()],
         limit: Some(2),
+        sample: None,
         evaluators: vec![Evaluator::Official],
         roles: regatta_proto::RoleModels::default(),
         judge: Some(regatta_proto::Judge::Plain("sim/lexical".parse().unwrap())),
@@ -95,6 +96,7 @@ pub(crate) fn with_dialogues(mut lock: SweepLock) -> SweepLock {
         settings: vec![setting.clone()],
         tasks: Vec::new(),
         limit: None,
+        sample: None,
         evaluators: vec![Evaluator::OfficialFixed],
         items: [(setting, Dialogues::ITEMS as u32)].into(),
         ..lock.benchmarks.values().next().unwrap().clone()
@@ -230,7 +232,11 @@ pub(crate) fn circumstances(state: SweepState, attempts: Vec<AttemptRow>) -> Cir
         created_at: at(0),
         ended_at: at(0) + SignedDuration::from_millis(83_250),
         attempts,
-        judging: (Usage { input: 4000, ..Usage::default() }, CostSum { known: Money(0), unknown_calls: 16 }),
+        judges: vec![JudgeCosts {
+            judge: "sim/lexical".parse().unwrap(),
+            usage: Usage { input: 4000, ..Usage::default() },
+            cost: CostSum { known: Money(0), unknown_calls: 16 },
+        }],
         calls: Vec::new(),
     }
 }

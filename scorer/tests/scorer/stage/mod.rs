@@ -361,6 +361,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         settings: vec![setting.clone()],
         tasks: vec!["lumos".to_owned()],
         limit: Some(ITEMS as u32),
+        sample: None,
         evaluators: vec![Evaluator::Official, Evaluator::Paper],
         roles: regatta_proto::RoleModels::default(),
         casts: BTreeMap::new(),

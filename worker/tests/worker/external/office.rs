@@ -218,6 +218,7 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
         settings: vec![setting.clone()],
         tasks: Vec::new(),
         limit: None,
+        sample: None,
         evaluators: vec![Evaluator::Official],
         roles: RoleModels::default(),
         casts: BTreeMap::new(),

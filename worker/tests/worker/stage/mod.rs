@@ -331,6 +331,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         settings: vec![setting.clone()],
         tasks: Vec::new(),
         limit: None,
+        sample: None,
         evaluators: vec![Evaluator::Official],
         roles: regatta_proto::RoleModels::default(),
         casts: BTreeMap::new(),

@@ -1,0 +1,95 @@
+//! Which items a sweep runs: all, the first of each task, or a sample that keeps the weights of the tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_proto::{BenchmarkName, Digest, ItemIndex, Limit, Setting};
+
+use crate::{Item, SampledBy, SelectError, Suite};
+
+/// Items of `setting` of `tasks` (all when empty) that a sweep with this `seed` runs, ascending.
+///
+/// A sample depends on the seed, the benchmark and the items alone, so that all models and trials get the same one; settings get the same
+/// items as far as they have the same.
+///
+/// # Errors
+/// As [`Suite::select`].
+pub fn select_items(
+    suite: &dyn Suite,
+    benchmark: &BenchmarkName,
+    setting: &Setting,
+    tasks: &[String],
+    limit: Option<Limit>,
+    seed: u64,
+) -> Result<Vec<ItemIndex>, SelectError> {
+    match limit {
+        None => suite.select(setting, tasks, None),
+        Some(Limit::First(count)) => suite.select(setting, tasks, Some(count)),
+        Some(Limit::Sample(count)) => {
+            let from = suite.select(setting, tasks, None)?;
+            let urn = Urn { benchmark, seed };
+            Ok(urn.draw(suite.items(), &from, suite.sampled_by(), count))
+        }
+    }
+}
+
+/// What chance depends on.
+struct Urn<'a> {
+    benchmark: &'a BenchmarkName,
+    seed: u64,
+}
+
+impl Urn<'_> {
+    /// `count` units of those that the items at `from` make up; all of them where there are no more.
+    fn draw(&self, items: &[Item], from: &[ItemIndex], unit: SampledBy, count: u32) -> Vec<ItemIndex> {
+        let known = || from.iter().filter_map(|index| Some((*index, items.get(index.0 as usize)?)));
+        let mut strata: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (_, item) in known() {
+            strata.entry(&item.task).or_default().insert(name(item, unit));
+        }
+        let sizes: BTreeMap<&str, u64> = strata.iter().map(|(task, units)| (*task, units.len() as u64)).collect();
+        let counts = self.apportion(&sizes, u64::from(count));
+        let mut drawn: BTreeSet<(&str, &str)> = BTreeSet::new();
+        for (task, units) in &strata {
+            let mut order: Vec<(Digest, &str)> = units.iter().map(|unit| (self.ticket(unit), *unit)).collect();
+            order.sort();
+            let taken = counts.get(task).copied().unwrap_or(0) as usize;
+            drawn.extend(order.into_iter().take(taken).map(|(_, unit)| (*task, unit)));
+        }
+        known().filter(|(_, item)| drawn.contains(&(&*item.task, name(item, unit)))).map(|(index, _)| index).collect()
+    }
+
+    /// How many units of each stratum make up `count`, in proportion to the sizes: by largest remainder (Hamilton's method), so that no
+    /// stratum is a whole unit away from its share. Of equal remainders chance decides.
+    fn apportion<'t>(&self, sizes: &BTreeMap<&'t str, u64>, count: u64) -> BTreeMap<&'t str, u64> {
+        let all: u64 = sizes.values().sum();
+        if count >= all {
+            return sizes.clone();
+        }
+        let mut counts: BTreeMap<&str, u64> = sizes.iter().map(|(task, size)| (*task, size * count / all)).collect();
+        let mut remainders: Vec<(u64, Digest, &str)> =
+            sizes.iter().map(|(task, size)| (size * count % all, self.ticket(task), *task)).collect();
+        remainders.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
+        let left = count - counts.values().sum::<u64>();
+        for (_, _, task) in remainders.into_iter().take(left as usize) {
+            *counts.entry(task).or_default() += 1;
+        }
+        counts
+    }
+
+    /// A number that is as good as random, and the same wherever it is drawn.
+    fn ticket(&self, of: &str) -> Digest {
+        let seed = self.seed.to_le_bytes();
+        Digest::of_parts([b"regatta/sample/1".as_slice(), &seed, self.benchmark.as_str().as_bytes(), of.as_bytes()])
+    }
+}
+
+/// The unit that `item` is of.
+fn name(item: &Item, unit: SampledBy) -> &str {
+    match (unit, &item.group) {
+        (SampledBy::Group, Some(group)) => group,
+        (SampledBy::Group, None) | (SampledBy::Item, _) => item.id.as_str(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

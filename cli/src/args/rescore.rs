@@ -1,0 +1,44 @@
+//! The command line of `regatta rescore`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use regatta_proto::{BenchmarkName, Evaluator, ModelRef};
+
+use super::name_and_directory;
+
+#[derive(Debug, Args)]
+pub(crate) struct RescoreArgs {
+    /// Directory of an embedded run that has ended
+    pub(crate) run: PathBuf,
+    /// Scoring rule to use instead of the run's; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) evaluator: Vec<Evaluator>,
+    /// Judge to use instead of the run's, as endpoint/model
+    #[arg(long, value_name = "ENDPOINT/MODEL")]
+    pub(crate) judge: Option<ModelRef>,
+    /// Spec whose judges, their prices, evaluators and endpoints are used instead of the run's; its models and data are not looked at
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["evaluator", "judge"])]
+    pub(crate) spec: Option<PathBuf>,
+    /// Data directory of a benchmark with the same items, for other judge prompts
+    #[arg(short = 'd', long = "data", value_name = "NAME=DIR", value_parser = name_and_directory)]
+    pub(crate) data: Vec<(BenchmarkName, PathBuf)>,
+    /// Only this benchmark's evaluators and judge change; needed where the run has several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) benchmark: Option<BenchmarkName>,
+    /// Directory of the new run; default: the old one's with -rescored at its end
+    #[arg(short = 'o', long)]
+    pub(crate) output: Option<PathBuf>,
+    /// Ask judges whatever is not answered yet; without this and --budget nothing is asked, and what it would cost is said
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Ask judges, for at most so many dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<f64>,
+    /// Price table to use instead of the shipped one
+    #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Print the difference as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

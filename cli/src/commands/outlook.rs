@@ -1,0 +1,46 @@
+//! What comparisons can see, in words.
+
+use regatta_benchmarks::Unit;
+use regatta_scorer::{Basis, Outlook};
+
+/// A difference as people read it: in percentage points where the metric is a share.
+pub(crate) fn effect(value: f64, range: (f64, f64), unit: Unit) -> String {
+    match unit {
+        Unit::Plain | Unit::Percent if range == (0.0, 1.0) => format!("{:.1} pp", 100.0 * value),
+        Unit::Plain | Unit::Percent | Unit::OutOfTen | Unit::Turns | Unit::Money => {
+            format!("{:.2}", value * unit.factor())
+        }
+    }
+}
+
+/// `1 trial`, `3 trials`.
+pub(crate) fn of_trials(trials: u16) -> String {
+    if trials == 1 { "1 trial".to_owned() } else { format!("{trials} trials") }
+}
+
+/// What "to see" means.
+pub(crate) fn aim(power: f64, level: f64) -> String {
+    format!(
+        "to see: a true difference is found in {} % of such sweeps, at {} % after Holm's correction over all pairs of a benchmark",
+        (1000.0 * power).round() / 10.0,
+        (1000.0 * level).round() / 10.0
+    )
+}
+
+/// The smallest difference that the comparisons of one benchmark and setting can see.
+pub(crate) fn sees(outlook: &Outlook) -> String {
+    let Outlook { benchmark, setting, metric, items, clusters, trials, pairs, .. } = outlook;
+    let pairs = match pairs {
+        0 | 1 => "one comparison".to_owned(),
+        pairs => format!("{pairs} pairs"),
+    };
+    let of = format!("{items} items in {clusters} clusters × {}, {pairs}", of_trials(*trials));
+    match outlook.smallest {
+        Some(smallest) => {
+            let about = if outlook.basis == Basis::Assumed { "about " } else { "" };
+            let smallest = effect(smallest, outlook.range, outlook.unit);
+            format!("{benchmark} {setting}: differences of {metric} from {about}{smallest} on are seen ({of})")
+        }
+        None => format!("{benchmark} {setting}: no difference of {metric} can be seen ({of})"),
+    }
+}

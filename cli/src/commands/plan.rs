@@ -1,0 +1,215 @@
+//! `regatta plan`: the trials, sessions, tokens and dollars that it takes to see a difference of two models.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use comfy_table::{Table, TableComponent, presets};
+use regatta_catalog::Sweep;
+use regatta_coordinator::{CellEstimate, estimate};
+use regatta_proto::{ModelRef, Money};
+use regatta_scorer::{Aim, Basis, Need, Outlook, Pilot, outlooks, read_pilot};
+use serde::Serialize;
+
+use super::check::Planned;
+use super::outlook::{aim, effect, of_trials};
+use crate::args::PlanArgs;
+use crate::embedded::Embedded;
+use crate::exit::{BadConfiguration, bad_configuration};
+use crate::output;
+use crate::spec::{check_build, load};
+
+pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
+    let loaded = load(&args.spec)?;
+    check_build(&loaded.spec)?;
+    let planned = Planned::from(loaded).await?;
+    let pilot = match &args.pilot {
+        Some(run) => Some(read(run).await?),
+        None => None,
+    };
+    let sees = outlooks(&planned.sweep, pilot.as_ref(), Aim { power: args.power, level: args.level });
+    if sees.is_empty() {
+        return Err(BadConfiguration("nothing is measured by which models could be compared".to_owned()).into());
+    }
+    let cells = estimate(&planned.sweep);
+    let mut answers = Vec::new();
+    for outlook in sees {
+        let Some(wished) = args.detect.within(outlook.range) else {
+            let problem = format!("{} has no largest value, so points of it mean nothing", outlook.metric);
+            return Err(BadConfiguration(format!("{problem}; write --detect in its own scale")).into());
+        };
+        answers.push(Answer::new(&planned.sweep, outlook, wished, pilot.as_ref(), &cells));
+    }
+    if args.json {
+        output::line(&serde_json::to_string_pretty(&answers)?);
+    } else {
+        output::line(&render(&answers));
+        output::line(&aim(args.power, args.level));
+        answers.iter().flat_map(Answer::notes).for_each(|note| output::line(&note));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the run in `directory` says as a pilot.
+async fn read(directory: &Path) -> anyhow::Result<Pilot> {
+    let no_run = || BadConfiguration(format!("{} is not the directory of an embedded run", directory.display()));
+    if !directory.join("store/ledger.sqlite").exists() {
+        return Err(no_run().into());
+    }
+    let run = Embedded::open(directory, None, None).await?;
+    let sweep = run.held().await.map_err(bad_configuration)?.ok_or_else(no_run)?;
+    read_pilot(run.ledger(), &sweep).await.with_context(|| format!("failed to read the pilot {}", directory.display()))
+}
+
+/// What one benchmark and setting takes.
+#[derive(Debug, Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    outlook: Outlook,
+    need: Need,
+    /// Trials and items that are advised: more trials if these suffice, else more items if the data has them.
+    advice: Option<Advice>,
+}
+
+#[derive(Debug, Serialize)]
+struct Advice {
+    trials: u32,
+    items: u32,
+    sessions: u64,
+    /// Of models, partners and judges.
+    tokens: u64,
+    /// `None` when a price is unknown.
+    nanodollars: Option<Money>,
+}
+
+impl Answer {
+    fn new(sweep: &Sweep, outlook: Outlook, effect: f64, pilot: Option<&Pilot>, cells: &[CellEstimate]) -> Self {
+        let need = outlook.need(effect);
+        let (trials, items) = (u32::from(outlook.trials), outlook.items);
+        let more_items = || need.items.filter(|items| *items <= outlook.items_of_data).map(|items| (trials, items));
+        let design = need.trials.map(|trials| (trials, items)).or_else(more_items);
+        let advice = design.map(|(trials, items)| {
+            let of_each = u64::from(trials) * u64::from(items);
+            let models = sweep.lock.models.iter().map(|model| session(&outlook, &model.id, pilot, cells));
+            let (mut tokens, mut dollars) = (0.0, Some(0.0));
+            for one in models {
+                tokens += one.tokens * of_each as f64;
+                dollars = dollars.zip(one.nanos).map(|(sum, nanos)| sum + nanos * of_each as f64);
+            }
+            Advice {
+                trials,
+                items,
+                sessions: of_each * u64::from(outlook.models),
+                tokens: tokens.round() as u64,
+                nanodollars: dollars.map(|nanos| Money(nanos.round() as u64)),
+            }
+        });
+        Self { outlook, need, advice }
+    }
+
+    /// What people should know beside the table.
+    fn notes(&self) -> Vec<String> {
+        let Outlook { benchmark, setting, items, clusters, trials, range, unit, .. } = &self.outlook;
+        let (place, trials) = (format!("{benchmark} {setting}"), of_trials(*trials));
+        let shown = |value| effect(value, *range, *unit);
+        let mut notes = vec![format!("{place}: {}", basis(&self.outlook))];
+        match (self.need.trials, self.outlook.smallest_of_many_trials) {
+            (Some(_), _) => {}
+            (None, Some(most)) => {
+                let more = match self.need.items {
+                    Some(needed) if needed <= self.outlook.items_of_data => {
+                        format!("with {trials} it takes {needed} items; the data has {}", self.outlook.items_of_data)
+                    }
+                    Some(needed) => format!(
+                        "with {trials} it would take {needed} items, and the data has only {}",
+                        self.outlook.items_of_data
+                    ),
+                    None => "no number of items suffices either".to_owned(),
+                };
+                notes.push(format!(
+                    "{place}: no number of trials suffices: at most ±{} can be seen with these {items} items in {clusters} \
+                     independent clusters; {more}",
+                    shown(most)
+                ));
+            }
+            (None, None) => notes.push(format!(
+                "{place}: no number of trials suffices: {clusters} independent clusters of items are too few for any test at this level"
+            )),
+        }
+        notes
+    }
+}
+
+fn basis(outlook: &Outlook) -> String {
+    match &outlook.basis {
+        Basis::Assumed => "no pilot; assumed are two models that are right half of the time, independently of each other, a tenth of \
+                           whose variance whole clusters of items share, and two fifths of which more trials average out"
+            .to_owned(),
+        Basis::Pilot { sweep, one, other } if outlook.variance.knows_trials => {
+            format!("variance of {one} against {other} in {sweep}")
+        }
+        Basis::Pilot { sweep, one, other } => format!(
+            "variance of {one} against {other} in {sweep}, which has one trial: what more trials would average out is unknown, and taken \
+             for nothing"
+        ),
+    }
+}
+
+/// What a session of `model` takes on average: in the pilot, or as estimated where that has none.
+struct Session {
+    tokens: f64,
+    nanos: Option<f64>,
+}
+
+fn session(outlook: &Outlook, model: &ModelRef, pilot: Option<&Pilot>, cells: &[CellEstimate]) -> Session {
+    let key = (outlook.benchmark.clone(), outlook.setting.clone(), model.clone());
+    if let Some((pilot, spent)) = pilot.and_then(|pilot| Some((pilot, pilot.spent.get(&key)?)))
+        && spent.sessions > 0
+    {
+        let mean = |of: &regatta_scorer::Spent| {
+            let sessions = of.sessions.max(1) as f64;
+            let nanos = (of.cost.unknown_calls == 0).then(|| of.cost.known.0 as f64 / sessions);
+            ((of.usage.input + of.usage.output) as f64 / sessions, nanos)
+        };
+        let ((tokens, nanos), (of_judges, nanos_of_judges)) = (mean(spent), mean(&pilot.judging));
+        return Session {
+            tokens: tokens + of_judges,
+            nanos: nanos.zip(nanos_of_judges).map(|(one, other)| one + other),
+        };
+    }
+    let is_of = |cell: &&CellEstimate| {
+        cell.cell.benchmark == outlook.benchmark && cell.cell.setting == outlook.setting && cell.cell.model == *model
+    };
+    let Some(cell) = cells.iter().find(is_of) else { return Session { tokens: 0.0, nanos: None } };
+    let sessions = cell.sessions.max(1) as f64;
+    let of_judges = cell.judges.map_or(0, |judges| judges.input_tokens + judges.output_tokens);
+    let cost = cell.cost.zip(cell.judges.and_then(|judges| judges.cost)).map(|(cost, judges)| cost + judges);
+    Session {
+        tokens: (cell.input_tokens + cell.output_tokens + of_judges) as f64 / sessions,
+        nanos: cost.map(|cost| cost.0 as f64 / sessions),
+    }
+}
+
+fn render(answers: &[Answer]) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections);
+    table.set_header(["benchmark", "to see", "power now", "trials", "items", "sessions", "tokens", "dollars"]);
+    for answer in answers {
+        let Outlook { benchmark, setting, range, unit, trials, items, .. } = &answer.outlook;
+        let number = |value: fn(&Advice) -> String| answer.advice.as_ref().map_or_else(|| "–".to_owned(), value);
+        table.add_row([
+            format!("{benchmark} {setting}"),
+            effect(answer.need.effect, *range, *unit),
+            format!("{:.0} % ({trials} × {items})", 100.0 * answer.need.power),
+            number(|advice| advice.trials.to_string()),
+            number(|advice| advice.items.to_string()),
+            number(|advice| advice.sessions.to_string()),
+            number(|advice| advice.tokens.to_string()),
+            number(|advice| advice.nanodollars.map_or_else(|| "unknown".to_owned(), |money| money.to_string())),
+        ]);
+    }
+    table.to_string()
+}

@@ -1,0 +1,280 @@
+//! `regatta rescore`: the stored sessions of a run, scored again with other evaluators or judges. No agent is asked anything, and nothing
+//! in the old run changes.
+
+mod difference;
+mod wish;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use regatta_backends::{AttemptRow, SessionRow};
+use regatta_catalog::{StoredTranscript, Sweep};
+use regatta_coordinator::{JudgeCalls, Resumption};
+use regatta_proto::{
+    Attempt, AttemptId, Cause, CellIndex, ItemIndex, Money, Outcome, SessionKey, SessionOutcome, SweepState,
+    Transcript, WorkerId,
+};
+use regatta_scorer::{Rescoring, Summary};
+
+use self::difference::Difference;
+use super::check::Planned;
+use super::run::store;
+use crate::args::RescoreArgs;
+use crate::embedded::Embedded;
+use crate::exit::{BadConfiguration, bad_configuration, of_state};
+use crate::output;
+use crate::results;
+use crate::signals::Leaving;
+use crate::spec::{Loaded, check_judges};
+use crate::transcripts::{read_file, segments};
+
+/// A session of a run.
+type Key = (CellIndex, ItemIndex);
+
+/// Sessions without a transcript that are recorded at once.
+const AT_ONCE: usize = 256;
+/// Exit code when judges would have to be asked, and nobody has agreed to that.
+const NOT_AGREED: u8 = 2;
+
+pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
+    let old = Run::open(&args.run).await?;
+    let directory = args.output.clone().unwrap_or_else(|| beside(&args.run));
+    let loaded = wish::spec(&args, &old.run, &old.sweep).await.map_err(bad_configuration)?;
+    check_judges(&loaded.spec)?;
+    let planned = Planned::from(wish::copy(&loaded)).await?;
+    refuse_other_items(&old.sweep, &planned.sweep)?;
+    let mut rescoring = Rescoring::new(old.run.ledger(), &old.sweep, &planned.sweep);
+    let spent = old.visit(&planned.sweep, &mut rescoring).await?;
+    let (calls, text) = price(&planned.sweep, &rescoring);
+    output::note(&text);
+    if calls > 0 && !args.yes && args.budget.is_none() {
+        output::note("nothing was asked; ask with --yes, or for at most so many dollars with --budget");
+        return Ok(ExitCode::from(NOT_AGREED));
+    }
+    // A budget is of the whole sweep, and what its sessions have cost already counts.
+    let loaded = match args.budget {
+        Some(dollars) => wish::with_budget(loaded, spent, dollars)?,
+        None => loaded,
+    };
+    let state = conclude(&args, &old, loaded, &directory).await?;
+    let difference = Difference::between(&args.run, &directory)?;
+    let path = directory.join("rescored.json");
+    std::fs::write(&path, serde_json::to_vec_pretty(&difference)?)
+        .with_context(|| format!("failed to write {}", path.display()))?;
+    if args.json {
+        output::line(&serde_json::to_string_pretty(&difference)?);
+    } else {
+        output::line(&difference.render());
+        output::note(&format!(
+            "{state} · report: {} · every change: {}",
+            directory.join("report.html").display(),
+            path.display()
+        ));
+    }
+    Ok(of_state(state))
+}
+
+/// The directory of the old run with `-rescored` at its end.
+fn beside(run: &Path) -> PathBuf {
+    let mut name = run.file_name().map_or_else(|| "run".into(), std::ffi::OsStr::to_owned);
+    name.push("-rescored");
+    run.with_file_name(name)
+}
+
+/// Both sweeps have the same sessions.
+fn refuse_other_items(old: &Sweep, new: &Sweep) -> anyhow::Result<()> {
+    for (one, other) in old.cells().iter().zip(new.cells()) {
+        let ids = |sweep: &Sweep, cell| -> Vec<_> {
+            let selected = sweep.selected(cell).iter();
+            selected.map(|index| (*index, sweep.item(cell, *index).map(|item| item.id.clone()))).collect()
+        };
+        if one != other || ids(old, one) != ids(new, other) {
+            let problem = format!("{} {} has other items with this data than the run has", one.benchmark, one.setting);
+            return Err(BadConfiguration(format!("{problem}; only judges and their prompts may differ")).into());
+        }
+    }
+    Ok(())
+}
+
+/// What is left to be asked, and what that costs.
+fn price(sweep: &Sweep, rescoring: &Rescoring<'_>) -> (u64, String) {
+    let mut all = JudgeCalls::NONE;
+    for (judge, asked) in rescoring.questions() {
+        if let Some(model) = sweep.lock.judge(judge) {
+            all += JudgeCalls::of(&asked.question, &model, &sweep.lock, None);
+        }
+    }
+    let known = rescoring.verdicts();
+    let money = |money: Option<Money>| money.map_or_else(|| "unknown".to_owned(), |money| money.to_string());
+    let text = match all.calls {
+        0 => format!("{known} verdicts are known, and nothing has to be asked"),
+        calls => format!(
+            "{known} verdicts are known; {calls} questions are to be asked, and what their answers lead to: {} tokens in, about {}, at \
+             most {}",
+            all.input_tokens,
+            money(all.cost),
+            money(all.at_most)
+        ),
+    };
+    (all.calls, text)
+}
+
+/// Records the old sessions in the new directory, has judges asked, and writes the reports.
+async fn conclude(args: &RescoreArgs, old: &Run, loaded: Loaded, directory: &Path) -> anyhow::Result<SweepState> {
+    let leaving = Leaving::on_signals()?;
+    let run = Embedded::open(directory, None, args.prices.as_deref()).await?;
+    let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
+    run.refuse_another(&sweep).await?;
+    run.coordinator.enter(&sweep).await?;
+    if run.state(&sweep).await? == SweepState::Running {
+        let mut rescoring = Rescoring::new(old.run.ledger(), &old.sweep, &sweep);
+        old.visit(&sweep, &mut rescoring).await?;
+        rescoring.carry_over(run.ledger()).await?;
+        // Every session is recorded before anything is dispatched, so that no agent is asked.
+        old.record(&run, &sweep).await?;
+    }
+    run.execute(&sweep, Resumption::default(), &leaving).await
+}
+
+/// The run that is scored again.
+struct Run {
+    directory: PathBuf,
+    run: Embedded,
+    sweep: Arc<Sweep>,
+    /// Sessions that have ended.
+    sessions: BTreeMap<Key, SessionRow>,
+}
+
+impl Run {
+    async fn open(directory: &Path) -> anyhow::Result<Self> {
+        let no_run = || BadConfiguration(format!("{} is not the directory of an embedded run", directory.display()));
+        if !directory.join("store/ledger.sqlite").exists() {
+            return Err(no_run().into());
+        }
+        let run = Embedded::open(directory, None, None).await?;
+        let sweep = run.held().await.map_err(bad_configuration)?.ok_or_else(no_run)?;
+        let state = run.state(&sweep).await?;
+        if !state.is_end() {
+            let problem = format!("the run in {} is {state}; let it end first", directory.display());
+            return Err(BadConfiguration(problem).into());
+        }
+        let mut sessions = BTreeMap::new();
+        for cell in sweep.cells() {
+            for row in run.ledger().sessions(&sweep.id, cell.index).await? {
+                sessions.insert((cell.index, row.item), row);
+            }
+        }
+        Ok(Self { directory: directory.to_owned(), run, sweep, sessions })
+    }
+
+    /// The sessions of a segment whose transcripts are of the attempt that counts, and that are not in `seen`.
+    fn read(&self, segment: &Path, seen: &mut BTreeSet<Key>) -> anyhow::Result<Vec<(Key, Transcript)>> {
+        let mut found = Vec::new();
+        read_file(segment, |stored| {
+            let StoredTranscript { cell, position, attempt, transcript, .. } = stored;
+            let key = (CellIndex(cell), ItemIndex(position));
+            let counts = self.sessions.get(&key).is_some_and(|row| row.attempt == attempt);
+            // A report that came twice is in two segments.
+            if counts && seen.insert(key) {
+                found.push((key, transcript));
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Has `rescoring` look at every session that was measured. Returns what the sessions have cost, failed tries at their worst included.
+    async fn visit(&self, new: &Sweep, rescoring: &mut Rescoring<'_>) -> anyhow::Result<Money> {
+        let (mut seen, mut spent) = (BTreeSet::new(), Money::ZERO);
+        for segment in segments(&self.directory)? {
+            for (key, transcript) in self.read(&segment, &mut seen)? {
+                let Some(row) = self.sessions.get(&key) else { continue };
+                spent += transcript.spent_by(row.attempt).1.known + transcript.at_most_by(row.attempt);
+                if outcome(row) == Outcome::Measured {
+                    let cell = new.cell(key.0).context("the new sweep lacks a cell of the old one")?;
+                    rescoring.add(cell, key.1, &transcript).await?;
+                }
+            }
+        }
+        Ok(spent)
+    }
+
+    /// Records all sessions as those of `sweep` in `run`. What has no transcript is not measured there either.
+    async fn record(&self, run: &Embedded, sweep: &Sweep) -> anyhow::Result<()> {
+        let attempts = self.run.ledger().attempts(&self.sweep.id).await?;
+        let attempts: BTreeMap<(Key, u32), AttemptRow> =
+            attempts.into_iter().map(|row| (((row.key.cell, row.key.item), row.number), row)).collect();
+        let mut seen = BTreeSet::new();
+        for segment in segments(&self.directory)? {
+            let mut batch = Vec::new();
+            for (key, transcript) in self.read(&segment, &mut seen)? {
+                let Some(row) = self.sessions.get(&key) else { continue };
+                let attempt = attempts.get(&(key, row.attempt));
+                batch.push(session(sweep, key, outcome(row), attempt, row.attempt, transcript)?);
+            }
+            run.take_over(sweep, batch).await?;
+        }
+        let mut rest = Vec::new();
+        for cell in sweep.cells() {
+            let keys = sweep.selected(cell).iter().map(|item| (cell.index, *item));
+            for key in keys.filter(|key| !seen.contains(key)) {
+                let ended = self.sessions.get(&key).map(outcome);
+                let ended = ended.filter(|ended| matches!(ended, Outcome::NotMeasured { .. }));
+                // Nobody ran it, and nobody does now.
+                let ended = ended.unwrap_or(Outcome::NotMeasured { cause: Cause::Cancelled });
+                rest.push(session(sweep, key, ended, None, 1, Transcript::default())?);
+            }
+        }
+        while !rest.is_empty() {
+            let batch = rest.split_off(rest.len().saturating_sub(AT_ONCE));
+            run.take_over(sweep, batch).await?;
+        }
+        Ok(())
+    }
+}
+
+/// How a session ended before it was scored: what scoring made of it does not count again.
+fn outcome(row: &SessionRow) -> Outcome {
+    match &row.outcome {
+        Outcome::NotMeasured { cause: Cause::JudgeUnavailable | Cause::TranscriptUnfit } => Outcome::Measured,
+        ended => ended.clone(),
+    }
+}
+
+fn session(
+    sweep: &Sweep,
+    (cell, item): Key,
+    outcome: Outcome,
+    attempt: Option<&AttemptRow>,
+    number: u32,
+    transcript: Transcript,
+) -> anyhow::Result<SessionOutcome> {
+    let attempt = match attempt {
+        Some(row) => Attempt {
+            id: row.id.clone(),
+            number,
+            worker: row.worker.clone(),
+            started_at: row.started_at,
+            ended_at: row.ended_at.unwrap_or(row.started_at),
+        },
+        None => Attempt {
+            id: AttemptId::new(format!("none-{}-{}", cell.0, item.0))?,
+            number,
+            worker: WorkerId::new("rescore")?,
+            started_at: jiff::Timestamp::UNIX_EPOCH,
+            ended_at: jiff::Timestamp::UNIX_EPOCH,
+        },
+    };
+    let key = SessionKey { sweep: sweep.id.clone(), cell, item };
+    Ok(SessionOutcome { key, lock: sweep.digest, attempt, outcome, transcript })
+}
+
+/// The summary and the results of the run in `directory`.
+fn documents(directory: &Path) -> anyhow::Result<(Summary, Vec<results::ResultLine>)> {
+    let path = directory.join("summary.json");
+    let failed = || format!("failed to read {}", path.display());
+    let json = std::fs::read(&path).with_context(failed)?;
+    Ok((Summary::from_json(&json).with_context(failed)?, results::read(directory)?))
+}

@@ -1,0 +1,119 @@
+//! What is said before anything is spent, without any key.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
+}
+
+fn regatta(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_regatta"))
+        .args(arguments)
+        .env_clear()
+        .env("COLUMNS", "100")
+        .output()
+        .expect("the binary starts")
+}
+
+/// What it says when all is well.
+fn said(arguments: &[&str]) -> String {
+    let output = regatta(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// A spec of two models behind keys that are judged by a third, and what changes in it.
+fn spec(folder: &Path, benchmark: &str, more: &str) -> String {
+    let text = format!(
+        "name: dry
+benchmarks:
+  {benchmark}
+endpoints:
+  embed: {{ kind: openai }}
+models:
+  - {{ id: openai/gpt-5, price: {{ input_per_mtok: 1, output_per_mtok: 8 }} }}
+  - {{ id: openai/gpt-5-mini, price: {{ input_per_mtok: 0.25, output_per_mtok: 2 }} }}
+{more}"
+    );
+    let path = folder.join("spec.yaml");
+    std::fs::write(&path, text).expect("it can be written");
+    path.display().to_string()
+}
+
+fn worfbench() -> String {
+    format!(
+        "worfbench: {{ data: {}, settings: [zero-shot], judge: embed/text-embedding-3-small, judge_price: {{ input_per_mtok: 0.02, \
+         output_per_mtok: 0 }} }}",
+        examples().join("data/worfbench").display()
+    )
+}
+
+#[test]
+fn a_dry_run_needs_no_keys_counts_judges_and_says_what_can_be_seen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    insta::assert_snapshot!(said(&["run", &spec(folder.path(), &worfbench(), ""), "--dry-run"]));
+}
+
+#[test]
+fn a_dry_run_counts_the_starts_of_external_agents() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let autoslurp = format!(
+        "autoslurp: {{ data: {}, settings: [external/mine, camelai], judge: openai/gpt-5 }}",
+        examples().join("data/autoslurp").display()
+    );
+    let spec = spec(folder.path(), &autoslurp, "agents:\n  mine: { command: [\"true\"] }\ntrials: 2\n");
+    insta::assert_snapshot!(said(&["run", &spec, "--dry-run"]));
+}
+
+#[test]
+fn running_without_a_key_is_still_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = regatta(&["run", &spec(folder.path(), &worfbench(), "")]);
+    assert_eq!(output.status.code(), Some(78));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("OPENAI_API_KEY"));
+}
+
+#[test]
+fn a_plan_without_a_pilot_says_what_it_assumes_and_where_no_number_of_trials_suffices() {
+    let folder = tempfile::tempdir().expect("a folder");
+    insta::assert_snapshot!(said(&["plan", &spec(folder.path(), &worfbench(), ""), "--detect", "5pp"]));
+}
+
+#[test]
+fn a_plan_takes_variance_and_usage_of_its_pilot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = std::fs::read_to_string(examples().join("quickstart.yaml")).expect("the example");
+    let data = examples().join("data").display().to_string();
+    let text = text.replace("data: data/", &format!("data: {data}/")).replace("median_ms: 20", "median_ms: 1");
+    let (spec, run) = (folder.path().join("pilot.yaml"), folder.path().join("run"));
+    std::fs::write(&spec, text).expect("it can be written");
+    let (spec, run) = (spec.display().to_string(), run.display().to_string());
+    said(&["run", &spec, "--output", &run]);
+    let shown = said(&["plan", &spec, "--detect", "10pp", "--pilot", &run]);
+    // The sweep's id has a digest of everything that it was planned from, defaults included.
+    let (before, id) = shown.split_once("quickstart-").expect("the pilot's id");
+    insta::assert_snapshot!(format!("{before}quickstart-[digest]{}", &id[8..]));
+    let json = said(&["plan", &spec, "--detect", "10pp", "--pilot", &run, "--json"]);
+    let answers: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(answers[0]["need"]["effect"], 0.1);
+    assert!(answers[0]["variance"]["knows_trials"].as_bool().expect("a flag"));
+}
+
+#[test]
+fn the_lock_says_how_the_items_were_chosen() {
+    let spec = examples().join("quickstart.yaml").display().to_string();
+    let lock = |limit: &str| said(&["check", &spec, "--print", "--limit", limit]);
+    let (sample, first) = (lock("8"), lock("first:2"));
+    assert!(
+        sample.contains("sample: 8\n") && sample.contains("two-shot: 8\n") && !sample.contains("limit: "),
+        "{sample}"
+    );
+    assert!(first.contains("limit: 2\n") && !first.contains("sample: "), "{first}");
+    let output = regatta(&["check", &spec, "--limit", "last:2"]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("write a number from 1"));
+}

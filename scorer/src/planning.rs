@@ -1,0 +1,294 @@
+//! What a sweep will be able to see, and what it takes to see more: from the variance of a pilot, or from careful assumptions.
+
+use std::collections::BTreeMap;
+
+use futures::future::BoxFuture;
+use regatta_backends::Ledger;
+use regatta_benchmarks::{Measure, Metric, Unit};
+use regatta_catalog::Sweep;
+use regatta_proto::{BenchmarkLock, BenchmarkName, Cell, CostSum, Evaluator, ModelRef, Setting, SweepId, Usage};
+use serde::Serialize;
+
+use crate::finish::partition::clusters;
+use crate::finish::{FinishError, GroupResult, deciding_key, groups};
+use crate::pairs::{ByTrial, matched_by_trial};
+use crate::statistics::{Components, Design, Sample, Threshold};
+
+/// Most trials that a spec may have.
+const TRIALS_MAX: u32 = 1000;
+/// Most clusters of items that are looked at.
+const CLUSTERS_MAX: u32 = 10_000_000;
+/// Variance of the difference of two models that are right half of the time, independently of each other: 2 · 0.5 · 0.5.
+const ASSUMED_VARIANCE: f64 = 0.5;
+/// The part of it that whole clusters share, ...
+const ASSUMED_OF_CLUSTERS: f64 = 0.1;
+/// ... and the part that is between the trials of an item. The rest is between items.
+const ASSUMED_OF_TRIALS: f64 = 0.4;
+
+/// What is to be seen, and how surely.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Aim {
+    /// Probability that a true difference is found, between 0 and 1.
+    pub power: f64,
+    /// Largest p-value, corrected over all pairs, that counts as a difference; between 0 and 1.
+    pub level: f64,
+}
+
+/// What the comparisons of one benchmark and setting can see.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outlook {
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Setting.
+    pub setting: Setting,
+    /// Scoring rule of the metric that models are compared by.
+    pub evaluator: Evaluator,
+    /// The metric.
+    pub metric: String,
+    /// How people read it.
+    pub unit: Unit,
+    /// Its least and its largest value.
+    pub range: (f64, f64),
+    /// Models under test.
+    pub models: u32,
+    /// Trials of each item.
+    pub trials: u16,
+    /// Items that are run.
+    pub items: u32,
+    /// Independent clusters among these.
+    pub clusters: u32,
+    /// Items of the data set that could be run, beyond the limit.
+    pub items_of_data: u32,
+    /// Pairs of the benchmark over which p-values are corrected.
+    pub pairs: u32,
+    /// Where the variance is known from.
+    pub basis: Basis,
+    /// Variance of the difference of two models in one session.
+    pub variance: Components,
+    /// The smallest true difference that is found with the wished power; absent where the test can refuse nothing, as with fewer than
+    /// six clusters, or nothing is known of the variance.
+    pub smallest: Option<f64>,
+    /// The same with any number of trials.
+    pub smallest_of_many_trials: Option<f64>,
+    #[serde(skip)]
+    design: Design,
+    #[serde(skip)]
+    threshold: Threshold,
+    #[serde(skip)]
+    power: f64,
+}
+
+/// Where a variance is known from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Assumed: two models that are right half of the time, independently of each other.
+    Assumed,
+    /// The pair of the pilot's models that varies most.
+    Pilot {
+        /// The sweep.
+        sweep: SweepId,
+        /// One model.
+        one: ModelRef,
+        /// The other.
+        other: ModelRef,
+    },
+}
+
+/// What it takes to see a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Need {
+    /// The difference, in the metric's own scale.
+    pub effect: f64,
+    /// Probability that the sweep as it is finds it.
+    pub power: f64,
+    /// Trials that suffice with the items as they are; absent where no number does.
+    pub trials: Option<u32>,
+    /// Items that suffice with the trials as they are, in clusters like these; perhaps more than the data has.
+    pub items: Option<u32>,
+}
+
+impl Outlook {
+    /// What it takes to see a difference of `effect`.
+    #[must_use]
+    pub fn need(&self, effect: f64) -> Need {
+        let (of, power) = (&self.variance, self.power);
+        let clusters = self.design.clusters_needed(of, self.threshold, effect, power, CLUSTERS_MAX);
+        let items = clusters.map(|clusters| self.design.with_clusters(clusters).items.ceil() as u32);
+        Need {
+            effect,
+            power: self.design.power(of, self.threshold, effect),
+            trials: self.design.trials_needed(of, self.threshold, effect, power, TRIALS_MAX),
+            items,
+        }
+    }
+}
+
+/// What a sweep that has run says about another one.
+#[derive(Debug, Clone)]
+pub struct Pilot {
+    sweep: SweepId,
+    pairs: Vec<PilotPair>,
+    /// What sessions took, by benchmark, setting and model.
+    pub spent: BTreeMap<(BenchmarkName, Setting, ModelRef), Spent>,
+    /// What judges took for all sessions together.
+    pub judging: Spent,
+}
+
+#[derive(Debug, Clone)]
+struct PilotPair {
+    benchmark: BenchmarkName,
+    setting: Setting,
+    models: [ModelRef; 2],
+    key: (Evaluator, Metric),
+    variance: Components,
+    is_binary: bool,
+}
+
+/// What some sessions took.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spent {
+    /// Sessions.
+    pub sessions: u64,
+    /// Their tokens.
+    pub usage: Usage,
+    /// Their money.
+    pub cost: CostSum,
+}
+
+/// Reads what `sweep` says as a pilot. It need not have ended.
+pub fn read_pilot<'a>(ledger: &'a Ledger, sweep: &'a Sweep) -> BoxFuture<'a, Result<Pilot, FinishError>> {
+    Box::pin(async move {
+        let groups = groups(ledger, sweep).await?;
+        let mut spent: BTreeMap<_, Spent> = BTreeMap::new();
+        for cell in sweep.cells() {
+            let of = spent.entry((cell.benchmark.clone(), cell.setting.clone(), cell.model.clone())).or_default();
+            for row in ledger.sessions(&sweep.id, cell.index).await? {
+                of.sessions += 1;
+                of.usage += row.usage;
+                of.cost += row.cost;
+            }
+        }
+        let (usage, cost) = ledger.judge_costs(&sweep.id).await?;
+        let judging = Spent { sessions: spent.values().map(|of| of.sessions).sum(), usage, cost };
+        Ok(Pilot { sweep: sweep.id.clone(), pairs: pilot_pairs(&groups), spent, judging })
+    })
+}
+
+fn pilot_pairs(groups: &[GroupResult]) -> Vec<PilotPair> {
+    let mut pairs = Vec::new();
+    for (at, one) in groups.iter().enumerate() {
+        let is_comparable = |other: &&GroupResult| {
+            other.first.benchmark == one.first.benchmark && other.first.setting == one.first.setting
+        };
+        for other in groups.iter().skip(at + 1).filter(is_comparable) {
+            pairs.extend(pilot_pair(one, other));
+        }
+    }
+    pairs
+}
+
+fn pilot_pair(one: &GroupResult, other: &GroupResult) -> Option<PilotPair> {
+    let ByTrial { key, differences, clusters } = matched_by_trial(one, other)?;
+    let is_right_or_wrong = |sample: &Sample| match sample {
+        Sample::Scored { top, bottom } => *bottom == 1.0 && [0.0, 1.0].contains(top),
+        Sample::Missing { .. } | Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => true,
+    };
+    let deciding = |group: &GroupResult| {
+        let at = group.headline.first().copied().unwrap_or(0);
+        group.samples.get(at).is_some_and(|leaves| leaves.iter().flatten().flatten().all(is_right_or_wrong))
+    };
+    Some(PilotPair {
+        benchmark: one.first.benchmark.clone(),
+        setting: one.first.setting.clone(),
+        models: [one.first.model.clone(), other.first.model.clone()],
+        variance: Components::of(&differences, &clusters)?,
+        is_binary: matches!(key.1.measure, Measure::Mean { .. }) && deciding(one) && deciding(other),
+        key,
+    })
+}
+
+/// What the comparisons of every benchmark and setting of `sweep` can see, in the order of its grid. Settings in which nothing is compared
+/// are left out.
+#[must_use]
+pub fn outlooks(sweep: &Sweep, pilot: Option<&Pilot>, aim: Aim) -> Vec<Outlook> {
+    let firsts = sweep
+        .cells()
+        .iter()
+        .filter(|cell| cell.trial.0 == 0 && sweep.lock.models.first().is_some_and(|model| model.id == cell.model));
+    firsts.filter_map(|cell| outlook(sweep, cell, pilot, aim)).collect()
+}
+
+fn outlook(sweep: &Sweep, cell: &Cell, pilot: Option<&Pilot>, aim: Aim) -> Option<Outlook> {
+    let (suite, lock) = (sweep.suite(cell)?, sweep.benchmark(cell)?);
+    let key = deciding_key(suite.as_ref(), lock, &cell.setting)?;
+    let selected = sweep.selected(cell);
+    let clusters = clusters(selected.iter().map(|index| sweep.item(cell, *index)));
+    let design = Design::of(&clusters, u32::from(sweep.lock.trials));
+    let pairs = pairs(sweep, cell, lock);
+    let level = aim.level / f64::from(pairs.max(1));
+    let assumed = || (Basis::Assumed, assumed(&key.1), matches!(key.1.measure, Measure::Mean { .. }));
+    let is_known =
+        |pair: &&PilotPair| pair.benchmark == cell.benchmark && pair.setting == cell.setting && pair.key == key;
+    let in_spec = |pair: &&PilotPair| pair.models.iter().all(|model| sweep.lock.model(model).is_some());
+    let seen = |pair: &PilotPair| {
+        let threshold = Threshold { level, is_binary: pair.is_binary };
+        design.smallest_effect(&pair.variance, threshold, aim.power).unwrap_or(f64::INFINITY)
+    };
+    let worst = pilot.and_then(|pilot| {
+        let all: Vec<&PilotPair> = pilot.pairs.iter().filter(is_known).collect();
+        let ours: Vec<&PilotPair> = all.iter().copied().filter(|pair| in_spec(pair)).collect();
+        let from = if ours.is_empty() { all } else { ours };
+        let worst = from.into_iter().max_by(|one, other| seen(one).total_cmp(&seen(other)))?;
+        let [one, other] = worst.models.clone();
+        Some((Basis::Pilot { sweep: pilot.sweep.clone(), one, other }, worst.variance, worst.is_binary))
+    });
+    let (basis, variance, is_binary) = worst.unwrap_or_else(assumed);
+    let threshold = Threshold { level, is_binary };
+    let is_known = variance.cluster.is_finite();
+    let smallest = |design: Design| design.smallest_effect(&variance, threshold, aim.power).filter(|_| is_known);
+    Some(Outlook {
+        benchmark: cell.benchmark.clone(),
+        setting: cell.setting.clone(),
+        evaluator: key.0,
+        metric: key.1.name.clone(),
+        unit: key.1.unit,
+        range: key.1.range,
+        models: sweep.lock.models.len() as u32,
+        trials: sweep.lock.trials,
+        items: selected.len() as u32,
+        clusters: design.clusters,
+        items_of_data: suite.select(&cell.setting, &lock.tasks, None).map_or(selected.len(), |all| all.len()) as u32,
+        pairs,
+        basis,
+        variance,
+        smallest: smallest(design),
+        smallest_of_many_trials: smallest(Design { trials: f64::INFINITY, ..design }),
+        design,
+        threshold,
+        power: aim.power,
+    })
+}
+
+/// Pairs that the benchmark of `cell` has: models in the same setting, and settings of the same model that are measured alike.
+fn pairs(sweep: &Sweep, cell: &Cell, lock: &BenchmarkLock) -> u32 {
+    let Some(suite) = sweep.suite(cell) else { return 0 };
+    let models = sweep.lock.models.len();
+    let keys: Vec<_> = lock.settings.iter().map(|setting| deciding_key(suite.as_ref(), lock, setting)).collect();
+    let measured = keys.iter().flatten().count();
+    let two_of = |count: usize| count * count.saturating_sub(1) / 2;
+    let alike = |at: usize| keys[at + 1..].iter().filter(|other| keys[at].is_some() && **other == keys[at]).count();
+    let of_settings: usize = (0..keys.len()).map(alike).sum();
+    (measured * two_of(models) + models * of_settings) as u32
+}
+
+/// A proportion of one half, stretched to the range of `metric`; infinite where that has no end.
+fn assumed(metric: &Metric) -> Components {
+    let variance = ASSUMED_VARIANCE * (metric.range.1 - metric.range.0).powi(2);
+    Components {
+        cluster: ASSUMED_OF_CLUSTERS * variance,
+        item: (1.0 - ASSUMED_OF_CLUSTERS - ASSUMED_OF_TRIALS) * variance,
+        trial: ASSUMED_OF_TRIALS * variance,
+        knows_trials: false,
+    }
+}

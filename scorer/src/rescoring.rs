@@ -1,0 +1,181 @@
+//! The sessions of one sweep scored again as those of another, which differs in evaluators or judges alone. Nothing here asks anybody.
+
+use std::collections::{BTreeMap, HashMap};
+
+use futures::future::BoxFuture;
+use regatta_backends::{Judged, Ledger};
+use regatta_benchmarks::Scoring;
+use regatta_catalog::Sweep;
+use regatta_proto::{
+    Answerer, AskedQuestion, AttemptId, Cell, CostSum, Digest, ItemIndex, Judge, JudgeOutcome, ModelRef, Question,
+    SessionOutcome, Transcript, Usage, Verdict,
+};
+
+use crate::scorer::{Scorer, ScorerError};
+use crate::verdicts::{Known, LOOKS_MAX, Open, Put, Subject, enter, puts};
+
+/// Verdicts of one judge that are written at once.
+const VERDICTS_AT_ONCE: usize = 512;
+
+/// What the sessions of a sweep need to be scored again: verdicts that its ledger has, and questions that nobody has answered.
+pub struct Rescoring<'a> {
+    from: &'a Ledger,
+    old: &'a Sweep,
+    new: &'a Sweep,
+    known: Known,
+    /// Similarities in millionths of pairs of texts, by who computed them: they do not depend on what else was asked with them.
+    similarities: HashMap<ModelRef, HashMap<[String; 2], i32>>,
+    open: Open,
+}
+
+impl<'a> Rescoring<'a> {
+    /// The sessions of `old`, whose verdicts are in `from`, are to be scored as those of `new`.
+    #[must_use]
+    pub fn new(from: &'a Ledger, old: &'a Sweep, new: &'a Sweep) -> Self {
+        Self { from, old, new, known: Known::default(), similarities: HashMap::new(), open: Open::new() }
+    }
+
+    /// Adds a session of `cell`, which is one of the new sweep: looks up the verdicts that it needs, and keeps the questions that are left.
+    ///
+    /// # Errors
+    /// When the ledger fails, or the new sweep has a judge at an endpoint that it does not list.
+    pub fn add<'b>(
+        &'b mut self,
+        cell: &'b Cell,
+        item: ItemIndex,
+        transcript: &'b Transcript,
+    ) -> BoxFuture<'b, Result<(), ScorerError>> {
+        Box::pin(async move {
+            let Some(judge) = self.new.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref()) else {
+                return Ok(());
+            };
+            self.learn(cell, item, transcript).await?;
+            let subject = Subject { cell, item, transcript };
+            for _ in 0..LOOKS_MAX {
+                let Some(Scoring::Needs(questions)) = subject.score(self.new, &self.known) else { return Ok(()) };
+                let wanted: Vec<_> = questions.iter().flat_map(|question| puts(judge, question)).collect();
+                let (old, new) = (self.old, self.new);
+                let found = self.known.look_up_in(self.from, |judge| answerer_then(old, new, judge), wanted).await?;
+                if !self.put_together(judge, &questions) && !found {
+                    enter(&mut self.open, judge, &questions, &self.known);
+                    return Ok(());
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Remembers the similarities that the session has from the old sweep, where the same judges are asked.
+    async fn learn(&mut self, cell: &Cell, item: ItemIndex, transcript: &Transcript) -> Result<(), ScorerError> {
+        let judge = self.old.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref());
+        let asked = Subject { cell, item, transcript }.score(self.old, &Known::default());
+        let (Some(judge), Some(Scoring::Needs(questions))) = (judge, asked) else { return Ok(()) };
+        for question in &questions {
+            let Question::Similarity { left, right } = question else { continue };
+            for Put { to, digest } in puts(judge, question) {
+                let answerer = crate::verdicts::answerer(self.old, &to)?;
+                if answerer_then(self.old, self.new, &to).ok() != Some(answerer) {
+                    continue;
+                }
+                let known = self.from.verdicts(answerer, &[digest]).await?;
+                let Some(Verdict::Similarity { micro }) = known.get(&digest) else { continue };
+                let of_judge = self.similarities.entry(to).or_default();
+                for (one, row) in left.iter().zip(micro) {
+                    let pairs = right.iter().zip(row).map(|(other, micro)| ([one.clone(), other.clone()], *micro));
+                    of_judge.extend(pairs);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers those of `questions` whose pairs of texts are all known. Whether there were any that had no answer before.
+    fn put_together(&mut self, judge: &Judge, questions: &[Question]) -> bool {
+        let mut any = false;
+        for question in questions {
+            let Question::Similarity { left, right } = question else { continue };
+            for put in puts(judge, question).into_iter().filter(|put| !self.known.holds(put)).collect::<Vec<_>>() {
+                let Some(pairs) = self.similarities.get(&put.to) else { continue };
+                let of = |one: &String| -> Option<Vec<i32>> {
+                    right.iter().map(|other| pairs.get(&[one.clone(), other.clone()]).copied()).collect()
+                };
+                if let Some(micro) = left.iter().map(of).collect::<Option<Vec<_>>>() {
+                    self.known.insert(put, Verdict::Similarity { micro });
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
+    /// What must be asked of whom, once each. Answers may lead to further questions.
+    pub fn questions(&self) -> impl Iterator<Item = (&ModelRef, &AskedQuestion)> {
+        self.open.iter().flat_map(|(judge, asked)| asked.values().map(move |asked| (judge, asked)))
+    }
+
+    /// Verdicts that the old sweep has.
+    #[must_use]
+    pub fn verdicts(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Writes the known verdicts `into` the ledger of the new sweep, as of the judges that gave them.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub fn carry_over<'b>(&'b self, into: &'b Ledger) -> BoxFuture<'b, Result<(), ScorerError>> {
+        Box::pin(async move {
+            let mut by_judge: BTreeMap<&ModelRef, Vec<(Digest, Verdict)>> = BTreeMap::new();
+            for (put, verdict) in self.known.iter() {
+                by_judge.entry(&put.to).or_default().push((put.digest, verdict.clone()));
+            }
+            let mut number = 0;
+            for (judge, mut verdicts) in by_judge {
+                verdicts.sort_by_key(|(digest, _)| *digest);
+                for chunk in verdicts.chunks(VERDICTS_AT_ONCE) {
+                    number += 1;
+                    let outcome = self.kept(judge, chunk, number)?;
+                    let answerer = crate::verdicts::answerer(self.new, judge)?;
+                    into.save_judged(vec![Judged { answerer, outcome }]).await?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// What was kept costs nothing.
+    fn kept(&self, judge: &ModelRef, verdicts: &[(Digest, Verdict)], number: u32) -> Result<JudgeOutcome, ScorerError> {
+        Ok(JudgeOutcome {
+            sweep: self.new.id.clone(),
+            lock: self.new.digest,
+            judge: judge.clone(),
+            served: format!("{} (kept verdicts)", judge.model),
+            verdicts: verdicts.to_vec(),
+            unanswered: Vec::new(),
+            attempt: AttemptId::new(format!("kept-{number}")).map_err(regatta_catalog::CatalogError::from)?,
+            usage: Usage::default(),
+            cost: CostSum::default(),
+        })
+    }
+}
+
+/// Identity that `judge` of the new sweep had in the old one, where it was served in the same way.
+fn answerer_then(old: &Sweep, new: &Sweep, judge: &ModelRef) -> Result<Answerer, ScorerError> {
+    let endpoint = new.lock.endpoints.get(&judge.endpoint);
+    let endpoint = endpoint.ok_or_else(|| ScorerError::UnknownJudge { sweep: new.id.clone(), judge: judge.clone() })?;
+    Ok(Answerer::new(endpoint, &judge.model, &old.id))
+}
+
+impl Scorer {
+    /// Records `outcomes` of `sweep` as if workers had reported them, and sends the questions that they need. Repeating it changes nothing.
+    ///
+    /// # Errors
+    /// When a store fails, or an outcome is of no session of the sweep.
+    pub fn take_over<'a>(
+        &'a self,
+        sweep: &'a Sweep,
+        outcomes: &'a [SessionOutcome],
+    ) -> BoxFuture<'a, Result<(), ScorerError>> {
+        Box::pin(self.record(sweep, outcomes))
+    }
+}
