@@ -64,9 +64,10 @@ impl<'d> Whole<'d> {
     }
 
     /// The scores when no step was answered.
+    #[expect(clippy::expect_used, reason = "an empty map of scores would count as a score of nothing")]
     pub(crate) fn score_failure(&self, evaluators: &[Evaluator]) -> Scores {
-        // Where nothing was said, there is nothing to judge.
-        self.score(evaluators, &Transcript::default(), &Nobody).unwrap_or_default()
+        let scores = self.score(evaluators, &Transcript::default(), &Nobody);
+        scores.expect("where nothing was said, there is nothing to judge")
     }
 
     fn step<'s>(&'s self, step: u32, item: &'s str) -> Step<'s>
