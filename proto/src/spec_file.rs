@@ -55,7 +55,10 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
         return Err(SpecError::Yaml(format!("the spec is larger than {SPEC_BYTES_MAX} bytes")));
     }
     let text = substitute(text, variable)?;
-    let mut spec: SweepSpec = serde_yaml_ng::from_str(&text).map_err(|error| SpecError::Yaml(error.to_string()))?;
+    let unreadable = |error: serde_yaml_ng::Error| SpecError::Yaml(error.to_string());
+    let mut spec: SweepSpec = serde_yaml_ng::from_str(&text).map_err(unreadable)?;
+    // A map of ours takes the last of two equal keys without a word; a document refuses them.
+    serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&text).map_err(unreadable)?;
     add_implied_endpoints(&mut spec);
     check_spec(&spec)?;
     Ok(spec)

@@ -68,6 +68,13 @@ fn an_unset_variable_is_an_error_that_names_line_and_variable() {
 }
 
 #[test]
+fn a_name_that_stands_twice_is_refused() {
+    let twice = MINIMAL.replace("endpoints:\n", "endpoints:\n  sim: { kind: anthropic }\n");
+    assert_ne!(twice, MINIMAL);
+    insta::assert_snapshot!(error(&twice));
+}
+
+#[test]
 fn openai_models_need_no_endpoint_entry() {
     let spec = parse(&MINIMAL.replace("[sim/oracle]", "[openai/gpt-4o-mini]")).unwrap();
     assert_eq!(spec.endpoints[&"openai".parse().unwrap()].kind, EndpointKind::Openai);

@@ -91,6 +91,8 @@ impl Policy {
 
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let policy: Policy<Scalar> = serde_yaml_ng::from_str(text)?;
+        // A map of ours takes the last of two equal keys without a word; a document refuses them.
+        serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text)?;
         let at = |key: &str| place(text, key);
         let increase = |key: &str, written: Option<Scalar>| -> anyhow::Result<Option<Increase>> {
             let Some(Scalar { text, .. }) = written else { return Ok(None) };
@@ -204,6 +206,12 @@ impl<'de> Deserialize<'de> for Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_metric_with_two_margins_is_refused() {
+        let error = Policy::parse("metrics:\n  success: { margin: 5pp }\n  success: { margin: 1pp }\n").unwrap_err();
+        assert!(error.to_string().contains("duplicate entry with key \"success\""), "{error}");
+    }
 
     #[test]
     fn a_policy_with_everything_is_read() {
