@@ -32,7 +32,7 @@ pub fn select_items(
     }
 }
 
-/// What chance depends on.
+/// The seed and the names that chance depends on.
 struct Urn<'a> {
     benchmark: &'a BenchmarkName,
     seed: u64,
@@ -58,7 +58,7 @@ impl Urn<'_> {
         known().filter(|(_, item)| drawn.contains(&(&*item.task, name(item, unit)))).map(|(index, _)| index).collect()
     }
 
-    /// How many units of each stratum make up `count`, in proportion to the sizes: by largest remainder (Hamilton's method), so that no
+    /// Units of each stratum that make up `count`, in proportion to the sizes: by largest remainder (Hamilton's method), so that no
     /// stratum is a whole unit away from its share. Of equal remainders chance decides.
     fn apportion<'t>(&self, sizes: &BTreeMap<&'t str, u64>, count: u64) -> BTreeMap<&'t str, u64> {
         let all: u64 = sizes.values().sum();

@@ -110,7 +110,7 @@ pub trait Suite: Send + Sync {
     /// item can have: what it lacks, no session of the item has.
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores;
 
-    /// Whether the benchmark's own reading of the agent's answers found that one of them is no answer at all: no workflow, no plan, no call
+    /// `true` if the benchmark's own reading of the agent's answers found that one of them is no answer at all: no workflow, no plan, no call
     /// that could be read. Where every text is an answer, none is.
     fn is_invalid_format(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> bool {
         let _ = (item, setting, transcript);

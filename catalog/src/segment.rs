@@ -71,7 +71,7 @@ struct Line {
     transcript: Transcript,
 }
 
-/// How a line names its item. Before lines had a `position`, that was all that they told.
+/// Name of a line's item. Before lines had a `position`, that was all that they told.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ItemKey {

@@ -446,7 +446,7 @@ pub(crate) struct GateArgs {
     /// The run that it is held against
     #[arg(long, value_name = "RUN")]
     pub(crate) baseline: String,
-    /// What must hold (YAML)
+    /// Policy: margins and limits that must hold (YAML)
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: PathBuf,
     /// Model of the run; otherwise models of the same name are compared, or the only ones

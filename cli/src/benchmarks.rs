@@ -54,7 +54,7 @@ mod tests {
         })
     }
 
-    /// What each benchmark's parser takes for no answer.
+    /// Answers that no parser of the benchmark can read.
     #[test]
     fn an_answer_that_no_parser_can_read_is_of_invalid_format_and_the_golds_is_not() {
         let unreadable = [

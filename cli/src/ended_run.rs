@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::exit::BadConfiguration;
 use crate::results::{ResultLine, parse_lines};
 
-/// What a run has left behind, as far as it can be compared with another.
+/// Everything of an ended run that can be compared with another.
 pub(crate) struct EndedRun {
     /// As the command line names it.
     pub(crate) name: String,
@@ -42,7 +42,7 @@ pub(crate) struct AttemptLine {
     pub(crate) served: Option<Vec<String>>,
 }
 
-/// What a session took.
+/// Spending of a session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Took {
     /// `None` where the price of a call is unknown.
@@ -118,7 +118,7 @@ impl EndedRun {
         self.summary.rows.iter().find(is_of)
     }
 
-    /// What each session of some cells took that has a score: all its attempts but those that were repeated or lost.
+    /// Spending of each session of some cells that has a score: all its attempts but those that were repeated or lost.
     pub(crate) fn took(&self, sessions: &[&ResultLine]) -> BTreeMap<(ItemId, u16), Took> {
         let scored = sessions.iter().filter(|line| line.scores.is_some());
         let mut took: BTreeMap<(u32, &ItemId), (u16, Took)> = scored

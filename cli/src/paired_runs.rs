@@ -28,7 +28,7 @@ pub(crate) struct ComparedCell {
     /// Sessions with a score among all, 0..=1.
     pub(crate) coverage_a: f64,
     pub(crate) coverage_b: f64,
-    /// Those that leaderboards show.
+    /// Metrics that leaderboards show.
     pub(crate) metrics: Vec<ComparedMetric>,
     /// By the first of the metrics; absent where there is none.
     pub(crate) flips: Option<ItemFlips>,
@@ -51,7 +51,7 @@ pub(crate) struct ComparedMetric {
     pub(crate) b: Option<f64>,
     /// Over the items and trials that both have a score of.
     pub(crate) difference: Difference,
-    /// Its p-value, corrected (Holm) over all metrics of all cells that are compared.
+    /// P-value, corrected (Holm) over all metrics of all cells that are compared.
     pub(crate) p_holm: f64,
 }
 

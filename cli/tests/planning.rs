@@ -1,4 +1,4 @@
-//! What is said before anything is spent, without any key.
+//! Plans and dry runs: nothing is spent, and no key is needed.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
@@ -18,7 +18,7 @@ fn regatta(arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// What it says when all is well.
+/// Standard output of a command that succeeds.
 fn said(arguments: &[&str]) -> String {
     let output = regatta(arguments);
     let errors = String::from_utf8_lossy(&output.stderr);

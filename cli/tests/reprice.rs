@@ -15,7 +15,7 @@ fn regatta(arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// What was recorded, in nano-dollars, all of it and for each purpose.
+/// Recorded costs in nano-dollars: all of them, and those of each purpose.
 fn recorded(run: &Path) -> (u64, Vec<(String, u64)>) {
     let json = regatta(&["reprice", &run.display().to_string(), "--json"]);
     let repriced: Value = serde_json::from_slice(&json).expect("JSON");

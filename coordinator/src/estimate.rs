@@ -43,7 +43,7 @@ pub struct CellEstimate {
     pub at_most: Option<Money>,
     /// Times that somebody else's agent is started.
     pub agent_starts: u64,
-    /// What judges are asked, if sessions go as those of simulated models; `None` where nobody knows, as of external agents.
+    /// Judges' calls, if sessions go as those of simulated models; `None` where nobody knows, as of external agents.
     pub judges: Option<JudgeCalls>,
 }
 

@@ -211,7 +211,7 @@ const WORDS: [Saying; 13] = [
     Saying { event: ProviderEvent::ServerTrouble, goes_before_status: false, codes: &[], texts: &[&[]] },
 ];
 
-/// What a plain refusal of a request is about, by its words: it is the operator's in any case, and is told what to correct.
+/// Sayings that tell what a plain refusal is about: it is the operator's in any case, and the message says what to correct.
 #[rustfmt::skip]
 const REFUSALS: [Saying; 2] = [
     Saying { event: ProviderEvent::RequestTooLarge, goes_before_status: true,
@@ -299,7 +299,7 @@ impl ErrorInfo {
         Self { message, words, status }
     }
 
-    /// What it says whatever its status, if that is known.
+    /// Event that the words tell whatever the status, if they tell one.
     pub(crate) fn event(&self) -> Option<ProviderEvent> {
         let saying = WORDS.iter().find(|saying| saying.goes_before_status && self.says(saying))?;
         Some(limits::decided(saying.event, &self.message))
@@ -309,7 +309,7 @@ impl ErrorInfo {
         sayings.iter().find(|saying| self.says(saying)).map(|saying| saying.event)
     }
 
-    /// What it says, after what the operator can do about `event`.
+    /// Advice to the operator about `event`, then the provider's own words.
     pub(crate) fn detail(&self, event: ProviderEvent) -> String {
         match limits::advice(event, &self.message) {
             Some(advice) => format!("{advice}: {}", self.message),

@@ -46,23 +46,23 @@ pub enum ProviderEvent {
     TierUnpriced,
 }
 
-/// What follows from an event.
+/// Consequences of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRule {
     /// The event.
     pub event: ProviderEvent,
-    /// Its name in documents.
+    /// Name in documents.
     pub word: &'static str,
     /// The class that the call is given up or tried again with; none when it has an answer that is scored.
     pub class: Option<ErrorClass>,
-    /// How providers tell it.
+    /// Words and statuses by which providers tell it.
     pub told: &'static str,
     /// Why it is judged so.
     pub because: &'static str,
 }
 
 impl EventRule {
-    /// Whose trouble it is; nobody's where the call has an answer.
+    /// Party at fault; nobody where the call has an answer.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
         self.class.map(|class| rule(class).fault)
@@ -141,7 +141,7 @@ pub const EVENTS: [EventRule; 17] = [
 ];
 
 impl ProviderEvent {
-    /// What follows from it.
+    /// The row of this event.
     #[must_use]
     pub const fn rule(self) -> &'static EventRule {
         &EVENTS[self as usize]

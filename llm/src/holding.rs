@@ -18,7 +18,7 @@ use crate::errors::{Failure, rule};
 
 /// Identical refusals in a row after which nothing more is sent.
 const REFUSALS: u32 = 3;
-/// How long nothing is sent before one call looks again.
+/// Time for which nothing is sent before one call looks again.
 const LOOK_AFTER: Duration = Duration::from_secs(60);
 
 /// Holds an endpoint whose key is refused, and its models that are.

@@ -1,4 +1,4 @@
-//! Whether a conversation is too long for a model's context, or only too much room was asked for its answer.
+//! Tells a conversation that is too long for a model's context from an answer for which too much room was asked.
 //!
 //! Servers use the same words for both, and mostly count in the sentence: what the context holds, what the conversation takes. Where they
 //! do, the numbers decide; where they do not, the words.
@@ -9,7 +9,7 @@ use regex::Regex;
 
 use crate::events::ProviderEvent;
 
-/// What a sentence counts, in tokens.
+/// Token counts that a sentence names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counted {
     context: u64,
@@ -19,7 +19,7 @@ struct Counted {
 /// Patterns with one number, of sentences in lower case without separators of thousands. The first that is found counts.
 struct Patterns(LazyLock<Vec<Regex>>);
 
-/// What the context holds: OpenAI, vLLM, SGLang, OpenRouter; Mistral; Anthropic; text-generation-inference; Gemini.
+/// Patterns for the size of the context: OpenAI, vLLM, SGLang, OpenRouter; Mistral; Anthropic; text-generation-inference; Gemini.
 static CONTEXT: Patterns = Patterns(LazyLock::new(|| {
     compiled(&[
         r"context (?:length|window|size)(?: of| is| is only)?:? \(?(\d+)",
@@ -31,7 +31,7 @@ static CONTEXT: Patterns = Patterns(LazyLock::new(|| {
     ])
 }));
 
-/// What the conversation takes, in the same order.
+/// Patterns for the size of the conversation, in the same order.
 static PROMPT: Patterns = Patterns(LazyLock::new(|| {
     compiled(&[
         r"(\d+) (?:tokens )?(?:in|from|of) (?:the |your )?(?:messages|input messages|prompt|text input|input)\b",
@@ -92,7 +92,7 @@ pub(crate) fn decided(by_words: ProviderEvent, message: &str) -> ProviderEvent {
     }
 }
 
-/// What the operator can do about `event`, as the beginning of a sentence that goes on with what the endpoint said.
+/// Advice to the operator about `event`, as the beginning of a sentence that goes on with what the endpoint said.
 pub(crate) fn advice(event: ProviderEvent, message: &str) -> Option<String> {
     match event {
         ProviderEvent::OutputLimitTooLarge => Some(match Counted::read(message).and_then(Counted::room) {

@@ -34,7 +34,8 @@ const WORDS: [(&str, ProviderEvent); 15] = [
 ];
 
 impl Withheld {
-    /// What the provider's `word` for why an answer stopped says; gateways write those of others in their own case, and some with more behind a colon.
+    /// Reads the provider's `word` for why an answer stopped; gateways write those of others in their own case, and some with more behind a
+    /// colon.
     pub(crate) fn by_word(word: Option<&str>) -> Option<Self> {
         let word = word?;
         let name = word.split(':').next().unwrap_or(word).trim();

@@ -41,7 +41,7 @@ impl EndpointKind {
         !matches!(self, Self::Encoder | Self::Recorded)
     }
 
-    /// Whether its format has a field for a seed.
+    /// `true` if its format has a field for a seed.
     #[must_use]
     pub const fn has_seed(self) -> bool {
         match self {

@@ -65,13 +65,13 @@ impl Flags {
         }
     }
 
-    /// Whether `flag` is set.
+    /// `true` if `flag` is set.
     #[must_use]
     pub const fn has(self, flag: Flag) -> bool {
         self.0 & flag.bit() != 0
     }
 
-    /// Those that are set, in the order of [`Flag::ALL`].
+    /// The flags that are set, in the order of [`Flag::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Flag> {
         Flag::ALL.into_iter().filter(move |flag| self.has(*flag))
     }

@@ -1,4 +1,4 @@
-//! How many items of a data set a sweep runs, and which.
+//! Selection of a part of a data set's items.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What comes before the number of items that are taken from the front.
+/// Prefix of a number of items that are taken from the front.
 const FIRST: &str = "first:";
 
 /// A part of a benchmark's items, in each of its settings.

@@ -87,7 +87,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What a session counts as that a filter ended, the provider's or the model's own: no wire tells which of the two it was.
+/// Outcome of a session that a filter ended, the provider's or the model's own: no wire tells which of the two it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -100,7 +100,7 @@ pub enum Filtered {
 }
 
 impl Filtered {
-    /// Whether it is [`Filtered::Wrong`].
+    /// `true` if it is [`Filtered::Wrong`].
     #[must_use]
     pub fn is_wrong(&self) -> bool {
         *self == Self::Wrong

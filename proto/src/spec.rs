@@ -39,7 +39,7 @@ pub struct SweepSpec {
     /// Whether answers are kept and used again.
     #[serde(default, skip_serializing_if = "CacheMode::is_off")]
     pub cache: CacheMode,
-    /// What sessions count as that a provider's filter, or a model's own refusal, ended.
+    /// Outcome of sessions that a provider's filter, or a model's own refusal, ended.
     #[serde(default, skip_serializing_if = "Filtered::is_wrong")]
     pub filtered: Filtered,
     /// What to measure, by benchmark name.

@@ -6,7 +6,7 @@ use regatta_proto::{Event, HowEnded, Transcript};
 /// Of standard error, at most this much is told: its end, where programs say why they gave up.
 const ERRORS_BYTES_MAX: usize = 400;
 
-/// How the session's last agent ended; `None` where there was none, or where it ended well.
+/// End of the session's last agent; `None` where there was none, or where it ended well.
 pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     let events = &transcript.events;
     let ended = events.iter().rev().find_map(|event| match event {

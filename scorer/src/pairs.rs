@@ -27,10 +27,10 @@ pub struct PairFamily {
     pub benchmark: BenchmarkName,
     /// Pairs there are, those that were not looked at included.
     pub size: u32,
-    /// Whether there are so many that each contestant was only compared with the best.
+    /// `true` if there are so many that each contestant was only compared with the best.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_best_only: bool,
-    /// Those that share a session with a score, in the order of the spec.
+    /// Pairs that share a session with a score, in the order of the spec.
     pub pairs: Vec<Pair>,
 }
 
@@ -45,15 +45,15 @@ pub struct Pair {
     pub evaluator: Evaluator,
     /// Name of the metric.
     pub metric: String,
-    /// How people read it.
+    /// Unit in which people read it.
     #[serde(default, skip_serializing_if = "Unit::is_plain")]
     pub unit: Unit,
     /// Which way is better.
     #[serde(default)]
     pub better: Better,
-    /// How much higher the one's metric is than the other's. Its interval is of this pair alone.
+    /// Difference of the one's metric from the other's. The interval is of this pair alone.
     pub difference: Difference,
-    /// Its p-value, corrected over the family.
+    /// P-value, corrected over the family.
     pub p_holm: f64,
 }
 
@@ -64,7 +64,7 @@ pub struct Contestant {
     pub model: ModelRef,
     /// Setting.
     pub setting: Setting,
-    /// Whether its answers came from a simulated endpoint.
+    /// `true` if its answers came from a simulated endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
 }
@@ -78,7 +78,7 @@ pub struct Ranking {
     pub setting: Setting,
     /// Model.
     pub model: ModelRef,
-    /// Its places.
+    /// Places that it may have.
     pub rank: Rank,
 }
 
@@ -95,7 +95,7 @@ impl Pair {
         }
     }
 
-    /// Whether two models are compared, and not two settings of one.
+    /// `true` if two models are compared, and not two settings of one.
     #[must_use]
     pub fn is_of_models(&self) -> bool {
         self.one.setting == self.other.setting
@@ -149,7 +149,7 @@ fn deciding_metric(group: &GroupResult) -> Option<&(Evaluator, Metric)> {
     group.keys.get(deciding(group)?)
 }
 
-/// Whether two contestants differ in one thing, and are measured alike over some of the same items.
+/// `true` if two contestants differ in one thing, and are measured alike over some of the same items.
 fn is_comparable(one: &GroupResult, other: &GroupResult) -> bool {
     let (first, second) = (&one.first, &other.first);
     let differ_in_one = (first.model == second.model) != (first.setting == second.setting);
@@ -166,7 +166,7 @@ fn share_an_item(one: &[ItemIndex], other: &[ItemIndex]) -> bool {
     one.iter().any(|item| others.contains(item))
 }
 
-/// Whether one of both is the best of all that it could be compared with in the same way.
+/// `true` if one of both is the best of all that it could be compared with in the same way.
 fn is_best_of_its_kind(groups: &[GroupResult], one: &GroupResult, other: &GroupResult) -> bool {
     let of_models = one.first.setting == other.first.setting;
     let is_of_kind = |group: &&GroupResult| match of_models {
@@ -204,7 +204,7 @@ fn pair(of_sweep: u64, one: &GroupResult, other: &GroupResult) -> Option<Pair> {
     })
 }
 
-/// What each item says of the difference of two contestants.
+/// Differences of two contestants by item.
 pub(crate) struct ByTrial {
     /// The metric by which they are compared.
     pub(crate) key: (Evaluator, Metric),
@@ -214,7 +214,7 @@ pub(crate) struct ByTrial {
     pub(crate) clusters: Vec<u32>,
 }
 
-/// What each item says of the difference of `one` and `other`. `None` where they are not measured alike, or share no item.
+/// Differences of `one` and `other` by item. `None` where they are not measured alike, or share no item.
 pub(crate) fn matched_by_trial(one: &GroupResult, other: &GroupResult) -> Option<ByTrial> {
     let key = deciding_metric(one)?;
     if deciding_metric(other) != Some(key) {

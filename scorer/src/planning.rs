@@ -1,4 +1,5 @@
-//! What a sweep will be able to see, and what it takes to see more: from the variance of a pilot, or from careful assumptions.
+//! Effects that a sweep will be able to see, and the sessions that it takes to see smaller ones: from the variance of a pilot, or from careful
+//! assumptions.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ const ASSUMED_OF_CLUSTERS: f64 = 0.1;
 /// ... and the part that is between the trials of an item. The rest is between items.
 const ASSUMED_OF_TRIALS: f64 = 0.4;
 
-/// What is to be seen, and how surely.
+/// Power and level of the test that is planned for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aim {
     /// Probability that a true difference is found, between 0 and 1.
@@ -34,7 +35,7 @@ pub struct Aim {
     pub level: f64,
 }
 
-/// What the comparisons of one benchmark and setting can see.
+/// Effects that the comparisons of one benchmark and setting can see.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outlook {
     /// Benchmark.
@@ -45,9 +46,9 @@ pub struct Outlook {
     pub evaluator: Evaluator,
     /// The metric.
     pub metric: String,
-    /// How people read it.
+    /// Unit in which people read it.
     pub unit: Unit,
-    /// Its least and its largest value.
+    /// Smallest and largest value.
     pub range: (f64, f64),
     /// Models under test.
     pub models: u32,
@@ -95,7 +96,7 @@ pub enum Basis {
     },
 }
 
-/// What it takes to see a difference.
+/// Design that sees a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Need {
     /// The difference, in the metric's own scale.
@@ -109,7 +110,7 @@ pub struct Need {
 }
 
 impl Outlook {
-    /// What it takes to see a difference of `effect`.
+    /// The smallest design that sees a difference of `effect`.
     #[must_use]
     pub fn need(&self, effect: f64) -> Need {
         let (of, power) = (&self.variance, self.power);
@@ -124,14 +125,14 @@ impl Outlook {
     }
 }
 
-/// What a sweep that has run says about another one.
+/// Variance and spending of a sweep that has run, for the plan of another one.
 #[derive(Debug, Clone)]
 pub struct Pilot {
     sweep: SweepId,
     pairs: Vec<PilotPair>,
-    /// What sessions took, by benchmark, setting and model.
+    /// Spending of sessions, by benchmark, setting and model.
     pub spent: BTreeMap<(BenchmarkName, Setting, ModelRef), Spent>,
-    /// What judges took for all sessions together.
+    /// Spending of judges for all sessions together.
     pub judging: Spent,
 }
 
@@ -145,7 +146,7 @@ struct PilotPair {
     is_binary: bool,
 }
 
-/// What some sessions took.
+/// Spending of some sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
     /// Sessions.
@@ -208,8 +209,8 @@ fn pilot_pair(one: &GroupResult, other: &GroupResult) -> Option<PilotPair> {
     })
 }
 
-/// What the comparisons of every benchmark and setting of `sweep` can see, in the order of its grid. Settings in which nothing is compared
-/// are left out.
+/// Effects that the comparisons of every benchmark and setting of `sweep` can see, in the order of its grid. Settings in which nothing is
+/// compared are left out.
 #[must_use]
 pub fn outlooks(sweep: &Sweep, pilot: Option<&Pilot>, aim: Aim) -> Vec<Outlook> {
     let firsts = sweep

@@ -17,7 +17,7 @@ use crate::verdicts::{Known, LOOKS_MAX, Open, Put, Subject, enter, puts};
 /// Verdicts of one judge that are written at once.
 const VERDICTS_AT_ONCE: usize = 512;
 
-/// What the sessions of a sweep need to be scored again: verdicts that its ledger has, and questions that nobody has answered.
+/// Needs of sessions that are scored again: verdicts that its ledger has, and questions that nobody has answered.
 pub struct Rescoring<'a> {
     from: &'a Ledger,
     old: &'a Sweep,
@@ -108,7 +108,7 @@ impl<'a> Rescoring<'a> {
         any
     }
 
-    /// What must be asked of whom, once each. Answers may lead to further questions.
+    /// Open questions by judge, once each. Answers may lead to further questions.
     pub fn questions(&self) -> impl Iterator<Item = (&ModelRef, &AskedQuestion)> {
         self.open.iter().flat_map(|(judge, asked)| asked.values().map(move |asked| (judge, asked)))
     }
@@ -143,7 +143,7 @@ impl<'a> Rescoring<'a> {
         })
     }
 
-    /// What was kept costs nothing.
+    /// A known verdict costs nothing.
     fn kept(&self, judge: &ModelRef, verdicts: &[(Digest, Verdict)], number: u32) -> Result<JudgeOutcome, ScorerError> {
         Ok(JudgeOutcome {
             sweep: self.new.id.clone(),

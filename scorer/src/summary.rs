@@ -52,7 +52,7 @@ pub struct Summary {
     pub others: BTreeMap<Role, OtherCalls>,
     /// What the judges took.
     pub judging: Judging,
-    /// What each of them took.
+    /// Spending of each of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeSpending>,
     /// One row a benchmark, setting and model: benchmarks and settings as in the lock, the best model first. Models that no comparison
@@ -191,10 +191,10 @@ pub struct Judging {
     pub cost: CostSum,
 }
 
-/// What one judge took.
+/// Spending of one judge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgeSpending {
-    /// Who.
+    /// The judge.
     pub judge: ModelRef,
     /// Tokens.
     pub usage: Usage,
@@ -254,14 +254,14 @@ pub struct BothWays {
 pub struct MetricBothWays {
     /// Scoring rule.
     pub evaluator: Evaluator,
-    /// Its name.
+    /// Name of the metric.
     pub metric: String,
-    /// How people read it.
+    /// Unit in which people read it.
     #[serde(default, skip_serializing_if = "Unit::is_plain")]
     pub unit: Unit,
-    /// Its value when filtered sessions count as wrong.
+    /// Value when filtered sessions count as wrong.
     pub wrong: Estimate,
-    /// Its value when they say nothing about the model.
+    /// Value when they say nothing about the model.
     pub missing: Estimate,
 }
 

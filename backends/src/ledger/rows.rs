@@ -182,7 +182,7 @@ pub struct SessionRecord {
     pub served: Vec<String>,
     /// Flags of the model's answers.
     pub flags: Flags,
-    /// How its external agent ended, where that was not well.
+    /// End of its external agent, where that was not well.
     pub agent_end: Option<AgentEnd>,
     /// What the calls in the transcript were like, by the number of the attempt that made them: [`CallSums::by_attempt`].
     pub call_sums: BTreeMap<u32, CallSums>,
@@ -306,7 +306,7 @@ pub struct SessionRow {
     pub served: Vec<String>,
     /// Flags of the model's answers.
     pub flags: Flags,
-    /// How its external agent ended, where that was not well.
+    /// End of its external agent, where that was not well.
     pub agent_end: Option<AgentEnd>,
 }
 
@@ -376,10 +376,10 @@ pub struct Reopened {
     pub to_judge: u64,
 }
 
-/// What one judge of a sweep took.
+/// Spending of one judge of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeCosts {
-    /// Who.
+    /// The judge.
     pub judge: ModelRef,
     /// Tokens.
     pub usage: Usage,

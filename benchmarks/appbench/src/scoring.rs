@@ -69,7 +69,7 @@ pub(crate) fn score_failure(data: &Data, entry: &Entry, evaluators: &[Evaluator]
     evaluators.iter().map(of).collect()
 }
 
-/// Whether a plan was asked for, and no app was selected or no line of the answer is a call. Agents that call tools write no plan.
+/// `true` if a plan was asked for, and no app was selected or no line of the answer is a call. Agents that call tools write no plan.
 pub(crate) fn is_invalid_format(data: &Data, transcript: &Transcript) -> bool {
     !used_tools(transcript)
         && match Answer::of(data, transcript) {

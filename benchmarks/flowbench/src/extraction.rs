@@ -30,7 +30,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Whether `output` begins a call that cannot be read: it names no action, or its input is none or never ends.
+/// `true` if `output` begins a call that cannot be read: it names no action, or its input is none or never ends.
 pub(crate) fn is_unreadable_call(output: &str) -> bool {
     let has_input = match action_input(output) {
         Input::Text(_) => true,
@@ -39,7 +39,7 @@ pub(crate) fn is_unreadable_call(output: &str) -> bool {
     mentions_call(output) && (action(output).is_none() || !has_input)
 }
 
-/// What the inference of the official code puts in the place of an output that it could not get.
+/// Text that the inference of the official code puts in the place of an output that it could not get.
 pub(crate) const CALL_ERROR: &str = "api call error";
 
 /// Whether the inference of the official code has put its error message in the place of the output.

@@ -29,7 +29,7 @@ impl Place {
         }
     }
 
-    /// Its step, if it is one.
+    /// The step of the item, if it is one.
     pub(crate) const fn step(self) -> Option<u32> {
         match self {
             Self::Step(_, step) => Some(step),

@@ -175,12 +175,12 @@ impl Step<'_> {
         Ok((PaperStepValues::Decision(decision.values()), decision.entry(judges)))
     }
 
-    /// Whether no plan is found in an answer.
+    /// `true` if no plan is found in an answer.
     pub(crate) fn holds_no_plan(&self, answer: &Answer) -> bool {
         answer.text.as_deref().is_none_or(|text| extract(text).plan().is_none())
     }
 
-    /// Whether the model is to write a plan here, and no decision.
+    /// `true` if the model is to write a plan here, and no decision.
     pub(crate) fn is_planning(&self) -> bool {
         self.scenario.planning.contains(&self.step)
     }

@@ -31,7 +31,7 @@ pub(crate) fn of_surrogate(code: u32) -> Option<char> {
     char::from_u32(SURROGATE_HOME + code)
 }
 
-/// Whether the character stands for a lone surrogate.
+/// `true` if the character stands for a lone surrogate.
 pub(crate) fn is_surrogate(c: char) -> bool {
     (0xd800..0xe000).contains(&u32::from(c).wrapping_sub(SURROGATE_HOME))
 }

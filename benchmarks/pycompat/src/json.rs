@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// How many decimal digits Python turns into an integer, or an integer into, before it refuses.
+/// Most decimal digits that Python turns into an integer, or an integer into.
 pub(crate) const DIGITS_MAX: usize = 4300;
 
 /// A value.
@@ -115,7 +115,7 @@ impl Int {
         &self.decimal
     }
 
-    /// Whether Python prints it: an integer of more than 4,300 decimal digits, which only other notations can give, it does not.
+    /// `true` if Python prints it: an integer of more than 4,300 decimal digits, which only other notations can give, it does not.
     pub fn is_printable(&self) -> bool {
         self.decimal.trim_start_matches('-').len() <= DIGITS_MAX
     }

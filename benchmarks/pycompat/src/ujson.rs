@@ -3,7 +3,7 @@
 use super::character::of_surrogate;
 use super::json::{Int, Json, Object};
 
-/// How deep arrays and objects may be nested.
+/// Deepest nesting of arrays and objects.
 const DEPTH_MAX: usize = 1024;
 
 /// The value that the text holds, and nothing but white space around it; `None` for anything that pandas refuses.

@@ -66,7 +66,7 @@ impl Value {
         }
     }
 
-    /// Whether `str` prints it: with an integer of more than 4,300 decimal digits it raises `ValueError`, wherever that stands.
+    /// `true` if `str` prints it: with an integer of more than 4,300 decimal digits it raises `ValueError`, wherever that stands.
     pub fn is_printable(&self) -> bool {
         match self {
             Self::Int(int) => int.is_printable(),
@@ -258,7 +258,7 @@ impl Dict {
         self.entries.iter().map(|(key, value)| (key, value))
     }
 
-    /// Whether `str` prints it: see [`Value::is_printable`].
+    /// `true` if `str` prints it: see [`Value::is_printable`].
     pub fn is_printable(&self) -> bool {
         self.iter().all(|(key, value)| key.is_printable() && value.is_printable())
     }

@@ -19,7 +19,7 @@ use crate::exit::bad_configuration;
 use crate::output;
 use crate::spec::{Loaded, check_endpoints, load};
 
-/// How surely a difference is to be seen.
+/// Power at which a difference is to be seen.
 const AIM: Aim = Aim { power: 0.8, level: 0.05 };
 
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
@@ -63,7 +63,7 @@ impl Planned {
     }
 }
 
-/// What it takes, for programs.
+/// The estimate, for programs.
 #[derive(Serialize)]
 struct Description<'a> {
     cells: &'a [CellEstimate],
@@ -134,7 +134,7 @@ fn totals(sweep: &Sweep, cells: &[CellEstimate]) -> String {
     )
 }
 
-/// What judges are asked, where they are.
+/// A line on judges' calls, where there are any.
 fn judging(cells: &[CellEstimate]) -> Option<String> {
     let mut all = JudgeCalls::NONE;
     cells.iter().filter_map(|one| one.judges).for_each(|judges| all += judges);
@@ -155,7 +155,7 @@ fn judging(cells: &[CellEstimate]) -> Option<String> {
     })
 }
 
-/// How often external agents are started, where they are.
+/// A line on starts of external agents, where there are any.
 fn agents(cells: &[CellEstimate]) -> Option<String> {
     let starts: u64 = cells.iter().map(|one| one.agent_starts).sum();
     (starts > 0).then(|| format!("external agents: {starts} starts; what they ask is unknown until they are started"))

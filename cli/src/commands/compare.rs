@@ -16,7 +16,7 @@ use crate::paired_runs::{Change, Chosen, ComparedCell, ItemFlips, Numbers, chang
 /// Items that are named on a terminal; JSON has all.
 const NAMED: usize = 8;
 
-/// What is printed with `--json`.
+/// The document of `--json`.
 #[derive(Serialize)]
 struct Compared<'a> {
     a: &'a str,
@@ -115,7 +115,7 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
     }
 }
 
-/// How many items changed either way, and which.
+/// Items that changed either way: counts and names.
 fn changed_items(flips: &ItemFlips) -> String {
     let ItemFlips { metric, better, worse, same } = flips;
     let mut text = format!("items by {metric}: {} better in B, {} worse, {same} the same\n", better.len(), worse.len());

@@ -30,14 +30,14 @@ struct Judgement {
     run: String,
     baseline: String,
     alpha: f64,
-    /// What this night may spend on false alarms.
+    /// Probability of a false alarm that this night may spend.
     alpha_worse: f64,
     /// Counted from 1; absent where each judgement counts by itself.
     night: Option<usize>,
     checks: Vec<Check>,
 }
 
-/// What a judgement is about.
+/// Subject of a judgement.
 struct Question<'a> {
     policy: &'a Policy,
     baseline: &'a EndedRun,

@@ -1,4 +1,4 @@
-//! What comparisons can see, in words.
+//! Effects that comparisons can see, in words.
 
 use regatta_benchmarks::Unit;
 use regatta_scorer::{Basis, Outlook};
@@ -18,7 +18,7 @@ pub(crate) fn of_trials(trials: u16) -> String {
     if trials == 1 { "1 trial".to_owned() } else { format!("{trials} trials") }
 }
 
-/// What "to see" means.
+/// Meaning of "to see".
 pub(crate) fn aim(power: f64, level: f64) -> String {
     format!(
         "to see: a true difference is found in {} % of such sweeps, at {} % after Holm's correction over all pairs of a benchmark",

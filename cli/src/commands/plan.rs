@@ -50,7 +50,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the run in `directory` says as a pilot.
+/// Reads the run in `directory` as a pilot.
 async fn read(directory: &Path) -> anyhow::Result<Pilot> {
     let no_run = || BadConfiguration(format!("{} is not the directory of an embedded run", directory.display()));
     if !directory.join("store/ledger.sqlite").exists() {
@@ -61,7 +61,7 @@ async fn read(directory: &Path) -> anyhow::Result<Pilot> {
     read_pilot(run.ledger(), &sweep).await.with_context(|| format!("failed to read the pilot {}", directory.display()))
 }
 
-/// What one benchmark and setting takes.
+/// Answer for one benchmark and setting.
 #[derive(Debug, Serialize)]
 struct Answer {
     #[serde(flatten)]
@@ -107,7 +107,7 @@ impl Answer {
         Self { outlook, need, advice }
     }
 
-    /// What people should know beside the table.
+    /// Lines that people should read beside the table.
     fn notes(&self) -> Vec<String> {
         let Outlook { benchmark, setting, items, clusters, trials, range, unit, .. } = &self.outlook;
         let (place, trials) = (format!("{benchmark} {setting}"), of_trials(*trials));
@@ -155,7 +155,7 @@ fn basis(outlook: &Outlook) -> String {
     }
 }
 
-/// What a session of `model` takes on average: in the pilot, or as estimated where that has none.
+/// Average spending of a session of `model`: in the pilot, or as estimated where that has none.
 struct Session {
     tokens: f64,
     nanos: Option<f64>,

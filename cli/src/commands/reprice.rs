@@ -115,7 +115,7 @@ fn day(at: Timestamp) -> Date {
     at.to_zoned(TimeZone::UTC).date()
 }
 
-/// What the table cannot show.
+/// Lines on spending that the table cannot show.
 fn notes(summary: Option<&Summary>, has_judges: bool) -> Vec<String> {
     let Some(summary) = summary else {
         return vec!["the run has no summary.json: what its judges took is not counted".to_owned()];

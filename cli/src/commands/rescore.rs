@@ -99,7 +99,7 @@ fn refuse_other_items(old: &Sweep, new: &Sweep) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is left to be asked, and what that costs.
+/// Calls that are left to be made, and a sentence on their price.
 fn price(sweep: &Sweep, rescoring: &Rescoring<'_>) -> (u64, String) {
     let mut all = JudgeCalls::NONE;
     for (judge, asked) in rescoring.questions() {
@@ -235,7 +235,7 @@ impl Run {
     }
 }
 
-/// How a session ended before it was scored: what scoring made of it does not count again.
+/// End of a session before it was scored: the old scoring does not count again.
 fn outcome(row: &SessionRow) -> Outcome {
     match &row.outcome {
         Outcome::NotMeasured { cause: Cause::JudgeUnavailable | Cause::TranscriptUnfit } => Outcome::Measured,

@@ -1,4 +1,4 @@
-//! What else is different between two runs, and may be why their numbers are.
+//! Other differences between two runs, which may be why their numbers differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(crate) struct Change {
     pub(crate) b: String,
 }
 
-/// What is different that a result of `cells` can depend on.
+/// Differences that a result of `cells` can depend on.
 pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Vec<Change>> {
     let mut found = Changes(Vec::new());
     found.add("Regatta", &a.lock.regatta, &b.lock.regatta)?;
@@ -114,7 +114,7 @@ fn parameters(model: &ModelSpec, id: &ModelRef) -> ModelSpec {
     ModelSpec { id: id.clone(), ..model.clone() }
 }
 
-/// What the endpoint said that it served, with the number of sessions.
+/// Models that the endpoint said it served, with the number of sessions.
 fn served(run: &EndedRun, model: &ModelRef) -> BTreeSet<String> {
     let cells: BTreeSet<u32> =
         run.lock.cells().into_iter().filter(|cell| cell.model == *model).map(|cell| cell.index.0).collect();
@@ -125,7 +125,7 @@ fn served(run: &EndedRun, model: &ModelRef) -> BTreeSet<String> {
 /// A session without its run: cell among `cells`, trial, item.
 type Session = (usize, u16, ItemId);
 
-/// How many sessions of both begin with another request; says so where the transcripts of a run are not at hand.
+/// Number of sessions of both that begin with another request; says so where the transcripts of a run are not at hand.
 fn prompts(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Option<Change>> {
     let (Some(of_a), Some(of_b)) =
         (first_requests(a, cells, |cell| &cell.model_a)?, first_requests(b, cells, |cell| &cell.model_b)?)

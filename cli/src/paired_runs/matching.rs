@@ -15,7 +15,7 @@ pub(crate) struct MatchedCell {
     pub(crate) setting: Setting,
     pub(crate) model_a: ModelRef,
     pub(crate) model_b: ModelRef,
-    /// Whether answers of either came from a simulated endpoint.
+    /// `true` if answers of either came from a simulated endpoint.
     pub(crate) simulated: bool,
 }
 

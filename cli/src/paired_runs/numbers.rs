@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::ended_run::Took;
 
-/// What sessions take.
+/// Spending of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// Money.

@@ -1,4 +1,4 @@
-//! What judges will be asked, and what that costs.
+//! Estimate of judges' calls and their cost.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{BYTES_A_TOKEN, OUTPUT_TOKENS_MAX, play};
 
-/// How sessions are played: gold leaves nothing to judge in some benchmarks, noise nothing in others. What is asked more counts.
+/// Personas that play the sessions: gold leaves nothing to judge in some benchmarks, noise nothing in others. What is asked more counts.
 const PERSONAS: [Persona; 2] = [Persona::Oracle, Persona::Noisy(0.5)];
 /// Times that scoring is asked again with the answers to what it asked before.
 const ROUNDS_MAX: usize = 16;
@@ -32,9 +32,9 @@ pub struct JudgeCalls {
     pub input_tokens: u64,
     /// Generated tokens.
     pub output_tokens: u64,
-    /// What these cost if the first reply can be taken; `None` when a price is unknown.
+    /// Cost of these if the first reply can be taken; `None` when a price is unknown.
     pub cost: Option<Money>,
-    /// What they cost at most: a token a byte, and every reply as long and as often as it may be.
+    /// Most that they can cost: a token a byte, and every reply as long and as often as it may be.
     pub at_most: Option<Money>,
 }
 
@@ -82,7 +82,7 @@ impl AddAssign for JudgeCalls {
     }
 }
 
-/// Whether nobody is paid for what it answers.
+/// `true` if nobody is paid for what it answers.
 const fn is_free(kind: EndpointKind) -> bool {
     matches!(kind, EndpointKind::Encoder | EndpointKind::Recorded)
 }
@@ -100,7 +100,7 @@ fn prompt_bytes(question: &Question) -> u64 {
     }
 }
 
-/// What judges are asked about the sessions of `cell`. `None` where nobody knows: what somebody else's agent answers is not simulated.
+/// Judges' calls about the sessions of `cell`. `None` where nobody knows: answers of somebody else's agent are not simulated.
 pub(super) fn judge_calls(sweep: &Sweep, cell: &Cell) -> Option<JudgeCalls> {
     let mut all = JudgeCalls::NONE;
     let (Some(suite), Some(lock)) = (sweep.suite(cell), sweep.benchmark(cell)) else { return Some(all) };
@@ -128,7 +128,7 @@ struct Rehearsal<'a> {
 }
 
 impl Rehearsal<'_> {
-    /// What is asked about the session of `item`, if a simulated judge answers.
+    /// Questions about the session of `item`, if a simulated judge answers.
     fn asked(&self, item: ItemIndex, persona: Persona) -> JudgeCalls {
         let setting = &self.cell.setting;
         let transcript: Transcript = play(self.suite, setting, item, persona, &self.cell.model, |_, _, _| {});

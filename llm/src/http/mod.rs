@@ -213,7 +213,7 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// Whether an endpoint takes a seed when nobody says so. Servers that only resemble a provider's may refuse fields that they do not know, so
+/// `true` if an endpoint takes a seed when nobody says so. Servers that only resemble a provider's may refuse fields that they do not know, so
 /// they are asked for it by `send_seed: true`. A simulated endpoint is told the session, which says more.
 const fn takes_seed(kind: EndpointKind, is_providers_own: bool) -> bool {
     match kind {

@@ -1,4 +1,4 @@
-//! How often the scorer's intervals cover: synthetic scores of items in clusters, drawn again and again, whose true mean is known.
+//! Coverage of the scorer's intervals: synthetic scores of items in clusters, drawn again and again, whose true mean is known.
 
 mod draws;
 
@@ -10,7 +10,7 @@ use regatta_scorer::statistics::{Sample, estimate};
 
 use self::draws::{beta, sizes};
 
-/// What single scores are like.
+/// Distribution of single scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scores {
     /// Right or wrong.
@@ -21,7 +21,7 @@ pub(crate) enum Scores {
     Close,
 }
 
-/// How many items clusters have.
+/// Distribution of items over clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sizes {
     /// As equal as can be.
@@ -43,7 +43,7 @@ pub(crate) struct Design {
     pub(crate) missing: f64,
 }
 
-/// How an interval is made.
+/// Method of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     /// As it is printed of what lies within bounds.
@@ -106,7 +106,7 @@ impl Design {
     }
 }
 
-/// What `method` makes of a sample.
+/// Interval of a sample by `method`.
 pub(crate) fn interval(method: Method, drawn: &Drawn) -> Estimate {
     let positions: Vec<usize> = (0..drawn.samples.len()).collect();
     let unit = match method {

@@ -22,7 +22,7 @@ impl AgentEnds {
         }
     }
 
-    /// What a reader is told, the commonest end first: a broken agent must not look like a bad model.
+    /// Notes for a reader, the commonest end first: a broken agent must not look like a bad model.
     pub(crate) fn notes(&self, group: &GroupResult) -> Vec<String> {
         let mut ends: Vec<_> = self.0.iter().collect();
         ends.sort_by_key(|(how, (count, _))| (std::cmp::Reverse(*count), *how));

@@ -19,7 +19,7 @@ pub(super) struct FilteredSession {
     pub(super) item: ItemIndex,
 }
 
-/// Whether a filter ended the session, whatever that counts as.
+/// `true` if a filter ended the session, whatever that counts as.
 pub(super) fn is_filtered(outcome: &Outcome) -> bool {
     outcome.cause() == Some(Cause::ContentFilter)
 }

@@ -42,7 +42,7 @@ pub(crate) fn flag_notes(row: &LeaderboardRow) -> Vec<String> {
     row.flags.iter().filter(worth_telling).map(note).collect()
 }
 
-/// What happened, and what to do where something can be done.
+/// Meaning of a flag, with advice where something can be done.
 const fn meaning(flag: Flag) -> &'static str {
     match flag {
         Flag::Truncated => "the token limit cut an answer off; raise `max_tokens` of the model",

@@ -80,7 +80,7 @@ pub(crate) struct GroupResult {
     pub(crate) headline: BTreeSet<usize>,
     /// Over all trials; as in `keys`.
     pub(crate) estimates: Vec<Estimate>,
-    /// What trials say together; as in `keys`.
+    /// pass@k and pass^k; as in `keys`.
     pub(crate) passes: Vec<Vec<Pass>>,
     /// Aggregates of the benchmark over all trials, by evaluator.
     pub(crate) tables: Vec<(Evaluator, Table)>,
@@ -94,7 +94,7 @@ pub(crate) struct GroupResult {
     pub(crate) outcomes: BTreeMap<(&'static str, &'static str), u64>,
     /// A session that was given up because of its own request, for people who want to send that again.
     pub(crate) poisoned: Option<(CellIndex, ItemIndex)>,
-    /// Its headline both ways, where a filter ended sessions.
+    /// The headline with filtered sessions as wrong and as missing, where a filter ended sessions.
     pub(crate) filtered: Option<BothWays>,
     /// Sessions by what answered.
     pub(crate) served: BTreeMap<String, u64>,

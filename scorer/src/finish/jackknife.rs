@@ -10,9 +10,9 @@ use crate::statistics::{Influence, Spread, interval_of, spread};
 /// Aggregates are computed so many times at most; more clusters than that are left out several at a time, every so many-th together.
 pub(crate) const GROUPS_MAX: u32 = 40;
 
-/// What is left of a cell when some clusters are left out.
+/// Numbers of a cell when some clusters are left out.
 pub(crate) struct LeftOut {
-    /// How many items are left out.
+    /// Number of items that are left out.
     pub(crate) items: u32,
     /// The benchmark's aggregates of the others: of every trial, and of all together.
     pub(crate) tables: Vec<(Evaluator, Vec<Table>, Table)>,

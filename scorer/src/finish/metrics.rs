@@ -28,7 +28,7 @@ struct Row<'a> {
     estimate: Estimate,
 }
 
-/// What trials of a metric say together.
+/// pass@k and pass^k of a metric.
 #[derive(Serialize)]
 struct PassRow<'a> {
     benchmark: &'a BenchmarkName,
@@ -51,7 +51,7 @@ struct TableRow<'a> {
     aggregate: &'a Value,
 }
 
-/// How many of the sessions with a score have a flag.
+/// Rate of a flag among the sessions with a score.
 #[derive(Serialize)]
 struct FlagRow<'a> {
     benchmark: &'a BenchmarkName,

@@ -46,7 +46,7 @@ pub(crate) struct Circumstances {
     pub(crate) created_at: Timestamp,
     pub(crate) ended_at: Timestamp,
     pub(crate) attempts: Vec<AttemptRow>,
-    /// What each judge took.
+    /// Spending of each judge.
     pub(crate) judges: Vec<JudgeCosts>,
     /// Sums over the calls of each cell.
     pub(crate) calls: Vec<(CellIndex, CallSums)>,

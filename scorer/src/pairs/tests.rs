@@ -1,4 +1,4 @@
-//! What sweeps of equal and of different models show, with made-up outcomes.
+//! Sweeps of equal and of different models, with made-up outcomes.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use crate::summary::Spending;
 /// What stands where there is no value.
 pub(crate) const NOTHING: &str = "–";
 
-/// What stands where there is a value that too few sessions stand behind.
+/// Word in the place of a value that too few sessions stand behind.
 pub(crate) const WITHHELD: &str = "withheld";
 
 /// A value as people read it, without its unit.

@@ -70,7 +70,7 @@ const fn name(test: Test) -> &'static str {
     }
 }
 
-/// How a simulated model is marked.
+/// Mark of a simulated model.
 #[derive(Clone, Copy)]
 enum Mark {
     Word,

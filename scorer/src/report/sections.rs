@@ -40,7 +40,7 @@ pub(crate) fn named(model: &ModelRef, simulated: bool) -> Field {
     if simulated { Field::Simulated(model.to_string()) } else { Field::name(model) }
 }
 
-/// Whether ranks are by a metric of `evaluator`, and there are any.
+/// `true` if ranks are by a metric of `evaluator`, and there are any.
 fn decides(summary: &Summary, row: &LeaderboardRow, evaluator: Evaluator) -> bool {
     let deciding = row.headline().next();
     deciding.is_some_and(|metric| metric.evaluator == evaluator)

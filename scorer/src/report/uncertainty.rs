@@ -1,4 +1,4 @@
-//! What is uncertain for which reason: which items there are, or how a rerun of them would come out; and what trials say together.
+//! Uncertainty by its source (the choice of items, or a rerun of them), and pass@k and pass^k.
 
 use super::content::{Block, Field, Section, Sheet};
 use super::numbers::{NOTHING, heading, interval, percent, shown};

@@ -13,14 +13,14 @@ use crate::statistics::{
 /// A session's values by evaluator and name.
 pub type Values = BTreeMap<Evaluator, BTreeMap<String, f64>>;
 
-/// What came out of a session.
+/// Result of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionScores<'a> {
     /// Item.
     pub item: &'a ItemId,
     /// Repetition.
     pub trial: u16,
-    /// Its values; `None` without a score.
+    /// Values by name; `None` without a score.
     pub scores: Option<&'a Values>,
 }
 
@@ -45,13 +45,13 @@ type Sessions<'a> = HashMap<(&'a ItemId, u16), Option<&'a Values>>;
 pub struct ItemValues<'a> {
     /// Item.
     pub item: &'a ItemId,
-    /// Its value in ours.
+    /// Value in ours.
     pub ours: f64,
-    /// Its value in theirs.
+    /// Value in theirs.
     pub theirs: f64,
 }
 
-/// How a difference stands to a margin by which one may be worse.
+/// Tests of a difference against a margin by which one may be worse.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MarginTest {
     /// The p-value of "worse by at most the margin": small where ours is shown to be worse than that.
@@ -81,7 +81,7 @@ impl<'a> PairedCells<'a> {
         }
     }
 
-    /// How much higher the metric is in ours; `None` without a session that both have a score of.
+    /// Difference of ours from theirs in the metric; `None` without a session that both have a score of.
     #[must_use]
     pub fn difference(&self, of: &MetricDefinition, seed: u64) -> Option<Difference> {
         let metric = of.metric();

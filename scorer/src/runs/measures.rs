@@ -33,9 +33,9 @@ pub struct BenchmarkMeasures {
 pub struct MetricDefinition {
     /// Scoring rule.
     pub evaluator: Evaluator,
-    /// Its name.
+    /// Name of the metric.
     pub metric: String,
-    /// How it comes from the sessions' values.
+    /// Formula over the sessions' values.
     pub measure: Measure,
     /// Smallest value; absent where there is none.
     pub low: Option<f64>,
@@ -43,15 +43,15 @@ pub struct MetricDefinition {
     pub high: Option<f64>,
     /// Which way is better.
     pub better: Better,
-    /// How people read it.
+    /// Unit in which people read it.
     pub unit: Unit,
-    /// What it is where there is nothing to divide by.
+    /// Value where there is nothing to divide by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_empty: Option<f64>,
     /// A value that says that nothing can be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_if: Option<String>,
-    /// Whether leaderboards show it.
+    /// `true` if leaderboards show it.
     pub headline: bool,
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::level::UPPER;
 use super::student;
 
-/// How an item moves an estimate, linearised, and its part in it.
+/// Linearised influence of an item on an estimate, and its part in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Influence {
     /// By how much the item moves the estimate from what it would be if the item were like the others.
@@ -17,7 +17,7 @@ pub(crate) struct Influence {
     pub(crate) weight: f64,
 }
 
-/// What the items of one cluster contribute together.
+/// Contribution of the items of one cluster together.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cluster {
     shift: f64,
@@ -33,7 +33,7 @@ pub(crate) struct Clusters {
     shift_squares: f64,
 }
 
-/// How much an estimate may be off, and what that is known from.
+/// Variance of an estimate, and the clusters that it is known from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spread {
     /// Independent clusters that have an influence.
@@ -47,7 +47,7 @@ pub(crate) struct Spread {
     pub(crate) alone: f64,
     /// The same of clusters: the variance if the items of each were all alike.
     pub(crate) together: f64,
-    /// How many times larger than of independent items the variance is.
+    /// Design effect: the variance over that of independent items.
     design_effect: f64,
     /// Weights of the clusters, and sums of their items' squared weights.
     weights: Vec<(f64, f64)>,

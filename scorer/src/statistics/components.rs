@@ -12,7 +12,7 @@ pub struct Components {
     pub item: f64,
     /// Between the trials of an item.
     pub trial: f64,
-    /// Whether `trial` is known: a single trial does not tell it from the rest, which then holds it.
+    /// `true` if `trial` is known: a single trial does not tell it from the rest, which then holds it.
     pub knows_trials: bool,
 }
 

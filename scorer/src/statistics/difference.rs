@@ -53,7 +53,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// Its name in documents.
+    /// Name in documents.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ pub(crate) struct Shared {
     discordant: Option<(u64, u64)>,
 }
 
-/// How much higher `metric` is for ours than for theirs. `None` without a session that both have a score of. `seed` draws the sign-flips.
+/// Difference of ours from theirs in `metric`. `None` without a session that both have a score of. `seed` draws the sign-flips.
 pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64) -> Option<Difference> {
     let Shared { value, n, shares, discordant } = shared(metric, paired)?;
     let most = metric.range.1 - metric.range.0;
@@ -120,7 +120,7 @@ pub(crate) fn difference(metric: &Metric, ours: &[Trials], theirs: &[Trials], cl
     paired_difference(metric, Paired { ours, theirs, clusters }, 7)
 }
 
-/// What each item says of the difference in each trial by itself: by trial, then by position. Of a mean it is the item's difference; of
+/// Differences of each item in each trial by itself: by trial, then by position. Of a mean it is the item's difference; of
 /// everything else the difference of the trial moved by the item's influence on it. `None` where not both have a score.
 pub(crate) fn by_trial(metric: &Metric, paired: Paired<'_>) -> Vec<Vec<Option<f64>>> {
     let trials = paired.ours.iter().chain(paired.theirs).map(Vec::len).min().unwrap_or(0);

@@ -39,10 +39,10 @@ pub struct Estimate {
     /// Independent clusters among the items that contribute.
     #[serde(default)]
     pub clusters: u32,
-    /// What the interval tells apart: over new items, and over reruns of these. Absent for a single trial.
+    /// Uncertainty over reruns of the same items. Absent for a single trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reruns: Option<Reruns>,
-    /// Whether too little was measured for the value to be shown among results: then its bounds are.
+    /// `true` if too little was measured for the value to be shown among results: then its bounds are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withheld: bool,
 }

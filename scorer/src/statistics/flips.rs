@@ -137,12 +137,12 @@ impl Flips {
         self.share(extreme)
     }
 
-    /// Whether the p-value of [`Self::p`] is a bound, beyond what the drawn patterns can tell.
+    /// `true` if the p-value of [`Self::p`] is a bound, beyond what the drawn patterns can tell.
     pub(crate) fn is_bound(&self) -> bool {
         !self.is_exact && self.p() < 1.0 / self.count() as f64
     }
 
-    /// Whether all patterns were counted.
+    /// `true` if all patterns were counted.
     pub(crate) const fn is_exact(&self) -> bool {
         self.is_exact
     }

@@ -11,7 +11,7 @@ use super::clusters::Spread;
 use super::level::UPPER;
 use super::student;
 
-/// How many normal deviates' worth of belief stands behind the prior variance.
+/// Weight of the prior variance, in normal deviates.
 const PRIOR_INFORMATION: f64 = 2.0;
 /// Correlation of the items of a cluster in the prior variance. This and the belief in it are what covers best in the coverage study.
 const PRIOR_ALIKENESS: f64 = 0.2;
@@ -24,9 +24,9 @@ const ROUNDING: f64 = 1e-12;
 pub(crate) enum Range {
     /// Anywhere on a scale, and at its ends as well as in the middle.
     Scale {
-        /// Its smaller end.
+        /// Smaller end.
         from: f64,
-        /// Its larger end; larger than the other.
+        /// Larger end; larger than the other.
         to: f64,
     },
     /// Between ends that no session need come near, or that are infinite, as of a number of turns or dollars.
@@ -46,7 +46,7 @@ impl Range {
     }
 }
 
-/// What an interval needs beside the value in its middle.
+/// Figures that an interval needs beside its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Margin {
     /// Of a proportion of a range: Wilson's.

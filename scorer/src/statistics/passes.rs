@@ -1,4 +1,4 @@
-//! What several trials of an item say together: whether any of k succeeds, and whether all do.
+//! pass@k and pass^k: the probability that any of k trials of an item succeeds, and that all do.
 
 use regatta_benchmarks::{Measure, Metric};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ const EVERY_K: u16 = 8;
 /// Of k trials of an item, drawn from those that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pass {
-    /// How many trials.
+    /// Number of trials, k.
     pub k: u16,
     /// pass@k, the probability that at least one succeeds: 1 − C(n − c, k) / C(n, k) for an item with c successes in n trials, and the mean
     /// over items (M. Chen et al., arXiv:2107.03374, section 2.1). Unbiased, as is the next. Items with fewer trials are missing.
@@ -42,7 +42,7 @@ pub(crate) fn passes(metric: &Metric, samples: &[Trials], positions: &[usize], c
     sizes(trials.len()).into_iter().map(pass).collect()
 }
 
-/// Whether all scores are 0 or 1, and there is one.
+/// `true` if all scores are 0 or 1, and there is one.
 fn is_binary(trials: &Trials) -> bool {
     let mut scores = trials.iter().flatten().filter_map(|sample| match sample {
         Sample::Scored { top, .. } => Some(*top),

@@ -1,4 +1,4 @@
-//! How likely the test of a paired difference finds a true one.
+//! Power of the test of a paired difference.
 //!
 //! Cluster sign-flips refuse what Student's t over clusters refuses, up to terms that vanish with their number, so the power is that of
 //! the t-test: the noncentral t in the approximation of Johnson and Welch (1940, "Applications of the non-central t-distribution").
@@ -11,7 +11,7 @@ use super::student::quantile;
 /// So many clusters have their sign-flips counted one by one: their smallest p-value is two over the number of patterns.
 const ALL_FLIPS: u32 = 16;
 
-/// What is run.
+/// Trials, items and clusters that are run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Design {
     /// Items.
@@ -24,12 +24,12 @@ pub(crate) struct Design {
     pub(crate) trials: f64,
 }
 
-/// What counts as found.
+/// Level and test at which a difference counts as found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Threshold {
     /// Largest p-value that counts as a difference, corrections for several comparisons included; between 0 and 1.
     pub(crate) level: f64,
-    /// Whether every session is right or wrong, so that one trial of single items has McNemar's test.
+    /// `true` if every session is right or wrong, so that one trial of single items has McNemar's test.
     pub(crate) is_binary: bool,
 }
 
@@ -57,7 +57,7 @@ impl Design {
         of.cluster * self.squares / (self.items * self.items) + (of.item + of.trial / self.trials) / self.items
     }
 
-    /// Whether the test can refuse anything at all.
+    /// `true` if the test can refuse anything at all.
     fn can_refuse(&self, test: Threshold) -> bool {
         let is_counted = self.clusters <= ALL_FLIPS;
         self.clusters > 1 && !(is_counted && 2.0 * 0.5_f64.powi(self.clusters as i32) > test.level)

@@ -1,4 +1,4 @@
-//! How much a number would differ if the same items were run again: the part of its uncertainty that comes from trials, and not from
+//! Uncertainty over reruns of the same items: the part of its uncertainty that comes from trials, and not from
 //! which items the benchmark happens to have.
 
 use regatta_benchmarks::{Measure, Metric};

@@ -106,7 +106,7 @@ fn weight(measure: &Measure, failure: &BTreeMap<String, f64>) -> Option<f64> {
     }
 }
 
-/// What voids a trial voids every part of it: a crash of an evaluator leaves no number at all.
+/// Voids every part of a trial of which one part is void: a crash of an evaluator leaves no number at all.
 pub(crate) fn void_all(trial: &mut [Sample]) {
     if trial.contains(&Sample::Void) {
         let scored = trial.iter_mut().filter(|sample| !matches!(sample, Sample::Missing { .. }));

@@ -7,11 +7,11 @@ use crate::Wire;
 /// A 200, before it has the shape of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// What the model said.
+    /// Content of the answer.
     pub(crate) text: &'static str,
     /// Why it stopped.
     pub(crate) stop: Stop,
-    /// What it billed.
+    /// Usage that is billed.
     pub(crate) bill: Bill,
     /// The service tier it was served in.
     pub(crate) tier: Option<&'static str>,
@@ -33,7 +33,7 @@ pub(crate) enum Stop {
     Blocked(&'static str),
 }
 
-/// What an answer says it billed.
+/// Usage that an answer tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bill {
     /// Prompt and generated tokens.
@@ -46,7 +46,7 @@ impl Answer {
     /// One that nobody could object to.
     pub(crate) const FINE: Self = Self { text: "Bern.", stop: Stop::Done, bill: Bill::Tokens(10, 2), tier: None };
 
-    /// Its body on `wire`.
+    /// Body on `wire`.
     pub(crate) fn body(self, wire: Wire) -> Value {
         match wire {
             Wire::OpenAi | Wire::Azure => self.chat(),

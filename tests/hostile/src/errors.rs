@@ -14,7 +14,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// Its body on `wire`.
+    /// Body on `wire`.
     pub(crate) fn body(self, wire: Wire) -> Value {
         let Self { status, code, message } = self;
         match wire {

@@ -53,7 +53,7 @@ impl Event {
         Self::Answered,
     ];
 
-    /// Its part of addresses.
+    /// Part of addresses that names it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ pub struct Way {
     pub(crate) said: Said,
 }
 
-/// What is sent.
+/// The answer that is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said {
     Answer(Answer),

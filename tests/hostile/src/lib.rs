@@ -35,7 +35,7 @@ impl Wire {
     pub const ALL: [Self; 6] =
         [Self::OpenAi, Self::Responses, Self::Azure, Self::Anthropic, Self::Gemini, Self::Bedrock];
 
-    /// Its part of addresses; the `kind` of an endpoint that speaks it.
+    /// Part of addresses that names it; the `kind` of an endpoint that speaks it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

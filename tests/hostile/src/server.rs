@@ -74,7 +74,7 @@ fn place(event: Event, way: usize, wire: Wire) -> String {
     format!("/{}/{way}/{}", event.as_str(), wire.as_str())
 }
 
-/// What a path asks to be played.
+/// Wire, event and way that a path names.
 fn played(path: &str) -> Option<(Event, usize, Wire)> {
     let mut parts = path.split('/').skip(1);
     let (event, way, wire) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);

@@ -1,4 +1,4 @@
-//! What the gold plans of the loaded data themselves reach: the evaluators do not always give a perfect plan full marks, and a reader of
+//! Scores of the gold plans of the loaded data: the evaluators do not always give a perfect plan full marks, and a reader of
 //! their tables must know how many they give.
 
 use regatta_proto::Evaluator;

@@ -29,7 +29,7 @@ pub(super) struct Rules {
     pub(super) no_evidence: &'static str,
     /// What it prints where the classes of intents differ.
     pub(super) other_class: &'static str,
-    /// Whether the row of the data set is looked at for judges alone, so that a missing one ends the run after what was printed before.
+    /// `true` if the row of the data set is looked at for judges alone, so that a missing one ends the run after what was printed before.
     pub(super) row_is_read_late: bool,
     /// Whether the final judge of a local item is asked again when it cannot be.
     pub(super) local_is_retried: bool,

@@ -185,10 +185,10 @@ pub(super) fn judged(
     if missing.is_empty() { Ok(judged) } else { Err(missing) }
 }
 
-/// What is printed for an item whose row is not in the data set.
+/// Outcome of an item whose row is not in the data set.
 pub(super) struct Rowless {
     pub(super) said: Said,
-    /// Whether the row is needed after all, which ends the run.
+    /// `true` if the row is needed after all, which ends the run.
     pub(super) needs_a_row: bool,
 }
 

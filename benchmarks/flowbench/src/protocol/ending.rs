@@ -49,7 +49,7 @@ pub(crate) enum Failure {
     NoToolReply,
     /// Whoever plays the tools wrote no JSON in all tries.
     ToolWroteNoJson {
-        /// Whether that was the last call of a user turn, so that whoever plays the user would have come next.
+        /// `true` if that was the last call of a user turn, so that whoever plays the user would have come next.
         ends_turn: bool,
     },
 }

@@ -11,7 +11,7 @@ use crate::extraction::{self, Input};
 use crate::fuzzy::{self, Tool};
 use crate::judge::Judge;
 
-/// What the released code looks at of a record.
+/// The fields of a record that the released code looks at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn<'a> {
     /// The system message, unless it is no text.
@@ -247,7 +247,7 @@ enum OnMissing {
 
 struct Comparison<'a, 'j, 'v> {
     tool: Tool<'a>,
-    /// Whether there is a system message in which the tool could be described.
+    /// `true` if there is a system message in which the tool could be described.
     is_prompt_text: bool,
     on_missing: OnMissing,
     /// Whether a question was asked although the prompt lacks something.

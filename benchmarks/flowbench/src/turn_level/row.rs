@@ -10,7 +10,7 @@ use super::table::{Cell, Table};
 use crate::extraction::{CALL_ERROR, is_call_error};
 use crate::judge::Judge;
 
-/// What happens to a file before anything is scored: its thoughts are gone through.
+/// Reads the thoughts of a file, as the released code does before it scores anything.
 ///
 /// # Errors
 /// For a gold content without a column of responses, and for a thought that is neither an object with a whole call or none, nor a text or
@@ -56,7 +56,7 @@ pub(super) fn score_repaired(row: &Object, prediction: Cell<'_>, judge: &mut Jud
     official::score_fixed(&Turn { system_prompt, call }, output, judge).entry_fixed()
 }
 
-/// Whether the message of an error is in the prediction: in a text, among the members of an array, or the keys of an object.
+/// `true` if the message of an error is in the prediction: in a text, among the members of an array, or the keys of an object.
 fn says_call_error(prediction: Cell<'_>) -> Result<bool, Crash> {
     match prediction {
         Cell::Value(Json::String(text)) => Ok(is_call_error(text)),

@@ -51,7 +51,7 @@ impl Table {
         &self.rows
     }
 
-    /// Whether any record has the field.
+    /// `true` if any record has the field.
     pub(super) fn has(&self, name: &str) -> bool {
         self.rows.iter().any(|row| row.get(name).is_some())
     }

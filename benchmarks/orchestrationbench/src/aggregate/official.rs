@@ -56,7 +56,7 @@ impl GoldCases {
 /// One run of a scenario: its steps, each kind in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Run {
-    /// What the scenario's labels hold, as far as it was run.
+    /// Counts of the scenario's labels, as far as it was run.
     pub(crate) gold: GoldCases,
     /// Planning steps.
     pub(crate) plans: Vec<PlanValues>,
@@ -131,7 +131,7 @@ pub(crate) struct RunDecisions {
     pub(crate) perfect: u32,
     /// Counters.
     pub(crate) confusion: Confusion,
-    /// What the labels hold, as far as they were run.
+    /// Counts of the labels, as far as they were run.
     pub(crate) gold: GoldCases,
 }
 

@@ -7,7 +7,7 @@ use crate::data::shared::miniature;
 use crate::decision::{Answer, Arguments, Call, Name};
 use crate::scoring::{GoldPlans, Step};
 
-/// What nobody asked, no model has failed at.
+/// No model has failed at a step that nobody asked.
 #[test]
 fn calls_that_were_not_selected_are_not_failed() {
     let data = miniature();

@@ -116,7 +116,7 @@ pub(super) fn level(alpha: f64) -> String {
     if alpha < 0.001 { format!("{alpha:.1e}") } else { format!("{:.3}", alpha).trim_end_matches('0').to_owned() }
 }
 
-/// What the p-values of both tests against the margin say.
+/// Verdict of the p-values of both tests against the margin.
 pub(super) fn verdict_of(p_worse: f64, alpha_worse: f64, p_not_worse: f64, alpha: f64) -> Verdict {
     if p_worse <= alpha_worse {
         Verdict::NoGo

@@ -13,7 +13,7 @@ use super::verdict::Verdict;
 #[serde(deny_unknown_fields)]
 pub(crate) struct NightLedger {
     pub(crate) v: u32,
-    /// What all nights together may spend.
+    /// Probability of a false alarm that all nights together may spend.
     pub(crate) alpha: f64,
     pub(crate) nights: Vec<Night>,
 }

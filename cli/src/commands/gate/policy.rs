@@ -1,4 +1,4 @@
-//! What must hold for a run to go: `policy.yaml`.
+//! Conditions under which a run goes: `policy.yaml`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,19 +21,19 @@ pub(crate) struct Policy<I = Increase> {
     /// Part of the sessions that must have a score, and of the baseline's items that must be in the run, 0..=1.
     #[serde(default)]
     pub(crate) coverage_min: Option<f64>,
-    /// How much more a session may cost than the baseline's.
+    /// Most that a session may cost above the baseline's, in percent.
     #[serde(default)]
     pub(crate) cost_max_increase: Option<I>,
-    /// How much a session may cost, in dollars.
+    /// Most that a session may cost, in dollars.
     #[serde(default)]
     pub(crate) cost_max_usd: Option<f64>,
-    /// How much longer than the baseline's the slowest twentieth of the sessions may take.
+    /// Most that the 95th percentile of the sessions' latency may exceed the baseline's, in percent.
     #[serde(default)]
     pub(crate) latency_p95_max_increase: Option<I>,
-    /// How long nineteen of twenty sessions may take at most, in seconds.
+    /// Largest 95th percentile of the sessions' latency, in seconds.
     #[serde(default)]
     pub(crate) latency_p95_max_s: Option<f64>,
-    /// How errors are held over many runs of the gate; each counts by itself when absent.
+    /// Control of errors over many runs of the gate; each counts by itself when absent.
     #[serde(default)]
     pub(crate) nights: Option<Nights>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct MetricPolicy {
     pub(crate) evaluator: Option<Evaluator>,
 }
 
-/// How much worse a metric may be.
+/// Margin by which a metric may be worse.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Margin {
     /// Percentage points of a share, as `2pp`.

@@ -18,7 +18,7 @@ pub(super) fn text(of: &Judgement) -> String {
     text + &control(of)
 }
 
-/// How the errors are held.
+/// A sentence on the control of errors.
 fn control(of: &Judgement) -> String {
     match of.night {
         Some(night) => format!(

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a gate says, from the best to the worst.
+/// Verdict of a gate, from the best to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
@@ -44,7 +44,7 @@ pub(crate) struct Check {
     /// Of a metric its name, else what is limited.
     pub(crate) what: String,
     pub(crate) verdict: Verdict,
-    /// What was seen, and what was asked for.
+    /// The figure that was seen, and the one that was asked for.
     pub(crate) detail: String,
 }
 

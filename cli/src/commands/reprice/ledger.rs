@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::transcripts::Session;
 
-/// What calls were for.
+/// Purpose of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Purpose {
@@ -96,7 +96,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// What is left of it without `held`.
+    /// The rest without `held`.
     fn beyond(&self, held: &Self) -> Self {
         let (all, part) = (self.usage, held.usage);
         Self {
@@ -117,7 +117,7 @@ impl Sums {
     }
 }
 
-/// What the transcripts of a cell hold.
+/// Sums over the transcripts of a cell.
 #[derive(Default)]
 struct Held {
     sums: Sums,
@@ -289,7 +289,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// What calls of which only the sums are known cost by `price`: nobody knows which of them were long, or when they were made. `None` where
+/// Cost by `price` of calls of which only the sums are known: nobody knows which of them were long, or when they were made. `None` where
 /// requests have a price and nobody knows how many there were.
 fn of_sums(price: &Price, sums: &Sums, lane: Lane) -> Option<Money> {
     let price = if lane == Lane::Batch { price.variants.get(BATCH).unwrap_or(price) } else { price };
@@ -303,7 +303,7 @@ fn of_sums(price: &Price, sums: &Sums, lane: Lane) -> Option<Money> {
     Some(plain.cost(&sums.usage, &Circumstances::default())? + of_requests)
 }
 
-/// What costs `recorded` if it changes as what cost `comparable` does.
+/// Scales `recorded` by the change from `comparable` to its new cost.
 fn in_proportion(recorded: CostSum, comparable: Money, repriced: Money) -> Option<Money> {
     if recorded.unknown_calls > 0 || comparable == Money::ZERO {
         return None;

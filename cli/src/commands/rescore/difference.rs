@@ -1,4 +1,4 @@
-//! What changed from one scoring of the same sessions to another.
+//! Changes from one scoring of the same sessions to another.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -173,7 +173,7 @@ impl Difference {
     }
 }
 
-/// What `metric` is compared with: the same of the same evaluator, else the same of another.
+/// Counterpart of `metric`: the same of the same evaluator, else the same of another.
 fn counterpart<'r>(row: &'r LeaderboardRow, metric: &SummaryMetric) -> Option<&'r SummaryMetric> {
     let of_name = || row.metrics.iter().filter(|other| other.metric == metric.metric);
     of_name().find(|other| other.evaluator == metric.evaluator).or_else(|| of_name().next())

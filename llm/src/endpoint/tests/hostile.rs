@@ -7,12 +7,12 @@ use super::*;
 use crate::errors::{Fault, rule};
 use crate::events::{EVENTS, ProviderEvent};
 
-/// What came of a call, as far as wires must agree on it.
+/// Outcome of a call, as far as wires must agree on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Came {
     /// `None`: it was answered.
     class: Option<ErrorClass>,
-    /// What it cost is known, possibly nothing.
+    /// The cost is known, possibly nothing.
     cost_is_known: bool,
 }
 
@@ -26,7 +26,7 @@ impl Came {
     }
 }
 
-/// What the table says of an event that is played.
+/// The table's row of an event that is played.
 fn rows(event: Event) -> &'static [ProviderEvent] {
     match event {
         Event::PromptFiltered => &[ProviderEvent::PromptFiltered],

@@ -106,7 +106,7 @@ pub(crate) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
 #[derive(Debug, Default)]
 pub(crate) struct Parts<'a> {
     pub(crate) text: Option<Cow<'a, str>>,
-    /// How the answer was declined.
+    /// Words in which the answer was declined.
     pub(crate) refusal: Option<Cow<'a, str>>,
     pub(crate) thought: &'a str,
     /// OpenRouter's form of the thoughts, which it wants back as it is.

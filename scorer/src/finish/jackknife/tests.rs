@@ -1,4 +1,4 @@
-//! What leaving out clusters says of a number.
+//! Intervals from leaving out clusters.
 
 use regatta_benchmarks::{Measured, Metric, PaperEntry, PaperRow, Unit};
 

@@ -15,9 +15,9 @@ struct World {
     clusters: u32,
     size: u32,
     trials: u32,
-    /// How much better the one is than the other.
+    /// True difference of the one from the other.
     effect: f64,
-    /// How far apart the models are in single clusters and items, beyond that.
+    /// Spread of the difference over single clusters and items, beyond that.
     mood: f64,
     taste: f64,
     is_binary: bool,
@@ -71,7 +71,7 @@ impl World {
     }
 }
 
-/// What a pilot says in which no model is better.
+/// Pilot in which no model is better.
 fn pilot(world: World) -> Components {
     let Sweep([ours, theirs], clusters) = World { effect: 0.0, ..world }.sweep(77);
     let paired = Paired { ours: &ours, theirs: &theirs, clusters: &clusters };
