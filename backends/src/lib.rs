@@ -2,6 +2,8 @@
 //! each needs the feature `cluster`.
 
 pub mod blobs;
+#[cfg(feature = "faults")]
+pub mod faults;
 pub mod ledger;
 pub mod permits;
 pub mod queue;

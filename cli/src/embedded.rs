@@ -226,6 +226,7 @@ impl Embedded {
             answers: Arc::new(KeptAnswers(Blobs::directory(&self.answers).with_context(|| {
                 format!("failed to open the directory of kept answers {}", self.answers.display())
             })?)),
+            network: None,
         };
         let metrics = WorkerMetrics::register(&self.registry)?;
         let calls = Arc::new(CallMetrics::register(&self.registry)?);

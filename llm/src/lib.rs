@@ -64,4 +64,4 @@ pub use prices::{
     PRICE_FILE_BYTES_MAX, PriceTable, PriceTableError,
 };
 pub use recorded::{RecordedError, RecordedVerdicts};
-pub use transport::{TransportError, http_client};
+pub use transport::{Network, NoAnswer, TransportError, http_client};

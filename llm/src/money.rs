@@ -9,7 +9,7 @@ mod funds;
 mod purse;
 
 use futures::future::BoxFuture;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,7 +36,7 @@ pub struct Purses {
     store: Arc<dyn PermitStore>,
     holder: WorkerId,
     metrics: Arc<CallMetrics>,
-    purses: Mutex<HashMap<AccountId, Arc<Purse>>>,
+    purses: Mutex<BTreeMap<AccountId, Arc<Purse>>>,
     /// Ends the tasks that talk to the store.
     closing: CancellationToken,
     tasks: TaskTracker,

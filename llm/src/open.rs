@@ -10,7 +10,7 @@ use regatta_proto::{Clock, EndpointKind, EndpointName, EndpointSpec, WorkerId};
 use crate::encoding::Encoding;
 use crate::recorded::{RecordedError, RecordedVerdicts};
 use crate::transport::TransportError;
-use crate::{AnswerStore, CallMetrics, PermitStore, Purses};
+use crate::{AnswerStore, CallMetrics, Network, PermitStore, Purses};
 
 pub use access::check_access;
 #[cfg(feature = "bedrock")]
@@ -42,6 +42,8 @@ pub struct OpenContext<'a> {
     pub purses: Arc<Purses>,
     /// Kept answers, shared by the fleet.
     pub answers: Arc<dyn AnswerStore>,
+    /// Takes the calls over HTTP; `None` is the machine's network.
+    pub network: Option<Arc<dyn Network>>,
 }
 
 /// An endpoint cannot be opened.

@@ -2,9 +2,11 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures::future::BoxFuture;
 use regatta_proto::{ErrorClass, Timeouts};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Request, Response, StatusCode, Url};
@@ -22,11 +24,30 @@ const IDLE: Duration = Duration::from_secs(50);
 /// How long the end of a body is waited for after the last event of a stream. Servers send both at once.
 const DRAIN: Duration = Duration::from_millis(20);
 
+/// Takes requests in the place of the machine's network: a simulation's endpoints live in its own process, and keep its time.
+pub trait Network: Send + Sync {
+    /// Answers one request.
+    ///
+    /// # Errors
+    /// When no answer came, and whether the request may have been billed nevertheless.
+    fn answer(&self, request: Request) -> BoxFuture<'_, Result<Response, NoAnswer>>;
+}
+
+/// A request that a [`Network`] did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// It never reached the endpoint.
+    Unreached,
+    /// The connection was lost after it was sent.
+    Lost,
+}
+
 /// A connection pool to one endpoint. HTTP/1.1 only: a server would otherwise put thousands of calls on one connection, and hold
 /// all but its first hundred or so back.
 #[derive(Clone)]
 pub(crate) struct Transport {
     client: Client,
+    network: Option<Arc<dyn Network>>,
     headers: HeaderMap,
     timeouts: Timeouts,
     secret: Secret,
@@ -61,12 +82,13 @@ pub enum TransportError {
 }
 
 impl Transport {
-    /// A pool for `url`. The key, if any, goes into `key_header` of every request.
+    /// A pool for `url`. The key, if any, goes into `key_header` of every request. Calls go to `network` where there is one.
     pub(crate) fn new(
         url: &Url,
         secret: Secret,
         key_header: KeyHeader,
         timeouts: Timeouts,
+        network: Option<Arc<dyn Network>>,
     ) -> Result<Self, TransportError> {
         let mut headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
@@ -76,7 +98,7 @@ impl Transport {
             headers.insert(HeaderName::from_static(key_header.name), value);
         }
         let client = http_client(url, Duration::from_millis(timeouts.connect_ms))?;
-        Ok(Self { client, headers, timeouts, secret })
+        Ok(Self { client, network, headers, timeouts, secret })
     }
 
     /// The pool, for requests other than calls.
@@ -111,9 +133,9 @@ impl Transport {
         let sent = Instant::now();
         let end = sent + Duration::from_millis(self.timeouts.total_ms);
         let first_byte = end.min(sent + Duration::from_millis(self.timeouts.first_byte_ms));
-        let mut response = match timeout_at(first_byte, self.client.execute(request)).await {
+        let mut response = match timeout_at(first_byte, self.execute(request)).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(self.no_answer(error)),
+            Ok(Err(failure)) => return Err(failure),
             Err(_) => {
                 let waited = self.timeouts.first_byte_ms.min(self.timeouts.total_ms);
                 return Err(Failure::unanswered(ErrorClass::Timeout, format!("no answer began within {waited} ms")));
@@ -121,6 +143,17 @@ impl Transport {
         };
         let headers = std::mem::take(response.headers_mut());
         Ok(Incoming { transport: self, status: response.status(), headers, response, sent, end, read: 0 })
+    }
+
+    async fn execute(&self, request: Request) -> Result<Response, Failure> {
+        let Some(network) = &self.network else {
+            return self.client.execute(request).await.map_err(|error| self.no_answer(error));
+        };
+        network.answer(request).await.map_err(|cause| {
+            let unreached = cause == NoAnswer::Unreached;
+            let detail = if unreached { "the endpoint was not reached" } else { "the connection was lost" };
+            Failure { unreached, maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Connection, detail.to_owned()) }
+        })
     }
 
     fn no_answer(&self, error: reqwest::Error) -> Failure {

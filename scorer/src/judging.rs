@@ -1,5 +1,6 @@
 //! Questions to judges, and what their answers settle.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use regatta_backends::{AwaitingSession, Judged, Settlement, SettlementResult};
@@ -52,7 +53,7 @@ async fn publish(
     sweep: &Sweep,
     judge: &ModelRef,
     digests: &[Digest],
-    mut questions: std::collections::HashMap<Digest, AskedQuestion>,
+    mut questions: BTreeMap<Digest, AskedQuestion>,
 ) -> Result<(), ScorerError> {
     // A saved verdict is never asked for again.
     let known = scorer.ledger.verdicts(answerer(sweep, judge)?, digests).await?;

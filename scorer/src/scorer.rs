@@ -207,6 +207,7 @@ impl Scorer {
                 return false;
             }
             tokio::select! {
+                biased;
                 () = tokio::time::sleep(pause) => pause = (pause * 2).min(RETRY_MAX),
                 () = stop.cancelled() => return false,
             }

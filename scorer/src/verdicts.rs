@@ -219,7 +219,7 @@ pub(crate) async fn score_all(
 }
 
 /// Questions on their way to models, by model and by what they are asked as.
-pub(crate) type Open = BTreeMap<ModelRef, HashMap<Digest, AskedQuestion>>;
+pub(crate) type Open = BTreeMap<ModelRef, BTreeMap<Digest, AskedQuestion>>;
 
 /// Enters what is put to whom for a verdict of `judge` on each of `questions`, without what is answered already. Returns all that was
 /// entered.

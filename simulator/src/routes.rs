@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::body::Incoming;
+use hyper::body::Body;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use regatta_proto::{Clock, Digest, Simulation};
 use regatta_serving::{Format as ChatFormat, NoBody, read_body};
@@ -80,7 +80,10 @@ impl Endpoint {
     }
 
     /// Answers one request.
-    pub(crate) async fn serve(self: &Arc<Self>, request: Request<Incoming>) -> Result<Response<AnswerBody>, Dropped> {
+    pub(crate) async fn serve<B>(self: &Arc<Self>, request: Request<B>) -> Result<Response<AnswerBody>, Dropped>
+    where
+        B: Body<Data = Bytes, Error: std::fmt::Display>,
+    {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
         let format = Format::at(path);

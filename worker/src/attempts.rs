@@ -1,6 +1,6 @@
 //! Attempts that are running, so that the money of one that dies is still known.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ use regatta_proto::{Attempt, AttemptId, CostSum, IdError, Money, OpenAttempt, Pr
 pub(crate) struct Attempts {
     worker: WorkerId,
     numbered: AtomicU64,
-    open: Mutex<HashMap<AttemptId, Entry>>,
+    open: Mutex<BTreeMap<AttemptId, Entry>>,
 }
 
 struct Entry {
@@ -63,7 +63,7 @@ impl Attempts {
         (!changed.is_empty()).then(|| Progress { worker: self.worker.clone(), open: changed })
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, HashMap<AttemptId, Entry>> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, BTreeMap<AttemptId, Entry>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_llm::{AnswerStore, PermitStore};
+use regatta_llm::{AnswerStore, Network, PermitStore};
 use regatta_proto::{Clock, WorkerId};
 
 /// How this process works.
@@ -54,4 +54,6 @@ pub struct Environment {
     pub permits: Arc<dyn PermitStore>,
     /// Kept answers, shared by the fleet.
     pub answers: Arc<dyn AnswerStore>,
+    /// Takes the calls to endpoints over HTTP; `None` is the machine's network.
+    pub network: Option<Arc<dyn Network>>,
 }

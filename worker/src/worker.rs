@@ -234,13 +234,13 @@ impl Worker {
             _ => None,
         };
         let (name, spec, pool) = (route.name.clone(), route.endpoint.clone(), route.pool.clone());
-        let Environment { clock, variables, permits, answers } = self.environment.clone();
+        let Environment { clock, variables, permits, answers, network } = self.environment.clone();
         // Each opened endpoint holds leases of its own, also where two draw on one pool.
         let opened = self.opened.fetch_add(1, Ordering::Relaxed);
         let (holder, purses) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, purses.clone());
         let (metrics, seed) = (self.call_metrics.clone(), self.config.seed);
-        // Opening an encoder reads its weights; that must not hold up the sessions of other endpoints.
-        let opening = tokio::task::spawn_blocking(move || {
+        let reads_weights = spec.kind == EndpointKind::Encoder;
+        let open = move || {
             let context = OpenContext {
                 env: &|name| variables.get(name).cloned(),
                 base_dir: Path::new("."),
@@ -253,10 +253,12 @@ impl Worker {
                 pool,
                 purses,
                 answers,
+                network,
             };
             Endpoint::open(&name, &spec, &context)
-        });
-        Ok(opening.await??)
+        };
+        // Weights take seconds to read; that must not hold up the sessions of other endpoints.
+        Ok(if reads_weights { tokio::task::spawn_blocking(open).await?? } else { open()? })
     }
 
     /// Two steps: sessions may finish until the drain time is over or a second signal comes; then they are handed over.

@@ -3,6 +3,8 @@
 mod directory;
 mod error;
 mod key;
+#[cfg(feature = "faults")]
+mod memory;
 #[cfg(feature = "cluster")]
 mod s3;
 
@@ -11,6 +13,8 @@ pub use directory::DirectoryBlobs;
 pub use error::BlobError;
 use futures::future::BoxFuture;
 use key::{check_key, check_prefix};
+#[cfg(feature = "faults")]
+pub use memory::MemoryBlobs;
 use regatta_proto::Digest;
 #[cfg(feature = "cluster")]
 pub use s3::{S3Blobs, S3Config};
@@ -29,6 +33,28 @@ pub enum Blobs {
     #[cfg(feature = "cluster")]
     /// Objects in a bucket.
     S3(S3Blobs),
+    #[cfg(feature = "faults")]
+    /// Objects in memory, for simulations.
+    Memory(MemoryBlobs),
+}
+
+/// Simulated.
+#[cfg(feature = "faults")]
+impl Blobs {
+    /// Objects in memory, of which [`Self::troubled`] gives each process its own view.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self::Memory(MemoryBlobs::new())
+    }
+
+    /// These blobs as a process has them whom `troubles` befall. Only those in memory have such views; others stay as they are.
+    #[must_use]
+    pub fn troubled(&self, troubles: crate::faults::Troubles) -> Self {
+        match self {
+            Self::Memory(memory) => Self::Memory(memory.troubled(troubles)),
+            other => other.clone(),
+        }
+    }
 }
 
 impl Blobs {
@@ -62,6 +88,8 @@ impl Blobs {
                 Self::Directory(directory) => directory.put(key, bytes).await,
                 #[cfg(feature = "cluster")]
                 Self::S3(s3) => s3.put(key, bytes).await,
+                #[cfg(feature = "faults")]
+                Self::Memory(memory) => memory.put(key, bytes).await,
             }
         })
     }
@@ -77,6 +105,8 @@ impl Blobs {
                 Self::Directory(directory) => directory.get(key).await,
                 #[cfg(feature = "cluster")]
                 Self::S3(s3) => s3.get(key).await,
+                #[cfg(feature = "faults")]
+                Self::Memory(memory) => memory.get(key).await,
             }
         })
     }
@@ -123,6 +153,8 @@ impl Blobs {
                 Self::Directory(directory) => directory.list(prefix).await,
                 #[cfg(feature = "cluster")]
                 Self::S3(s3) => s3.list(prefix).await,
+                #[cfg(feature = "faults")]
+                Self::Memory(memory) => memory.list(prefix).await,
             }
         })
     }
@@ -134,6 +166,8 @@ impl Blobs {
             Self::Directory(directory) => directory.place(key),
             #[cfg(feature = "cluster")]
             Self::S3(s3) => s3.place(key),
+            #[cfg(feature = "faults")]
+            Self::Memory(_) => MemoryBlobs::place(key),
         }
     }
 
@@ -142,6 +176,8 @@ impl Blobs {
             Self::Directory(directory) => directory.size(key).await,
             #[cfg(feature = "cluster")]
             Self::S3(s3) => s3.size(key).await,
+            #[cfg(feature = "faults")]
+            Self::Memory(memory) => memory.size(key).await,
         }
     }
 

@@ -37,6 +37,8 @@ pub use self::rows::{
 pub use self::sketch::Sketch;
 pub use self::sqlite::SqliteLedger;
 pub use self::states::{AttemptState, ShardState};
+#[cfg(feature = "faults")]
+use crate::faults::{Trouble, Troubles};
 
 /// Where sweeps, attempts, sessions and verdicts are kept. Handles are cheap to clone and share one store.
 ///
@@ -50,6 +52,9 @@ pub enum Ledger {
     #[cfg(feature = "cluster")]
     /// A server, for a fleet.
     Postgres(PostgresLedger),
+    #[cfg(feature = "faults")]
+    /// One in memory whose calls go wrong, for one of the processes that share it.
+    Troubled(SqliteLedger, Troubles),
 }
 
 /// The same call on whichever implementation it is.
@@ -59,8 +64,41 @@ macro_rules! each {
             Ledger::Sqlite($inner) => $call.await,
             #[cfg(feature = "cluster")]
             Ledger::Postgres($inner) => $call.await,
+            #[cfg(feature = "faults")]
+            Ledger::Troubled($inner, troubles) => {
+                troubles.before().await.map_err(away)?;
+                let reply = $call.await;
+                troubles.after().await.map_err(away)?;
+                reply
+            }
         }
     };
+}
+
+#[cfg(feature = "faults")]
+fn away(trouble: Trouble) -> LedgerError {
+    LedgerError::Store { action: "reach the ledger", source: std::io::Error::other(trouble).into() }
+}
+
+/// Simulated.
+#[cfg(feature = "faults")]
+impl Ledger {
+    /// A ledger in memory, of which [`Self::troubled`] gives each process its own view.
+    ///
+    /// # Errors
+    /// When the schema cannot be written.
+    pub fn in_memory() -> Result<Self, LedgerError> {
+        SqliteLedger::in_memory().map(Self::Sqlite)
+    }
+
+    /// This ledger as a process has it whom `troubles` befall. Only one in memory has such views; another stays as it is.
+    #[must_use]
+    pub fn troubled(&self, troubles: Troubles) -> Self {
+        match self {
+            Self::Sqlite(ledger) => Self::Troubled(ledger.clone(), troubles),
+            other => other.clone(),
+        }
+    }
 }
 
 /// Opening.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use lru::LruCache;
 use regatta_proto::{
     AccountId, AccountReply, AccountRequest, Clock, Digest, ErrorClass, Failing, Money, PoolReply, PoolRequest,
@@ -43,8 +44,13 @@ struct Failures {
 
 impl MemoryPermits {
     pub(super) fn new() -> Self {
+        Self::begun_at(SystemClock.now())
+    }
+
+    /// Permits of a store that began at that moment, which is now.
+    pub(super) fn begun_at(moment: Timestamp) -> Self {
         let state = State { pools: HashMap::new(), accounts: HashMap::new(), failures: LruCache::unbounded() };
-        let started_ms = u64::try_from(SystemClock.now().as_millisecond()).unwrap_or(0);
+        let started_ms = u64::try_from(moment.as_millisecond()).unwrap_or(0);
         Self(Arc::new(Shared { started_ms, started: Instant::now(), state: Mutex::new(state) }))
     }
 

@@ -61,6 +61,13 @@ impl Permits {
         Self::Memory(MemoryPermits::new())
     }
 
+    /// Permits within this process whose clock shows `moment` now: for simulations, whose time is their own.
+    #[cfg(feature = "faults")]
+    #[must_use]
+    pub fn memory_at(moment: Timestamp) -> Self {
+        Self::Memory(MemoryPermits::begun_at(moment))
+    }
+
     /// Connects to a database, as a rule the ledger's, and brings the schema of permits up to date; any number of processes may do so at
     /// once. Time is the server's.
     ///

@@ -9,6 +9,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::memory::{MemoryConsumer, MemoryReceipt};
 #[cfg(feature = "cluster")]
 use super::rabbitmq::{RabbitMqConsumer, RabbitMqReceipt};
+#[cfg(feature = "faults")]
+use super::troubled::TroubledConsumer;
 
 /// A message with what is needed to settle it.
 #[derive(Debug)]
@@ -87,6 +89,8 @@ enum Source<T> {
     Memory(MemoryConsumer<T>),
     #[cfg(feature = "cluster")]
     RabbitMq(RabbitMqConsumer<T>),
+    #[cfg(feature = "faults")]
+    Troubled(TroubledConsumer<T>),
 }
 
 impl<T: Clone + Send + Sync + 'static> Consumer<T> {
@@ -96,6 +100,8 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
             Source::Memory(consumer) => consumer.next().await,
             #[cfg(feature = "cluster")]
             Source::RabbitMq(consumer) => consumer.next().await,
+            #[cfg(feature = "faults")]
+            Source::Troubled(consumer) => consumer.next().await,
         }
     }
 
@@ -106,6 +112,8 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
             Source::Memory(consumer) => consumer.stop(),
             #[cfg(feature = "cluster")]
             Source::RabbitMq(consumer) => consumer.stop(),
+            #[cfg(feature = "faults")]
+            Source::Troubled(consumer) => consumer.stop(),
         }
     }
 
@@ -116,6 +124,11 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
     #[cfg(feature = "cluster")]
     pub(super) fn rabbitmq(consumer: RabbitMqConsumer<T>) -> Self {
         Self(Source::RabbitMq(consumer))
+    }
+
+    #[cfg(feature = "faults")]
+    pub(super) fn troubled(consumer: TroubledConsumer<T>) -> Self {
+        Self(Source::Troubled(consumer))
     }
 }
 

@@ -13,6 +13,8 @@ mod memory;
 mod name;
 #[cfg(feature = "cluster")]
 mod rabbitmq;
+#[cfg(feature = "faults")]
+mod troubled;
 
 pub use delivery::{Consumer, Controls, Delivery, Receipt};
 pub use error::QueueError;
@@ -21,6 +23,8 @@ pub use memory::MemoryQueue;
 #[cfg(feature = "cluster")]
 pub use rabbitmq::{RabbitMqConfig, RabbitMqQueue};
 use regatta_proto::{Control, Job, Report};
+#[cfg(feature = "faults")]
+pub use troubled::TroubledQueue;
 
 /// Redeliveries a message may have before it is set aside, unless configured otherwise. RabbitMQ 4 has the same default.
 pub const DELIVERY_LIMIT: u32 = 20;
@@ -33,6 +37,22 @@ pub enum Queue {
     #[cfg(feature = "cluster")]
     /// On a broker.
     RabbitMq(RabbitMqQueue),
+    #[cfg(feature = "faults")]
+    /// Within this process, for one of the simulated processes that share it.
+    Troubled(TroubledQueue),
+}
+
+/// Simulated.
+#[cfg(feature = "faults")]
+impl Queue {
+    /// These queues as a process has them whom `troubles` befall. Only those in memory have such views; others stay as they are.
+    #[must_use]
+    pub fn troubled(&self, troubles: crate::faults::Troubles) -> Self {
+        match self {
+            Self::Memory(memory) => Self::Troubled(TroubledQueue::new(memory.clone(), troubles)),
+            other => other.clone(),
+        }
+    }
 }
 
 impl Queue {
@@ -62,6 +82,8 @@ impl Queue {
                 Self::Memory(memory) => memory.declare_jobs(queue),
                 #[cfg(feature = "cluster")]
                 Self::RabbitMq(broker) => broker.declare_jobs(queue).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.declare_jobs(queue).await,
             }
         })
     }
@@ -76,6 +98,8 @@ impl Queue {
                 Self::Memory(memory) => memory.publish_jobs(queue, jobs),
                 #[cfg(feature = "cluster")]
                 Self::RabbitMq(broker) => broker.publish_jobs(queue, &jobs).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.publish_jobs(queue, jobs).await,
             }
         })
     }
@@ -90,6 +114,8 @@ impl Queue {
                 Self::Memory(memory) => memory.publish_reports(reports),
                 #[cfg(feature = "cluster")]
                 Self::RabbitMq(broker) => broker.publish_reports(&reports).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.publish_reports(reports).await,
             }
         })
     }
@@ -104,6 +130,8 @@ impl Queue {
                 Self::Memory(memory) => memory.broadcast(control),
                 #[cfg(feature = "cluster")]
                 Self::RabbitMq(broker) => broker.broadcast(&control).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.broadcast(control).await,
             }
         })
     }
@@ -123,6 +151,8 @@ impl Queue {
                 Self::Memory(memory) => memory.consume_jobs(queue, prefetch).map(Consumer::memory),
                 #[cfg(feature = "cluster")]
                 Self::RabbitMq(broker) => broker.consume_jobs(queue, prefetch).await.map(Consumer::rabbitmq),
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.consume_jobs(queue, prefetch).await.map(Consumer::troubled),
             }
         })
     }
@@ -137,6 +167,8 @@ impl Queue {
                 Self::Memory(memory) => memory.consume_reports(prefetch).map(Consumer::memory),
                 #[cfg(feature = "cluster")]
                 Self::RabbitMq(broker) => broker.consume_reports(prefetch).await.map(Consumer::rabbitmq),
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.consume_reports(prefetch).await.map(Consumer::troubled),
             }
         })
     }
@@ -151,6 +183,8 @@ impl Queue {
                 Self::Memory(memory) => memory.listen(),
                 #[cfg(feature = "cluster")]
                 Self::RabbitMq(broker) => broker.listen().await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.listen().await,
             }
         })
     }
@@ -165,6 +199,8 @@ impl Queue {
                 Self::Memory(memory) => memory.depth(queue),
                 #[cfg(feature = "cluster")]
                 Self::RabbitMq(broker) => broker.depth(queue).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.depth(queue).await,
             }
         })
     }
@@ -179,6 +215,8 @@ impl Queue {
                 Self::Memory(memory) => Ok(memory.dead_letters()),
                 #[cfg(feature = "cluster")]
                 Self::RabbitMq(broker) => broker.dead_letters().await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.dead_letters().await,
             }
         })
     }
@@ -189,6 +227,9 @@ impl Queue {
             Self::Memory(memory) => memory.close(),
             #[cfg(feature = "cluster")]
             Self::RabbitMq(broker) => broker.close(),
+            #[cfg(feature = "faults")]
+            // What all share, no single process ends.
+            Self::Troubled(_) => {}
         }
     }
 }

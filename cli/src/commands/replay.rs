@@ -127,6 +127,7 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
         purses,
         // Never looked into: the cache is off.
         answers: Arc::new(KeptAnswers(Blobs::directory(std::env::temp_dir())?)),
+        network: None,
     };
     let endpoint = Endpoint::open(name, &spec, &context).map_err(bad_configuration)?;
     let price = lock.model(&failed.model).and_then(|model| model.price.as_ref());

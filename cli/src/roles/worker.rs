@@ -40,6 +40,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
             variables: crate::process::variables(),
             permits: Arc::new(SharedPermits(services::permits(&args.ledger).await?)),
             answers: Arc::new(KeptAnswers(blobs)),
+            network: None,
         },
         WorkerMetrics::register(&registry)?,
         Arc::new(CallMetrics::register(&registry)?),

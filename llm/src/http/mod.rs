@@ -62,7 +62,7 @@ impl HttpClient {
     pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         let Access { base, url, secret, key_header, headers, is_providers_own } =
             Access::resolve(name, spec, context.env)?;
-        let transport = Transport::new(&url, secret.clone(), key_header, spec.timeouts)
+        let transport = Transport::new(&url, secret.clone(), key_header, spec.timeouts, context.network.clone())
             .map_err(|source| OpenError::Transport { endpoint: name.clone(), source })?;
         let openai = if spec.kind == EndpointKind::Azure { OpenAi::azure(&base, spec) } else { OpenAi::new(&base) };
         let has_embeddings = !matches!(spec.kind, EndpointKind::Anthropic | EndpointKind::Gemini);

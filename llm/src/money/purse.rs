@@ -143,6 +143,7 @@ impl Settling {
             }
         };
         tokio::select! {
+            biased;
             () = self.closing.cancelled() => {}
             () = self.purse.look.notified() => {}
             () = later => {}

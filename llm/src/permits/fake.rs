@@ -130,6 +130,7 @@ impl FakeStore {
             holder,
             pool: "pool".into(),
             answers: Arc::new(crate::cache::tests::MemoryStore::default()),
+            network: None,
         }
     }
 }

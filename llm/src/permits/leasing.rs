@@ -49,6 +49,7 @@ impl Leasing {
             }
         };
         tokio::select! {
+            biased;
             () = self.closing.cancelled() => {}
             () = self.pool.look.notified() => {}
             () = later => {}

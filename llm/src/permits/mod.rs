@@ -82,7 +82,7 @@ impl Governor {
             pool: Arc::clone(&pool),
             store: Arc::clone(&context.permits),
             request,
-            rng: regatta_proto::rng(context.seed ^ number, "llm/lease"),
+            rng: regatta_proto::rng(context.seed, &format!("llm/lease/{}", context.holder)),
             closing: closing.clone(),
         };
         tokio::spawn(leasing.run());

@@ -11,7 +11,7 @@ async fn post(server: &Server, timeouts: Timeouts) -> Result<Answer, Failure> {
 
 fn transport(server: &Server, timeouts: Timeouts) -> (Transport, Url) {
     let url = Url::parse(&format!("{}/chat/completions", server.base_url)).unwrap();
-    (Transport::new(&url, Secret::default(), BEARER, timeouts).unwrap(), url)
+    (Transport::new(&url, Secret::default(), BEARER, timeouts, None).unwrap(), url)
 }
 
 async fn failure(step: Step, timeouts: Timeouts) -> Failure {
@@ -116,14 +116,14 @@ async fn an_answer_must_begin_and_end_in_time() {
 #[test]
 fn a_key_that_no_header_can_hold_is_refused_without_being_shown() {
     let url = Url::parse("http://localhost/v1").unwrap();
-    let error = Transport::new(&url, Secret::new("sk\n1".into()), BEARER, TIMEOUTS).err().unwrap();
+    let error = Transport::new(&url, Secret::new("sk\n1".into()), BEARER, TIMEOUTS, None).err().unwrap();
     assert!(!format!("{error} {error:?}").contains("sk"));
 }
 
 #[test]
 fn tls_finds_the_machines_certificates() {
     let url = Url::parse("https://example.org/v1").unwrap();
-    assert!(Transport::new(&url, Secret::default(), BEARER, TIMEOUTS).is_ok());
+    assert!(Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, None).is_ok());
 }
 
 #[test]

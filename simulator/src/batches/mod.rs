@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::Incoming;
+use hyper::body::Body;
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use regatta_serving::{NoBody, read_body};
@@ -71,12 +71,15 @@ fn segments(path: &str) -> Vec<&str> {
 
 impl Endpoint {
     /// Answers one request about batches in `dialect`.
-    pub(crate) async fn serve_batches(
+    pub(crate) async fn serve_batches<B>(
         self: &Arc<Self>,
         dialect: Dialect,
         head: &Parts,
-        body: Incoming,
-    ) -> Result<Response<AnswerBody>, Dropped> {
+        body: B,
+    ) -> Result<Response<AnswerBody>, Dropped>
+    where
+        B: Body<Data = Bytes, Error: std::fmt::Display>,
+    {
         let body = if head.method == Method::POST {
             match read_body(body, MAX_UPLOAD_BYTES).await {
                 Ok(body) => body,

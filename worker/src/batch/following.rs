@@ -119,6 +119,7 @@ impl BatchLane {
 
     async fn has_to_leave(&self) {
         tokio::select! {
+            biased;
             () = self.stop.cancelled() => {}
             () = self.shared.interrupt.cancelled() => {}
             () = sleep(self.shared.hand_over_after) => {}

@@ -45,6 +45,17 @@ pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     }
 }
 
+/// A new ledger in memory.
+#[cfg(feature = "faults")]
+pub(super) fn open_in_memory() -> Result<Connection, LedgerError> {
+    let path = Path::new(":memory:");
+    let failed =
+        |error: rusqlite::Error| LedgerError::Open { location: path.display().to_string(), source: error.into() };
+    let mut connection = connect(path).map_err(failed)?;
+    migrate(&mut connection).map_err(failed)?;
+    Ok(connection)
+}
+
 fn lock(folder: &Path) -> std::io::Result<File> {
     let handle = File::open(folder)?;
     handle.lock()?;

@@ -37,6 +37,12 @@ impl SqliteLedger {
         Thread::start(path.to_owned()).await.map(Self)
     }
 
+    /// A ledger in memory, whose calls are made by whoever makes them.
+    #[cfg(feature = "faults")]
+    pub(super) fn in_memory() -> Result<Self, LedgerError> {
+        Thread::of_callers().map(Self)
+    }
+
     pub(super) async fn create_sweep(&self, sweep: NewSweep) -> Result<Created, LedgerError> {
         self.0.write("create a sweep", move |tx| planning::create(tx, &sweep)).await
     }

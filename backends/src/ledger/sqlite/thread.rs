@@ -1,11 +1,15 @@
 //! The one thread that owns the database file, and the channel that feeds it.
 
 use std::path::{Path, PathBuf};
+#[cfg(feature = "faults")]
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::migrate::open;
+#[cfg(feature = "faults")]
+use super::migrate::open_in_memory;
 use crate::ledger::LedgerError;
 
 /// Calls that may wait for the thread; more callers wait for a place.
@@ -41,7 +45,13 @@ impl Fault {
 
 /// A handle to the thread. It ends with the last handle, after the calls that wait.
 #[derive(Debug, Clone)]
-pub(super) struct Thread(mpsc::Sender<Call>);
+pub(super) enum Thread {
+    /// One of its own.
+    Own(mpsc::Sender<Call>),
+    /// Whichever calls: a database in memory that a simulation shares among its processes, which must take turns in the same order each time.
+    #[cfg(feature = "faults")]
+    Callers(Arc<Mutex<Connection>>),
+}
 
 impl Thread {
     pub(super) async fn start(path: PathBuf) -> Result<Self, LedgerError> {
@@ -62,7 +72,12 @@ impl Thread {
             })
             .map_err(|error| LedgerError::Open { location, source: error.into() })?;
         opened.await.map_err(|_| LedgerError::Closed { action: "open the ledger" })??;
-        Ok(Self(calls))
+        Ok(Self::Own(calls))
+    }
+
+    #[cfg(feature = "faults")]
+    pub(super) fn of_callers() -> Result<Self, LedgerError> {
+        open_in_memory().map(|connection| Self::Callers(Arc::new(Mutex::new(connection))))
     }
 
     /// Runs `body` in a transaction that may write. All of it is kept, or nothing.
@@ -89,12 +104,20 @@ impl Thread {
         behavior: TransactionBehavior,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, LedgerError> {
+        let calls = match self {
+            Self::Own(calls) => calls,
+            #[cfg(feature = "faults")]
+            Self::Callers(connection) => {
+                let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+                return transact(&mut connection, behavior, body).map_err(|fault| fault.during(action));
+            }
+        };
         let (report, result) = oneshot::channel();
         let call: Call = Box::new(move |connection| {
             // A caller that went away does not want its result; what was committed stays.
             let _ = report.send(transact(connection, behavior, body).map_err(|fault| fault.during(action)));
         });
-        self.0.send(call).await.map_err(|_| LedgerError::Closed { action })?;
+        calls.send(call).await.map_err(|_| LedgerError::Closed { action })?;
         result.await.map_err(|_| LedgerError::Closed { action })?
     }
 }

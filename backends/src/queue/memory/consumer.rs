@@ -32,6 +32,29 @@ impl<T> MemoryConsumer<T> {
     pub(in crate::queue) fn stop(&mut self) {
         self.lane.stop(self.seat);
     }
+
+    #[cfg(feature = "faults")]
+    pub(in crate::queue) fn connection(&self) -> MemoryConnection<T> {
+        MemoryConnection { lane: Arc::clone(&self.lane), seat: self.seat }
+    }
+}
+
+/// A consumer's place, for those who take it away.
+#[cfg(feature = "faults")]
+pub(in crate::queue) struct MemoryConnection<T> {
+    lane: Arc<Lane<T>>,
+    seat: u64,
+}
+
+#[cfg(feature = "faults")]
+impl<T: Send + Sync> crate::faults::Connection for MemoryConnection<T> {
+    fn reset(&self) {
+        self.lane.reset(self.seat);
+    }
+
+    fn end(&self) {
+        self.lane.stand_up(self.seat);
+    }
 }
 
 impl<T: Clone + Send + Sync + 'static> MemoryConsumer<T> {

@@ -118,10 +118,26 @@ impl<T> Lane<T> {
         self.put_back(&mut state, returned);
     }
 
-    /// Forgets this consumer, and gives back all it holds.
+    /// Gives back all that this consumer holds, taken or not; it stays.
+    #[cfg(feature = "faults")]
+    pub(super) fn reset(&self, seat: u64) {
+        let mut state = self.lock();
+        let Some(place) = state.seats.get_mut(&seat) else { return };
+        place.untaken.clear();
+        let returned: Vec<_> = std::mem::take(&mut place.held).into_values().collect();
+        let was_full = place.credit == 0;
+        place.credit += returned.len() as u32;
+        if was_full && !returned.is_empty() {
+            state.turns.push_back(seat);
+        }
+        self.put_back(&mut state, returned);
+    }
+
+    /// Forgets this consumer, and gives back all it holds. Whoever waits for its messages hears of it.
     pub(super) fn stand_up(&self, seat: u64) {
         let mut state = self.lock();
         let Some(place) = state.seats.remove(&seat) else { return };
+        place.arrived.notify_one();
         self.put_back(&mut state, place.held.into_values().collect());
     }
 

@@ -28,7 +28,8 @@ pub struct MemoryQueue {
 struct Shared {
     jobs: Mutex<HashMap<String, Arc<Lane<Job>>>>,
     reports: Arc<Lane<Report>>,
-    control: watch::Sender<Option<Arc<Control>>>,
+    /// The last broadcast, and a channel for each listener: they hear of the next in the order in which they came.
+    control: Mutex<(Option<Arc<Control>>, Vec<watch::Sender<Option<Arc<Control>>>>)>,
     dead: Arc<AtomicU64>,
     delivery_limit: u32,
     closed: CancellationToken,
@@ -49,7 +50,7 @@ impl MemoryQueue {
         let shared = Shared {
             jobs: Mutex::default(),
             reports: Arc::new(Lane::new("reports", delivery_limit, Arc::clone(&dead))),
-            control: watch::Sender::new(None),
+            control: Mutex::default(),
             dead,
             delivery_limit,
             closed: closed.clone(),
@@ -76,7 +77,10 @@ impl MemoryQueue {
 
     pub(super) fn broadcast(&self, control: Control) -> Result<(), QueueError> {
         self.open()?;
-        self.shared.control.send_replace(Some(Arc::new(control)));
+        let control = Some(Arc::new(control));
+        let mut shared = self.shared.control.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.0.clone_from(&control);
+        shared.1.retain(|listener| listener.send(control.clone()).is_ok());
         Ok(())
     }
 
@@ -92,8 +96,10 @@ impl MemoryQueue {
 
     pub(super) fn listen(&self) -> Result<Controls, QueueError> {
         self.open()?;
-        let mut newest = self.shared.control.subscribe();
+        let mut shared = self.shared.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let (listener, mut newest) = watch::channel(shared.0.clone());
         newest.mark_changed();
+        shared.1.push(listener);
         Ok(Controls::new(newest, self.shared.closed.clone(), None))
     }
 

@@ -1,0 +1,80 @@
+//! Objects in memory, for simulations.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::{BlobError, LISTED_KEYS_MAX};
+use crate::faults::{Trouble, Troubles};
+
+/// Objects in memory, as one of the processes has them that share them.
+#[derive(Debug, Clone)]
+pub struct MemoryBlobs {
+    objects: Arc<Mutex<BTreeMap<String, Bytes>>>,
+    troubles: Option<Troubles>,
+}
+
+impl MemoryBlobs {
+    pub(super) fn new() -> Self {
+        Self { objects: Arc::default(), troubles: None }
+    }
+
+    pub(super) fn troubled(&self, troubles: Troubles) -> Self {
+        Self { objects: Arc::clone(&self.objects), troubles: Some(troubles) }
+    }
+
+    pub(super) fn place(key: &str) -> String {
+        format!("memory:{key}")
+    }
+
+    pub(super) async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
+        self.call("write", key, |objects| drop(objects.insert(key.to_owned(), bytes))).await
+    }
+
+    pub(super) async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
+        self.call("read", key, |objects| objects.get(key).cloned()).await
+    }
+
+    pub(super) async fn size(&self, key: &str) -> Result<Option<u64>, BlobError> {
+        self.call("look at", key, |objects| objects.get(key).map(|bytes| bytes.len() as u64)).await
+    }
+
+    pub(super) async fn list(&self, prefix: &str) -> Result<Vec<String>, BlobError> {
+        let keys: Vec<String> = self
+            .call("list", prefix, |objects| {
+                objects
+                    .range(prefix.to_owned()..)
+                    .map(|(key, _)| key.clone())
+                    .take_while(|key| key.starts_with(prefix))
+                    .collect()
+            })
+            .await?;
+        if keys.len() > LISTED_KEYS_MAX {
+            return Err(BlobError::TooMany { place: Self::place(prefix), limit: LISTED_KEYS_MAX });
+        }
+        Ok(keys)
+    }
+
+    async fn call<T>(
+        &self,
+        action: &'static str,
+        key: &str,
+        body: impl FnOnce(&mut BTreeMap<String, Bytes>) -> T + Send,
+    ) -> Result<T, BlobError> {
+        let away = |trouble: Trouble| BlobError::Io {
+            action,
+            path: Self::place(key).into(),
+            source: std::io::Error::other(trouble),
+        };
+        let Some(troubles) = &self.troubles else { return Ok(body(&mut self.locked())) };
+        troubles.before().await.map_err(away)?;
+        let value = body(&mut self.locked());
+        troubles.after().await.map_err(away)?;
+        Ok(value)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

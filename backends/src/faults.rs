@@ -1,0 +1,94 @@
+//! Faults for simulations: a process's view of stores that it shares with others, in which calls come late, fail before or after they
+//! took effect, or never return.
+//!
+//! A process that dies is one whose every call stays unanswered from then on, and whose consumers are gone: whatever its tasks still
+//! compute, nobody hears of it. So no task has to be killed, and a simulation may let a process die at any call.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use regatta_proto::{Job, Report};
+
+/// A call that a store did not answer; whether it took effect depends on when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the simulation let this call fail")]
+pub struct Trouble;
+
+/// Fate of the calls of one process. [`Fate::before`] and [`Fate::after`] return late, or never, as they please.
+pub trait Fate: Send + Sync {
+    /// Asked before a call takes effect.
+    ///
+    /// # Errors
+    /// When it fails without an effect.
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>>;
+
+    /// Asked after a call took effect, before its reply is told.
+    ///
+    /// # Errors
+    /// When the reply is lost.
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>>;
+
+    /// Whether the broker loses the next job after it has confirmed it.
+    fn loses(&self) -> bool;
+
+    /// Whether the next report comes twice, as from a publisher that has not heard of its confirmation.
+    fn doubles(&self) -> bool;
+
+    /// Hears of reports that reached their queue.
+    fn reported(&self, reports: &[Report]);
+
+    /// Takes the connection of a new consumer, to cut it when it pleases.
+    fn connected(&self, connection: Arc<dyn Connection>);
+}
+
+/// A consumer's connection to its queue.
+pub trait Connection: Send + Sync {
+    /// Hands back all that the consumer has not settled, and takes new messages; the receipts of the old ones are void.
+    fn reset(&self);
+
+    /// Hands back all that the consumer has not settled, for good.
+    fn end(&self);
+}
+
+/// The fate of one process; clones share it.
+#[derive(Clone)]
+pub struct Troubles(Arc<dyn Fate>);
+
+impl Troubles {
+    /// Calls that go as `fate` says.
+    pub fn new(fate: Arc<dyn Fate>) -> Self {
+        Self(fate)
+    }
+
+    pub(crate) async fn before(&self) -> Result<(), Trouble> {
+        self.0.before().await
+    }
+
+    pub(crate) async fn after(&self) -> Result<(), Trouble> {
+        self.0.after().await
+    }
+
+    pub(crate) fn connected(&self, connection: Arc<dyn Connection>) {
+        self.0.connected(connection);
+    }
+
+    /// Those of `jobs` that reach their queue.
+    pub(crate) fn jobs(&self, jobs: Vec<Job>) -> Vec<Job> {
+        jobs.into_iter().filter(|_| !self.0.loses()).collect()
+    }
+
+    /// `reports` as they reach their queue.
+    pub(crate) fn reports(&self, reports: Vec<Report>) -> Vec<Report> {
+        let copies = |report| std::iter::repeat_n(report, if self.0.doubles() { 2 } else { 1 });
+        let carried: Vec<_> = reports.into_iter().flat_map(copies).collect();
+        self.0.reported(&carried);
+        carried
+    }
+}
+
+impl fmt::Debug for Troubles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Troubles").finish_non_exhaustive()
+    }
+}

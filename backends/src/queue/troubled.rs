@@ -1,0 +1,103 @@
+//! Queues within one process, as one of the simulated processes has them that share them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use regatta_proto::{Control, Job, Report};
+
+use super::memory::MemoryConsumer;
+use super::{Controls, Delivery, MemoryQueue, QueueError};
+use crate::faults::{Connection, Trouble, Troubles};
+
+/// A process's view of queues in memory.
+#[derive(Debug, Clone)]
+pub struct TroubledQueue {
+    inner: MemoryQueue,
+    troubles: Troubles,
+}
+
+impl TroubledQueue {
+    pub(super) const fn new(inner: MemoryQueue, troubles: Troubles) -> Self {
+        Self { inner, troubles }
+    }
+
+    pub(super) async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
+        self.call(queue, 0, || self.inner.declare_jobs(queue)).await
+    }
+
+    pub(super) async fn publish_jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
+        self.call(queue, jobs.len(), || self.inner.publish_jobs(queue, self.troubles.jobs(jobs))).await
+    }
+
+    pub(super) async fn publish_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        self.call("reports", reports.len(), || self.inner.publish_reports(self.troubles.reports(reports))).await
+    }
+
+    pub(super) async fn broadcast(&self, control: Control) -> Result<(), QueueError> {
+        self.call("control", 1, || self.inner.broadcast(control)).await
+    }
+
+    pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<TroubledConsumer<Job>, QueueError> {
+        let consumer = self.call(queue, 0, || self.inner.consume_jobs(queue, prefetch)).await?;
+        Ok(TroubledConsumer::connect(consumer, &self.troubles))
+    }
+
+    pub(super) async fn consume_reports(&self, prefetch: u32) -> Result<TroubledConsumer<Report>, QueueError> {
+        let consumer = self.call("reports", 0, || self.inner.consume_reports(prefetch)).await?;
+        Ok(TroubledConsumer::connect(consumer, &self.troubles))
+    }
+
+    pub(super) async fn listen(&self) -> Result<Controls, QueueError> {
+        self.call("control", 0, || self.inner.listen()).await
+    }
+
+    pub(super) async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
+        self.call(queue, 0, || self.inner.depth(queue)).await
+    }
+
+    pub(super) async fn dead_letters(&self) -> Result<u64, QueueError> {
+        self.call("dead", 0, || Ok(self.inner.dead_letters())).await
+    }
+
+    async fn call<T>(
+        &self,
+        queue: &str,
+        messages: usize,
+        body: impl FnOnce() -> Result<T, QueueError> + Send,
+    ) -> Result<T, QueueError> {
+        let away =
+            |_: Trouble| QueueError::Unconfirmed { queue: queue.to_owned(), messages, timeout: Duration::from_secs(1) };
+        self.troubles.before().await.map_err(away)?;
+        let value = body()?;
+        self.troubles.after().await.map_err(away)?;
+        Ok(value)
+    }
+}
+
+/// A consumer whose connection its process may lose.
+#[derive(Debug)]
+pub(in crate::queue) struct TroubledConsumer<T> {
+    inner: MemoryConsumer<T>,
+    troubles: Troubles,
+}
+
+impl<T: Clone + Send + Sync + 'static> TroubledConsumer<T> {
+    fn connect(inner: MemoryConsumer<T>, troubles: &Troubles) -> Self {
+        let connection: Arc<dyn Connection> = Arc::new(inner.connection());
+        troubles.connected(connection);
+        Self { inner, troubles: troubles.clone() }
+    }
+
+    /// As for every consumer, but a process that is dead hears nothing, not even of the end.
+    pub(in crate::queue) async fn next(&mut self) -> Option<Delivery<T>> {
+        match self.inner.next().await {
+            Some(delivery) => Some(delivery),
+            // Its queue was closed, or its process is dead, whose calls never return.
+            None => self.troubles.before().await.map_or(None, |()| None),
+        }
+    }
+
+    pub(in crate::queue) fn stop(&mut self) {
+        self.inner.stop();
+    }
+}

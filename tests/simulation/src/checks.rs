@@ -1,0 +1,103 @@
+//! What must hold at the end of a history.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use regatta_proto::SweepState;
+
+use crate::referee::Call;
+use crate::world::{World, undisturbed_results};
+
+/// Something that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// The sweep has not ended within two hours.
+    NoEnd,
+    /// It ended in another state than `complete`.
+    Ended(SweepState),
+    /// It has not left the results of an undisturbed run.
+    OtherResults {
+        /// The first line that differs, counted from 1.
+        line: usize,
+    },
+    /// A call was paid more often than lost processes excuse.
+    Repeated {
+        /// The session that made it.
+        session: String,
+        /// How often it was paid.
+        times: u64,
+    },
+    /// Messages were set aside.
+    DeadLetters(u64),
+    /// Jobs were left in a queue.
+    Left {
+        /// The queue.
+        queue: String,
+        /// How many.
+        jobs: u64,
+    },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoEnd => f.write_str("the sweep does not end"),
+            Self::Ended(state) => write!(f, "the sweep ended {state}"),
+            Self::OtherResults { line } => write!(f, "results.jsonl differs from an undisturbed run's at line {line}"),
+            Self::Repeated { session, times } => write!(f, "a call of the session {session} was paid {times} times"),
+            Self::DeadLetters(messages) => write!(f, "{messages} messages were set aside"),
+            Self::Left { queue, jobs } => write!(f, "{jobs} jobs were left in {queue}"),
+        }
+    }
+}
+
+/// Everything that does not hold in `world`, whose sweep ended so, or not at all.
+pub(crate) async fn check(
+    world: &World,
+    ended: Option<SweepState>,
+) -> Result<Vec<Finding>, Box<dyn std::error::Error>> {
+    let mut findings = Vec::new();
+    match ended {
+        None => findings.push(Finding::NoEnd),
+        Some(SweepState::Complete) => findings.extend(other_results(world).await),
+        Some(state) => findings.push(Finding::Ended(state)),
+    }
+    for (identity, times) in world.referee.repeated() {
+        let session = world.session(&identity).map_or_else(|| format!("{:?}", identity.session), ToString::to_string);
+        findings.push(Finding::Repeated { session, times });
+    }
+    let dead = world.stores.queue.dead_letters().await?;
+    if dead > 0 {
+        findings.push(Finding::DeadLetters(dead));
+    }
+    for (name, endpoint) in &world.sweep.lock.endpoints {
+        let queue = endpoint.queue(name, &world.sweep.id);
+        let jobs = world.stores.queue.depth(&queue).await.unwrap_or(0);
+        if ended.is_some() && jobs > 0 {
+            findings.push(Finding::Left { queue, jobs });
+        }
+    }
+    Ok(findings)
+}
+
+async fn other_results(world: &World) -> Option<Finding> {
+    let (expected, found) = (undisturbed_results(), world.results().await.unwrap_or_default());
+    if found == expected {
+        return None;
+    }
+    let lines = |bytes: &[u8]| bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let (expected, found) = (lines(expected), lines(&found));
+    let differs = (0..).find(|&line| expected.get(line) != found.get(line));
+    Some(Finding::OtherResults { line: differs.unwrap_or(0) + 1 })
+}
+
+/// One number for what happened.
+pub(crate) fn digest(calls: &[Call], lasted: Duration) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    lasted.hash(&mut hasher);
+    for Call { identity, process, at_ms, is_paid } in calls {
+        (&identity.session, &identity.model, process, at_ms, is_paid).hash(&mut hasher);
+    }
+    hasher.finish()
+}

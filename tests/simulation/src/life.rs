@@ -1,0 +1,212 @@
+//! One process's life: what befalls its calls, and its end.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use regatta_backends::Permits;
+use regatta_backends::faults::{Connection, Fate, Trouble};
+use regatta_llm::{AnswerStore, PermitStore, StoreError};
+use regatta_proto::{AccountReply, AccountRequest, Clock, Digest, Failing, PoolReply, PoolRequest, Report, SessionKey};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::plan::Plan;
+
+/// The moment at which every history begins.
+pub(crate) const BEGINNING: Timestamp = Timestamp::constant(1_780_000_000, 0);
+
+/// One process from its start to its death.
+pub(crate) struct Life {
+    plan: Plan,
+    dead: CancellationToken,
+    state: Mutex<State>,
+    skew: SignedDuration,
+    begun: Instant,
+}
+
+struct State {
+    rng: ChaCha8Rng,
+    connections: Vec<Arc<dyn Connection>>,
+    /// Stands still until then.
+    paused_until: Option<Instant>,
+    /// Sessions whose end it has reported.
+    reported: BTreeSet<SessionKey>,
+}
+
+impl Life {
+    /// The life of the `generation`-th process with that number. `begun` is the beginning of the history.
+    pub(crate) fn new(plan: &Plan, process: usize, generation: u64, begun: Instant) -> Arc<Self> {
+        let seed = plan.seed
+            ^ (process as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ generation.wrapping_mul(0xd1b5_4a32_d192_ed03);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let skew = SignedDuration::from_hours(rng.random_range(-plan.skew_hours..=plan.skew_hours));
+        let state = State { rng, connections: Vec::new(), paused_until: None, reported: BTreeSet::new() };
+        Arc::new(Self { plan: plan.clone(), dead: CancellationToken::new(), state: Mutex::new(state), skew, begun })
+    }
+
+    /// Nothing that it does has an effect from now on.
+    pub(crate) fn end(&self) {
+        self.dead.cancel();
+        for connection in std::mem::take(&mut self.locked().connections) {
+            connection.end();
+        }
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead.is_cancelled()
+    }
+
+    /// Its consumers lose their connection, and have another.
+    pub(crate) fn cut(&self) {
+        let connections = self.locked().connections.clone();
+        for connection in connections {
+            connection.reset();
+        }
+    }
+
+    pub(crate) fn pause(&self, length: Duration) {
+        self.locked().paused_until = Some(Instant::now() + length);
+    }
+
+    pub(crate) fn has_reported(&self, key: &SessionKey) -> bool {
+        self.locked().reported.contains(key)
+    }
+
+    /// Seed of what the process draws itself.
+    pub(crate) fn seed(&self) -> u64 {
+        self.locked().rng.random()
+    }
+
+    /// Returns when it does not stand still, and never when it is dead.
+    pub(crate) async fn go_on(&self) {
+        loop {
+            if self.is_dead() {
+                std::future::pending::<()>().await;
+            }
+            let paused_until = self.locked().paused_until.filter(|until| *until > Instant::now());
+            match paused_until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => return,
+            }
+        }
+    }
+
+    /// Half a call: on its way, and perhaps lost.
+    async fn pass(&self, share_lost: f64) -> Result<(), Trouble> {
+        self.go_on().await;
+        let (latency, is_lost) = {
+            let rng = &mut self.locked().rng;
+            let latency = if self.plan.latency_ms == 0 { 0 } else { rng.random_range(0..=self.plan.latency_ms) };
+            (latency, share_lost > 0.0 && rng.random_bool(share_lost))
+        };
+        if latency > 0 {
+            tokio::time::sleep(Duration::from_millis(latency)).await;
+        }
+        self.go_on().await;
+        if is_lost { Err(Trouble) } else { Ok(()) }
+    }
+
+    fn draw(&self, share: f64) -> bool {
+        share > 0.0 && self.locked().rng.random_bool(share)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Fate for Life {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        self.pass(self.plan.failing).boxed()
+    }
+
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        self.pass(self.plan.unconfirmed).boxed()
+    }
+
+    fn loses(&self) -> bool {
+        self.draw(self.plan.lost)
+    }
+
+    fn doubles(&self) -> bool {
+        self.draw(self.plan.doubled)
+    }
+
+    fn reported(&self, reports: &[Report]) {
+        let keys = reports.iter().filter_map(|report| match report {
+            Report::Session(outcome) => Some(outcome.key.clone()),
+            Report::HandedOver { key, .. } => Some(key.clone()),
+            Report::Judge(_) | Report::Progress(_) | Report::Rejudge { .. } | Report::Tabulate { .. } => None,
+        });
+        self.locked().reported.extend(keys);
+    }
+
+    fn connected(&self, connection: Arc<dyn Connection>) {
+        self.locked().connections.push(connection);
+    }
+}
+
+impl Clock for Life {
+    fn now(&self) -> Timestamp {
+        let passed = SignedDuration::try_from(self.begun.elapsed()).unwrap_or(SignedDuration::MAX);
+        BEGINNING + passed + self.skew
+    }
+}
+
+/// The fleet's permits, as one process reaches them.
+pub(crate) struct ReachedPermits {
+    pub(crate) life: Arc<Life>,
+    pub(crate) permits: Permits,
+}
+
+impl ReachedPermits {
+    async fn reach<T>(
+        &self,
+        call: impl Future<Output = Result<T, regatta_backends::PermitsError>> + Send,
+    ) -> Result<T, StoreError> {
+        let away = |trouble: Trouble| StoreError(trouble.to_string());
+        self.life.before().await.map_err(away)?;
+        let reply = call.await.map_err(|error| StoreError(error.to_string()));
+        self.life.after().await.map_err(away)?;
+        reply
+    }
+}
+
+impl PermitStore for ReachedPermits {
+    fn lease<'a>(&'a self, request: &'a PoolRequest) -> BoxFuture<'a, Result<PoolReply, StoreError>> {
+        self.reach(self.permits.lease(request)).boxed()
+    }
+
+    fn settle<'a>(&'a self, request: &'a AccountRequest) -> BoxFuture<'a, Result<AccountReply, StoreError>> {
+        self.reach(self.permits.settle(request)).boxed()
+    }
+
+    fn failing<'a>(&'a self, failing: &'a Failing) -> BoxFuture<'a, Result<u32, StoreError>> {
+        self.reach(self.permits.failing(failing)).boxed()
+    }
+
+    fn failures<'a>(&'a self, fingerprint: &'a Digest) -> BoxFuture<'a, Result<u32, StoreError>> {
+        self.reach(self.permits.failures(fingerprint)).boxed()
+    }
+}
+
+/// No answer is kept: the cache is off.
+pub(crate) struct NoAnswers;
+
+impl AnswerStore for NoAnswers {
+    fn get<'a>(&'a self, _: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
+        async { Ok(None) }.boxed()
+    }
+
+    fn put<'a>(&'a self, _: &'a Digest, _: Bytes) -> BoxFuture<'a, Result<(), StoreError>> {
+        async { Ok(()) }.boxed()
+    }
+}

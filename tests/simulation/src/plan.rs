@@ -1,0 +1,182 @@
+//! What goes wrong in a history, and when.
+
+use std::fmt;
+
+use rand::Rng;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Roles of processes, in the order in which they are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Plans and dispatches.
+    Coordinator,
+    /// Runs sessions.
+    Worker,
+    /// Records and scores.
+    Scorer,
+}
+
+/// Something that happens to one process at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blow {
+    /// It dies, wherever it is, and another takes its place after `down_ms`.
+    Kill {
+        /// Time until then.
+        down_ms: u64,
+    },
+    /// Its consumers lose their connection: what they hold is delivered again, to whomever, while it goes on.
+    Cut,
+    /// It stands still, and goes on where it was after `ms`.
+    Pause {
+        /// For how long.
+        ms: u64,
+    },
+    /// The sweep is cancelled, and resumed at once. It befalls all.
+    CancelAndResume,
+}
+
+/// A blow with its moment and its victim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Milliseconds since the start.
+    pub at_ms: u64,
+    /// Number of the process among all.
+    pub process: usize,
+    /// What happens.
+    pub blow: Blow,
+}
+
+/// Everything that goes wrong. It derives from its seed, and may be made simpler than that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Seed of every draw that is not in the plan: latencies, and which calls fail.
+    pub seed: u64,
+    /// Processes of each kind.
+    pub coordinators: usize,
+    /// Processes of each kind.
+    pub workers: usize,
+    /// Processes of each kind.
+    pub scorers: usize,
+    /// Longest latency of a store's call, to and fro each.
+    pub latency_ms: u64,
+    /// Share of calls to stores that fail without an effect.
+    pub failing: f64,
+    /// Share of calls to stores that take effect and look failed.
+    pub unconfirmed: f64,
+    /// Share of reports that come twice.
+    pub doubled: f64,
+    /// Share of jobs that the broker loses after it has confirmed them.
+    pub lost: f64,
+    /// Share of calls to models that are refused for being too many.
+    pub refused: f64,
+    /// Share of calls to models whose connection breaks.
+    pub dropped: f64,
+    /// Hours by which the wall clocks of the processes differ, at most.
+    pub skew_hours: i64,
+    /// Blows, in the order of their moments.
+    pub events: Vec<Event>,
+}
+
+impl Plan {
+    /// Nothing goes wrong.
+    #[must_use]
+    pub const fn calm(seed: u64) -> Self {
+        Self {
+            seed,
+            coordinators: 1,
+            workers: 2,
+            scorers: 1,
+            latency_ms: 3,
+            failing: 0.0,
+            unconfirmed: 0.0,
+            doubled: 0.0,
+            lost: 0.0,
+            refused: 0.0,
+            dropped: 0.0,
+            skew_hours: 0,
+            events: Vec::new(),
+        }
+    }
+
+    /// The troubles of `seed`: each kind in some plans, so that most have a few of them and some have one alone.
+    #[must_use]
+    pub fn of_seed(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let some =
+            |rng: &mut ChaCha8Rng, most: f64| if rng.random_bool(0.4) { rng.random_range(0.0..most) } else { 0.0 };
+        let mut plan = Self {
+            seed,
+            coordinators: rng.random_range(1..=2),
+            workers: rng.random_range(1..=3),
+            scorers: rng.random_range(1..=2),
+            latency_ms: [0, 3, 40, 700][rng.random_range(0..4)],
+            failing: some(&mut rng, 0.1),
+            unconfirmed: some(&mut rng, 0.05),
+            doubled: some(&mut rng, 0.2),
+            lost: 0.0,
+            refused: some(&mut rng, 0.3),
+            dropped: some(&mut rng, 0.1),
+            skew_hours: if rng.random_bool(0.3) { 30 } else { 0 },
+            events: Vec::new(),
+        };
+        for _ in 0..rng.random_range(0..6) {
+            let process = rng.random_range(0..plan.processes());
+            let blow = match rng.random_range(0..10) {
+                0..5 => Blow::Kill { down_ms: rng.random_range(0..20_000) },
+                5..7 => Blow::Cut,
+                7..9 => Blow::Pause { ms: rng.random_range(100..90_000) },
+                _ => Blow::CancelAndResume,
+            };
+            plan.events.push(Event { at_ms: rng.random_range(0..20_000), process, blow });
+        }
+        plan.events.sort_by_key(|event| event.at_ms);
+        plan
+    }
+
+    /// Number of processes; coordinators come first, then workers, then scorers.
+    #[must_use]
+    pub const fn processes(&self) -> usize {
+        self.coordinators + self.workers + self.scorers
+    }
+
+    /// Kind of the process with that number.
+    #[must_use]
+    pub const fn kind(&self, process: usize) -> Kind {
+        if process < self.coordinators {
+            Kind::Coordinator
+        } else if process < self.coordinators + self.workers {
+            Kind::Worker
+        } else {
+            Kind::Scorer
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, coordinators, workers, scorers, latency_ms, .. } = self;
+        writeln!(
+            f,
+            "seed {seed}: {coordinators} coordinators, {workers} workers, {scorers} scorers, latency {latency_ms} ms"
+        )?;
+        let shares = [
+            ("failing", self.failing),
+            ("unconfirmed", self.unconfirmed),
+            ("doubled", self.doubled),
+            ("lost", self.lost),
+            ("refused", self.refused),
+            ("dropped", self.dropped),
+        ];
+        for (name, share) in shares.into_iter().filter(|(_, share)| *share > 0.0) {
+            writeln!(f, "  {name}: {share:.3}")?;
+        }
+        if self.skew_hours != 0 {
+            writeln!(f, "  clocks: {} hours apart at most", self.skew_hours)?;
+        }
+        for Event { at_ms, process, blow } in &self.events {
+            writeln!(f, "  at {at_ms} ms: {blow:?} of process {process} ({:?})", self.kind(*process))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Starting the processes of a deployment over one set of stores.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus::Registry;
+use regatta_backends::faults::Troubles;
+use regatta_backends::{Blobs, Ledger, Permits, Queue};
+use regatta_catalog::Catalog;
+use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook};
+use regatta_llm::CallMetrics;
+use regatta_proto::{Clock, PriceSource};
+use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
+use regatta_worker::{Environment, Lifecycle, Worker, WorkerConfig, WorkerMetrics};
+use tokio_util::sync::CancellationToken;
+
+use crate::life::{BEGINNING, Life, NoAnswers, ReachedPermits};
+use crate::plan::Kind;
+use crate::referee::{Line, Referee};
+
+/// The only benchmark of the histories.
+pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
+    regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
+
+/// The four seams, as nobody is kept from them.
+#[derive(Clone)]
+pub(crate) struct Stores {
+    pub(crate) ledger: Ledger,
+    pub(crate) queue: Queue,
+    pub(crate) blobs: Blobs,
+    pub(crate) permits: Permits,
+}
+
+impl Stores {
+    pub(crate) fn new() -> Self {
+        let ledger = Ledger::in_memory().expect("the migrations hold");
+        Self { ledger, queue: Queue::memory(), blobs: Blobs::memory(), permits: Permits::memory_at(BEGINNING) }
+    }
+
+    fn reached_by(&self, life: &Arc<Life>) -> Self {
+        let troubles = Troubles::new(life.clone());
+        Self {
+            ledger: self.ledger.troubled(troubles.clone()),
+            queue: self.queue.troubled(troubles.clone()),
+            blobs: self.blobs.troubled(troubles),
+            permits: self.permits.clone(),
+        }
+    }
+
+    /// A coordinator over these stores.
+    pub(crate) fn coordinator(&self, clock: Arc<dyn Clock>) -> Coordinator {
+        let config = CoordinatorConfig {
+            window: 16,
+            tick: Duration::from_secs(1),
+            rebroadcast: Duration::from_secs(4),
+            ..CoordinatorConfig::default()
+        };
+        let prices: Arc<PriceBook> = Arc::new(|_, model| match &model.price {
+            Some(price) => (Some(price.clone()), PriceSource::Spec),
+            None => (None, PriceSource::Unknown),
+        });
+        Coordinator::new(
+            config,
+            self.ledger.clone(),
+            self.queue.clone(),
+            self.permits.clone(),
+            Catalog::new(self.blobs.clone(), BENCHMARKS),
+            clock,
+            CoordinatorMetrics::register(&Registry::new()).expect("the registry is new"),
+            prices,
+        )
+    }
+}
+
+/// Starts a process of that kind, whose calls go as `life` says.
+pub(crate) fn start(
+    kind: Kind,
+    process: usize,
+    generation: u64,
+    stores: &Stores,
+    life: &Arc<Life>,
+    referee: &Arc<Referee>,
+) {
+    let stores = stores.reached_by(life);
+    match kind {
+        Kind::Coordinator => {
+            let coordinator = stores.coordinator(life.clone());
+            tokio::spawn(async move { coordinator.run(BTreeMap::new(), CancellationToken::new()).await });
+        }
+        Kind::Worker => {
+            let line = Line { referee: referee.clone(), life: life.clone(), process };
+            let worker = worker(&format!("w{process}-{generation}"), &stores, life, line);
+            tokio::spawn(worker.run(Lifecycle::default()));
+        }
+        Kind::Scorer => {
+            let scorer = Scorer::new(
+                ScorerConfig::default(),
+                stores.ledger.clone(),
+                stores.queue.clone(),
+                Catalog::new(stores.blobs.clone(), BENCHMARKS),
+                life.clone(),
+                ScorerMetrics::register(&Registry::new()).expect("the registry is new"),
+            );
+            tokio::spawn(async move { scorer.run(CancellationToken::new()).await });
+        }
+    }
+}
+
+fn worker(id: &str, stores: &Stores, life: &Arc<Life>, line: Line) -> Worker {
+    let mut config = WorkerConfig::new(id.parse().expect("a name"), life.seed());
+    config.progress_every = Duration::from_secs(2);
+    let registry = Registry::new();
+    let environment = Environment {
+        clock: life.clone(),
+        variables: Arc::default(),
+        permits: Arc::new(ReachedPermits { life: life.clone(), permits: stores.permits.clone() }),
+        answers: Arc::new(NoAnswers),
+        network: Some(Arc::new(line)),
+    };
+    Worker::new(
+        config,
+        stores.queue.clone(),
+        Catalog::new(stores.blobs.clone(), BENCHMARKS),
+        environment,
+        WorkerMetrics::register(&registry).expect("the registry is new"),
+        Arc::new(CallMetrics::register(&registry).expect("the registry is new")),
+    )
+}

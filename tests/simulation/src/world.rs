@@ -1,0 +1,286 @@
+//! One history: a sweep, the processes that work on it, and what happens to them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use regatta_catalog::{Sweep, store_dataset};
+use regatta_coordinator::{Coordinator, Resumption, Submission};
+use regatta_proto::{FileSet, SessionKey, SweepState, parse_spec};
+use regatta_simulator::{Config, InProcess, SimulatedSuite};
+use tokio::time::Instant;
+
+use crate::checks::{self, Finding};
+use crate::life::Life;
+use crate::plan::{Blow, Event, Plan};
+use crate::process::{Stores, start};
+use crate::referee::{Identity, Referee};
+
+/// A history that has not come to its end by then has none.
+const HORIZON: Duration = Duration::from_secs(2 * 3600);
+/// How long a history goes on after its end, so that whatever is still about to happen does.
+const AFTERMATH: Duration = Duration::from_secs(150);
+/// Pause between two looks at the sweep's state.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What came of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct History {
+    /// What does not hold.
+    pub findings: Vec<Finding>,
+    /// Calls to models that sessions made.
+    pub calls: usize,
+    /// Time from the start to the end of the sweep.
+    pub lasted: Duration,
+    /// One number for all that happened: two runs of one plan have the same.
+    pub digest: u64,
+}
+
+/// Lets the history of `plan` happen.
+#[must_use]
+pub fn simulate(plan: &Plan) -> History {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without threads");
+    runtime.block_on(World::begin(plan)).expect("the stores are in memory")
+}
+
+/// The results of the sweep when nothing goes wrong; they depend on the spec alone.
+pub(crate) fn undisturbed_results() -> &'static [u8] {
+    static RESULTS: OnceLock<Vec<u8>> = OnceLock::new();
+    RESULTS.get_or_init(|| {
+        std::thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+            runtime.expect("a runtime without threads").block_on(async {
+                let world = World::set(&Plan::calm(0)).await.expect("the stores are in memory");
+                let mut processes = world.start_all();
+                world.until_end(&mut processes).await;
+                world.results().await.expect("a sweep that nobody disturbs ends")
+            })
+        })
+        .join()
+        .expect("the undisturbed run")
+    })
+}
+
+pub(crate) struct World {
+    pub(crate) plan: Plan,
+    pub(crate) stores: Stores,
+    pub(crate) sweep: Arc<Sweep>,
+    pub(crate) referee: Arc<Referee>,
+    /// Who asks the coordinator for something: nothing befalls its calls.
+    operator: Coordinator,
+    begun: Instant,
+    sessions: BTreeMap<([String; 4], String), SessionKey>,
+}
+
+/// The present life of each process.
+struct Processes(Vec<(Arc<Life>, u64)>);
+
+impl World {
+    async fn begin(plan: &Plan) -> Result<History, Box<dyn std::error::Error>> {
+        let world = Self::set(plan).await?;
+        let mut processes = world.start_all();
+        let ended = world.until_end(&mut processes).await;
+        let lasted = world.begun.elapsed();
+        if ended.is_some() {
+            tokio::time::sleep(AFTERMATH).await;
+        }
+        let findings = checks::check(&world, ended).await?;
+        let calls = world.referee.calls();
+        Ok(History { findings, calls: calls.len(), lasted, digest: checks::digest(&calls, lasted) })
+    }
+
+    async fn set(plan: &Plan) -> Result<Self, Box<dyn std::error::Error>> {
+        let begun = Instant::now();
+        let stores = Stores::new();
+        let calm = Life::new(&Plan::calm(plan.seed), 0, 0, begun);
+        let operator = stores.coordinator(calm.clone());
+        let files = miniature();
+        store_dataset(&stores.blobs, &files).await?;
+        let data = BTreeMap::from([("worfbench".parse()?, files.snapshot())]);
+        let submission = Submission { spec: parse_spec(SPEC, &|_| None)?, data, recorded: BTreeMap::new() };
+        let sweep = operator.plan(submission).await?;
+        operator.enter(&sweep).await?;
+        let endpoint = InProcess::new(Config { clock: calm, ..Config::on_loopback(suites(&sweep)) })?;
+        let sessions = sessions(&sweep);
+        Ok(Self {
+            plan: plan.clone(),
+            stores,
+            sweep,
+            referee: Referee::new(endpoint, plan, begun),
+            operator,
+            begun,
+            sessions,
+        })
+    }
+
+    fn start_all(&self) -> Processes {
+        let mut processes = Processes(Vec::new());
+        for process in 0..self.plan.processes() {
+            processes.0.push((self.start(process, 0), 0));
+        }
+        processes
+    }
+
+    fn start(&self, process: usize, generation: u64) -> Arc<Life> {
+        let life = Life::new(&self.plan, process, generation, self.begun);
+        start(self.plan.kind(process), process, generation, &self.stores, &life, &self.referee);
+        life
+    }
+
+    /// Lets the plan happen until the sweep has ended and nothing more is planned; `None` when that is not before the horizon.
+    async fn until_end(&self, processes: &mut Processes) -> Option<SweepState> {
+        let mut events = self.plan.events.clone();
+        // Deaths lead to births, which are put among the events as they come.
+        let mut births: Vec<(u64, usize)> = Vec::new();
+        loop {
+            let now_ms = self.begun.elapsed().as_millis() as u64;
+            while let Some(due) = events.first().copied().filter(|event| event.at_ms <= now_ms) {
+                events.remove(0);
+                if let Some(birth) = self.strike(due, processes).await {
+                    births.push(birth);
+                }
+            }
+            births.retain(|&(at_ms, process)| {
+                let is_due = at_ms <= now_ms;
+                if is_due {
+                    let generation = processes.0[process].1 + 1;
+                    processes.0[process] = (self.start(process, generation), generation);
+                }
+                !is_due
+            });
+            let state = self.stores.ledger.sweep(&self.sweep.id).await.ok().flatten().map(|row| row.state);
+            if events.is_empty() && births.is_empty() && state.is_some_and(SweepState::is_end) {
+                return state;
+            }
+            if self.begun.elapsed() > HORIZON {
+                return None;
+            }
+            let next = events.iter().map(|event| event.at_ms).chain(births.iter().map(|birth| birth.0)).min();
+            let until_next = next.map_or(LOOK, |at| Duration::from_millis(at.saturating_sub(now_ms)));
+            tokio::time::sleep(until_next.clamp(Duration::from_millis(1), LOOK)).await;
+        }
+    }
+
+    /// Lets the event happen; a process that dies is born again at the returned moment.
+    async fn strike(&self, Event { at_ms, process, blow }: Event, processes: &Processes) -> Option<(u64, usize)> {
+        let life = &processes.0[process].0;
+        if life.is_dead() {
+            return None;
+        }
+        match blow {
+            Blow::Kill { down_ms } => {
+                self.excuse(process, life);
+                life.end();
+                return Some((at_ms + down_ms, process));
+            }
+            Blow::Cut => {
+                self.excuse(process, life);
+                life.cut();
+            }
+            Blow::Pause { ms } => life.pause(Duration::from_millis(ms)),
+            Blow::CancelAndResume => {
+                // Either may come too early or too late, which the operator is told.
+                let _ = self.operator.cancel(&self.sweep.id).await;
+                while self.state().await == Some(SweepState::Cancelled) {
+                    if self.operator.resume(&self.sweep.id, Resumption::default()).await.is_ok() {
+                        break;
+                    }
+                    tokio::time::sleep(LOOK).await;
+                }
+            }
+        }
+        None
+    }
+
+    async fn state(&self) -> Option<SweepState> {
+        self.stores.ledger.sweep(&self.sweep.id).await.ok().flatten().map(|row| row.state)
+    }
+
+    /// Calls of sessions whose end the process has not reported may be made once more.
+    fn excuse(&self, process: usize, life: &Life) {
+        self.referee.excuse(process, |identity| self.session(identity).is_none_or(|key| !life.has_reported(key)));
+    }
+
+    /// The session that a call was made for.
+    pub(crate) fn session(&self, identity: &Identity) -> Option<&SessionKey> {
+        self.sessions.get(&(identity.session.clone(), identity.model.clone()))
+    }
+
+    /// The sessions' results, if they were written.
+    pub(crate) async fn results(&self) -> Option<Vec<u8>> {
+        let key = format!("sweeps/{}/results.jsonl", self.sweep.id);
+        self.stores.blobs.get(&key).await.ok().flatten().map(Vec::from)
+    }
+}
+
+const SPEC: &str = "
+name: history
+seed: 5
+trials: 2
+budget_usd: 1000
+benchmarks:
+  worfbench: { settings: [zero-shot], limit: 'first:5', tasks: [lumos, wikihow], judge: sim/lexical, judge_price: { input_per_mtok: 0, output_per_mtok: 0 } }
+endpoints:
+  sim:
+    kind: openai
+    base_url: 'http://127.0.0.1:9/v1'
+    api_key_env: none
+    identify_sessions: true
+    stream: false
+    limits: { concurrency: 6 }
+models:
+  - { id: sim/oracle, max_tokens: 1000, price: { input_per_mtok: 1, output_per_mtok: 10 } }
+  - { id: sim/noisy-0.3, max_tokens: 1000, price: { input_per_mtok: 1, output_per_mtok: 10 } }
+";
+
+fn suites(sweep: &Sweep) -> Vec<SimulatedSuite> {
+    let cell = &sweep.cells()[0];
+    let suite = sweep.suite(cell).expect("a sweep has the suites of its cells").clone();
+    vec![SimulatedSuite { benchmark: cell.benchmark.clone(), default_setting: None, suite }]
+}
+
+/// The sessions of `sweep`, by what the headers and bodies of their calls say.
+fn sessions(sweep: &Sweep) -> BTreeMap<([String; 4], String), SessionKey> {
+    let mut sessions = BTreeMap::new();
+    for cell in sweep.cells() {
+        for &item in sweep.selected(cell) {
+            let Some(known) = sweep.item(cell, item) else { continue };
+            let headers =
+                [cell.benchmark.to_string(), cell.setting.to_string(), known.id.to_string(), cell.trial.0.to_string()];
+            let key = SessionKey { sweep: sweep.id.clone(), cell: cell.index, item };
+            sessions.insert((headers, cell.model.model.to_string()), key);
+        }
+    }
+    sessions
+}
+
+fn miniature() -> FileSet {
+    static FILES: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
+    let read = || {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data/worfbench");
+        let (mut files, mut folders) = (Vec::new(), vec![root.clone()]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).expect("the miniature is in the repository") {
+                let path = entry.expect("a readable folder").path();
+                let name = path.strip_prefix(&root).expect("below its root").to_string_lossy().into_owned();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if name.ends_with(".json") {
+                    files.push((name, std::fs::read(&path).expect("a readable file")));
+                }
+            }
+        }
+        files.sort();
+        files
+    };
+    let mut set = FileSet::from_origin("the miniature of WorFBench");
+    for (name, content) in FILES.get_or_init(read) {
+        set.insert(name.clone(), content.clone());
+    }
+    set
+}
