@@ -13,7 +13,7 @@ pub use ledger::{
     AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts,
     Judged, Ledger, LedgerError, MetricRow, NewCell, NewShard, NewSweep, OtherCalls, RecordState, Recorded, Reopened,
     ReportedCost, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow,
-    TranscriptRef,
+    Term, TranscriptRef,
 };
 pub use permits::{AccountState, Permits, PermitsError, PoolChange};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};

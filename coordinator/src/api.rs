@@ -68,7 +68,8 @@ impl IntoResponse for CoordinatorError {
             }
             Self::UnknownSweep(_) => StatusCode::NOT_FOUND,
             Self::WrongState { .. } => StatusCode::CONFLICT,
-            Self::Ledger(_)
+            Self::NotLeading
+            | Self::Ledger(_)
             | Self::Permits(_)
             | Self::Segment(_)
             | Self::Queue(_)

@@ -9,14 +9,19 @@ use regatta_backends::{
     BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Permits, PermitsError, Queue, QueueError, SweepRow,
 };
 use regatta_catalog::{Catalog, CatalogError, SegmentError, Sweep};
-use regatta_proto::{AccountId, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, SweepId, SweepState};
+use regatta_proto::{
+    AccountId, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, SweepId, SweepState, WorkerId,
+};
 
 use crate::forecast::Forecasts;
+use crate::leading::Leading;
 use crate::{CoordinatorMetrics, PlanError, PriceBook, Resumption, Submission, Submitted, SweepStatus, plan, shards};
 
 /// How the coordinator works.
 #[derive(Debug, Clone)]
 pub struct CoordinatorConfig {
+    /// Name of this process among the coordinators of a deployment; no other may have it.
+    pub id: WorkerId,
     /// Most sessions outstanding per queue, over all sweeps that use it.
     pub window: u32,
     /// Pause between two looks at the ledger.
@@ -25,7 +30,7 @@ pub struct CoordinatorConfig {
     pub rebroadcast: Duration,
     /// Quiet time after which jobs in doubt after a crash are dispatched again.
     pub doubtful_after: Duration,
-    /// Quiet time after which dispatched jobs count as lost. Longer than the broker's acknowledgement time-out.
+    /// Quiet time after which dispatched jobs that no worker tells of count as lost.
     pub lost_after: Duration,
     /// Whether jobs survive this process (RabbitMQ) or not (memory).
     pub queue_survives: bool,
@@ -34,11 +39,12 @@ pub struct CoordinatorConfig {
 impl Default for CoordinatorConfig {
     fn default() -> Self {
         Self {
+            id: WorkerId::new("coordinator").expect("a name"),
             window: 4096,
             tick: Duration::from_millis(200),
             rebroadcast: Duration::from_secs(2),
             doubtful_after: Duration::from_secs(60),
-            lost_after: Duration::from_secs(45 * 60),
+            lost_after: Duration::from_secs(150),
             queue_survives: true,
         }
     }
@@ -66,6 +72,9 @@ pub enum CoordinatorError {
     /// The sweep has no budget to raise.
     #[error("sweep {0} has no budget, so there is none to raise; leave out --budget")]
     NoBudget(SweepId),
+    /// Another coordinator dispatches.
+    #[error("another coordinator leads")]
+    NotLeading,
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -102,6 +111,7 @@ pub struct Coordinator {
     /// Sweeps whose jobs, where the queue does not survive, are all of this process.
     ours: Mutex<BTreeSet<SweepId>>,
     pub(crate) forecasts: Forecasts,
+    pub(crate) leading: Leading,
 }
 
 impl Coordinator {
@@ -132,6 +142,7 @@ impl Coordinator {
             prices,
             ours: Mutex::default(),
             forecasts: Forecasts::default(),
+            leading: Leading::default(),
         }
     }
 

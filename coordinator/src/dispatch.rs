@@ -1,18 +1,22 @@
 //! Publishes shards while their queue's window has room.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use regatta_backends::{CellProgress, ShardRow, ShardState};
-use regatta_catalog::{Sweep, read_transcript};
+use regatta_catalog::read_transcript;
 use regatta_proto::{AccountId, ItemIndex, Job, SessionJob, SessionKey, Transcript};
 
 use crate::budget::affordable_sessions;
 use crate::rounds::Watched;
-use crate::window::{Window, outstanding};
+use crate::window::{Window, is_outstanding, outstanding};
 use crate::{Coordinator, CoordinatorError};
 
 /// Shards asked of the ledger at once.
 const SHARDS_AT_ONCE: u32 = 64;
+
+/// A session of which a worker has told within this time is under way. Workers tell of each at least every ten seconds.
+pub(crate) const RUNNING_WITHIN: Duration = Duration::from_secs(45);
 
 /// What a look at a sweep's shards has led to.
 #[derive(Debug, Default)]
@@ -41,7 +45,7 @@ impl Coordinator {
         let sweep = &watched.sweep;
         let mut affordable = self.affordable(watched, progress).await?;
         let mut done = Dispatched {
-            unsettled: progress.iter().any(|cell| cell.dispatched > cell.recorded || cell.recorded > cell.settled),
+            unsettled: progress.iter().any(|cell| is_outstanding(cell) || cell.recorded > cell.settled),
             ..Dispatched::default()
         };
         for (queue, mut own) in outstanding(progress) {
@@ -63,7 +67,7 @@ impl Coordinator {
                 if !window.admits(own, count) {
                     break;
                 }
-                let published = self.publish(sweep, &shard, &queue).await?;
+                let published = self.publish(watched, &shard, &queue).await?;
                 own += published;
                 affordable = affordable.saturating_sub(published);
                 done.sessions += published;
@@ -85,7 +89,8 @@ impl Coordinator {
 
     /// Publishes the sessions of `shard` that have no result yet. The intent is written before and the fact after, so that a crash in
     /// between leaves the shard visibly in doubt instead of losing or doubling it.
-    async fn publish(&self, sweep: &Sweep, shard: &ShardRow, queue: &str) -> Result<u64, CoordinatorError> {
+    async fn publish(&self, watched: &Watched, shard: &ShardRow, queue: &str) -> Result<u64, CoordinatorError> {
+        let sweep = &watched.sweep;
         let Some(cell) = sweep.cell(shard.cell) else { return Ok(0) };
         let from = shard.first as usize;
         let selected = sweep.selected(cell);
@@ -96,12 +101,15 @@ impl Coordinator {
         let missing: Vec<ItemIndex> = items.iter().copied().filter(|item| !recorded.contains(item)).collect();
         let attempts: BTreeMap<ItemIndex, u32> = self.ledger.highest_attempt(&sweep.id, shard.cell, &missing).await?;
         let left_off = self.ledger.continuations(&sweep.id, shard.cell, &missing).await?;
+        // A worker tells of these: they are under way, from an earlier dispatch.
+        let running = self.ledger.running_items(&sweep.id, shard.cell, &missing, RUNNING_WITHIN).await?;
         let mut jobs = Vec::with_capacity(missing.len());
-        for item in &missing {
+        for item in missing.iter().filter(|item| !running.contains(item)) {
             jobs.push(Job::Session(Box::new(SessionJob {
                 key: SessionKey { sweep: sweep.id.clone(), cell: shard.cell, item: *item },
                 lock: sweep.digest,
                 attempt: attempts.get(item).copied().unwrap_or(0) + 1,
+                generation: watched.generation,
                 transcript: match left_off.get(item) {
                     // A budget ended it: what it has paid for is not paid for again.
                     Some(at) => read_transcript(self.catalog.blobs(), &sweep.id, at).await?.transcript,
@@ -109,12 +117,16 @@ impl Coordinator {
                 },
             })));
         }
-        let published = jobs.len() as u32;
-        self.ledger.mark_shard(&sweep.id, shard.index, ShardState::Dispatching, 0).await?;
+        let (published, outstanding) = (jobs.len() as u32, missing.len() as u32);
+        let term = self.lead().await?;
+        if !self.ledger.claim_shard(&sweep.id, shard.index, term).await? {
+            return Ok(0);
+        }
         if !jobs.is_empty() {
+            self.still_lead(term)?;
             self.queue.publish_jobs(queue, jobs).await?;
         }
-        self.ledger.mark_shard(&sweep.id, shard.index, ShardState::Dispatched, published).await?;
+        self.ledger.confirm_shard(&sweep.id, shard.index, outstanding, term).await?;
         self.metrics.dispatched.inc_by(u64::from(published));
         Ok(u64::from(published))
     }

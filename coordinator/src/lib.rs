@@ -9,6 +9,7 @@ mod coordinator;
 mod dispatch;
 mod estimate;
 mod forecast;
+mod leading;
 mod metrics;
 mod plan;
 mod reconcile;

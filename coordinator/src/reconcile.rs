@@ -12,16 +12,25 @@ use regatta_proto::{Lane, Report};
 use tokio::time::Instant;
 
 use crate::rounds::Watched;
+use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorError};
 
 /// Workers give a batch up after two days; only then its sessions can be lost.
 const BATCH_ENDS_WITHIN: Duration = Duration::from_secs(49 * 3600);
 
-/// When the last outcome or verdict of a sweep came in, as far as this process has seen.
+/// What moves while a sweep is alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Life {
+    recorded: u64,
+    settled: u64,
+    /// Also those of attempts that run.
+    tokens: u64,
+}
+
+/// When a sweep last moved, as far as this process has seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Quiet {
-    /// Sessions recorded, and sessions settled.
-    seen: Option<(u64, u64)>,
+    seen: Option<Life>,
     since: Instant,
 }
 
@@ -31,9 +40,9 @@ impl Quiet {
     }
 
     /// For how long these numbers have not changed.
-    fn observe(&mut self, recorded: u64, settled: u64) -> Duration {
-        if self.seen != Some((recorded, settled)) {
-            *self = Self { seen: Some((recorded, settled)), since: Instant::now() };
+    fn observe(&mut self, life: Life) -> Duration {
+        if self.seen != Some(life) {
+            *self = Self { seen: Some(life), since: Instant::now() };
         }
         self.since.elapsed()
     }
@@ -50,15 +59,15 @@ impl Coordinator {
         progress: &[CellProgress],
     ) -> Result<(), CoordinatorError> {
         let sum = |count: fn(&CellProgress) -> u64| -> u64 { progress.iter().map(count).sum() };
-        let (dispatched, recorded, settled) =
-            (sum(|cell| cell.dispatched), sum(|cell| cell.recorded), sum(|cell| cell.settled));
-        let quiet = watched.quiet.observe(recorded, settled);
+        let (recorded, settled) = (sum(|cell| cell.recorded), sum(|cell| cell.settled));
+        let quiet = watched.quiet.observe(Life { recorded, settled, tokens: sum(|cell| cell.usage.total()) });
         if quiet < self.config.doubtful_after {
             return Ok(());
         }
         let sweep = &watched.sweep;
         // Jobs of sessions, or of judges whose answers recorded sessions wait for.
-        let lost = (dispatched > recorded || recorded > settled) && quiet >= self.lost_after(sweep);
+        let outstanding = progress.iter().any(is_outstanding);
+        let lost = (outstanding || recorded > settled) && quiet >= self.lost_after(sweep);
         let in_doubt =
             lost || self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state == ShardState::Dispatching);
         if !in_doubt || self.has_waiting_jobs(sweep).await? {
@@ -80,7 +89,8 @@ impl Coordinator {
 
     /// Plans again everything of `sweep` without a result, and has the questions asked again that its sessions wait for.
     pub(crate) async fn forget_dispatch(&self, sweep: &Sweep) -> Result<u64, CoordinatorError> {
-        let sessions = self.ledger.reset_dispatch(&sweep.id).await?;
+        let term = self.lead().await?;
+        let sessions = self.ledger.reset_dispatch(&sweep.id, term).await?.ok_or(CoordinatorError::NotLeading)?;
         let waiting = self.ledger.cell_progress(&sweep.id).await?.iter().any(|cell| cell.recorded > cell.settled);
         if waiting {
             let rejudge = Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest };

@@ -3,6 +3,7 @@
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use regatta_backends::{CellProgress, SweepRow};
@@ -27,6 +28,10 @@ pub(crate) struct Watched {
     pub(crate) quiet: Quiet,
     /// Whether it may dispatch; otherwise it is being tabulated.
     running: bool,
+    /// How often it was resumed.
+    pub(crate) generation: u32,
+    /// Nothing is dispatched before: workers must have heard of the generation, and have told of what they still run of an earlier one.
+    settles_at: Instant,
 }
 
 /// What `run` remembers from one tick to the next; all of it can be rebuilt.
@@ -65,6 +70,16 @@ impl Coordinator {
     }
 
     async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
+        match self.lead().await {
+            Err(CoordinatorError::NotLeading) => {
+                // What it remembers is of its own time; the next one finds everything in the ledger.
+                rounds.watched.clear();
+                rounds.cancelled.clear();
+                self.metrics.sweeps_running.set(0);
+                return Ok(());
+            }
+            led => led?,
+        };
         let rows = self.ledger.sweeps().await?;
         let live: BTreeSet<&SweepId> = rows.iter().filter(|row| !row.state.is_end()).map(|row| &row.id).collect();
         let jobs_may_live_since = self.clock.now() - CANCELLED_JOBS_LIVE;
@@ -127,6 +142,11 @@ impl Coordinator {
         let running = row.state == SweepState::Running;
         if let Some(one) = watched.get_mut(&row.id) {
             one.running = running;
+            if one.generation != row.generation {
+                one.generation = row.generation;
+                one.settles_at = Instant::now() + self.settling(row.generation);
+                one.quiet = Quiet::new();
+            }
             return Ok(());
         }
         let sweep = self.catalog.sweep(&row.lock).await?;
@@ -140,8 +160,16 @@ impl Coordinator {
             self.tabulate(&row.id, row.lock).await?;
         }
         let worst_session = worst_session(&sweep);
-        watched.insert(row.id.clone(), Watched { sweep, worst_session, quiet: Quiet::new(), running });
+        let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
+        let one = Watched { sweep, worst_session, quiet: Quiet::new(), running, generation, settles_at };
+        watched.insert(row.id.clone(), one);
         Ok(())
+    }
+
+    /// Time for which nothing of a generation is dispatched. The first has nothing before it, and where the queue does not survive, nothing
+    /// of an earlier one is left.
+    fn settling(&self, generation: u32) -> Duration {
+        if generation == 0 || !self.config.queue_survives { Duration::ZERO } else { self.config.rebroadcast * 3 }
     }
 
     /// Keeps the queues of a cancelled sweep open until its jobs are out of them.
@@ -185,11 +213,14 @@ impl Coordinator {
 
     /// Dispatches and watches one running sweep, or ends it.
     async fn look_after(&self, one: &mut Watched, progress: &[CellProgress]) -> Result<(), CoordinatorError> {
+        if Instant::now() < one.settles_at {
+            return Ok(());
+        }
         let complete = progress.iter().all(|cell| cell.settled == cell.items);
         if complete || self.dispatch(one, progress).await?.is_over() {
             let sweep = &one.sweep;
-            let now = self.clock.now();
-            if self.ledger.transition(&sweep.id, &[SweepState::Running], SweepState::Tabulating, now).await? {
+            let term = self.lead().await?;
+            if self.ledger.begin_tabulating(&sweep.id, one.generation, term).await? {
                 self.tabulate(&sweep.id, sweep.digest).await?;
             }
             return Ok(());
@@ -206,7 +237,9 @@ impl Coordinator {
     async fn tell(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
         let watched = rounds.watched.values().map(|one| &*one.sweep);
         let void = rounds.cancelled.values().filter_map(Option::as_deref);
-        let control = routes(watched.chain(void), &rounds.addresses, rounds.cancelled.keys());
+        let mut control = routes(watched.chain(void), &rounds.addresses, rounds.cancelled.keys());
+        let resumed = rounds.watched.iter().filter(|(_, one)| one.generation > 0);
+        control.generations = resumed.map(|(id, one)| (id.clone(), one.generation)).collect();
         let fresh =
             rounds.told.as_ref().is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);
         if !fresh {
@@ -218,7 +251,10 @@ impl Coordinator {
 
     /// One sweep's trouble is counted and logged; it is tried again with the next tick.
     fn note(&self, sweep: &SweepId, result: Result<(), CoordinatorError>) {
-        if let Err(error) = result {
+        // A deposed leader finds out in the middle of something; its successor does that.
+        if let Err(error) =
+            result.or_else(|error| if matches!(error, CoordinatorError::NotLeading) { Ok(()) } else { Err(error) })
+        {
             self.metrics.failed_ticks.inc();
             let error = format!("{:#}", anyhow::Error::from(error));
             tracing::error!(%sweep, error, "failed to look after a sweep, trying again");

@@ -42,7 +42,13 @@ impl Window {
 pub(crate) fn outstanding(progress: &[CellProgress]) -> BTreeMap<String, u64> {
     let mut queues = BTreeMap::new();
     for cell in progress {
-        *queues.entry(cell.queue.clone()).or_insert(0) += cell.dispatched.saturating_sub(cell.recorded);
+        let outstanding = if is_outstanding(cell) { cell.dispatched - cell.recorded } else { 0 };
+        *queues.entry(cell.queue.clone()).or_insert(0) += outstanding;
     }
     queues
+}
+
+/// Whether sessions of a cell were dispatched and are not recorded. Of one whose sessions are all recorded none is, whatever was counted.
+pub(crate) const fn is_outstanding(cell: &CellProgress) -> bool {
+    cell.dispatched > cell.recorded && cell.recorded < cell.items
 }

@@ -1,5 +1,7 @@
 //! What the coordinator tells all workers.
 
+use std::collections::BTreeMap;
+
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,4 +37,7 @@ pub struct Control {
     pub routes: Vec<EndpointRoute>,
     /// Sweeps whose jobs are to be dropped unrun.
     pub cancelled: Vec<SweepId>,
+    /// How often sweeps were resumed, of those that were: jobs of earlier generations are to be dropped unrun.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub generations: BTreeMap<SweepId, u32>,
 }

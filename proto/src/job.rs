@@ -20,9 +20,17 @@ pub struct SessionJob {
     pub lock: Digest,
     /// Number of the first attempt made from this message; each redelivery adds one.
     pub attempt: u32,
+    /// How often the sweep had been resumed when this was published: jobs of an earlier generation than the sweep's are void.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub generation: u32,
     /// What has happened already, when another worker began it.
     #[serde(default)]
     pub transcript: Transcript,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_first(generation: &u32) -> bool {
+    *generation == 0
 }
 
 /// Questions for a judge.

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{Attempt, AttemptId, CostSum, IdError, Money, OpenAttempt, Progress, SessionKey, Usage, WorkerId};
+use tokio::time::Instant;
 
 /// The attempts of this process.
 pub(crate) struct Attempts {
@@ -16,9 +18,12 @@ pub(crate) struct Attempts {
 
 struct Entry {
     attempt: OpenAttempt,
-    /// Whether the present state has been reported.
-    reported: bool,
+    /// When the present state was reported.
+    reported: Option<Instant>,
 }
+
+/// A running attempt is told of at least this often: who hears of it no more takes it for dead, and its session may be dispatched again.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 impl Attempts {
     pub(crate) fn of(worker: WorkerId) -> Self {
@@ -47,16 +52,17 @@ impl Attempts {
             cost: CostSum::default(),
             in_flight_at_most: Some(Money::ZERO),
         };
-        self.locked().insert(id.clone(), Entry { attempt, reported: false });
+        self.locked().insert(id.clone(), Entry { attempt, reported: None });
         Ok(OpenGuard { attempts: self, id, number, started_at })
     }
 
-    /// What has changed since the last report, or `None`. Attempts that come and go between two reports need none.
+    /// What has changed since the last report, or was not reported for a while; `None` for nothing. Attempts that come and go between two
+    /// reports need none.
     pub(crate) fn progress(&self) -> Option<Progress> {
-        let mut changed = Vec::new();
+        let (mut changed, now) = (Vec::new(), Instant::now());
         for entry in self.locked().values_mut() {
-            if !entry.reported {
-                entry.reported = true;
+            if entry.reported.is_none_or(|reported| now.duration_since(reported) >= TOLD_EVERY) {
+                entry.reported = Some(now);
                 changed.push(entry.attempt.clone());
             }
         }
@@ -87,7 +93,7 @@ impl OpenGuard<'_> {
             entry.attempt.usage = usage;
             entry.attempt.cost = cost;
             entry.attempt.in_flight_at_most = in_flight_at_most;
-            entry.reported = false;
+            entry.reported = None;
         }
     }
 
@@ -131,6 +137,17 @@ mod tests {
         assert_eq!(attempts.progress(), None);
         open.spent(Usage { output: 5, ..Usage::default() }, CostSum::default(), None);
         assert_eq!(attempts.progress().unwrap().open[0].usage.output, 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_running_attempt_is_told_of_every_ten_seconds_whether_it_changed_or_not() {
+        let attempts = attempts();
+        let _open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
+        attempts.progress();
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert_eq!(attempts.progress(), None);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(attempts.progress().unwrap().open.len(), 1);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod judging;
 mod metrics;
 mod outbox;
 mod route;
+mod running;
 mod session;
 mod stores;
 mod worker;

@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::WorkerMetrics;
+use crate::running::RunningSession;
 
 /// Most entries published at once.
 const BATCH: usize = 512;
@@ -45,6 +46,27 @@ impl Held {
     }
 }
 
+/// Where a parcel comes from.
+pub(crate) enum Origin {
+    /// No job.
+    Nobody,
+    /// A job that is not a session.
+    Job(Held),
+    /// A session, which runs until its parcel is settled.
+    Session(RunningSession),
+}
+
+impl Origin {
+    /// The deliveries to be settled.
+    pub(crate) fn deliveries(self) -> Vec<Held> {
+        match self {
+            Self::Nobody => Vec::new(),
+            Self::Job(held) => vec![held],
+            Self::Session(running) => running.end(),
+        }
+    }
+}
+
 /// What one job has led to.
 pub(crate) struct Parcel {
     /// For the scorers.
@@ -52,7 +74,7 @@ pub(crate) struct Parcel {
     /// For whichever worker: continuations, each with its queue.
     pub(crate) jobs: Vec<(String, Job)>,
     /// The job's delivery, acknowledged once all the above is confirmed.
-    pub(crate) receipt: Option<Held>,
+    pub(crate) origin: Origin,
 }
 
 /// Where sessions leave their parcels.
@@ -115,7 +137,7 @@ mod tests {
         consumer.stop();
         let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
         let (outbox, publisher) = Outbox::start(reports.clone(), metrics.clone());
-        outbox.leave(Parcel { reports: vec![report()], jobs: Vec::new(), receipt: Some(held) }).await;
+        outbox.leave(Parcel { reports: vec![report()], jobs: Vec::new(), origin: Origin::Job(held) }).await;
         drop(outbox);
         publisher.await.unwrap();
         unsettled.close();
@@ -228,8 +250,8 @@ mod tests {
         let unsettled = TaskTracker::new();
         let mut held = Vec::new();
         for (report, job) in parcels {
-            let receipt = Some(Held::new(consumer.next().await.unwrap().receipt, &unsettled));
-            held.push(Parcel { reports: vec![report], jobs: job.into_iter().collect(), receipt });
+            let origin = Origin::Job(Held::new(consumer.next().await.unwrap().receipt, &unsettled));
+            held.push(Parcel { reports: vec![report], jobs: job.into_iter().collect(), origin });
         }
         consumer.stop();
         let (narrow, metrics) = (Narrow::default(), WorkerMetrics::register(&Registry::new()).unwrap());

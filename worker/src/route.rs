@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::batch::{self, BatchLane};
 use crate::cast::Cast;
 use crate::judging::{answer, unanswered};
-use crate::outbox::{Held, Outbox, Parcel};
+use crate::outbox::{Held, Origin, Outbox, Parcel};
 use crate::session::{Ended, Session};
 use crate::worker::{Shared, Unreadable};
 
@@ -110,6 +110,11 @@ impl Line {
             receipt.ack().await;
             return;
         }
+        if self.shared.is_stale(&message) {
+            self.shared.metrics.sessions.with_label_values(&["stale"]).inc();
+            receipt.ack().await;
+            return;
+        }
         self.shared.metrics.in_flight.inc();
         match message {
             Job::Session(job) => {
@@ -132,14 +137,29 @@ impl Line {
 
     async fn run(&self, job: SessionJob, redeliveries: u32, receipt: Held) {
         let shared = &self.shared;
-        let SessionJob { key, lock, attempt: first, mut transcript } = job;
+        let Some(running) = shared.running.begin(&job.key, receipt) else { return };
+        match self.run_alone(job, redeliveries).await {
+            Some((reports, jobs)) => {
+                self.outbox.leave(Parcel { reports, jobs, origin: Origin::Session(running) }).await;
+            }
+            None => {
+                for delivery in running.end() {
+                    delivery.hand_back().await;
+                }
+            }
+        }
+    }
+
+    /// The session of `job`, which nobody else runs in this process; what it leads to. `None` when it could not begin.
+    async fn run_alone(&self, job: SessionJob, redeliveries: u32) -> Option<(Vec<Report>, Vec<(String, Job)>)> {
+        let shared = &self.shared;
+        let SessionJob { key, lock, attempt: first, generation, mut transcript } = job;
         let number = first.saturating_add(redeliveries);
         let open = match shared.attempts.open(&key, number, shared.clock.now()) {
             Ok(open) => open,
             Err(error) => {
                 tracing::error!(%error, session = %key, "failed to name an attempt");
-                receipt.hand_back().await;
-                return;
+                return None;
             }
         };
         let ended = match shared.sweep(&lock).await {
@@ -161,19 +181,17 @@ impl Line {
             }
             Ended::Dropped => {
                 shared.metrics.sessions.with_label_values(&["dropped"]).inc();
-                return receipt.ack().await;
+                return Some((Vec::new(), Vec::new()));
             }
             Ended::Interrupted => {
                 let attempt_next = number.saturating_add(1);
-                let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, transcript };
+                let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, generation, transcript };
                 let report = Report::HandedOver { key, attempt, usage, cost, maybe_spent };
                 ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))
             }
         };
         shared.metrics.sessions.with_label_values(&[label]).inc();
-        self.outbox
-            .leave(Parcel { reports: vec![report], jobs: job.into_iter().collect(), receipt: Some(receipt) })
-            .await;
+        Some((vec![report], job.into_iter().collect()))
     }
 
     async fn drive(
@@ -226,7 +244,8 @@ impl Line {
         };
         match outcome {
             Some(outcome) => {
-                let parcel = Parcel { reports: vec![Report::Judge(outcome)], jobs: Vec::new(), receipt: Some(receipt) };
+                let parcel =
+                    Parcel { reports: vec![Report::Judge(outcome)], jobs: Vec::new(), origin: Origin::Job(receipt) };
                 self.outbox.leave(parcel).await;
             }
             None => receipt.hand_back().await,

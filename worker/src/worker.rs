@@ -10,14 +10,17 @@ use std::time::Duration;
 use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_llm::{CallMetrics, Endpoint, OpenContext, Purses};
-use regatta_proto::{Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Report, SweepId, WorkerId};
+use regatta_proto::{
+    Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SweepId, WorkerId,
+};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::attempts::Attempts;
 use crate::external::External;
-use crate::outbox::{Outbox, Parcel};
+use crate::outbox::{Origin, Outbox, Parcel};
 use crate::route::Route;
+use crate::running::Running;
 use crate::{Environment, WorkerConfig, WorkerMetrics};
 
 /// Longest wait between two looks into a blob store that does not answer.
@@ -76,12 +79,28 @@ pub(crate) struct Shared {
     pub(crate) interrupt: CancellationToken,
     pub(crate) external: External,
     catalog: Catalog,
-    cancelled: RwLock<BTreeSet<SweepId>>,
+    void: RwLock<Void>,
+    pub(crate) running: Running,
+}
+
+/// Jobs that are not to be run.
+#[derive(Debug, Default)]
+struct Void {
+    cancelled: BTreeSet<SweepId>,
+    /// Of these sweeps, jobs of earlier generations.
+    generations: BTreeMap<SweepId, u32>,
 }
 
 impl Shared {
     pub(crate) fn is_cancelled(&self, sweep: &SweepId) -> bool {
-        self.cancelled.read().unwrap_or_else(PoisonError::into_inner).contains(sweep)
+        self.void.read().unwrap_or_else(PoisonError::into_inner).cancelled.contains(sweep)
+    }
+
+    /// Whether `job` was published before its sweep was resumed.
+    pub(crate) fn is_stale(&self, job: &Job) -> bool {
+        let Job::Session(session) = job else { return false };
+        let void = self.void.read().unwrap_or_else(PoisonError::into_inner);
+        void.generations.get(&session.key.sweep).is_some_and(|present| session.generation < *present)
     }
 
     /// The sweep of a job. Waits out a blob store that is away for a while.
@@ -140,7 +159,8 @@ impl Worker {
                 interrupt: CancellationToken::new(),
                 external: External::new(self.config.bridge, self.environment.variables.clone()),
                 catalog: self.catalog.clone(),
-                cancelled: RwLock::default(),
+                void: RwLock::default(),
+                running: Running::default(),
             });
             let sessions = TaskTracker::new();
             let mut routes = Routes::default();
@@ -181,7 +201,8 @@ impl Worker {
         outbox: &Outbox,
         sessions: &TaskTracker,
     ) {
-        *shared.cancelled.write().unwrap_or_else(PoisonError::into_inner) = control.cancelled.into_iter().collect();
+        let void = Void { cancelled: control.cancelled.into_iter().collect(), generations: control.generations };
+        *shared.void.write().unwrap_or_else(PoisonError::into_inner) = void;
         let is_told = |spec: &EndpointRoute| control.routes.iter().any(|told| told == spec);
         routes.opened.retain(|_, (spec, _)| is_told(spec));
         let opened = &routes.opened;
@@ -317,6 +338,8 @@ fn is_same_endpoint(one: &EndpointRoute, other: &EndpointRoute) -> bool {
 
 async fn report_progress(shared: &Shared, outbox: &Outbox) {
     if let Some(progress) = shared.attempts.progress() {
-        outbox.leave(Parcel { reports: vec![Report::Progress(progress)], jobs: Vec::new(), receipt: None }).await;
+        outbox
+            .leave(Parcel { reports: vec![Report::Progress(progress)], jobs: Vec::new(), origin: Origin::Nobody })
+            .await;
     }
 }

@@ -16,8 +16,9 @@ mod sqlite;
 mod states;
 
 use futures::future::BoxFuture;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{
@@ -32,7 +33,7 @@ pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
     AgentEnd, AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, JudgeCosts, Judged, MetricRow, NewCell,
     NewShard, NewSweep, RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult,
-    ShardRow, SweepRow, TranscriptRef,
+    ShardRow, SweepRow, Term, TranscriptRef,
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::SqliteLedger;
@@ -184,18 +185,74 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.next_shards(sweep, queue, limit)) })
     }
 
-    /// Changes a shard's state, and adds `dispatched` sessions to what its cell has dispatched.
+    /// Takes or keeps the lead for `holder`, whose name no other process has; `None` while another holds it. It lasts for `lease` from this
+    /// call on, by the store's clock.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn mark_shard<'a>(
+    pub fn lead<'a>(
+        &'a self,
+        holder: &'a WorkerId,
+        lease: Duration,
+    ) -> BoxFuture<'a, Result<Option<Term>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.lead(holder, lease)) })
+    }
+
+    /// Moves a shard from `planned` to `dispatching`, and says whether it did: not when it stands elsewhere, nor when `term` is over.
+    /// Whoever is told `true` publishes its jobs.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn claim_shard<'a>(
         &'a self,
         sweep: &'a SweepId,
         shard: ShardIndex,
-        state: ShardState,
+        term: Term,
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.claim_shard(sweep, shard, term)) })
+    }
+
+    /// Moves a shard from `dispatching` to `dispatched`, and adds `dispatched` sessions to what its cell has dispatched; says whether it
+    /// did: not when it stands elsewhere, nor when `term` is over.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn confirm_shard<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        shard: ShardIndex,
         dispatched: u32,
-    ) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.mark_shard(sweep, shard, state, dispatched)) })
+        term: Term,
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.confirm_shard(sweep, shard, dispatched, term)) })
+    }
+
+    /// Those of `items` that have a running attempt of which a worker has told within the last `within`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn running_items<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        cell: CellIndex,
+        items: &'a [ItemIndex],
+        within: Duration,
+    ) -> BoxFuture<'a, Result<BTreeSet<ItemIndex>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.running_items(sweep, cell, items, within)) })
+    }
+
+    /// Moves a sweep from `running` to `tabulating`, and says whether it did: not when it stands elsewhere, was resumed since `generation`,
+    /// or when `term` is over.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn begin_tabulating<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        generation: u32,
+        term: Term,
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.begin_tabulating(sweep, generation, term)) })
     }
 
     /// Items `from` ..= `to` of a cell that have a recorded session, settled or not, in order.
@@ -465,7 +522,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.metrics(sweep)) })
     }
 
-    /// Prepares a resume of a sweep on which nobody works any more. Sessions that were not measured lose their row, and the
+    /// Prepares a resume of a sweep, whose generation it raises. Sessions that were not measured lose their row, and the
     /// attempts that led there become waste; those whose judge was unavailable and whose transcript is kept wait again, and
     /// their questions may be claimed again. In every cell that lacks sessions then, all shards are planned again and what is
     /// dispatched is what is recorded.
@@ -480,12 +537,16 @@ impl Ledger {
     }
 
     /// Forgets what was dispatched without a result, and returns how many sessions are planned again: for jobs that died with their
-    /// queue. Questions without an answer may be claimed again. Calling it while such jobs are alive makes some sessions run twice;
+    /// queue. `None` when `term` is over, which changes nothing. Questions without an answer may be claimed again. Calling it while such jobs are alive makes some sessions run twice;
     /// the surplus attempts are recorded as waste.
     ///
     /// # Errors
     /// When the sweep is unknown or the store fails.
-    pub fn reset_dispatch<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<u64, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.reset_dispatch(sweep)) })
+    pub fn reset_dispatch<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        term: Term,
+    ) -> BoxFuture<'a, Result<Option<u64>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.reset_dispatch(sweep, term)) })
     }
 }

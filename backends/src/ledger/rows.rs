@@ -66,6 +66,10 @@ pub enum Created {
     AlreadyThere,
 }
 
+/// The time during which one coordinator leads, numbered; what a leader changes carries its term, and has no effect under a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Term(pub u64);
+
 /// A sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SweepRow {
@@ -83,6 +87,9 @@ pub struct SweepRow {
     pub created_at: Timestamp,
     /// When it reached its end; `None` while it has not, also after a resume.
     pub ended_at: Option<Timestamp>,
+    /// How often it was resumed. Jobs of an earlier generation are void.
+    #[serde(default)]
+    pub generation: u32,
 }
 
 /// A shard.

@@ -23,7 +23,9 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
     let listener = telemetry::listen(args.listen).await?;
     let registry = Registry::new();
+    let seed = crate::process::random_seed();
     let config = CoordinatorConfig {
+        id: crate::process::worker_id(seed)?,
         window: args.window,
         doubtful_after: Duration::from_secs(args.doubtful_after_s),
         ..CoordinatorConfig::default()
@@ -31,7 +33,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let coordinator = Arc::new(Coordinator::new(
         config,
         services::ledger(&args.ledger).await?,
-        services::queue(&args.queue, crate::process::random_seed()).await?,
+        services::queue(&args.queue, seed).await?,
         services::permits(&args.ledger).await?,
         Catalog::new(services::blobs(&args.blobs).await?, BENCHMARKS),
         Arc::new(SystemClock),

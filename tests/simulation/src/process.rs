@@ -48,9 +48,10 @@ impl Stores {
         }
     }
 
-    /// A coordinator over these stores.
-    pub(crate) fn coordinator(&self, clock: Arc<dyn Clock>) -> Coordinator {
+    /// A coordinator of that name over these stores.
+    pub(crate) fn coordinator(&self, id: &str, clock: Arc<dyn Clock>) -> Coordinator {
         let config = CoordinatorConfig {
+            id: id.parse().expect("a name"),
             window: 16,
             tick: Duration::from_secs(1),
             rebroadcast: Duration::from_secs(4),
@@ -85,7 +86,7 @@ pub(crate) fn start(
     let stores = stores.reached_by(life);
     match kind {
         Kind::Coordinator => {
-            let coordinator = stores.coordinator(life.clone());
+            let coordinator = stores.coordinator(&format!("c{process}-{generation}"), life.clone());
             tokio::spawn(async move { coordinator.run(BTreeMap::new(), CancellationToken::new()).await });
         }
         Kind::Worker => {

@@ -98,7 +98,7 @@ impl World {
         let begun = Instant::now();
         let stores = Stores::new();
         let calm = Life::new(&Plan::calm(plan.seed), 0, 0, begun);
-        let operator = stores.coordinator(calm.clone());
+        let operator = stores.coordinator("operator", calm.clone());
         let files = miniature();
         store_dataset(&stores.blobs, &files).await?;
         let data = BTreeMap::from([("worfbench".parse()?, files.snapshot())]);

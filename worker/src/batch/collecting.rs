@@ -108,7 +108,13 @@ impl<'a> Results<'a> {
                         cost,
                         maybe_spent: transcript.at_most_by(session.attempt),
                     });
-                    jobs.push(SessionJob { key, lock, attempt: session.attempt.saturating_add(1), transcript });
+                    jobs.push(SessionJob {
+                        key,
+                        lock,
+                        attempt: session.attempt.saturating_add(1),
+                        generation: session.generation,
+                        transcript,
+                    });
                 }
             }
         }

@@ -16,7 +16,7 @@ use super::asking::{self, Asked};
 use super::collecting::{Results, attempt_id, failed_before};
 use super::{BatchLane, named, trouble};
 use crate::cast::accounts;
-use crate::outbox::{Held, Parcel};
+use crate::outbox::{Held, Origin, Parcel};
 use crate::route::REDELIVERIES_MAX;
 use crate::worker::Unreadable;
 
@@ -172,7 +172,7 @@ impl BatchLane {
         let session = |job: SessionJob| to_queue(Job::Session(Box::new(job)));
         let (reports, jobs) = match step {
             Step::Next(next, reports) if is_cancelled => {
-                self.outbox.leave(Parcel { reports, jobs: Vec::new(), receipt: None }).await;
+                self.outbox.leave(Parcel { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
                 return self.void(*next, redeliveries, receipt).await;
             }
             Step::Split(_) | Step::HandBack if is_cancelled => return self.void(job, redeliveries, receipt).await,
@@ -182,7 +182,7 @@ impl BatchLane {
             Step::HandBack => return receipt.hand_back().await,
             Step::Void => return self.void(job, redeliveries, receipt).await,
         };
-        self.outbox.leave(Parcel { reports, jobs, receipt: Some(receipt) }).await;
+        self.outbox.leave(Parcel { reports, jobs, origin: Origin::Job(receipt) }).await;
     }
 }
 

@@ -41,7 +41,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::outbox::{Held, Outbox, Parcel};
+use crate::outbox::{Held, Origin, Outbox, Parcel};
 use crate::route::REDELIVERIES_MAX;
 use crate::worker::{Shared, Unreadable};
 use asking::Next;
@@ -177,7 +177,7 @@ impl BatchLane {
 
     /// Reports a session that is over without a call.
     async fn conclude(&self, job: SessionJob, outcome: Outcome, receipt: Held) {
-        let SessionJob { key, lock, transcript, attempt: number } = job;
+        let SessionJob { key, lock, transcript, attempt: number, generation: _ } = job;
         let shared = &self.shared;
         let attempt = match shared.attempts.open(&key, number, shared.clock.now()) {
             Ok(open) => open.close(shared.clock.now()),
@@ -189,7 +189,7 @@ impl BatchLane {
         };
         shared.metrics.sessions.with_label_values(&[outcome.as_str()]).inc();
         let report = Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript }));
-        self.outbox.leave(Parcel { reports: vec![report], jobs: Vec::new(), receipt: Some(receipt) }).await;
+        self.outbox.leave(Parcel { reports: vec![report], jobs: Vec::new(), origin: Origin::Job(receipt) }).await;
     }
 
     fn client(&self) -> Option<&BatchClient> {

@@ -1,12 +1,17 @@
 //! Publishing parcels: all at once, or, when a message among them is too large for the queue, one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
 use regatta_proto::{Cause, Job, Outcome, Report, SessionOutcome, Transcript};
 
 use super::{Held, Parcel};
 use crate::WorkerMetrics;
+
+/// Pauses between tries while the queue cannot be reached.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What parcels are published to.
 pub(super) trait Publishing: Sync {
@@ -26,11 +31,22 @@ impl Publishing for Queue {
 
 /// Publishes all that `parcels` hold, and settles their deliveries.
 pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, parcels: Vec<Parcel>) {
-    let mut published = BTreeSet::new();
-    match together(queue, &parcels, &mut published).await {
-        Ok(()) => Held::ack_all(parcels.into_iter().filter_map(|parcel| parcel.receipt).collect()).await,
-        Err(error) if error.is_of_a_message() => one_by_one(queue, metrics, parcels, &published).await,
-        Err(error) => lose(metrics, &error, parcels.into_iter()).await,
+    let (mut published, mut pause) = (BTreeSet::new(), FIRST_PAUSE);
+    loop {
+        match together(queue, &parcels, &mut published).await {
+            Ok(()) => {
+                return Held::ack_all(parcels.into_iter().flat_map(|parcel| parcel.origin.deliveries()).collect())
+                    .await;
+            }
+            Err(error) if error.is_of_a_message() => return one_by_one(queue, metrics, parcels, &published).await,
+            Err(error @ QueueError::Closed) => return lose(metrics, &error, parcels.into_iter()).await,
+            // What was paid for is in these reports and nowhere else.
+            Err(error) => {
+                tracing::warn!(%error, parcels = parcels.len(), "failed to publish reports, trying again");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
     }
 }
 
@@ -65,9 +81,7 @@ async fn one_by_one(
         parcel.jobs.retain(|(queue, _)| !published.contains(queue));
         match alone(queue, std::mem::take(&mut parcel.reports), std::mem::take(&mut parcel.jobs)).await {
             Ok(()) => {
-                if let Some(receipt) = parcel.receipt {
-                    receipt.ack().await;
-                }
+                Held::ack_all(parcel.origin.deliveries()).await;
             }
             Err(error) if error.is_of_a_message() => lose(metrics, &error, std::iter::once(parcel)).await,
             Err(error) => return lose(metrics, &error, std::iter::once(parcel).chain(parcels)).await,
@@ -145,7 +159,7 @@ fn tell(error: &QueueError, report: &Report) {
 
 /// Leaves parcels to redelivery.
 async fn lose(metrics: &WorkerMetrics, error: &QueueError, parcels: impl Iterator<Item = Parcel>) {
-    let receipts: Vec<Held> = parcels.filter_map(|parcel| parcel.receipt).collect();
+    let receipts: Vec<Held> = parcels.flat_map(|parcel| parcel.origin.deliveries()).collect();
     metrics.reports_lost.inc();
     tracing::error!(%error, jobs = receipts.len(), "failed to publish reports; their jobs will be delivered again");
     for receipt in receipts {

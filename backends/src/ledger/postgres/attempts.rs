@@ -1,6 +1,7 @@
 //! Attempts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use deadpool_postgres::{Object, Transaction};
 use jiff::Timestamp;
@@ -161,7 +162,46 @@ pub(super) async fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttemp
     let rows: Vec<_> = rows.into_values().collect();
     let (rows, counters) = tokio::join!(put(tx, &rows), cells::add(tx, &deltas));
     both(rows, counters)?;
+    see(tx, reports).await
+}
+
+/// Notes that the attempts are running now.
+async fn see(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Result<(), Fault> {
+    let update = tx
+        .prepare_cached(
+            "UPDATE attempts a SET seen_at = clock_timestamp()
+             FROM UNNEST($1::text[], $2::bigint[], $3::bigint[], $4::text[]) AS u (sweep, cell, item, id)
+             JOIN sweeps s ON s.id = u.sweep
+             WHERE a.sweep = s.number AND a.cell = u.cell AND a.item = u.item AND a.id = u.id AND a.state = 'open'",
+        )
+        .await?;
+    let keys = |value: fn(&OpenAttempt) -> i64| column(reports, |(open, _)| value(open));
+    let (sweeps, ids) =
+        (column(reports, |(open, _)| open.key.sweep.as_str()), column(reports, |(open, _)| open.id.as_str()));
+    let (cells, items) = (keys(|open| i64::from(open.key.cell.0)), keys(|open| i64::from(open.key.item.0)));
+    tx.execute(&update, &[&sweeps, &cells, &items, &ids]).await?;
     Ok(())
+}
+
+pub(super) async fn running(
+    client: &Object,
+    sweep: &SweepId,
+    cell: CellIndex,
+    items: &[ItemIndex],
+    within: Duration,
+) -> Result<BTreeSet<ItemIndex>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT DISTINCT item FROM attempts
+             WHERE sweep = $1 AND cell = $2 AND item = ANY ($3) AND state = 'open'
+               AND seen_at >= clock_timestamp() - $4 * interval '1 millisecond'",
+        )
+        .await?;
+    let items = column(items, |item| i64::from(item.0));
+    let within_ms = within.as_secs_f64() * 1000.0;
+    let rows = client.query(&select, &[&number, &i64::from(cell.0), &items, &within_ms]).await?;
+    rows.iter().map(|row| Ok(ItemIndex(small(row.try_get(0)?, "attempts.item")?))).collect()
 }
 
 pub(super) async fn record_handover(

@@ -12,6 +12,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (4, include_str!("../../../migrations/postgres/0004_any_evaluator.sql")),
     (5, include_str!("../../../migrations/postgres/0005_answerers.sql")),
     (6, include_str!("../../../migrations/postgres/0006_flags.sql")),
+    (7, include_str!("../../../migrations/postgres/0007_dispatch.sql")),
 ];
 
 /// Name of the advisory lock under which one process at a time migrates; nothing else in the database may use this number.

@@ -4,6 +4,7 @@ mod attempts;
 mod calls;
 mod cells;
 mod judging;
+mod leading;
 mod metrics;
 mod migrate;
 mod planning;
@@ -12,7 +13,8 @@ mod resume;
 mod sessions;
 mod settling;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{
@@ -24,7 +26,7 @@ pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts, Judged, LedgerError,
-    MetricRow, NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow,
+    MetricRow, NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, SweepRow, Term,
     TranscriptRef,
 };
 
@@ -89,14 +91,46 @@ impl PostgresLedger {
         read!(self.0, "read the next shards", client => planning::shards(client, sweep, Some((queue, limit))))
     }
 
-    pub(super) async fn mark_shard(
+    pub(super) async fn lead(&self, holder: &WorkerId, lease: Duration) -> Result<Option<Term>, LedgerError> {
+        write!(self.0, "take the lead", tx => leading::lead(tx, holder, lease))
+    }
+
+    pub(super) async fn claim_shard(
         &self,
         sweep: &SweepId,
         shard: ShardIndex,
-        state: ShardState,
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        write!(self.0, "claim a shard", tx => planning::claim_shard(tx, sweep, shard, term))
+    }
+
+    pub(super) async fn confirm_shard(
+        &self,
+        sweep: &SweepId,
+        shard: ShardIndex,
         dispatched: u32,
-    ) -> Result<(), LedgerError> {
-        write!(self.0, "mark a shard", tx => planning::mark_shard(tx, sweep, shard, state, dispatched))
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        write!(self.0, "confirm a shard", tx => planning::confirm_shard(tx, sweep, shard, dispatched, term))
+    }
+
+    pub(super) async fn running_items(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        items: &[ItemIndex],
+        within: Duration,
+    ) -> Result<BTreeSet<ItemIndex>, LedgerError> {
+        read!(self.0, "read running attempts", client => attempts::running(client, sweep, cell, items, within))
+    }
+
+    pub(super) async fn begin_tabulating(
+        &self,
+        sweep: &SweepId,
+        generation: u32,
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        write!(self.0, "end a sweep's run", tx => planning::begin_tabulating(tx, sweep, generation, term))
     }
 
     pub(super) async fn recorded_items(
@@ -243,7 +277,7 @@ impl PostgresLedger {
         write!(self.0, "reopen a sweep", tx => resume::reopen(tx, sweep))
     }
 
-    pub(super) async fn reset_dispatch(&self, sweep: &SweepId) -> Result<u64, LedgerError> {
-        write!(self.0, "reset what was dispatched of a sweep", tx => resume::reset(tx, sweep))
+    pub(super) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {
+        write!(self.0, "reset what was dispatched of a sweep", tx => resume::reset(tx, sweep, term))
     }
 }

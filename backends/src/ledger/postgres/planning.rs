@@ -7,11 +7,12 @@ use tokio_postgres::Row;
 
 use super::attempts::spent;
 use super::column;
+use super::leading::is_leading;
 use super::pool::Fault;
 use crate::ledger::columns::{
     cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
-use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow};
+use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow, Term};
 
 pub(super) async fn number(client: &impl GenericClient, sweep: &SweepId) -> Result<i64, Fault> {
     let select = client.prepare_cached("SELECT number FROM sweeps WHERE id = $1").await?;
@@ -106,7 +107,7 @@ async fn add_shards(tx: &Transaction<'_>, number: i64, sweep: &NewSweep) -> Resu
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let select = client
         .prepare_cached(
-            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns FROM sweeps
+            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation FROM sweeps
              WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC",
         )
         .await?;
@@ -123,6 +124,7 @@ fn sweep(row: &Row) -> Result<SweepRow, Fault> {
         budget: money(row.try_get(4)?, "budget")?,
         created_at: time(row.try_get(5)?, "created_at")?,
         ended_at: row.try_get::<_, Option<i64>>(6)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
+        generation: small(row.try_get(7)?, "generation")?,
     })
 }
 
@@ -195,28 +197,80 @@ fn shard(row: &Row) -> Result<ShardRow, Fault> {
     })
 }
 
-pub(super) async fn mark_shard(
+pub(super) async fn claim_shard(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     shard: ShardIndex,
-    state: ShardState,
+    term: Term,
+) -> Result<bool, Fault> {
+    if !is_leading(tx, term).await? {
+        return Ok(false);
+    }
+    let number = number(tx, sweep).await?;
+    let update = tx
+        .prepare_cached("UPDATE shards SET state = 'dispatching' WHERE sweep = $1 AND shard = $2 AND state = 'planned'")
+        .await?;
+    if tx.execute(&update, &[&number, &i64::from(shard.0)]).await? == 1 {
+        return Ok(true);
+    }
+    known(tx, sweep, number, shard).await?;
+    Ok(false)
+}
+
+pub(super) async fn confirm_shard(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    shard: ShardIndex,
     dispatched: u32,
-) -> Result<(), Fault> {
+    term: Term,
+) -> Result<bool, Fault> {
+    if !is_leading(tx, term).await? {
+        return Ok(false);
+    }
     let number = number(tx, sweep).await?;
     let shard_number = i64::from(shard.0);
     // The cell first: every writer begins with its lock.
     let add = tx
         .prepare_cached(
             "UPDATE cells SET dispatched = dispatched + $3
-             WHERE sweep = $1 AND cell = (SELECT cell FROM shards WHERE sweep = $1 AND shard = $2)",
+             WHERE sweep = $1 AND cell = (
+                 SELECT cell FROM shards WHERE sweep = $1 AND shard = $2 AND state = 'dispatching')",
         )
         .await?;
     if tx.execute(&add, &[&number, &shard_number, &i64::from(dispatched)]).await? != 1 {
-        return Err(LedgerError::UnknownShard { sweep: sweep.clone(), shard }.into());
+        known(tx, sweep, number, shard).await?;
+        return Ok(false);
     }
-    let update = tx.prepare_cached("UPDATE shards SET state = $3 WHERE sweep = $1 AND shard = $2").await?;
-    tx.execute(&update, &[&number, &shard_number, &state.as_str()]).await?;
-    Ok(())
+    let update = tx.prepare_cached("UPDATE shards SET state = 'dispatched' WHERE sweep = $1 AND shard = $2").await?;
+    tx.execute(&update, &[&number, &shard_number]).await?;
+    Ok(true)
+}
+
+/// Fails when the sweep has no such shard.
+async fn known(tx: &Transaction<'_>, sweep: &SweepId, number: i64, shard: ShardIndex) -> Result<(), Fault> {
+    let find = tx.prepare_cached("SELECT 1 FROM shards WHERE sweep = $1 AND shard = $2").await?;
+    match tx.query_opt(&find, &[&number, &i64::from(shard.0)]).await? {
+        Some(_) => Ok(()),
+        None => Err(LedgerError::UnknownShard { sweep: sweep.clone(), shard }.into()),
+    }
+}
+
+pub(super) async fn begin_tabulating(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    generation: u32,
+    term: Term,
+) -> Result<bool, Fault> {
+    if !is_leading(tx, term).await? {
+        return Ok(false);
+    }
+    let number = number(tx, sweep).await?;
+    let update = tx
+        .prepare_cached(
+            "UPDATE sweeps SET state = 'tabulating' WHERE number = $1 AND generation = $2 AND state = 'running'",
+        )
+        .await?;
+    Ok(tx.execute(&update, &[&number, &i64::from(generation)]).await? == 1)
 }
 
 pub(super) async fn progress(client: &Object, sweep: &SweepId) -> Result<Vec<CellProgress>, Fault> {

@@ -4,10 +4,11 @@ use deadpool_postgres::Transaction;
 use regatta_proto::{Cause, SweepId};
 
 use super::cells::{self, Deltas};
+use super::leading::is_leading;
 use super::planning::number;
 use super::pool::Fault;
-use crate::ledger::Reopened;
 use crate::ledger::columns::large;
+use crate::ledger::{Reopened, Term};
 
 pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, Fault> {
     let number = number(tx, sweep).await?;
@@ -17,7 +18,8 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reop
     hand_over_budgeted(tx, number).await?;
     remove_unmeasured(tx, number, &mut deltas).await?;
     cells::add(tx, &deltas).await?;
-    // Nobody works on the sweep, so no question is on its way.
+    tx.execute("UPDATE sweeps SET generation = generation + 1 WHERE number = $1", &[&number]).await?;
+    // Jobs of before are void, so no question is on its way.
     tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
     let to_judge = tx
         .query_one(
@@ -30,11 +32,14 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reop
     Ok(Reopened { to_run: plan_again(tx, number).await?, to_judge: large(to_judge.try_get(0)?, "to_judge")? })
 }
 
-pub(super) async fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault> {
+pub(super) async fn reset(tx: &Transaction<'_>, sweep: &SweepId, term: Term) -> Result<Option<u64>, Fault> {
+    if !is_leading(tx, term).await? {
+        return Ok(None);
+    }
     let number = number(tx, sweep).await?;
     cells::lock_sweep(tx, number).await?;
     tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
-    plan_again(tx, number).await
+    plan_again(tx, number).await.map(Some)
 }
 
 /// Sessions whose judge was unavailable, and whose transcript is kept, wait again.
@@ -119,7 +124,7 @@ async fn plan_again(tx: &Transaction<'_>, sweep: i64) -> Result<u64, Fault> {
         &[&sweep],
     )
     .await?;
-    tx.execute("UPDATE cells SET dispatched = recorded WHERE sweep = $1 AND recorded < items", &[&sweep]).await?;
+    tx.execute("UPDATE cells SET dispatched = recorded WHERE sweep = $1", &[&sweep]).await?;
     let missing = tx
         .query_one(
             "SELECT coalesce(sum(items - recorded), 0)::bigint FROM cells WHERE sweep = $1 AND recorded < items",

@@ -231,6 +231,27 @@ pub(super) fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -
     Ok(closed as u64)
 }
 
+/// The open attempts of `items`.
+pub(super) fn open(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cell: CellIndex,
+    items: &[ItemIndex],
+) -> Result<Vec<(ItemIndex, AttemptId)>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT id FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state = 'open' ORDER BY id",
+    )?;
+    let mut open = Vec::new();
+    for item in items {
+        let mut rows = select.query(params![number, cell.0, item.0])?;
+        while let Some(row) = rows.next()? {
+            open.push((*item, parsed(&row.get::<_, String>(0)?, "attempts.id")?));
+        }
+    }
+    Ok(open)
+}
+
 pub(super) fn highest(
     tx: &Transaction<'_>,
     sweep: &SweepId,

@@ -16,6 +16,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (4, include_str!("../../../migrations/sqlite/0004_any_evaluator.sql")),
     (5, include_str!("../../../migrations/sqlite/0005_answerers.sql")),
     (6, include_str!("../../../migrations/sqlite/0006_flags.sql")),
+    (7, include_str!("../../../migrations/sqlite/0007_dispatch.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.

@@ -6,13 +6,15 @@ mod judging;
 mod metrics;
 mod migrate;
 mod planning;
+mod presence;
 mod resume;
 mod sessions;
 mod settling;
 mod thread;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{
@@ -20,27 +22,28 @@ use regatta_proto::{
     SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
+use self::presence::Presence;
 use self::thread::Thread;
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts, Judged, LedgerError,
-    MetricRow, NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, ShardState, SweepRow,
+    MetricRow, NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, SweepRow, Term,
     TranscriptRef,
 };
 
 /// The ledger in an SQLite file: one thread owns it, every call is one transaction there. See [`Ledger`](super::Ledger) for
 /// what the calls do.
 #[derive(Debug, Clone)]
-pub struct SqliteLedger(Thread);
+pub struct SqliteLedger(Thread, Presence);
 
 impl SqliteLedger {
     pub(super) async fn open(path: &Path) -> Result<Self, LedgerError> {
-        Thread::start(path.to_owned()).await.map(Self)
+        Ok(Self(Thread::start(path.to_owned()).await?, Presence::default()))
     }
 
     /// A ledger in memory, whose calls are made by whoever makes them.
     #[cfg(feature = "faults")]
     pub(super) fn in_memory() -> Result<Self, LedgerError> {
-        Thread::of_callers().map(Self)
+        Ok(Self(Thread::of_callers()?, Presence::default()))
     }
 
     pub(super) async fn create_sweep(&self, sweep: NewSweep) -> Result<Created, LedgerError> {
@@ -82,15 +85,68 @@ impl SqliteLedger {
         self.0.read("read the next shards", move |tx| planning::shards(tx, &sweep, Some((&queue, limit)))).await
     }
 
-    pub(super) async fn mark_shard(
+    pub(super) async fn lead(&self, holder: &WorkerId, lease: Duration) -> Result<Option<Term>, LedgerError> {
+        Ok(self.1.lead(holder, lease))
+    }
+
+    pub(super) async fn claim_shard(
         &self,
         sweep: &SweepId,
         shard: ShardIndex,
-        state: ShardState,
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .write(
+                "claim a shard",
+                move |tx| Ok(presence.is_leading(term) && planning::claim_shard(tx, &sweep, shard)?),
+            )
+            .await
+    }
+
+    pub(super) async fn confirm_shard(
+        &self,
+        sweep: &SweepId,
+        shard: ShardIndex,
         dispatched: u32,
-    ) -> Result<(), LedgerError> {
-        let sweep = sweep.clone();
-        self.0.write("mark a shard", move |tx| planning::mark_shard(tx, &sweep, shard, state, dispatched)).await
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .write("confirm a shard", move |tx| {
+                Ok(presence.is_leading(term) && planning::confirm_shard(tx, &sweep, shard, dispatched)?)
+            })
+            .await
+    }
+
+    pub(super) async fn running_items(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        items: &[ItemIndex],
+        within: Duration,
+    ) -> Result<BTreeSet<ItemIndex>, LedgerError> {
+        let (sweep, items, presence) = (sweep.clone(), items.to_vec(), self.1.clone());
+        self.0
+            .read("read running attempts", move |tx| {
+                let open = attempts::open(tx, &sweep, cell, &items)?;
+                Ok(open.into_iter().filter(|(_, id)| presence.has_seen(id, within)).map(|(item, _)| item).collect())
+            })
+            .await
+    }
+
+    pub(super) async fn begin_tabulating(
+        &self,
+        sweep: &SweepId,
+        generation: u32,
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .write("end a sweep's run", move |tx| {
+                Ok(presence.is_leading(term) && planning::begin_tabulating(tx, &sweep, generation)?)
+            })
+            .await
     }
 
     pub(super) async fn recorded_items(
@@ -139,6 +195,7 @@ impl SqliteLedger {
     }
 
     pub(super) async fn record_progress(&self, reports: Vec<(OpenAttempt, WorkerId)>) -> Result<(), LedgerError> {
+        self.1.see(reports.iter().map(|(open, _)| open.id.clone()));
         self.0.write("record running attempts", move |tx| attempts::record_progress(tx, &reports)).await
     }
 
@@ -260,8 +317,12 @@ impl SqliteLedger {
         self.0.write("reopen a sweep", move |tx| resume::reopen(tx, &sweep)).await
     }
 
-    pub(super) async fn reset_dispatch(&self, sweep: &SweepId) -> Result<u64, LedgerError> {
-        let sweep = sweep.clone();
-        self.0.write("reset what was dispatched of a sweep", move |tx| resume::reset(tx, &sweep)).await
+    pub(super) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .write("reset what was dispatched of a sweep", move |tx| {
+                if presence.is_leading(term) { resume::reset(tx, &sweep).map(Some) } else { Ok(None) }
+            })
+            .await
     }
 }

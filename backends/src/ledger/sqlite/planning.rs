@@ -68,7 +68,7 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
 
 pub(super) fn sweeps(tx: &Transaction<'_>, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let mut select = tx.prepare_cached(
-        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns FROM sweeps
+        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation FROM sweeps
          WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at_ns DESC, number DESC",
     )?;
     let mut rows = select.query([only.map(SweepId::as_str)])?;
@@ -89,6 +89,7 @@ fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
         budget: money(row.get(4)?, "budget")?,
         created_at: time(row.get(5)?, "created_at")?,
         ended_at: row.get::<_, Option<i64>>(6)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
+        generation: small(row.get(7)?, "generation")?,
     })
 }
 
@@ -152,21 +153,54 @@ pub(super) fn shards(tx: &Transaction<'_>, sweep: &SweepId, next: Option<(&str, 
     rows.into_iter().map(shard).collect()
 }
 
-pub(super) fn mark_shard(
+pub(super) fn claim_shard(tx: &Transaction<'_>, sweep: &SweepId, shard: ShardIndex) -> Result<bool, Fault> {
+    let moved = move_shard(tx, sweep, shard, ShardState::Planned, ShardState::Dispatching)?;
+    Ok(moved.is_some())
+}
+
+pub(super) fn confirm_shard(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     shard: ShardIndex,
-    state: ShardState,
     dispatched: u32,
-) -> Result<(), Fault> {
-    let number = number(tx, sweep)?;
-    let mut update =
-        tx.prepare_cached("UPDATE shards SET state = ?3 WHERE sweep = ?1 AND shard = ?2 RETURNING cell")?;
-    let cell: Option<i64> = update.query_row(params![number, shard.0, state.as_str()], |row| row.get(0)).optional()?;
-    let cell = cell.ok_or_else(|| LedgerError::UnknownShard { sweep: sweep.clone(), shard })?;
+) -> Result<bool, Fault> {
+    let Some((number, cell)) = move_shard(tx, sweep, shard, ShardState::Dispatching, ShardState::Dispatched)? else {
+        return Ok(false);
+    };
     tx.prepare_cached("UPDATE cells SET dispatched = dispatched + ?3 WHERE sweep = ?1 AND cell = ?2")?
         .execute(params![number, cell, dispatched])?;
-    Ok(())
+    Ok(true)
+}
+
+/// Sweep and cell of the shard, if it stood in `from`.
+fn move_shard(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    shard: ShardIndex,
+    from: ShardState,
+    to: ShardState,
+) -> Result<Option<(i64, i64)>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut update = tx
+        .prepare_cached("UPDATE shards SET state = ?4 WHERE sweep = ?1 AND shard = ?2 AND state = ?3 RETURNING cell")?;
+    let moved: Option<i64> =
+        update.query_row(params![number, shard.0, from.as_str(), to.as_str()], |row| row.get(0)).optional()?;
+    if moved.is_none() {
+        let mut find = tx.prepare_cached("SELECT 1 FROM shards WHERE sweep = ?1 AND shard = ?2")?;
+        if !find.exists(params![number, shard.0])? {
+            return Err(LedgerError::UnknownShard { sweep: sweep.clone(), shard }.into());
+        }
+    }
+    Ok(moved.map(|cell| (number, cell)))
+}
+
+pub(super) fn begin_tabulating(tx: &Transaction<'_>, sweep: &SweepId, generation: u32) -> Result<bool, Fault> {
+    let number = number(tx, sweep)?;
+    let moved = tx.execute(
+        "UPDATE sweeps SET state = ?3 WHERE number = ?1 AND generation = ?2 AND state = ?4",
+        params![number, generation, SweepState::Tabulating.as_str(), SweepState::Running.as_str()],
+    )?;
+    Ok(moved == 1)
 }
 
 pub(super) fn progress(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<CellProgress>, Fault> {

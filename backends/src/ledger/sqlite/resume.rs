@@ -16,7 +16,8 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, 
     hand_over_budgeted(tx, number)?;
     remove_unmeasured(tx, number, &mut deltas)?;
     deltas.write(tx)?;
-    // Nobody works on the sweep, so no question is on its way.
+    tx.execute("UPDATE sweeps SET generation = generation + 1 WHERE number = ?1", [number])?;
+    // Jobs of before are void, so no question is on its way.
     tx.execute("DELETE FROM asked WHERE sweep = ?1", [number])?;
     let to_judge: i64 = tx.query_row(
         "SELECT count(*) FROM awaiting a JOIN sessions s ON s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item
@@ -112,7 +113,7 @@ fn plan_again(tx: &Transaction<'_>, sweep: i64) -> Result<u64, Fault> {
          AND cell IN (SELECT cell FROM cells WHERE sweep = ?1 AND recorded < items)",
         [sweep],
     )?;
-    tx.execute("UPDATE cells SET dispatched = recorded WHERE sweep = ?1 AND recorded < items", [sweep])?;
+    tx.execute("UPDATE cells SET dispatched = recorded WHERE sweep = ?1", [sweep])?;
     let missing: i64 = tx.query_row(
         "SELECT ifnull(sum(items - recorded), 0) FROM cells WHERE sweep = ?1 AND recorded < items",
         [sweep],

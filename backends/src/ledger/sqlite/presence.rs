@@ -1,0 +1,67 @@
+//! Who is there: the leader among coordinators, and the attempts that workers have told of lately. It is not stored, because a ledger in a
+//! file is that of one process, and what lives there dies with it. Time is tokio's.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use regatta_proto::{AttemptId, WorkerId};
+use tokio::time::Instant;
+
+use crate::ledger::Term;
+
+/// Attempts that nobody has told of for this long are forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Presence(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    leader: Option<Leader>,
+    seen: HashMap<AttemptId, Instant>,
+    /// Attempts when the old ones were last forgotten; doing so each time they have doubled costs little.
+    kept: usize,
+}
+
+#[derive(Debug)]
+struct Leader {
+    term: Term,
+    holder: WorkerId,
+    until: Instant,
+}
+
+impl Presence {
+    pub(super) fn lead(&self, holder: &WorkerId, lease: Duration) -> Option<Term> {
+        let (now, mut state) = (Instant::now(), self.locked());
+        let term = match &state.leader {
+            Some(leader) if leader.holder == *holder => leader.term,
+            Some(leader) if now < leader.until => return None,
+            Some(leader) => Term(leader.term.0 + 1),
+            None => Term(1),
+        };
+        state.leader = Some(Leader { term, holder: holder.clone(), until: now + lease });
+        Some(term)
+    }
+
+    pub(super) fn is_leading(&self, term: Term) -> bool {
+        self.locked().leader.as_ref().is_some_and(|leader| leader.term == term)
+    }
+
+    pub(super) fn see(&self, attempts: impl IntoIterator<Item = AttemptId>) {
+        let (now, mut state) = (Instant::now(), self.locked());
+        state.seen.extend(attempts.into_iter().map(|id| (id, now)));
+        if state.seen.len() > 2 * state.kept + 1024 {
+            state.seen.retain(|_, seen| now.duration_since(*seen) < FORGOTTEN_AFTER);
+            state.kept = state.seen.len();
+        }
+    }
+
+    pub(super) fn has_seen(&self, attempt: &AttemptId, within: Duration) -> bool {
+        self.locked().seen.get(attempt).is_some_and(|seen| seen.elapsed() <= within)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

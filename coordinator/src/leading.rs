@@ -1,0 +1,72 @@
+//! One coordinator of a deployment leads: it alone dispatches, reconciles and ends sweeps. The others serve the API and stand by.
+//!
+//! The lead is a lease in the ledger, by the ledger's clock, under a term that every change of a leader carries: one that stood still, or was
+//! cut off, finds that its changes have no effect any more. What it would publish it claims before, and publishes only within its lease,
+//! which this process reckons by its own monotonic clock from before it asked.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use regatta_backends::Term;
+use tokio::time::Instant;
+
+use crate::{Coordinator, CoordinatorError};
+
+/// How long a lead lasts unless it is renewed: a standby takes over this long after the leader was last heard of.
+const LEASE: Duration = Duration::from_secs(10);
+/// Age at which a lead is renewed.
+const RENEWED_AFTER: Duration = Duration::from_secs(2);
+
+/// What this process knows of its lead.
+#[derive(Debug, Default)]
+pub(crate) struct Leading(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    lead: Option<(Term, Instant)>,
+    /// Whether it was said that another leads.
+    stands_by: bool,
+}
+
+impl Coordinator {
+    /// The term under which this process leads now.
+    ///
+    /// # Errors
+    /// [`CoordinatorError::NotLeading`] while another does, or when the ledger fails.
+    pub(crate) async fn lead(&self) -> Result<Term, CoordinatorError> {
+        if let Some((term, asked)) = self.leading.get().filter(|(_, asked)| asked.elapsed() < RENEWED_AFTER) {
+            debug_assert!(asked.elapsed() < LEASE, "a lead is renewed before it ends");
+            return Ok(term);
+        }
+        let asked = Instant::now();
+        let term = self.ledger.lead(&self.config.id, LEASE).await?;
+        self.leading.set(term.map(|term| (term, asked)));
+        term.ok_or(CoordinatorError::NotLeading)
+    }
+
+    /// Checks that the lead under `term` has not run out while this process did something else, or stood still.
+    ///
+    /// # Errors
+    /// [`CoordinatorError::NotLeading`] when it has.
+    pub(crate) fn still_lead(&self, term: Term) -> Result<(), CoordinatorError> {
+        let holds = |(held, asked): (Term, Instant)| held == term && asked.elapsed() < LEASE;
+        if self.leading.get().is_some_and(holds) { Ok(()) } else { Err(CoordinatorError::NotLeading) }
+    }
+}
+
+impl Leading {
+    fn get(&self) -> Option<(Term, Instant)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).lead
+    }
+
+    fn set(&self, lead: Option<(Term, Instant)>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match (state.lead, lead) {
+            (None, Some((term, _))) => tracing::info!(term = term.0, "leading"),
+            (Some(_), None) => tracing::warn!("another coordinator has taken the lead; standing by"),
+            (None, None) if !state.stands_by => tracing::info!("another coordinator leads; standing by"),
+            _ => {}
+        }
+        *state = State { lead, stands_by: lead.is_none() };
+    }
+}

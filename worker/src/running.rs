@@ -1,0 +1,46 @@
+//! Sessions that run in this process. When their job is delivered once more (the connection to the broker was lost, or the job was dispatched
+//! again), the session is not run a second time: the new delivery is settled with the first.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use regatta_proto::SessionKey;
+
+use crate::outbox::Held;
+
+/// The sessions, each with the deliveries that came while it ran; clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Running(Arc<Mutex<BTreeMap<SessionKey, Vec<Held>>>>);
+
+/// A session that runs, until all that it led to is published.
+pub(crate) struct RunningSession {
+    running: Running,
+    key: SessionKey,
+    first: Held,
+}
+
+impl Running {
+    /// Begins to run the session that `delivery` asks for. `None` when it runs already, which then settles this delivery too.
+    pub(crate) fn begin(&self, key: &SessionKey, delivery: Held) -> Option<RunningSession> {
+        let mut sessions = self.locked();
+        if let Some(later) = sessions.get_mut(key) {
+            later.push(delivery);
+            return None;
+        }
+        sessions.insert(key.clone(), Vec::new());
+        Some(RunningSession { running: self.clone(), key: key.clone(), first: delivery })
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Vec<Held>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RunningSession {
+    /// The session runs no more; all its deliveries, to be settled alike.
+    pub(crate) fn end(self) -> Vec<Held> {
+        let mut deliveries = self.running.locked().remove(&self.key).unwrap_or_default();
+        deliveries.push(self.first);
+        deliveries
+    }
+}
