@@ -141,6 +141,10 @@ impl Coordinator {
     async fn follow(&self, watched: &mut BTreeMap<SweepId, Watched>, row: &SweepRow) -> Result<(), CoordinatorError> {
         let running = row.state == SweepState::Running;
         if let Some(one) = watched.get_mut(&row.id) {
+            if one.running && !running {
+                // The end was written, and perhaps not said.
+                self.tabulate(&row.id, row.lock).await?;
+            }
             one.running = running;
             if one.generation != row.generation {
                 one.generation = row.generation;
@@ -222,6 +226,7 @@ impl Coordinator {
             let term = self.lead().await?;
             if self.ledger.begin_tabulating(&sweep.id, one.generation, term).await? {
                 self.tabulate(&sweep.id, sweep.digest).await?;
+                one.running = false;
             }
             return Ok(());
         }

@@ -5,6 +5,7 @@ mod publishing;
 use regatta_backends::{Queue, Receipt};
 use regatta_proto::{Job, Report};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -26,6 +27,11 @@ impl Held {
     /// Counts `receipt` among `unsettled` until it is settled.
     pub(crate) fn new(receipt: Receipt, unsettled: &TaskTracker) -> Self {
         Self { receipt, counted: unsettled.token() }
+    }
+
+    /// Fires when the job is delivered again, to whomever.
+    pub(crate) fn voided(&self) -> CancellationToken {
+        self.receipt.voided()
     }
 
     pub(crate) async fn ack(self) {

@@ -18,6 +18,7 @@ use crate::batch::{self, BatchLane};
 use crate::cast::Cast;
 use crate::judging::{answer, unanswered};
 use crate::outbox::{Held, Origin, Outbox, Parcel};
+use crate::running::RunningSession;
 use crate::session::{Ended, Session};
 use crate::worker::{Shared, Unreadable};
 
@@ -138,7 +139,7 @@ impl Line {
     async fn run(&self, job: SessionJob, redeliveries: u32, receipt: Held) {
         let shared = &self.shared;
         let Some(running) = shared.running.begin(&job.key, receipt) else { return };
-        match self.run_alone(job, redeliveries).await {
+        match self.run_alone(job, redeliveries, &running).await {
             Some((reports, jobs)) => {
                 self.outbox.leave(Parcel { reports, jobs, origin: Origin::Session(running) }).await;
             }
@@ -150,8 +151,13 @@ impl Line {
         }
     }
 
-    /// The session of `job`, which nobody else runs in this process; what it leads to. `None` when it could not begin.
-    async fn run_alone(&self, job: SessionJob, redeliveries: u32) -> Option<(Vec<Report>, Vec<(String, Job)>)> {
+    /// The session of `job`, which nobody else runs in this process; what it leads to. `None` when it is to be delivered again.
+    async fn run_alone(
+        &self,
+        job: SessionJob,
+        redeliveries: u32,
+        running: &RunningSession,
+    ) -> Option<(Vec<Report>, Vec<(String, Job)>)> {
         let shared = &self.shared;
         let SessionJob { key, lock, attempt: first, generation, mut transcript } = job;
         let number = first.saturating_add(redeliveries);
@@ -167,7 +173,7 @@ impl Line {
                 tracing::error!(session = %key, redeliveries, "the session was delivered too often and is given up");
                 Ended::Over(Outcome::NotMeasured { cause: Cause::Undeliverable })
             }
-            Ok(sweep) => self.drive(&sweep, &key, &open, &mut transcript).await,
+            Ok(sweep) => self.drive(&sweep, &key, &open, &mut transcript, running).await,
             Err(Unreadable::Interrupted) => Ended::Interrupted,
             Err(Unreadable::Damaged) => internal(),
         };
@@ -178,6 +184,10 @@ impl Line {
             Ended::Over(outcome) => {
                 let label = outcome.as_str();
                 (label, Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript })), None)
+            }
+            Ended::Unwanted => {
+                shared.metrics.sessions.with_label_values(&["dropped"]).inc();
+                return None;
             }
             Ended::Dropped => {
                 shared.metrics.sessions.with_label_values(&["dropped"]).inc();
@@ -200,6 +210,7 @@ impl Line {
         key: &regatta_proto::SessionKey,
         open: &crate::attempts::OpenGuard<'_>,
         transcript: &mut Transcript,
+        running: &RunningSession,
     ) -> Ended {
         let found = sweep.cell(key.cell).and_then(|cell| Some((cell, sweep.suite(cell)?, sweep.item(cell, key.item)?)));
         let Some((cell, suite, item)) = found else {
@@ -207,6 +218,7 @@ impl Line {
             return internal();
         };
         let interrupt = self.shared.interrupt.child_token();
+        let waited_for = interrupt.child_token();
         let cast = Cast::of(sweep, cell, &self.endpoint, &self.beside);
         let session = Session {
             sweep,
@@ -217,6 +229,7 @@ impl Line {
             cast: &cast,
             attempt: open,
             interrupt: &interrupt,
+            waited_for: &waited_for,
             begun: Instant::now(),
             hand_over_after: self.shared.hand_over_after,
             is_cancelled: &|| self.shared.is_cancelled(&key.sweep),
@@ -228,6 +241,12 @@ impl Line {
             biased;
             ended = &mut driving => return ended,
             () = tokio::time::sleep(self.shared.hand_over_after) => interrupt.cancel(),
+            () = running.unwanted() => waited_for.cancel(),
+        }
+        tokio::select! {
+            biased;
+            ended = &mut driving => return ended,
+            () = tokio::time::sleep(self.shared.hand_over_after), if !interrupt.is_cancelled() => interrupt.cancel(),
         }
         driving.await
     }

@@ -37,6 +37,21 @@ impl Running {
 }
 
 impl RunningSession {
+    /// Returns when nobody waits for the session here any more: all its deliveries were lost with their connections, and come again to
+    /// whomever.
+    pub(crate) async fn unwanted(&self) {
+        let mut delivery = self.first.voided();
+        loop {
+            delivery.cancelled().await;
+            let sessions = self.running.locked();
+            let later = sessions.get(&self.key).into_iter().flatten().map(Held::voided);
+            match later.filter(|voided| !voided.is_cancelled()).next_back() {
+                Some(voided) => delivery = voided,
+                None => return,
+            }
+        }
+    }
+
     /// The session runs no more; all its deliveries, to be settled alike.
     pub(crate) fn end(self) -> Vec<Held> {
         let mut deliveries = self.running.locked().remove(&self.key).unwrap_or_default();

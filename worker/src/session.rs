@@ -25,6 +25,8 @@ pub(crate) enum Ended {
     Interrupted,
     /// Its sweep was cancelled before it could begin; nobody waits for it.
     Dropped,
+    /// Its job is delivered again elsewhere, and nothing of it is paid yet.
+    Unwanted,
 }
 
 /// One session with everything it needs.
@@ -38,6 +40,8 @@ pub(crate) struct Session<'a> {
     pub(crate) attempt: &'a OpenGuard<'a>,
     /// Fires when no further call may begin.
     pub(crate) interrupt: &'a CancellationToken,
+    /// Fires, besides with `interrupt`, when its job is delivered again elsewhere; for sessions that have not called yet.
+    pub(crate) waited_for: &'a CancellationToken,
     /// When it was begun here.
     pub(crate) begun: Instant,
     /// How long after that it is interrupted.
@@ -73,8 +77,11 @@ impl Session<'_> {
             };
             self.report(transcript, player.price().map(|price| worst_case(&request, price)));
             let repeat = asked_before(transcript, role, &request);
-            match self.ask(player, role, &request, repeat, self.interrupt).await {
+            let is_free = transcript.calls().next().is_none();
+            let interrupt = if is_free { self.waited_for } else { self.interrupt };
+            match self.ask(player, role, &request, repeat, interrupt).await {
                 Ok(call) => transcript.events.push(Event::Call(Box::new(call))),
+                Err(CallError::Interrupted(_)) if is_free && !self.interrupt.is_cancelled() => return Ended::Unwanted,
                 Err(CallError::Interrupted(failed)) => {
                     if !failed.tries.is_empty() {
                         transcript.events.push(Event::Failed(failed));

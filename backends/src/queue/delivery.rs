@@ -55,6 +55,16 @@ impl Receipt {
         }
     }
 
+    /// Fires when the message is delivered again, to whomever, because the connection on which it came is gone.
+    #[must_use]
+    pub fn voided(&self) -> CancellationToken {
+        match &self.0 {
+            Kind::Memory(receipt) => receipt.voided(),
+            #[cfg(feature = "cluster")]
+            Kind::RabbitMq(receipt) => receipt.voided(),
+        }
+    }
+
     /// Acknowledges many, in few frames where their order allows.
     pub async fn ack_all(receipts: Vec<Self>) {
         #[cfg(feature = "cluster")]

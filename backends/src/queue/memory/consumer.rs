@@ -64,9 +64,9 @@ impl<T: Clone + Send + Sync + 'static> MemoryConsumer<T> {
                 return None;
             }
             match self.lane.take(self.seat) {
-                Taken::Message { message, redeliveries, tag } => {
+                Taken::Message { message, redeliveries, tag, voided } => {
                     let lane: Arc<dyn Settle> = Arc::clone(&self.lane) as _;
-                    let receipt = MemoryReceipt { lane, seat: self.seat, tag, settled: false };
+                    let receipt = MemoryReceipt { lane, seat: self.seat, tag, voided, settled: false };
                     let receipt = Receipt::memory(receipt);
                     return Some(Delivery { message: T::clone(&message), redeliveries, receipt });
                 }
@@ -88,6 +88,7 @@ pub(in crate::queue) struct MemoryReceipt {
     lane: Arc<dyn Settle>,
     seat: u64,
     tag: u64,
+    voided: CancellationToken,
     settled: bool,
 }
 
@@ -98,6 +99,10 @@ impl fmt::Debug for MemoryReceipt {
 }
 
 impl MemoryReceipt {
+    pub(in crate::queue) fn voided(&self) -> CancellationToken {
+        self.voided.clone()
+    }
+
     pub(in crate::queue) fn ack(mut self) {
         self.settled = true;
         self.lane.ack(self.seat, self.tag);

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 /// A queue of messages and its consumers.
 pub(super) struct Lane<T> {
@@ -41,12 +42,14 @@ struct Seat<T> {
     /// Tags of those not yet taken.
     untaken: VecDeque<u64>,
     arrived: Arc<Notify>,
+    /// Fires when what it holds is delivered again.
+    voided: CancellationToken,
 }
 
 /// What a consumer finds when it looks.
 pub(super) enum Taken<T> {
     /// A message.
-    Message { message: Arc<T>, redeliveries: u32, tag: u64 },
+    Message { message: Arc<T>, redeliveries: u32, tag: u64, voided: CancellationToken },
     /// Nothing yet.
     Nothing,
     /// Nothing, and nothing will come.
@@ -90,6 +93,7 @@ impl<T> Lane<T> {
             held: BTreeMap::new(),
             untaken: VecDeque::new(),
             arrived: Arc::clone(&arrived),
+            voided: CancellationToken::new(),
         };
         state.seats.insert(seat, place);
         state.turns.push_back(seat);
@@ -102,7 +106,12 @@ impl<T> Lane<T> {
         let Some(place) = state.seats.get_mut(&seat).filter(|place| !place.stopped) else { return Taken::Stopped };
         let Some(tag) = place.untaken.pop_front() else { return Taken::Nothing };
         match place.held.get(&tag) {
-            Some(held) => Taken::Message { message: Arc::clone(&held.message), redeliveries: held.redeliveries, tag },
+            Some(held) => Taken::Message {
+                message: Arc::clone(&held.message),
+                redeliveries: held.redeliveries,
+                tag,
+                voided: place.voided.clone(),
+            },
             None => Taken::Nothing,
         }
     }
@@ -123,6 +132,7 @@ impl<T> Lane<T> {
     pub(super) fn reset(&self, seat: u64) {
         let mut state = self.lock();
         let Some(place) = state.seats.get_mut(&seat) else { return };
+        std::mem::take(&mut place.voided).cancel();
         place.untaken.clear();
         let returned: Vec<_> = std::mem::take(&mut place.held).into_values().collect();
         let was_full = place.credit == 0;
@@ -138,6 +148,7 @@ impl<T> Lane<T> {
         let mut state = self.lock();
         let Some(place) = state.seats.remove(&seat) else { return };
         place.arrived.notify_one();
+        place.voided.cancel();
         self.put_back(&mut state, place.held.into_values().collect());
     }
 

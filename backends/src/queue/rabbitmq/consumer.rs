@@ -121,6 +121,7 @@ impl Subscriber {
                     untaken = &mut ended => return self.finish(&lane, consumer, untaken).await,
                     () = forward(&lane, &mut consumer, &sender, &mut backoff) => {}
                 }
+                lane.lose();
                 tracing::warn!(queue = %self.queue.as_str(), "lost a consumer's channel; subscribing again");
             }
             let again = async {

@@ -20,15 +20,22 @@ pub(super) struct Lane {
     /// Says that the consumer was dropped: the channel is about to be closed, which returns everything. To settle something
     /// meanwhile would only have it delivered once more to nobody.
     dropped: CancellationToken,
+    /// Fires when the channel was lost.
+    lost: CancellationToken,
 }
 
 impl Lane {
     pub(super) fn new(channel: Channel, dropped: CancellationToken) -> Arc<Self> {
-        Arc::new(Self { channel, unsettled: Mutex::default(), dropped })
+        Arc::new(Self { channel, unsettled: Mutex::default(), dropped, lost: CancellationToken::new() })
     }
 
     fn is_void(&self) -> bool {
         self.dropped.is_cancelled() || !self.channel.status().connected()
+    }
+
+    /// Notes that the channel was lost, and with it the right to settle.
+    pub(super) fn lose(&self) {
+        self.lost.cancel();
     }
 
     pub(super) fn channel(&self) -> &Channel {
@@ -114,6 +121,10 @@ impl RabbitMqReceipt {
     /// Whether its channel is gone, and the broker delivers the message again.
     pub(super) fn is_void(&self) -> bool {
         self.lane.is_void()
+    }
+
+    pub(in crate::queue) fn voided(&self) -> CancellationToken {
+        self.lane.lost.clone()
     }
 
     pub(in crate::queue) async fn ack(mut self) {
