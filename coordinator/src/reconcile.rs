@@ -65,12 +65,16 @@ impl Coordinator {
             return Ok(());
         }
         let sweep = &watched.sweep;
-        // Jobs of sessions, or of judges whose answers recorded sessions wait for.
-        let outstanding = progress.iter().any(is_outstanding);
+        let shards = self.ledger.shards(&sweep.id).await?;
+        let is_in = |state| shards.iter().any(|shard| shard.state == state);
+        // Jobs of sessions, or of judges whose answers recorded sessions wait for. What is counted as dispatched may be too little after a
+        // resume, whose sweep still had sessions under way; when nothing is left to dispatch, all that is missing is outstanding.
+        let missing = sum(|cell| cell.items) > recorded;
+        let outstanding = progress.iter().any(is_outstanding) || (missing && !is_in(ShardState::Planned));
         let lost = (outstanding || recorded > settled) && quiet >= self.lost_after(sweep);
-        let in_doubt =
-            lost || self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state == ShardState::Dispatching);
-        if !in_doubt || self.has_waiting_jobs(sweep).await? {
+        let in_doubt = lost || is_in(ShardState::Dispatching);
+        // Outcomes that nobody has taken yet are on their way.
+        if !in_doubt || self.has_waiting_jobs(sweep).await? || self.queue.waiting_reports().await? > 0 {
             return Ok(());
         }
         let sessions = self.forget_dispatch(sweep).await?;

@@ -16,6 +16,6 @@ mod shrink;
 mod world;
 
 pub use checks::Finding;
-pub use plan::{Blow, Kind, Plan};
+pub use plan::{Blow, Event, Kind, Plan};
 pub use shrink::shrunk;
 pub use world::{History, simulate};

@@ -23,6 +23,9 @@ use crate::referee::{Line, Referee};
 pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
     regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
 
+/// Pause before a process that could not begin begins again.
+const RESTARTED_AFTER: Duration = Duration::from_secs(1);
+
 /// The four seams, as nobody is kept from them.
 #[derive(Clone)]
 pub(crate) struct Stores {
@@ -89,10 +92,19 @@ pub(crate) fn start(
             let coordinator = stores.coordinator(&format!("c{process}-{generation}"), life.clone());
             tokio::spawn(async move { coordinator.run(BTreeMap::new(), CancellationToken::new()).await });
         }
+        // Who cannot begin ends, and whoever runs the deployment starts it again.
         Kind::Worker => {
-            let line = Line { referee: referee.clone(), life: life.clone(), process };
-            let worker = worker(&format!("w{process}-{generation}"), &stores, life, line);
-            tokio::spawn(worker.run(Lifecycle::default()));
+            let (referee, life) = (referee.clone(), life.clone());
+            tokio::spawn(async move {
+                loop {
+                    let line = Line { referee: referee.clone(), life: life.clone(), process };
+                    let worker = worker(&format!("w{process}-{generation}"), &stores, &life, line);
+                    if worker.run(Lifecycle::default()).await.is_ok() {
+                        return;
+                    }
+                    tokio::time::sleep(RESTARTED_AFTER).await;
+                }
+            });
         }
         Kind::Scorer => {
             let scorer = Scorer::new(
@@ -103,7 +115,11 @@ pub(crate) fn start(
                 life.clone(),
                 ScorerMetrics::register(&Registry::new()).expect("the registry is new"),
             );
-            tokio::spawn(async move { scorer.run(CancellationToken::new()).await });
+            tokio::spawn(async move {
+                while scorer.run(CancellationToken::new()).await.is_err() {
+                    tokio::time::sleep(RESTARTED_AFTER).await;
+                }
+            });
         }
     }
 }

@@ -108,6 +108,10 @@ impl MemoryQueue {
         Ok(self.existing(queue)?.depth())
     }
 
+    pub(super) fn waiting_reports(&self) -> u64 {
+        self.shared.reports.depth()
+    }
+
     pub(super) fn dead_letters(&self) -> u64 {
         self.shared.dead.load(Ordering::SeqCst)
     }

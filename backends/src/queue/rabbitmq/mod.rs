@@ -134,6 +134,10 @@ impl RabbitMqQueue {
         self.shared.ready_messages(self.shared.topology.jobs(queue)?).await
     }
 
+    pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
+        self.shared.ready_messages(self.shared.topology.reports()?).await
+    }
+
     pub(super) async fn dead_letters(&self) -> Result<u64, QueueError> {
         self.shared.ready_messages(self.shared.topology.dead()?).await
     }
