@@ -32,11 +32,14 @@ pub struct CoordinatorConfig {
     pub doubtful_after: Duration,
     /// Quiet time after which dispatched jobs that no worker tells of count as lost.
     pub lost_after: Duration,
+    /// A session of which a worker has told within this time is under way. Workers tell of each at least every ten seconds.
+    pub running_within: Duration,
     /// Whether jobs survive this process (RabbitMQ) or not (memory).
     pub queue_survives: bool,
 }
 
 impl Default for CoordinatorConfig {
+    #[expect(clippy::expect_used, reason = "it is a name, as a test finds out")]
     fn default() -> Self {
         Self {
             id: WorkerId::new("coordinator").expect("a name"),
@@ -45,6 +48,7 @@ impl Default for CoordinatorConfig {
             rebroadcast: Duration::from_secs(2),
             doubtful_after: Duration::from_secs(60),
             lost_after: Duration::from_secs(150),
+            running_within: Duration::from_secs(45),
             queue_survives: true,
         }
     }

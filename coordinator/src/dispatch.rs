@@ -1,7 +1,6 @@
 //! Publishes shards while their queue's window has room.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use regatta_backends::{CellProgress, ShardRow, ShardState};
 use regatta_catalog::read_transcript;
@@ -14,9 +13,6 @@ use crate::{Coordinator, CoordinatorError};
 
 /// Shards asked of the ledger at once.
 const SHARDS_AT_ONCE: u32 = 64;
-
-/// A session of which a worker has told within this time is under way. Workers tell of each at least every ten seconds.
-pub(crate) const RUNNING_WITHIN: Duration = Duration::from_secs(45);
 
 /// What a look at a sweep's shards has led to.
 #[derive(Debug, Default)]
@@ -102,7 +98,8 @@ impl Coordinator {
         let attempts: BTreeMap<ItemIndex, u32> = self.ledger.highest_attempt(&sweep.id, shard.cell, &missing).await?;
         let left_off = self.ledger.continuations(&sweep.id, shard.cell, &missing).await?;
         // A worker tells of these: they are under way, from an earlier dispatch.
-        let running = self.ledger.running_items(&sweep.id, shard.cell, &missing, RUNNING_WITHIN).await?;
+        let within = self.config.running_within;
+        let running = self.ledger.running_items(&sweep.id, shard.cell, &missing, within).await?;
         let mut jobs = Vec::with_capacity(missing.len());
         for item in missing.iter().filter(|item| !running.contains(item)) {
             jobs.push(Job::Session(Box::new(SessionJob {
@@ -119,7 +116,7 @@ impl Coordinator {
         }
         let (published, outstanding) = (jobs.len() as u32, missing.len() as u32);
         let term = self.lead().await?;
-        if !self.ledger.claim_shard(&sweep.id, shard.index, term).await? {
+        if !self.ledger.claim_shard(&sweep.id, shard.index, watched.generation, term).await? {
             return Ok(0);
         }
         if !jobs.is_empty() {

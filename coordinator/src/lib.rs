@@ -7,6 +7,7 @@ mod budget;
 mod control;
 mod coordinator;
 mod dispatch;
+mod echo;
 mod estimate;
 mod forecast;
 mod leading;

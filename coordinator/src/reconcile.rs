@@ -62,6 +62,7 @@ impl Coordinator {
         let (recorded, settled) = (sum(|cell| cell.recorded), sum(|cell| cell.settled));
         let quiet = watched.quiet.observe(Life { recorded, settled, tokens: sum(|cell| cell.usage.total()) });
         if quiet < self.config.doubtful_after {
+            watched.echo.forget();
             return Ok(());
         }
         let sweep = &watched.sweep;
@@ -73,10 +74,14 @@ impl Coordinator {
         let outstanding = progress.iter().any(is_outstanding) || (missing && !is_in(ShardState::Planned));
         let lost = (outstanding || recorded > settled) && quiet >= self.lost_after(sweep);
         let in_doubt = lost || is_in(ShardState::Dispatching);
-        // Outcomes that nobody has taken yet are on their way.
-        if !in_doubt || self.has_waiting_jobs(sweep).await? || self.queue.waiting_reports().await? > 0 {
+        if !in_doubt || self.has_waiting_jobs(sweep).await? {
+            watched.echo.forget();
             return Ok(());
         }
+        if !self.is_all_recorded(&watched.sweep.id, &mut watched.echo).await? {
+            return Ok(());
+        }
+        let sweep = &watched.sweep;
         let sessions = self.forget_dispatch(sweep).await?;
         tracing::warn!(sweep = %sweep.id, sessions, quiet_s = quiet.as_secs(), "dispatching sessions again that have no result");
         self.metrics.reconciled.inc();

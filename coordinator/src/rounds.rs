@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::worst_session;
 use crate::control::routes;
+use crate::echo::Echo;
 use crate::reconcile::Quiet;
 use crate::window::outstanding;
 use crate::{Coordinator, CoordinatorError};
@@ -32,6 +33,9 @@ pub(crate) struct Watched {
     pub(crate) generation: u32,
     /// Nothing is dispatched before: workers must have heard of the generation, and have told of what they still run of an earlier one.
     settles_at: Instant,
+    /// Whether what was reported of earlier generations is recorded.
+    is_settled: bool,
+    pub(crate) echo: Echo,
 }
 
 /// What `run` remembers from one tick to the next; all of it can be rebuilt.
@@ -146,9 +150,11 @@ impl Coordinator {
                 self.tabulate(&row.id, row.lock).await?;
             }
             one.running = running;
+            one.echo.heard = row.echo;
             if one.generation != row.generation {
                 one.generation = row.generation;
                 one.settles_at = Instant::now() + self.settling(row.generation);
+                one.is_settled = false;
                 one.quiet = Quiet::new();
             }
             return Ok(());
@@ -165,7 +171,9 @@ impl Coordinator {
         }
         let worst_session = worst_session(&sweep);
         let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
-        let one = Watched { sweep, worst_session, quiet: Quiet::new(), running, generation, settles_at };
+        let (is_settled, echo) = (self.settling(generation).is_zero(), Echo::heard(row.echo));
+        let quiet = Quiet::new();
+        let one = Watched { sweep, worst_session, quiet, running, generation, settles_at, is_settled, echo };
         watched.insert(row.id.clone(), one);
         Ok(())
     }
@@ -217,7 +225,10 @@ impl Coordinator {
 
     /// Dispatches and watches one running sweep, or ends it.
     async fn look_after(&self, one: &mut Watched, progress: &[CellProgress]) -> Result<(), CoordinatorError> {
-        if Instant::now() < one.settles_at {
+        if !one.is_settled {
+            let is_over = Instant::now() >= one.settles_at;
+            one.is_settled = is_over && self.is_all_recorded(&one.sweep.id, &mut one.echo).await?;
+            // What was recorded meanwhile is not in `progress`.
             return Ok(());
         }
         let complete = progress.iter().all(|cell| cell.settled == cell.items);

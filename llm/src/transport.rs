@@ -152,7 +152,11 @@ impl Transport {
         network.answer(request).await.map_err(|cause| {
             let unreached = cause == NoAnswer::Unreached;
             let detail = if unreached { "the endpoint was not reached" } else { "the connection was lost" };
-            Failure { unreached, maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Connection, detail.to_owned()) }
+            Failure {
+                unreached,
+                maybe_billed: !unreached,
+                ..Failure::unanswered(ErrorClass::Connection, detail.to_owned())
+            }
         })
     }
 

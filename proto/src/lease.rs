@@ -43,7 +43,9 @@ pub struct Party {
     pub waiting_tokens: u64,
     /// Of the requests granted since the last request, those that were not sent.
     pub unsent_requests: u32,
-    /// Correction of the tokens granted: what was taken in excess of the estimates; negative when less was taken.
+    /// Of the tokens granted since the last request, those that were not sent.
+    pub unsent_tokens: u64,
+    /// Correction of the tokens sent: what calls that ended took in excess of the estimates; negative when they took less.
     pub token_correction: i64,
 }
 

@@ -135,6 +135,13 @@ pub enum Report {
         /// Digest of the sweep's lock.
         lock: Digest,
     },
+    /// Whatever was reported before this is recorded: say so in the ledger.
+    Echo {
+        /// Which sweep's coordinator asks.
+        sweep: SweepId,
+        /// Number of the question, above that of all before.
+        number: u64,
+    },
     /// Every session of a sweep is settled: write its tables and reports.
     Tabulate {
         /// Which sweep.

@@ -6,6 +6,7 @@
 #[cfg(not(feature = "schema"))]
 compile_error!("schemas need their feature: scripts/test -p regatta-proto");
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -162,7 +163,9 @@ fn question() -> AskedQuestion {
 
 #[test]
 fn jobs_of_every_build_are_read() {
-    let session = SessionJob { key: key(), lock: Digest::of(b"lock"), attempt: 1, transcript: transcript() };
+    let session =
+        SessionJob { key: key(), lock: Digest::of(b"lock"), attempt: 1, generation: 0, transcript: transcript() };
+    let resumed = SessionJob { generation: 2, ..session.clone() };
     let judge = JudgeJob {
         sweep: key().sweep,
         lock: Digest::of(b"lock"),
@@ -174,6 +177,7 @@ fn jobs_of_every_build_are_read() {
         "job",
         &[
             ("session", Job::Session(Box::new(session))),
+            ("session_of_a_resumed_sweep", Job::Session(Box::new(resumed))),
             ("judge", Job::Judge(judge)),
             ("judge_in_words", Job::Judge(in_words)),
         ],
@@ -235,6 +239,7 @@ fn reports_of_every_build_are_read() {
             ("judge", Report::Judge(judged)),
             ("judge_in_words", Report::Judge(in_words)),
             ("progress", Report::Progress(Progress { worker: "w1".parse().unwrap(), open: vec![open] })),
+            ("echo", Report::Echo { sweep: key().sweep, number: 3 }),
             ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock") }),
         ],
     );
@@ -253,10 +258,12 @@ fn control_messages_of_every_build_are_read() {
             endpoint: EndpointSpec::of_kind(EndpointKind::Openai),
         }],
         cancelled: vec![key().sweep],
+        generations: BTreeMap::new(),
     };
+    let resumed = Control { generations: BTreeMap::from([(key().sweep, 2)]), ..control.clone() };
     let mut conversing = control.clone();
     conversing.routes[0].needs = vec!["user".parse().unwrap(), "tools".parse().unwrap()];
-    samples_are_read("control", &[("routes", control), ("routes_with_needs", conversing)]);
+    samples_are_read("control", &[("routes", control), ("routes_with_needs", conversing), ("generations", resumed)]);
 }
 
 #[test]

@@ -238,6 +238,7 @@ impl Scorer {
                     let sweep = self.catalog.sweep(lock).await?;
                     self.rejudge(&sweep).await?;
                 }
+                Report::Echo { sweep, number } => self.ledger.echo(sweep, *number).await?,
                 Report::Tabulate { lock, .. } => {
                     let sweep = self.catalog.sweep(lock).await?;
                     let state = finish(&self.ledger, &self.catalog, &sweep, &*self.clock).await?;

@@ -64,6 +64,18 @@ impl Deployment {
     /// When it ends first.
     pub async fn start(&self, role: &str) -> Result<Process, HarnessError> {
         let address = if role == "coordinator" { self.api } else { free_address().await? };
+        self.start_at(role, address).await
+    }
+
+    /// Starts a coordinator beside the one whose API is used, and waits until it listens.
+    ///
+    /// # Errors
+    /// When it ends first.
+    pub async fn start_another_coordinator(&self) -> Result<Process, HarnessError> {
+        self.start_at("coordinator", free_address().await?).await
+    }
+
+    async fn start_at(&self, role: &str, address: SocketAddr) -> Result<Process, HarnessError> {
         let mut command = self.command(role)?;
         command.args(["--listen", &address.to_string()]);
         if role == "worker" {

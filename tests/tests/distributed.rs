@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_tests::regatta::{Process, finish, regatta, workspace};
+use regatta_tests::regatta::{Process, finish, get_json, regatta, workspace};
 use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 
@@ -36,6 +36,13 @@ async fn embedded_results(folder: &Path, spec: &Path) -> String {
     let output = finish(command).await.unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     std::fs::read_to_string(directory.join("results.jsonl")).unwrap()
+}
+
+/// Calls of the models under test that the endpoint has answered.
+async fn calls(server: &Process) -> u64 {
+    let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
+    let answered = counters["answered"].as_object().unwrap();
+    ["oracle", "noisy-0.3"].iter().filter_map(|model| answered.get(*model)?.as_u64()).sum()
 }
 
 fn read(directory: &Path, name: &str) -> String {
@@ -108,4 +115,47 @@ async fn a_cancelled_sweep_stops_and_keeps_what_it_has() {
     assert_eq!(watched.status.code(), Some(4));
     let status = deployment.status(&id).await.unwrap();
     assert_eq!(status["state"], "cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_coordinators_one_leads_and_when_it_is_killed_the_other_goes_on_without_a_call_made_twice() {
+    let deployment = Deployment::new().await.unwrap();
+    let (server, spec) = sweep(deployment.folder.path(), &unique_name("leaders"), 300).await;
+    let leader = deployment.start_another_coordinator().await.unwrap();
+    let _standby = deployment.start("coordinator").await.unwrap();
+    let _roles = [
+        deployment.start("worker").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+        deployment.start("scorer").await.unwrap(),
+    ];
+    let id = deployment.submit(&spec).await.unwrap();
+    deployment.wait_for(&id, 30).await.unwrap();
+    leader.kill().await.unwrap();
+    let (code, directory) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    let results = read(&directory, "results.jsonl");
+    assert_eq!(calls(&server).await, results.lines().count() as u64, "one call a session");
+    assert_eq!(results, embedded_results(deployment.folder.path(), &spec).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_that_is_cancelled_and_resumed_at_once_makes_no_call_twice() {
+    let deployment = Deployment::new().await.unwrap();
+    let (server, spec) = sweep(deployment.folder.path(), &unique_name("regret"), 300).await;
+    let _coordinator = deployment.start("coordinator").await.unwrap();
+    let _roles = [
+        deployment.start("worker").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+        deployment.start("scorer").await.unwrap(),
+    ];
+    let id = deployment.submit(&spec).await.unwrap();
+    deployment.wait_for(&id, 30).await.unwrap();
+    assert!(deployment.run(&["cancel", &id]).await.unwrap().status.success());
+    // Refused until a scorer has written the reports of what was cancelled.
+    while !deployment.run(&["resume", &id]).await.unwrap().status.success() {}
+    let (code, directory) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    let results = read(&directory, "results.jsonl");
+    assert_eq!(calls(&server).await, results.lines().count() as u64, "one call a session");
+    assert_eq!(results, embedded_results(deployment.folder.path(), &spec).await);
 }

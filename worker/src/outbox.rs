@@ -128,7 +128,13 @@ mod tests {
 
     fn job() -> Job {
         let key = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
-        Job::Session(Box::new(SessionJob { key, lock: Digest::of(b""), attempt: 1, transcript: Transcript::default() }))
+        Job::Session(Box::new(SessionJob {
+            key,
+            lock: Digest::of(b""),
+            attempt: 1,
+            generation: 0,
+            transcript: Transcript::default(),
+        }))
     }
 
     fn report() -> Report {
@@ -243,7 +249,13 @@ mod tests {
     fn handed_over(item: u32, text: &str) -> (Report, (String, Job)) {
         let (usage, cost, maybe_spent) = (Usage::default(), CostSum::default(), Money::ZERO);
         let report = Report::HandedOver { key: key(item), attempt: attempt(item), usage, cost, maybe_spent };
-        let job = SessionJob { key: key(item), lock: Digest::of(b""), attempt: 2, transcript: transcript(text) };
+        let job = SessionJob {
+            key: key(item),
+            lock: Digest::of(b""),
+            attempt: 2,
+            generation: 0,
+            transcript: transcript(text),
+        };
         (report, ("next".to_owned(), Job::Session(Box::new(job))))
     }
 

@@ -44,8 +44,8 @@ impl RunningSession {
         loop {
             delivery.cancelled().await;
             let sessions = self.running.locked();
-            let later = sessions.get(&self.key).into_iter().flatten().map(Held::voided);
-            match later.filter(|voided| !voided.is_cancelled()).next_back() {
+            let mut later = sessions.get(&self.key).into_iter().flatten().map(Held::voided);
+            match later.rfind(|voided| !voided.is_cancelled()) {
                 Some(voided) => delivery = voided,
                 None => return,
             }

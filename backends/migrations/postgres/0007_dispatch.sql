@@ -1,6 +1,9 @@
 -- How often a sweep was resumed. Jobs of an earlier generation are void.
 ALTER TABLE sweeps ADD COLUMN generation BIGINT NOT NULL DEFAULT 0 CHECK (generation >= 0);
 
+-- Number of the last question, whether what was reported before it is recorded, that a scorer has answered.
+ALTER TABLE sweeps ADD COLUMN echo BIGINT NOT NULL DEFAULT 0 CHECK (echo >= 0);
+
 -- The one coordinator that dispatches: what it writes carries its term, and changes nothing under another one.
 CREATE TABLE leadership (
     one    BOOLEAN     PRIMARY KEY DEFAULT TRUE CHECK (one),

@@ -198,8 +198,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.lead(holder, lease)) })
     }
 
-    /// Moves a shard from `planned` to `dispatching`, and says whether it did: not when it stands elsewhere, nor when `term` is over.
-    /// Whoever is told `true` publishes its jobs.
+    /// Moves a shard from `planned` to `dispatching`, and says whether it did: not when it stands elsewhere, when its sweep was resumed since
+    /// `generation`, nor when `term` is over. Whoever is told `true` publishes its jobs.
     ///
     /// # Errors
     /// When the store fails.
@@ -207,9 +207,10 @@ impl Ledger {
         &'a self,
         sweep: &'a SweepId,
         shard: ShardIndex,
+        generation: u32,
         term: Term,
     ) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.claim_shard(sweep, shard, term)) })
+        Box::pin(async move { each!(self, ledger => ledger.claim_shard(sweep, shard, generation, term)) })
     }
 
     /// Moves a shard from `dispatching` to `dispatched`, and adds `dispatched` sessions to what its cell has dispatched; says whether it
@@ -239,6 +240,14 @@ impl Ledger {
         within: Duration,
     ) -> BoxFuture<'a, Result<BTreeSet<ItemIndex>, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.running_items(sweep, cell, items, within)) })
+    }
+
+    /// Notes that everything is recorded that was reported before the question `number`; a lower one than what is noted changes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn echo<'a>(&'a self, sweep: &'a SweepId, number: u64) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.echo(sweep, number)) })
     }
 
     /// Moves a sweep from `running` to `tabulating`, and says whether it did: not when it stands elsewhere, was resumed since `generation`,

@@ -90,6 +90,9 @@ pub struct SweepRow {
     /// How often it was resumed. Jobs of an earlier generation are void.
     #[serde(default)]
     pub generation: u32,
+    /// Everything that was reported before the question of this number is recorded.
+    #[serde(default)]
+    pub echo: u64,
 }
 
 /// A shard.

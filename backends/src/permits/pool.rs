@@ -26,7 +26,7 @@ use regatta_proto::{Grant, Party, PoolReply, PoolRequest, Share, SweepId, Worker
 use serde::{Deserialize, Serialize};
 
 use self::parties::{Held, Holder, Units};
-use self::spent::{Spent, bucket, scaled};
+use self::spent::{Spent, bucket};
 pub(super) use self::steering::Change;
 use self::steering::Steering;
 use super::steady::Steady;
@@ -160,9 +160,8 @@ impl Pool {
         let deficit = u64::try_from(party.token_correction).unwrap_or(0);
         // No more than was granted, however often it is told.
         let unsent = party.unsent_requests.min(requests);
-        let unsent_tokens = surplus.min(scaled(tokens, u64::from(unsent), u64::from(requests)));
-        line.spent.give_back(granted_in, u64::from(unsent), unsent_tokens);
-        line.spent.take_back(surplus - unsent_tokens, u64::from(party.in_flight) + elsewhere);
+        line.spent.give_back(granted_in, u64::from(unsent), party.unsent_tokens.min(tokens));
+        line.spent.take_back(surplus, u64::from(party.in_flight) + elsewhere);
         line.spent.add(bucket(now), 0, deficit);
         requests - unsent
     }

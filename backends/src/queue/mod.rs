@@ -205,22 +205,6 @@ impl Queue {
         })
     }
 
-    /// Reports that wait for a consumer, of all sweeps. Those within a consumer's prefetch do not count.
-    ///
-    /// # Errors
-    /// When the broker does not answer.
-    pub fn waiting_reports(&self) -> BoxFuture<'_, Result<u64, QueueError>> {
-        Box::pin(async move {
-            match self {
-                Self::Memory(memory) => Ok(memory.waiting_reports()),
-                #[cfg(feature = "cluster")]
-                Self::RabbitMq(broker) => broker.waiting_reports().await,
-                #[cfg(feature = "faults")]
-                Self::Troubled(queues) => queues.waiting_reports().await,
-            }
-        })
-    }
-
     /// Messages that were set aside: delivered too often, or unreadable. An operator should look at them when this is not 0.
     ///
     /// # Errors

@@ -38,13 +38,13 @@ impl TroubledQueue {
     }
 
     pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<TroubledConsumer<Job>, QueueError> {
-        let consumer = self.call(queue, 0, || self.inner.consume_jobs(queue, prefetch)).await?;
-        Ok(TroubledConsumer::connect(consumer, &self.troubles))
+        let connect = |consumer| TroubledConsumer::connect(consumer, &self.troubles);
+        self.call(queue, 0, || self.inner.consume_jobs(queue, prefetch).map(connect)).await
     }
 
     pub(super) async fn consume_reports(&self, prefetch: u32) -> Result<TroubledConsumer<Report>, QueueError> {
-        let consumer = self.call("reports", 0, || self.inner.consume_reports(prefetch)).await?;
-        Ok(TroubledConsumer::connect(consumer, &self.troubles))
+        let connect = |consumer| TroubledConsumer::connect(consumer, &self.troubles);
+        self.call("reports", 0, || self.inner.consume_reports(prefetch).map(connect)).await
     }
 
     pub(super) async fn listen(&self) -> Result<Controls, QueueError> {
@@ -53,10 +53,6 @@ impl TroubledQueue {
 
     pub(super) async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
         self.call(queue, 0, || self.inner.depth(queue)).await
-    }
-
-    pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
-        self.call("reports", 0, || Ok(self.inner.waiting_reports())).await
     }
 
     pub(super) async fn dead_letters(&self) -> Result<u64, QueueError> {

@@ -9,6 +9,7 @@ compile_error!("the conformance suites need every implementation: scripts/test -
 
 mod judging;
 mod laws;
+mod leading;
 mod opening;
 mod oracle;
 mod planning;
@@ -51,12 +52,20 @@ conformance![
     planning::an_end_is_kept_and_forgotten_by_a_resume,
     planning::a_budget_is_only_ever_raised,
     planning::shards_come_in_order_by_queue_until_they_are_dispatched,
-    planning::marking_a_shard_counts_what_was_dispatched,
+    planning::confirming_a_shard_counts_what_was_dispatched,
     planning::metrics_of_a_cell_are_replaced_as_a_whole,
     recording::the_first_attempt_counts_and_later_ones_are_waste,
     recording::a_repeated_report_changes_nothing,
     recording::first_waste_and_repeat_are_told_apart_within_a_batch,
     recording::of_two_scorers_one_records_a_session_first,
+    leading::one_coordinator_leads_at_a_time,
+    leading::a_lead_that_is_not_renewed_goes_to_whoever_asks_under_a_higher_term,
+    leading::of_several_who_want_to_lead_at_once_one_does,
+    leading::a_leader_whose_term_is_over_changes_nothing,
+    leading::a_shard_is_claimed_and_confirmed_once,
+    leading::a_resume_voids_what_its_coordinator_was_about_to_do,
+    leading::sessions_that_a_worker_tells_of_are_known_to_run_until_they_end,
+    leading::an_older_echo_changes_nothing,
     recording::a_session_is_read_back_as_it_was_recorded,
     recording::an_attempt_is_read_back_as_it_was_recorded,
     recording::what_endpoints_say_is_kept_to_the_letter,

@@ -17,6 +17,8 @@ pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: Wor
         budget: Some(Money(5_000_000_000)),
         created_at: at(0),
         ended_at: None,
+        generation: 0,
+        echo: 0,
     };
     assert_eq!(world.ledger.sweep(&sweep).await.unwrap(), Some(expected.clone()));
     let again = NewSweep { name: "other".to_owned(), budget: None, created_at: at(9), ..new_sweep("s", 5, 5) };
@@ -132,25 +134,27 @@ pub(crate) async fn shards_come_in_order_by_queue_until_they_are_dispatched(worl
     assert_eq!(next("q0", 3).await, [0, 1, 4]);
     assert_eq!(next("q1", 10).await, [2, 3]);
     assert!(next("q9", 10).await.is_empty());
-    ledger.mark_shard(&sweep, ShardIndex(0), ShardState::Dispatching, 0).await.unwrap();
+    let term = world.term().await;
+    assert!(ledger.claim_shard(&sweep, ShardIndex(0), 0, term).await.unwrap());
     assert_eq!(next("q0", 10).await, [0, 1, 4, 5]);
     assert_eq!(ledger.next_shards(&sweep, "q0", 1).await.unwrap()[0].state, ShardState::Dispatching);
-    ledger.mark_shard(&sweep, ShardIndex(0), ShardState::Dispatched, 2).await.unwrap();
+    assert!(ledger.confirm_shard(&sweep, ShardIndex(0), 2, term).await.unwrap());
     assert_eq!(next("q0", 10).await, [1, 4, 5]);
-    ledger.mark_shard(&sweep, ShardIndex(0), ShardState::Planned, 0).await.unwrap();
+    assert_eq!(ledger.reset_dispatch(&sweep, term).await.unwrap(), Some(12));
     assert_eq!(next("q0", 2).await, [0, 1]);
 }
 
-pub(crate) async fn marking_a_shard_counts_what_was_dispatched(world: World) {
+pub(crate) async fn confirming_a_shard_counts_what_was_dispatched(world: World) {
     let sweep = world.sweep("s", 2, 4).await;
     for (shard, dispatched) in [(0, 2), (1, 1), (2, 2)] {
-        world.ledger.mark_shard(&sweep, ShardIndex(shard), ShardState::Dispatched, dispatched).await.unwrap();
+        world.dispatch(&sweep, ShardIndex(shard), dispatched).await;
     }
     assert_eq!([world.cell(&sweep, 0).await.dispatched, world.cell(&sweep, 1).await.dispatched], [3, 2]);
-    let error = world.ledger.mark_shard(&sweep, ShardIndex(9), ShardState::Dispatched, 2).await.unwrap_err();
+    let term = world.term().await;
+    let error = world.ledger.claim_shard(&sweep, ShardIndex(9), 0, term).await.unwrap_err();
     assert!(matches!(error, LedgerError::UnknownShard { shard: ShardIndex(9), .. }), "{error}");
     let nobody = SweepId::new("nobody").unwrap();
-    let error = world.ledger.mark_shard(&nobody, ShardIndex(0), ShardState::Dispatched, 2).await.unwrap_err();
+    let error = world.ledger.claim_shard(&nobody, ShardIndex(0), 0, term).await.unwrap_err();
     assert!(matches!(error, LedgerError::UnknownSweep { .. }), "{error}");
 }
 

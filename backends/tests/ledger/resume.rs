@@ -10,7 +10,7 @@ use crate::world::{
 
 async fn dispatch_all(world: &World, sweep: &SweepId) {
     for shard in world.ledger.shards(sweep).await.unwrap() {
-        world.ledger.mark_shard(sweep, shard.index, ShardState::Dispatched, shard.count).await.unwrap();
+        world.dispatch(sweep, shard.index, shard.count).await;
     }
 }
 
@@ -77,8 +77,8 @@ pub(crate) async fn a_session_without_a_judge_only_asks_again(world: World) {
 pub(crate) async fn sessions_that_never_ran_are_planned_again(world: World) {
     let sweep = world.sweep("s", 2, 4).await;
     let ledger = &world.ledger;
-    ledger.mark_shard(&sweep, ShardIndex(0), ShardState::Dispatched, 2).await.unwrap();
-    ledger.mark_shard(&sweep, ShardIndex(1), ShardState::Dispatching, 0).await.unwrap();
+    world.dispatch(&sweep, ShardIndex(0), 2).await;
+    assert!(ledger.claim_shard(&sweep, ShardIndex(1), 0, world.term().await).await.unwrap());
     ledger.record(vec![record(key(&sweep, 0, 0), "w-1")]).await.unwrap();
     assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 7, to_judge: 0 });
     assert_eq!(planned(&world, &sweep).await, [0, 1, 2, 3].map(ShardIndex));

@@ -46,7 +46,7 @@ async fn a_newer_schema_is_refused() {
     run(world.url(), "INSERT INTO ledger_version VALUES (99)").await;
     let config = PostgresConfig { url: world.url().to_owned(), pool_size: 1 };
     let error = Ledger::postgres(config).await.unwrap_err();
-    assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 6 }), "{error}");
+    assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 7 }), "{error}");
 }
 
 #[tokio::test]

@@ -1,12 +1,13 @@
 //! A fresh store for each test, and short words for what is put into it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::ledger::{
     CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord,
-    Settlement, SettlementResult, TranscriptRef,
+    Settlement, SettlementResult, Term, TranscriptRef,
 };
 use regatta_backends::{AgentEnd, Judged, Ledger};
 use regatta_proto::{
@@ -151,9 +152,29 @@ impl World {
         cells.get(&CellIndex(cell)).cloned().unwrap_or_default()
     }
 
+    /// The term of the one coordinator of this world, which leads for longer than any test.
+    pub(crate) async fn term(&self) -> Term {
+        self.ledger.lead(&coordinator(), LEASE).await.unwrap().unwrap()
+    }
+
+    /// Publishes `sessions` of a planned shard, as the coordinator does.
+    pub(crate) async fn dispatch(&self, sweep: &SweepId, shard: ShardIndex, sessions: u32) {
+        let (term, generation) = (self.term().await, self.ledger.sweep(sweep).await.unwrap().unwrap().generation);
+        assert!(self.ledger.claim_shard(sweep, shard, generation, term).await.unwrap());
+        assert!(self.ledger.confirm_shard(sweep, shard, sessions, term).await.unwrap());
+    }
+
     pub(crate) async fn cell(&self, sweep: &SweepId, cell: u32) -> CellProgress {
         self.ledger.cell_progress(sweep).await.unwrap().swap_remove(cell as usize)
     }
+}
+
+/// Longer than any test.
+const LEASE: Duration = Duration::from_secs(3600);
+
+/// The name under which this world's coordinator leads.
+pub(crate) fn coordinator() -> WorkerId {
+    "coordinator".parse().unwrap()
 }
 
 pub(crate) fn new_sweep(name: &str, cells: u32, items: u32) -> NewSweep {

@@ -99,6 +99,7 @@ pub(crate) fn wanting(worker: &str, waiting: u32) -> PoolRequest {
             waiting,
             waiting_tokens: u64::from(waiting) * 10,
             unsent_requests: 0,
+            unsent_tokens: 0,
             token_correction: 0,
         }],
         signals: Signals::default(),

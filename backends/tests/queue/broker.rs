@@ -149,8 +149,12 @@ async fn a_killed_broker_loses_nothing_and_everyone_reconnects() {
         broker.kill().await.unwrap();
         let publishing = queue.publish_jobs("q", jobs(10..20));
         let restarting = async { broker.restart().await.unwrap() };
-        let (published, ()) = tokio::join!(publishing, restarting);
+        // Who comes while it is away waits for it; who gave up would be missing for good.
+        let (published, newcomer, second_listener, ()) =
+            tokio::join!(publishing, queue.consume_reports(1), queue.listen(), restarting);
         published.unwrap();
+        newcomer.unwrap();
+        second_listener.unwrap();
 
         for stale in held {
             stale.receipt.ack().await;

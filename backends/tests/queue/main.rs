@@ -41,6 +41,7 @@ conformance![
     a_dropped_receipt_hands_its_message_back,
     what_a_dropped_consumer_held_comes_to_another,
     a_receipt_of_a_dropped_consumer_settles_nothing,
+    a_receipt_tells_when_its_message_goes_to_another,
     acknowledging_many_spares_those_in_between,
     a_stopped_consumer_ends_and_its_receipts_stay_good,
     a_message_delivered_too_often_is_set_aside,

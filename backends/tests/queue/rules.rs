@@ -115,6 +115,21 @@ pub(crate) async fn what_a_dropped_consumer_held_comes_to_another(queue: &Queue)
     assert!(rest.iter().filter(|delivery| item(&delivery.message) < 3).all(|delivery| delivery.redeliveries == 1));
 }
 
+pub(crate) async fn a_receipt_tells_when_its_message_goes_to_another(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    queue.publish_jobs("q", jobs(0..2)).await.unwrap();
+    let mut dies = queue.consume_jobs("q", 2).await.unwrap();
+    let held = take(&mut dies, 2).await;
+    let voided: Vec<_> = held.iter().map(|delivery| delivery.receipt.voided()).collect();
+    assert!(voided.iter().all(|voided| !voided.is_cancelled()));
+    drop(dies);
+    for voided in voided {
+        voided.cancelled().await;
+    }
+    let mut lives = queue.consume_jobs("q", 2).await.unwrap();
+    assert_eq!(items(&take(&mut lives, 2).await), BTreeSet::from([0, 1]));
+}
+
 pub(crate) async fn a_receipt_of_a_dropped_consumer_settles_nothing(queue: &Queue) {
     queue.declare_jobs("q").await.unwrap();
     queue.publish_jobs("q", jobs(0..2)).await.unwrap();
@@ -235,6 +250,7 @@ pub(crate) async fn dropping_the_last_handle_ends_consumers(queue: &Queue) {
     let queue = match queue {
         Queue::Memory(_) => memory_queue(),
         Queue::RabbitMq(_) => rabbitmq_queue().await,
+        Queue::Troubled(_) => panic!("simulated queues share the one in memory"),
     };
     let mut consumer = queue.consume_jobs("q", 1).await.unwrap();
     let clone = queue.clone();

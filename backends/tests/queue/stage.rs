@@ -1,6 +1,6 @@
 //! Queues to test, and the words of the rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use regatta_backends::queue::{MemoryQueue, RabbitMqConfig};
@@ -47,6 +47,7 @@ pub(crate) fn jobs(items: std::ops::Range<u32>) -> Vec<Job> {
         key: SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(item) },
         lock: Digest::of(b"lock"),
         attempt: 1,
+        generation: 0,
         transcript: Transcript::default(),
     };
     items.map(|item| Job::Session(Box::new(job(item)))).collect()
@@ -72,7 +73,7 @@ pub(crate) async fn take(consumer: &mut Consumer<Job>, count: usize) -> Vec<Deli
 }
 
 pub(crate) fn control(sweep: &str) -> Control {
-    Control { routes: Vec::new(), cancelled: vec![sweep.parse().unwrap()] }
+    Control { routes: Vec::new(), cancelled: vec![sweep.parse().unwrap()], generations: BTreeMap::new() }
 }
 
 /// Asks until it is so; each question is a round trip to the broker. That it becomes so is asserted by the test's time limit.

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use regatta_coordinator::{BudgetChange, CoordinatorError, Resumption};
 use regatta_proto::{AccountId, Money, SweepState};
@@ -257,6 +259,10 @@ async fn a_resumed_sweep_runs_what_has_no_result() {
         again.iter().map(|job| &job.key).collect::<Vec<_>>(),
         jobs[count - 2..].iter().map(|job| &job.key).collect::<Vec<_>>()
     );
-    assert!(stage.told().await.cancelled.is_empty());
+    let told = stage.told().await;
+    assert!(told.cancelled.is_empty());
+    // Jobs of before the resume may still be in the queue: workers know them by their generation.
+    assert_eq!(told.generations, BTreeMap::from([(sweep.id.clone(), 1)]));
+    assert_eq!(again.iter().map(|job| job.generation).collect::<Vec<_>>(), [1, 1]);
     process.end().await;
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use regatta_backends::{Queue, RecordState, ShardState};
+use regatta_backends::{Queue, RecordState};
 use regatta_catalog::Sweep;
 use regatta_proto::{Job, Money, Question, Report, SessionJob, SessionKey, ShardIndex, Transcript};
 
@@ -9,6 +9,9 @@ use crate::stage::{Stage, queue_of, record, spec};
 
 /// Long enough for many rounds, short enough to wait for.
 const QUIET: Duration = Duration::from_millis(200);
+
+/// Longer than any test.
+const LEASE: Duration = Duration::from_secs(3600);
 
 /// The jobs of the first attempts of all sessions.
 fn all_jobs(sweep: &Sweep) -> Vec<SessionJob> {
@@ -19,6 +22,7 @@ fn all_jobs(sweep: &Sweep) -> Vec<SessionJob> {
                 key: SessionKey { sweep: sweep.id.clone(), cell: cell.index, item: *item },
                 lock: sweep.digest,
                 attempt: 1,
+                generation: 0,
                 transcript: Transcript::default(),
             })
         })
@@ -28,7 +32,9 @@ fn all_jobs(sweep: &Sweep) -> Vec<SessionJob> {
 /// A coordinator has died while it published the only shard of `sweep`: `published` jobs got through.
 async fn die_while_publishing(stage: &Stage, sweep: &Sweep, published: &[SessionJob]) {
     assert_eq!(stage.ledger.shards(&sweep.id).await.unwrap().len(), 1);
-    stage.ledger.mark_shard(&sweep.id, ShardIndex(0), ShardState::Dispatching, 0).await.unwrap();
+    let dead = stage.config.id.clone();
+    let term = stage.ledger.lead(&dead, LEASE).await.unwrap().expect("nobody else leads");
+    assert!(stage.ledger.claim_shard(&sweep.id, ShardIndex(0), 0, term).await.unwrap());
     stage.queue.declare_jobs(&queue_of(sweep)).await.unwrap();
     let jobs = published.iter().map(|job| Job::Session(Box::new(job.clone()))).collect();
     stage.queue.publish_jobs(&queue_of(sweep), jobs).await.unwrap();
@@ -121,6 +127,39 @@ async fn dispatched_jobs_count_as_lost_only_after_the_long_quiet_time() {
     assert!(since.elapsed() >= QUIET);
     let again = stage.take(&sweep, total - 1).await;
     assert!(again.iter().any(|job| job.key == taken[0].key && job.attempt == 2));
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_session_of_which_a_worker_tells_is_not_dispatched_again() {
+    let mut stage = Stage::set().await;
+    (stage.config.doubtful_after, stage.config.lost_after) = (Duration::ZERO, QUIET);
+    stage.config.running_within = LEASE;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let total = all_jobs(&sweep).len();
+    let taken = stage.take(&sweep, total).await;
+    stage.begin(&taken[0]).await;
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    let again = stage.take(&sweep, total - 1).await;
+    assert!(again.iter().all(|job| job.key != taken[0].key));
+    process.end().await;
+}
+
+/// Outcomes may wait in the queue while nothing of them is in the ledger.
+#[tokio::test]
+async fn nothing_is_dispatched_again_before_all_that_was_reported_is_recorded() {
+    let mut stage = Stage::set().await;
+    (stage.config.doubtful_after, stage.config.lost_after) = (Duration::ZERO, QUIET);
+    stage.has_scorer = false;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let total = all_jobs(&sweep).len();
+    stage.take(&sweep, total).await;
+    let_quiet_time_pass(&stage).await;
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    stage.has_scorer = true;
+    stage.until_waiting(&sweep, total as u64).await;
     process.end().await;
 }
 

@@ -150,7 +150,8 @@ impl World {
             if party.in_flight > had {
                 self.violations.push(format!("{holder} has {} calls in flight on {had} slots", party.in_flight));
             }
-            self.give_back(&holder, &party.model, -i64::from(party.unsent_requests), party.token_correction);
+            let tokens = party.token_correction - i64::try_from(party.unsent_tokens).unwrap();
+            self.give_back(&holder, &party.model, -i64::from(party.unsent_requests), tokens);
             held.slots.insert(key, party.in_flight);
         }
         self.holders.insert(holder.clone(), held);

@@ -250,7 +250,6 @@ impl State {
             party.was_told = !party.is_idle();
             if party.was_told {
                 let (waiting, waiting_tokens) = party.waiting();
-                let unsent_tokens = i64::try_from(party.tokens).unwrap_or(i64::MAX);
                 request.parties.push(Told {
                     sweep: party.sweep.clone(),
                     model: (*party.model).to_owned(),
@@ -259,7 +258,8 @@ impl State {
                     waiting,
                     waiting_tokens,
                     unsent_requests: party.requests,
-                    token_correction: party.correction.saturating_sub(unsent_tokens),
+                    unsent_tokens: party.tokens,
+                    token_correction: party.correction,
                 });
                 asked.parties.push(party.id);
             }

@@ -9,7 +9,7 @@ use regatta_proto::{AccountReply, AccountRequest, Digest, Failing, PoolReply, Po
 pub struct StoreError(pub String);
 
 /// What a worker asks of the store of permits. Every operation may be repeated: requests tell totals and states, not differences, but
-/// for [`regatta_proto::Party::unsent_requests`] and [`regatta_proto::Party::token_correction`], which a lost answer may lose with it.
+/// for what [`regatta_proto::Party`] gives back and corrects, which a lost answer may lose with it.
 pub trait PermitStore: Send + Sync + 'static {
     /// Renews and asks for slots, requests and tokens of a pool.
     fn lease<'a>(&'a self, request: &'a PoolRequest) -> BoxFuture<'a, Result<PoolReply, StoreError>>;

@@ -59,24 +59,7 @@ pub(crate) async fn check(
 ) -> Result<Vec<Finding>, Box<dyn std::error::Error>> {
     let mut findings = Vec::new();
     match ended {
-        None => {
-            if std::env::var("SEED").is_ok() {
-                for c in world.stores.ledger.cell_progress(&world.sweep.id).await? {
-                    println!(
-                        "{} items {} disp {} rec {} set {}",
-                        c.index, c.items, c.dispatched, c.recorded, c.settled
-                    );
-                }
-                println!("{:?}", world.stores.ledger.sweep(&world.sweep.id).await?);
-                for s in world.stores.ledger.shards(&world.sweep.id).await? {
-                    println!("{s:?}");
-                }
-                for (name, endpoint) in &world.sweep.lock.endpoints {
-                    println!("depth {:?}", world.stores.queue.depth(&endpoint.queue(name, &world.sweep.id)).await);
-                }
-            }
-            findings.push(Finding::NoEnd)
-        }
+        None => findings.push(Finding::NoEnd),
         Some(SweepState::Complete) => findings.extend(other_results(world).await),
         Some(state) => findings.push(Finding::Ended(state)),
     }

@@ -144,7 +144,11 @@ impl Fate for Life {
         let keys = reports.iter().filter_map(|report| match report {
             Report::Session(outcome) => Some(outcome.key.clone()),
             Report::HandedOver { key, .. } => Some(key.clone()),
-            Report::Judge(_) | Report::Progress(_) | Report::Rejudge { .. } | Report::Tabulate { .. } => None,
+            Report::Judge(_)
+            | Report::Progress(_)
+            | Report::Rejudge { .. }
+            | Report::Echo { .. }
+            | Report::Tabulate { .. } => None,
         });
         self.locked().reported.extend(keys);
     }

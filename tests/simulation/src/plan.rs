@@ -120,6 +120,10 @@ impl Plan {
             skew_hours: if rng.random_bool(0.3) { 30 } else { 0 },
             events: Vec::new(),
         };
+        // One scorer of several whose stores fail it for minutes holds outcomes of which nobody else can know; sessions are then repeated.
+        if plan.failing + plan.unconfirmed > 0.0 {
+            plan.scorers = 1;
+        }
         // Who stands still while its sweep is cancelled and resumed hears of neither, and may pay for what it held.
         let has_cancels = rng.random_bool(0.3);
         for _ in 0..rng.random_range(0..6) {

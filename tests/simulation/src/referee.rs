@@ -130,9 +130,6 @@ impl Network for Line {
             let call = identity(&request).map(|identity| {
                 let mut books = self.referee.locked();
                 let at_ms = self.referee.begun.elapsed().as_millis();
-                if std::env::var("SEED").is_ok() {
-                    println!("{:>8} ms CALL p{} {:?} {}", at_ms, self.process, identity.session, identity.model);
-                }
                 books.calls.push(Call { identity, process: self.process, at_ms, is_paid: false });
                 books.calls.len() - 1
             });

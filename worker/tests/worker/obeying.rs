@@ -1,4 +1,6 @@
-use regatta_proto::{Job, Latency, Simulation};
+use std::collections::BTreeMap;
+
+use regatta_proto::{Job, Latency, SessionJob, Simulation};
 
 use crate::stage::Stage;
 
@@ -16,6 +18,34 @@ async fn a_job_of_a_cancelled_sweep_is_dropped_unrun() {
     let worker = stage.start_untold("w", |_| {});
     assert_eq!(reports.outcome().await.key, stage.job(0, 1).key);
     assert_eq!(worker.ended("dropped"), 2);
+    worker.leave().await;
+    assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
+    assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_job_of_before_a_resume_is_dropped_unrun() {
+    let (stage, server) = Stage::with(Simulation::default()).await;
+    let resumed = |item| SessionJob { generation: 2, ..stage.job(0, item) };
+    stage.publish([stage.job(0, 0), SessionJob { generation: 1, ..stage.job(0, 1) }, resumed(2)]).await;
+    let mut reports = stage.reports().await;
+    stage.tell_of_generations(BTreeMap::from([(stage.sweep.id.clone(), 2)])).await;
+    let worker = stage.start_untold("w", |_| {});
+    assert_eq!(reports.outcome().await.key, stage.job(0, 2).key);
+    assert_eq!(worker.ended("stale"), 2);
+    worker.leave().await;
+    assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
+    assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_session_that_is_delivered_again_while_it_runs_runs_once() {
+    let latency = Latency { median_ms: 200.0, ..Latency::default() };
+    let (stage, server) = Stage::with(Simulation { latency, ..Simulation::default() }).await;
+    stage.publish([stage.job(0, 0), stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    assert_eq!(reports.outcome().await.key, stage.job(0, 0).key);
     worker.leave().await;
     assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
     assert!(reports.rest(&stage.queue).await.is_empty());

@@ -99,9 +99,10 @@ impl PostgresLedger {
         &self,
         sweep: &SweepId,
         shard: ShardIndex,
+        generation: u32,
         term: Term,
     ) -> Result<bool, LedgerError> {
-        write!(self.0, "claim a shard", tx => planning::claim_shard(tx, sweep, shard, term))
+        write!(self.0, "claim a shard", tx => planning::claim_shard(tx, sweep, shard, generation, term))
     }
 
     pub(super) async fn confirm_shard(
@@ -122,6 +123,10 @@ impl PostgresLedger {
         within: Duration,
     ) -> Result<BTreeSet<ItemIndex>, LedgerError> {
         read!(self.0, "read running attempts", client => attempts::running(client, sweep, cell, items, within))
+    }
+
+    pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {
+        write!(self.0, "note an echo", tx => planning::echo(tx, sweep, number))
     }
 
     pub(super) async fn begin_tabulating(

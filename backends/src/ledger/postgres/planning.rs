@@ -107,7 +107,7 @@ async fn add_shards(tx: &Transaction<'_>, number: i64, sweep: &NewSweep) -> Resu
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let select = client
         .prepare_cached(
-            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation FROM sweeps
+            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo FROM sweeps
              WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC",
         )
         .await?;
@@ -125,6 +125,7 @@ fn sweep(row: &Row) -> Result<SweepRow, Fault> {
         created_at: time(row.try_get(5)?, "created_at")?,
         ended_at: row.try_get::<_, Option<i64>>(6)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
         generation: small(row.try_get(7)?, "generation")?,
+        echo: large(row.try_get(8)?, "echo")?,
     })
 }
 
@@ -201,16 +202,20 @@ pub(super) async fn claim_shard(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     shard: ShardIndex,
+    generation: u32,
     term: Term,
 ) -> Result<bool, Fault> {
     if !is_leading(tx, term).await? {
         return Ok(false);
     }
     let number = number(tx, sweep).await?;
+    // Locked, so that a resume of the same moment is over or not yet begun.
+    let find = tx.prepare_cached("SELECT 1 FROM sweeps WHERE number = $1 AND generation = $2 FOR SHARE").await?;
+    let is_of_this_generation = tx.query_opt(&find, &[&number, &i64::from(generation)]).await?.is_some();
     let update = tx
         .prepare_cached("UPDATE shards SET state = 'dispatching' WHERE sweep = $1 AND shard = $2 AND state = 'planned'")
         .await?;
-    if tx.execute(&update, &[&number, &i64::from(shard.0)]).await? == 1 {
+    if is_of_this_generation && tx.execute(&update, &[&number, &i64::from(shard.0)]).await? == 1 {
         return Ok(true);
     }
     known(tx, sweep, number, shard).await?;
@@ -253,6 +258,13 @@ async fn known(tx: &Transaction<'_>, sweep: &SweepId, number: i64, shard: ShardI
         Some(_) => Ok(()),
         None => Err(LedgerError::UnknownShard { sweep: sweep.clone(), shard }.into()),
     }
+}
+
+pub(super) async fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
+    let update = tx.prepare_cached("UPDATE sweeps SET echo = greatest(echo, $2) WHERE number = $1").await?;
+    tx.execute(&update, &[&number, &stored(heard, "echo")?]).await?;
+    Ok(())
 }
 
 pub(super) async fn begin_tabulating(

@@ -93,14 +93,14 @@ impl SqliteLedger {
         &self,
         sweep: &SweepId,
         shard: ShardIndex,
+        generation: u32,
         term: Term,
     ) -> Result<bool, LedgerError> {
         let (sweep, presence) = (sweep.clone(), self.1.clone());
         self.0
-            .write(
-                "claim a shard",
-                move |tx| Ok(presence.is_leading(term) && planning::claim_shard(tx, &sweep, shard)?),
-            )
+            .write("claim a shard", move |tx| {
+                Ok(presence.is_leading(term) && planning::claim_shard(tx, &sweep, shard, generation)?)
+            })
             .await
     }
 
@@ -133,6 +133,11 @@ impl SqliteLedger {
                 Ok(open.into_iter().filter(|(_, id)| presence.has_seen(id, within)).map(|(item, _)| item).collect())
             })
             .await
+    }
+
+    pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("note an echo", move |tx| planning::echo(tx, &sweep, number)).await
     }
 
     pub(super) async fn begin_tabulating(

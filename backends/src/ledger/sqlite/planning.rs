@@ -68,7 +68,7 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
 
 pub(super) fn sweeps(tx: &Transaction<'_>, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let mut select = tx.prepare_cached(
-        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation FROM sweeps
+        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo FROM sweeps
          WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at_ns DESC, number DESC",
     )?;
     let mut rows = select.query([only.map(SweepId::as_str)])?;
@@ -90,6 +90,7 @@ fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
         created_at: time(row.get(5)?, "created_at")?,
         ended_at: row.get::<_, Option<i64>>(6)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
         generation: small(row.get(7)?, "generation")?,
+        echo: large(row.get(8)?, "echo")?,
     })
 }
 
@@ -153,7 +154,17 @@ pub(super) fn shards(tx: &Transaction<'_>, sweep: &SweepId, next: Option<(&str, 
     rows.into_iter().map(shard).collect()
 }
 
-pub(super) fn claim_shard(tx: &Transaction<'_>, sweep: &SweepId, shard: ShardIndex) -> Result<bool, Fault> {
+pub(super) fn claim_shard(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    shard: ShardIndex,
+    generation: u32,
+) -> Result<bool, Fault> {
+    let mut find = tx.prepare_cached("SELECT 1 FROM sweeps WHERE id = ?1 AND generation = ?2")?;
+    if !find.exists(params![sweep.as_str(), generation])? {
+        number(tx, sweep)?;
+        return Ok(false);
+    }
     let moved = move_shard(tx, sweep, shard, ShardState::Planned, ShardState::Dispatching)?;
     Ok(moved.is_some())
 }
@@ -192,6 +203,12 @@ fn move_shard(
         }
     }
     Ok(moved.map(|cell| (number, cell)))
+}
+
+pub(super) fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64) -> Result<(), Fault> {
+    let number = number(tx, sweep)?;
+    tx.execute("UPDATE sweeps SET echo = max(echo, ?2) WHERE number = ?1", params![number, stored(heard, "echo")?])?;
+    Ok(())
 }
 
 pub(super) fn begin_tabulating(tx: &Transaction<'_>, sweep: &SweepId, generation: u32) -> Result<bool, Fault> {

@@ -130,7 +130,7 @@ impl Spent {
 }
 
 /// `amount` × `part` / `whole`, rounded down.
-pub(super) fn scaled(amount: u64, part: u64, whole: u64) -> u64 {
+fn scaled(amount: u64, part: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(amount) * u128::from(part) / u128::from(whole.max(1))).unwrap_or(u64::MAX)
 }
 

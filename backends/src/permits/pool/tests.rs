@@ -18,6 +18,7 @@ fn party(sweep: &str, waiting: u32, tokens: u64) -> Party {
         waiting,
         waiting_tokens: u64::from(waiting) * tokens,
         unsent_requests: 0,
+        unsent_tokens: 0,
         token_correction: 0,
     }
 }

@@ -28,11 +28,17 @@ pub struct MemoryQueue {
 struct Shared {
     jobs: Mutex<HashMap<String, Arc<Lane<Job>>>>,
     reports: Arc<Lane<Report>>,
-    /// The last broadcast, and a channel for each listener: they hear of the next in the order in which they came.
-    control: Mutex<(Option<Arc<Control>>, Vec<watch::Sender<Option<Arc<Control>>>>)>,
+    control: Mutex<Broadcasts>,
     dead: Arc<AtomicU64>,
     delivery_limit: u32,
     closed: CancellationToken,
+}
+
+#[derive(Default)]
+struct Broadcasts {
+    last: Option<Arc<Control>>,
+    /// Each hears of the next broadcast, in the order in which they came.
+    listeners: Vec<watch::Sender<Option<Arc<Control>>>>,
 }
 
 impl fmt::Debug for MemoryQueue {
@@ -78,9 +84,9 @@ impl MemoryQueue {
     pub(super) fn broadcast(&self, control: Control) -> Result<(), QueueError> {
         self.open()?;
         let control = Some(Arc::new(control));
-        let mut shared = self.shared.control.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.0.clone_from(&control);
-        shared.1.retain(|listener| listener.send(control.clone()).is_ok());
+        let mut broadcasts = self.shared.control.lock().unwrap_or_else(PoisonError::into_inner);
+        broadcasts.last.clone_from(&control);
+        broadcasts.listeners.retain(|listener| listener.send(control.clone()).is_ok());
         Ok(())
     }
 
@@ -96,20 +102,16 @@ impl MemoryQueue {
 
     pub(super) fn listen(&self) -> Result<Controls, QueueError> {
         self.open()?;
-        let mut shared = self.shared.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let (listener, mut newest) = watch::channel(shared.0.clone());
+        let mut broadcasts = self.shared.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let (listener, mut newest) = watch::channel(broadcasts.last.clone());
         newest.mark_changed();
-        shared.1.push(listener);
+        broadcasts.listeners.push(listener);
         Ok(Controls::new(newest, self.shared.closed.clone(), None))
     }
 
     pub(super) fn depth(&self, queue: &str) -> Result<u64, QueueError> {
         self.open()?;
         Ok(self.existing(queue)?.depth())
-    }
-
-    pub(super) fn waiting_reports(&self) -> u64 {
-        self.shared.reports.depth()
     }
 
     pub(super) fn dead_letters(&self) -> u64 {

@@ -17,6 +17,7 @@ use super::Shared;
 use super::backoff::Backoff;
 use super::lane::{Lane, RabbitMqReceipt};
 use super::link::in_time;
+use super::patience::Patience;
 use crate::queue::{Delivery, QueueError, Receipt};
 
 /// The reader's end.
@@ -71,7 +72,7 @@ impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
         let dropped = CancellationToken::new();
         let (closed, guard) = (shared.closed.clone(), dropped.clone().drop_guard());
         let subscriber = Subscriber { shared, queue, prefetch, dropped };
-        let first = subscriber.subscribe().await?;
+        let first = subscriber.first_subscription().await?;
         let (sender, arrivals) = mpsc::channel(usize::from(prefetch));
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(async move { subscriber.feed(first, sender, stopped).await });
@@ -89,6 +90,17 @@ struct Subscriber {
 type Subscription = (Arc<Lane>, lapin::Consumer);
 
 impl Subscriber {
+    async fn first_subscription(&self) -> Result<Subscription, QueueError> {
+        let purpose = format!("consume {:?}", self.queue.as_str());
+        let mut patience = Patience::new(&self.shared, &purpose);
+        loop {
+            match self.subscribe().await {
+                Ok(subscription) => return Ok(subscription),
+                Err(error) => patience.after(error).await?,
+            }
+        }
+    }
+
     async fn subscribe(&self) -> Result<Subscription, QueueError> {
         let action = format!("consume {:?}", self.queue.as_str());
         in_time(&action, self.try_subscribe(&action)).await

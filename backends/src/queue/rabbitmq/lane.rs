@@ -20,13 +20,14 @@ pub(super) struct Lane {
     /// Says that the consumer was dropped: the channel is about to be closed, which returns everything. To settle something
     /// meanwhile would only have it delivered once more to nobody.
     dropped: CancellationToken,
-    /// Fires when the channel was lost.
+    /// Fires when the channel was lost, or its consumer dropped.
     lost: CancellationToken,
 }
 
 impl Lane {
     pub(super) fn new(channel: Channel, dropped: CancellationToken) -> Arc<Self> {
-        Arc::new(Self { channel, unsettled: Mutex::default(), dropped, lost: CancellationToken::new() })
+        let lost = dropped.child_token();
+        Arc::new(Self { channel, unsettled: Mutex::default(), dropped, lost })
     }
 
     fn is_void(&self) -> bool {

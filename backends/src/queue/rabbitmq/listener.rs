@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Shared;
 use super::backoff::Backoff;
 use super::link::in_time;
+use super::patience::Patience;
 use crate::queue::{Controls, QueueError};
 
 /// Broadcasts kept for a listener that does not read; each supersedes those before.
@@ -19,7 +20,7 @@ const KEPT_BROADCASTS: i32 = 16;
 
 /// Subscribes, then keeps subscribed.
 pub(super) async fn listen(shared: Arc<Shared>) -> Result<Controls, QueueError> {
-    let first = subscribe(&shared).await?;
+    let first = first_subscription(&shared).await?;
     let (newest, receiver) = watch::channel(None);
     let dropped = CancellationToken::new();
     let controls = Controls::new(receiver, shared.closed.clone(), Some(dropped.clone().drop_guard()));
@@ -35,11 +36,23 @@ pub(super) async fn listen(shared: Arc<Shared>) -> Result<Controls, QueueError> 
 
 const LISTEN: &str = "listen to broadcasts";
 
-async fn subscribe(shared: &Shared) -> Result<(lapin::Channel, lapin::Consumer), QueueError> {
+type Subscription = (lapin::Channel, lapin::Consumer);
+
+async fn first_subscription(shared: &Shared) -> Result<Subscription, QueueError> {
+    let mut patience = Patience::new(shared, LISTEN);
+    loop {
+        match subscribe(shared).await {
+            Ok(subscription) => return Ok(subscription),
+            Err(error) => patience.after(error).await?,
+        }
+    }
+}
+
+async fn subscribe(shared: &Shared) -> Result<Subscription, QueueError> {
     in_time(LISTEN, try_subscribe(shared)).await
 }
 
-async fn try_subscribe(shared: &Shared) -> Result<(lapin::Channel, lapin::Consumer), QueueError> {
+async fn try_subscribe(shared: &Shared) -> Result<Subscription, QueueError> {
     let failed = || QueueError::broker(LISTEN);
     let channel = shared.consuming.channel().await.map_err(failed())?;
     shared.topology.declare_control(&channel).await?;
@@ -61,7 +74,7 @@ async fn try_subscribe(shared: &Shared) -> Result<(lapin::Channel, lapin::Consum
     Ok((channel, consumer.map_err(failed())?))
 }
 
-async fn feed(shared: &Shared, first: (lapin::Channel, lapin::Consumer), newest: &watch::Sender<Option<Arc<Control>>>) {
+async fn feed(shared: &Shared, first: Subscription, newest: &watch::Sender<Option<Arc<Control>>>) {
     let mut backoff = Backoff::new(shared.seed, "control");
     let mut subscription = Some(first);
     loop {

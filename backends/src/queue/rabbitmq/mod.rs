@@ -7,11 +7,13 @@ mod lane;
 mod link;
 mod listener;
 mod outbox;
+mod patience;
 mod publisher;
 mod topology;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use backoff::Backoff;
 use bytes::Bytes;
@@ -21,13 +23,13 @@ pub(super) use lane::RabbitMqReceipt;
 use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
 use lapin::uri::AMQPUri;
-use link::{Link, in_time, is_missing, is_passing};
+use link::{Link, in_time, is_missing};
 use outbox::Outbox;
+use patience::Patience;
 use publisher::{Publisher, Route};
 use regatta_proto::wire::{self, WireError};
 use regatta_proto::{Control, Job, Report};
 use serde::Serialize;
-use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use topology::Topology;
 
@@ -48,6 +50,7 @@ struct Shared {
     topology: Topology,
     message_bytes_max: usize,
     seed: u64,
+    connect_timeout: Duration,
     closed: CancellationToken,
 }
 
@@ -67,11 +70,12 @@ impl RabbitMqQueue {
             topology,
             message_bytes_max: config.message_bytes_max,
             seed: config.seed,
+            connect_timeout: config.connect_timeout,
             closed: closed.clone(),
         });
         // Whoever leaves early, by error or by being cancelled, closes what was opened.
         let closes = Arc::new(closed.drop_guard());
-        shared.first_contact(Instant::now() + config.connect_timeout).await?;
+        shared.first_contact().await?;
 
         let (publisher, outbox) = Publisher::new(config.confirm_timeout);
         let publishing = Link::new(uri, format!("regatta {} publishing", config.prefix));
@@ -134,10 +138,6 @@ impl RabbitMqQueue {
         self.shared.ready_messages(self.shared.topology.jobs(queue)?).await
     }
 
-    pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
-        self.shared.ready_messages(self.shared.topology.reports()?).await
-    }
-
     pub(super) async fn dead_letters(&self) -> Result<u64, QueueError> {
         self.shared.ready_messages(self.shared.topology.dead()?).await
     }
@@ -152,17 +152,15 @@ impl Shared {
         if self.closed.is_cancelled() { Err(QueueError::Closed) } else { Ok(()) }
     }
 
-    /// Declares what all share. The broker may still be starting, so it is tried until the deadline.
-    async fn first_contact(&self, deadline: Instant) -> Result<(), QueueError> {
-        let mut backoff = Backoff::new(self.seed, "connect");
+    /// Declares what all share.
+    async fn first_contact(&self) -> Result<(), QueueError> {
+        const PURPOSE: &str = "declare what all share";
+        let mut patience = Patience::new(self, PURPOSE);
         loop {
-            let Err(error) = in_time("declare what all share", self.greet()).await else { return Ok(()) };
-            let next_try = Instant::now() + backoff.next();
-            if next_try >= deadline || !may_pass(&error) {
-                return Err(error);
+            match in_time(PURPOSE, self.greet()).await {
+                Ok(()) => return Ok(()),
+                Err(error) => patience.after(error).await?,
             }
-            tracing::warn!(error = &error as &dyn std::error::Error, "failed to reach the broker; trying again");
-            tokio::time::sleep_until(next_try).await;
         }
     }
 
@@ -239,13 +237,5 @@ impl Shared {
             Ok(body)
         };
         messages.iter().map(one).collect()
-    }
-}
-
-/// Whether trying again may help.
-fn may_pass(error: &QueueError) -> bool {
-    match error {
-        QueueError::Connect { source, .. } | QueueError::Broker { source, .. } => is_passing(source),
-        _ => false,
     }
 }

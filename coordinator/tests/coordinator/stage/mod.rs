@@ -1,11 +1,12 @@
 //! A coordinator over a ledger in a file, queues in memory and blobs in a folder. The tests play its workers and its scorers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use jiff::Timestamp;
 use prometheus::Registry;
 use regatta_backends::{Blobs, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
@@ -15,6 +16,7 @@ use regatta_proto::{
     Attempt, Cause, Control, CostSum, FileSet, Flags, Job, ManualClock, Money, OpenAttempt, Outcome, PriceSource,
     Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
 };
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +34,10 @@ pub(crate) struct Stage {
     pub(crate) queue: Queue,
     pub(crate) permits: Permits,
     pub(crate) config: CoordinatorConfig,
+    /// Reports that were taken and that no test has asked for yet.
+    unread: Mutex<VecDeque<Report>>,
+    /// Whether there is a scorer that answers the coordinator's questions.
+    pub(crate) has_scorer: bool,
 }
 
 /// A coordinator's process.
@@ -66,9 +72,12 @@ impl Stage {
         let config = CoordinatorConfig {
             tick: Duration::from_millis(1),
             rebroadcast: Duration::ZERO,
+            // Workers of these tests die as soon as they have told of a session, unless a test says otherwise.
+            running_within: Duration::ZERO,
             ..CoordinatorConfig::default()
         };
-        Self { folder, ledger, queue: Queue::memory(), permits: Permits::memory(), config }
+        let (queue, permits, unread) = (Queue::memory(), Permits::memory(), Mutex::default());
+        Self { folder, ledger, queue, permits, config, unread, has_scorer: true }
     }
 
     pub(crate) fn blobs(&self) -> Blobs {
@@ -124,6 +133,7 @@ impl Stage {
 
     /// Waits until the coordinator has looked at everything once more.
     pub(crate) async fn round(&self) {
+        self.answer_echoes().await;
         let mut controls = self.queue.listen().await.unwrap();
         // The newest one was sent before; the next may belong to a round that has begun already.
         for _ in 0..4 {
@@ -216,12 +226,35 @@ impl Stage {
         self.ledger.sweep(sweep).await.unwrap().unwrap().state
     }
 
-    /// The next report that the coordinator sends to the scorers.
+    /// The next report that the coordinator sends to the scorers, but for the questions that they answer at once.
     pub(crate) async fn report(&self) -> Report {
-        let mut consumer = self.queue.consume_reports(1).await.unwrap();
-        let delivery = within(consumer.next()).await.expect("the queue is open");
-        delivery.receipt.ack().await;
-        delivery.message
+        within(async {
+            loop {
+                self.answer_echoes().await;
+                if let Some(report) = self.unread.lock().await.pop_front() {
+                    return report;
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+    }
+
+    /// Takes all reports that are there and answers the coordinator's questions: what the tests finish is recorded at once.
+    async fn answer_echoes(&self) {
+        if !self.has_scorer {
+            return;
+        }
+        let mut unread = self.unread.lock().await;
+        let mut consumer = self.queue.consume_reports(64).await.unwrap();
+        while let Some(delivery) = consumer.next().now_or_never() {
+            let delivery = delivery.expect("the queue is open");
+            match delivery.message {
+                Report::Echo { sweep, number } => self.ledger.echo(&sweep, number).await.unwrap(),
+                report => unread.push_back(report),
+            }
+            delivery.receipt.ack().await;
+        }
     }
 }
 

@@ -92,7 +92,8 @@ fn failed(class: ErrorClass) -> Result<Call, FailedCall> {
 /// What becomes of a session of two calls after `lines`, one batch each, with at most three tries at a call.
 fn after(lines: Vec<Result<Call, FailedCall>>) -> Option<Outcome> {
     let key = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
-    let mut session = SessionJob { key, lock: Digest::of(b""), attempt: 1, transcript: Transcript::default() };
+    let mut session =
+        SessionJob { key, lock: Digest::of(b""), attempt: 1, generation: 0, transcript: Transcript::default() };
     let setting = "any".parse().unwrap();
     let count = lines.len();
     for (batch, line) in lines.into_iter().enumerate() {

@@ -13,7 +13,7 @@ use regatta_llm::CallMetrics;
 use regatta_proto::{
     AskedQuestion, BATCH, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec, Evaluator,
     FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, OpenAttempt, Price, PriceSource, Question,
-    Report, SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepLock, SystemClock, Transcript,
+    Report, SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepId, SweepLock, SystemClock, Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use regatta_worker::{
@@ -165,8 +165,14 @@ impl Stage {
         (worker, metrics)
     }
 
-    pub(crate) async fn tell(&self, routes: Vec<EndpointRoute>, cancelled: Vec<regatta_proto::SweepId>) {
-        self.queue.broadcast(Control { routes, cancelled }).await.unwrap();
+    pub(crate) async fn tell(&self, routes: Vec<EndpointRoute>, cancelled: Vec<SweepId>) {
+        self.queue.broadcast(Control { routes, cancelled, generations: BTreeMap::new() }).await.unwrap();
+    }
+
+    /// Names the stage's route, and how often sweeps were resumed.
+    pub(crate) async fn tell_of_generations(&self, generations: BTreeMap<SweepId, u32>) {
+        let routes = vec![self.route.clone()];
+        self.queue.broadcast(Control { routes, cancelled: Vec::new(), generations }).await.unwrap();
     }
 
     /// The first attempt at the session of the cell's `item`-th selected item.
@@ -180,6 +186,7 @@ impl Stage {
             },
             lock: self.sweep.digest,
             attempt: 1,
+            generation: 0,
             transcript: Transcript::default(),
         }
     }

@@ -280,7 +280,8 @@ impl Fleet {
                     share: work.share,
                     in_flight: side.in_flight,
                     unsent_requests: side.requests,
-                    token_correction: side.correction - side.tokens as i64,
+                    unsent_tokens: side.tokens,
+                    token_correction: side.correction,
                     ..average
                 });
                 self.workers[worker].told.push(number);

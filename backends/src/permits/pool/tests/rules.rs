@@ -46,7 +46,7 @@ fn what_nobody_limits_is_granted_as_it_is_wanted() {
 fn what_was_not_sent_may_be_granted_again_at_once() {
     let (mut pool, limits) = (Pool::default(), limits(1000, 600, 6100));
     pool.lease(START, &request("w", limits, vec![party("s", 600, 10)]));
-    let back = Party { in_flight: 450, unsent_requests: 150, token_correction: -1500, ..party("s", 0, 0) };
+    let back = Party { in_flight: 450, unsent_requests: 150, unsent_tokens: 1500, ..party("s", 0, 0) };
     pool.lease(after(500), &request("w", limits, vec![back]));
     let reply = pool.lease(after(500), &request("v", limits, vec![party("s", 600, 10)]));
     assert_eq!((reply.grants[0].requests, reply.grants[0].tokens), (150, 1500));
@@ -286,6 +286,7 @@ fn numbers_beyond_all_bounds_do_not_overflow() {
             Party {
                 in_flight: u32::MAX,
                 waiting_tokens: u64::MAX,
+                unsent_tokens: u64::MAX,
                 token_correction: i64::MIN,
                 unsent_requests: u32::MAX,
                 ..party("s", u32::MAX, 1)

@@ -1,0 +1,108 @@
+//! Who dispatches: one coordinator at a time, whose term and whose sweep's generation are checked with every step.
+
+use std::time::Duration;
+
+use regatta_backends::ledger::ShardState;
+use regatta_proto::{CellIndex, ItemIndex, ShardIndex, SweepState, WorkerId};
+
+use crate::world::{World, key, open, record};
+
+const LONG: Duration = Duration::from_secs(3600);
+/// Over when the next call is made.
+const OVER: Duration = Duration::ZERO;
+
+fn coordinator(name: &str) -> WorkerId {
+    name.parse().unwrap()
+}
+
+pub(crate) async fn one_coordinator_leads_at_a_time(world: World) {
+    let (a, b) = (coordinator("a"), coordinator("b"));
+    let term = world.ledger.lead(&a, LONG).await.unwrap().unwrap();
+    assert_eq!(world.ledger.lead(&b, LONG).await.unwrap(), None);
+    assert_eq!(world.ledger.lead(&a, LONG).await.unwrap(), Some(term), "who leads keeps its term");
+}
+
+pub(crate) async fn a_lead_that_is_not_renewed_goes_to_whoever_asks_under_a_higher_term(world: World) {
+    let (a, b) = (coordinator("a"), coordinator("b"));
+    let first = world.ledger.lead(&a, OVER).await.unwrap().unwrap();
+    let second = world.ledger.lead(&b, LONG).await.unwrap().unwrap();
+    assert!(second > first);
+    assert_eq!(world.ledger.lead(&a, LONG).await.unwrap(), None);
+}
+
+pub(crate) async fn of_several_who_want_to_lead_at_once_one_does(world: World) {
+    let names: Vec<WorkerId> = (0..8).map(|number| coordinator(&format!("c{number}"))).collect();
+    let terms = futures::future::join_all(names.iter().map(|name| world.ledger.lead(name, LONG))).await;
+    assert_eq!(terms.into_iter().filter(|term| term.as_ref().unwrap().is_some()).count(), 1);
+}
+
+pub(crate) async fn a_leader_whose_term_is_over_changes_nothing(world: World) {
+    let sweep = world.sweep("s", 1, 4).await;
+    let ledger = &world.ledger;
+    let old = ledger.lead(&coordinator("a"), OVER).await.unwrap().unwrap();
+    assert!(ledger.claim_shard(&sweep, ShardIndex(0), 0, old).await.unwrap());
+    let new = ledger.lead(&coordinator("b"), LONG).await.unwrap().unwrap();
+
+    assert!(!ledger.claim_shard(&sweep, ShardIndex(1), 0, old).await.unwrap());
+    assert!(!ledger.confirm_shard(&sweep, ShardIndex(0), 2, old).await.unwrap());
+    assert_eq!(ledger.reset_dispatch(&sweep, old).await.unwrap(), None);
+    assert!(!ledger.begin_tabulating(&sweep, 0, old).await.unwrap());
+    let states: Vec<_> = ledger.shards(&sweep).await.unwrap().into_iter().map(|shard| shard.state).collect();
+    assert_eq!(states, [ShardState::Dispatching, ShardState::Planned]);
+    assert_eq!(world.cell(&sweep, 0).await.dispatched, 0);
+    assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().state, SweepState::Running);
+
+    assert!(ledger.confirm_shard(&sweep, ShardIndex(0), 2, new).await.unwrap(), "its successor goes on from there");
+}
+
+pub(crate) async fn a_shard_is_claimed_and_confirmed_once(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let (ledger, term) = (&world.ledger, world.term().await);
+    let claim = async || ledger.claim_shard(&sweep, ShardIndex(0), 0, term).await.unwrap();
+    let confirm = async || ledger.confirm_shard(&sweep, ShardIndex(0), 2, term).await.unwrap();
+    assert!(!confirm().await, "nobody has claimed it");
+    assert!(claim().await);
+    assert!(!claim().await);
+    assert!(confirm().await);
+    assert!(!confirm().await);
+    assert!(!claim().await);
+    assert_eq!(world.cell(&sweep, 0).await.dispatched, 2);
+}
+
+pub(crate) async fn a_resume_voids_what_its_coordinator_was_about_to_do(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let (ledger, term) = (&world.ledger, world.term().await);
+    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().generation, 1);
+    assert!(!ledger.claim_shard(&sweep, ShardIndex(0), 0, term).await.unwrap());
+    assert!(!ledger.begin_tabulating(&sweep, 0, term).await.unwrap());
+    assert!(ledger.claim_shard(&sweep, ShardIndex(0), 1, term).await.unwrap());
+    assert!(ledger.begin_tabulating(&sweep, 1, term).await.unwrap());
+    assert!(!ledger.begin_tabulating(&sweep, 1, term).await.unwrap(), "it has begun");
+}
+
+pub(crate) async fn sessions_that_a_worker_tells_of_are_known_to_run_until_they_end(world: World) {
+    let sweep = world.sweep("s", 2, 4).await;
+    let ledger = &world.ledger;
+    let items: Vec<ItemIndex> = (0..4).map(ItemIndex).collect();
+    let running = async |within| {
+        let running = ledger.running_items(&sweep, CellIndex(1), &items, within).await.unwrap();
+        running.into_iter().map(|item| item.0).collect::<Vec<_>>()
+    };
+    let told =
+        [(0, 1), (1, 1), (1, 2)].map(|(cell, item)| open(key(&sweep, cell, item), &format!("w-{cell}{item}"), 3));
+    ledger.record_progress(told.into()).await.unwrap();
+    assert_eq!(running(LONG).await, [1, 2]);
+    // Told again without anything new, as of a call that takes long.
+    ledger.record_progress(vec![open(key(&sweep, 1, 1), "w-11", 3)]).await.unwrap();
+    ledger.record(vec![record(key(&sweep, 1, 2), "w-12")]).await.unwrap();
+    assert_eq!(running(LONG).await, [1]);
+}
+
+pub(crate) async fn an_older_echo_changes_nothing(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    for (number, noted) in [(3, 3), (2, 3), (3, 3), (1 << 40, 1 << 40)] {
+        world.ledger.echo(&sweep, number).await.unwrap();
+        assert_eq!(world.ledger.sweep(&sweep).await.unwrap().unwrap().echo, noted);
+    }
+}

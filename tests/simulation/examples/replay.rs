@@ -1,0 +1,48 @@
+//! Replays the history of one seed, reduced to the simplest plan that still fails, with every line that the processes log and the
+//! simulated time of it:
+//!
+//! ```text
+//! cargo run -p regatta-simulation --example replay -- 173
+//! ```
+#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+
+use std::fmt;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use regatta_simulation::{Plan, shrunk, simulate};
+use tokio::time::Instant;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+
+/// Tells the time since the first line, by the simulated clock.
+struct SinceStart(OnceLock<Instant>);
+
+impl FormatTime for SinceStart {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        write!(writer, "{:>8} ms", self.0.get_or_init(Instant::now).elapsed().as_millis())
+    }
+}
+
+fn main() -> ExitCode {
+    let Some(seed) = std::env::args().nth(1).and_then(|seed| seed.parse().ok()) else {
+        println!("usage: replay SEED, the number of a history");
+        return ExitCode::from(2);
+    };
+    let plan = shrunk(&Plan::of_seed(seed));
+    println!("{plan}");
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("debug"));
+    tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_timer(SinceStart(OnceLock::new()))
+        .with_env_filter(filter)
+        .with_writer(std::io::stdout)
+        .init();
+    let history = simulate(&plan);
+    println!("{} calls", history.calls);
+    for finding in &history.findings {
+        println!("{finding}");
+    }
+    if history.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
