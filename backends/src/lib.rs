@@ -4,11 +4,13 @@
 pub mod blobs;
 #[cfg(feature = "faults")]
 pub mod faults;
+mod health;
 pub mod ledger;
 pub mod permits;
 pub mod queue;
 
 pub use blobs::{BlobError, Blobs};
+pub use health::{Stalled, StoreHealth};
 pub use ledger::{
     AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts,
     Judged, Ledger, LedgerError, MetricRow, NewCell, NewShard, NewSweep, OtherCalls, RecordState, Recorded, Reopened,

@@ -147,6 +147,9 @@ pub(crate) struct RunArgs {
     /// Directory of kept answers, for specs that say `cache:`; default: regatta/answers in the user's cache directory
     #[arg(long, value_name = "DIR", env = "REGATTA_CACHE")]
     pub(crate) cache_dir: Option<PathBuf>,
+    /// Seconds to wait for a disk that cannot be written before the run ends (4); nothing is paid for meanwhile
+    #[arg(long, value_name = "SECONDS", env = "REGATTA_GIVE_UP_AFTER_S", default_value_t = 60)]
+    pub(crate) give_up_after_s: u64,
     /// Print the summary (or the estimate of --dry-run) as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -293,6 +296,9 @@ pub(crate) struct ResumeArgs {
     pub(crate) cache_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
+    /// Seconds to wait for a disk that cannot be written before an embedded run ends (4); nothing is paid for meanwhile
+    #[arg(long, value_name = "SECONDS", env = "REGATTA_GIVE_UP_AFTER_S", default_value_t = 60)]
+    pub(crate) give_up_after_s: u64,
     /// Print the summary as JSON (embedded run)
     #[arg(long)]
     pub(crate) json: bool,

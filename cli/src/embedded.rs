@@ -1,17 +1,22 @@
 //! All roles in one process: the same code over a memory queue, SQLite and a directory.
 
+mod gate;
+mod lock;
+mod reserve;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use futures::FutureExt;
 use prometheus::Registry;
-use regatta_backends::{Blobs, Ledger, Permits, Queue};
+use regatta_backends::{Blobs, Ledger, Permits, Queue, Stalled, StoreHealth};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
 use regatta_llm::CallMetrics;
-use regatta_proto::{Clock, SessionOutcome, SweepState, SystemClock};
+use regatta_proto::{Clock, Report, SessionOutcome, SweepState, SystemClock};
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
 use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
@@ -19,9 +24,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
 use crate::benchmarks::BENCHMARKS;
-use crate::exit::{BadConfiguration, bad_configuration};
+use crate::exit::{BadConfiguration, CannotRecord, bad_configuration};
+use crate::output;
 use crate::signals::Leaving;
 use crate::simulated::SimulatedEndpoints;
+
+use gate::WhileRecording;
+use lock::DirectoryLock;
+use reserve::{Kept, Reserve};
 
 /// How often the ledger is looked at; short, because nobody else is disturbed by it.
 const TICK: Duration = Duration::from_millis(50);
@@ -29,6 +39,8 @@ const TICK: Duration = Duration::from_millis(50);
 const REDRAW: Duration = Duration::from_millis(200);
 /// Time the scorer gets to record what the workers reported last.
 const RECORD_GRACE: Duration = Duration::from_secs(30);
+/// How long a run waits for stores that cannot be written before it ends, unless told otherwise.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
 /// A run's directory and the stores in it.
 pub(crate) struct Embedded {
@@ -40,6 +52,10 @@ pub(crate) struct Embedded {
     catalog: Catalog,
     registry: Registry,
     pub(crate) coordinator: Arc<Coordinator>,
+    /// How long to wait for stores that cannot be written before the run ends.
+    pub(crate) give_up_after: Duration,
+    /// Last, so that nobody else begins before the stores are closed.
+    _lock: DirectoryLock,
 }
 
 impl Embedded {
@@ -50,6 +66,7 @@ impl Embedded {
         install_tls();
         let store = directory.join("store");
         std::fs::create_dir_all(&store).with_context(|| format!("failed to create {}", store.display()))?;
+        let lock = DirectoryLock::take(directory, &store)?;
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.context("failed to open the run's ledger")?;
         let catalog = Catalog::new(
             Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?,
@@ -78,6 +95,8 @@ impl Embedded {
             catalog,
             registry,
             coordinator: Arc::new(coordinator),
+            give_up_after: GIVE_UP_AFTER,
+            _lock: lock,
         })
     }
 
@@ -108,8 +127,10 @@ impl Embedded {
         resumption: Resumption,
         leaving: &Leaving,
     ) -> anyhow::Result<SweepState> {
+        let mut reserve = self.recover(sweep).await?;
         let state = self.state(sweep).await?;
         if state == SweepState::Complete {
+            reserve.remove().context("failed to give the reserve's space back")?;
             return Ok(state);
         }
         if state.is_end() {
@@ -130,7 +151,61 @@ impl Embedded {
         let simulated = SimulatedEndpoints::start(&sweep.lock.endpoints, &suites).await?;
         let state = self.work(sweep, simulated.addresses(), leaving).await;
         simulated.shutdown().await;
+        self.keep_unrecorded(&mut reserve).await?;
+        if matches!(state, Ok(state) if state.is_end()) {
+            reserve.remove().context("failed to give the reserve's space back")?;
+        }
         state
+    }
+
+    /// Records what an earlier run of this directory could only keep in its reserve, and takes the space of one for this run.
+    async fn recover(&self, sweep: &Sweep) -> anyhow::Result<Reserve> {
+        let (mut reserve, reports) = Reserve::open(&self.directory.join("store/reserve"))?;
+        if reports.is_empty() {
+            return Ok(reserve);
+        }
+        self.declare(sweep).await?;
+        let count = reports.len();
+        self.scorer(&Registry::new())?.record_left_over(reports).await.map_err(|error| {
+            CannotRecord(format!(
+                "{count} reports of an earlier run are kept in {} and still cannot be recorded: {error}",
+                self.directory.join("store/reserve").display()
+            ))
+        })?;
+        reserve.clear().context("failed to clear the reserve")?;
+        output::note(&format!("recorded {count} reports that an earlier run could not record"));
+        Ok(reserve)
+    }
+
+    /// Keeps what workers have reported and no scorer could record, which would be gone with this process.
+    async fn keep_unrecorded(&self, reserve: &mut Reserve) -> anyhow::Result<()> {
+        let mut consumer = self.queue.consume_reports(u32::MAX).await?;
+        let (mut reports, mut receipts) = (Vec::new(), Vec::new());
+        while let Some(Some(delivery)) = consumer.next().now_or_never() {
+            receipts.push(delivery.receipt);
+            match delivery.message {
+                report @ (Report::Session(_) | Report::HandedOver { .. } | Report::Judge(_)) => reports.push(report),
+                Report::Progress(_) | Report::Rejudge { .. } | Report::Echo { .. } | Report::Tabulate { .. } => {}
+            }
+        }
+        if reports.is_empty() {
+            return Ok(());
+        }
+        let kept = reserve.keep(&reports).context("failed to keep what could not be recorded")?;
+        let Kept { whole, reduced, lost } = kept;
+        output::note(&format!(
+            "kept {} reports that could not be recorded; the next run records them",
+            whole + reduced
+        ));
+        if reduced > 0 {
+            output::note(&format!(
+                "{reduced} of them without what was said: there is no space, and their sessions run again"
+            ));
+        }
+        if lost > 0 {
+            output::note(&format!("{lost} could not be kept: what they cost is in no book but the provider's"));
+        }
+        Ok(())
     }
 
     async fn work(
@@ -140,20 +215,25 @@ impl Embedded {
         leaving: &Leaving,
     ) -> anyhow::Result<SweepState> {
         let (dispatching, scoring) = (CancellationToken::new(), CancellationToken::new());
-        let lifecycle = Lifecycle { drain: CancellationToken::new(), stop: leaving.stop.clone() };
+        let lifecycle = Lifecycle { drain: CancellationToken::new(), stop: leaving.stop.child_token() };
         let coordinating = tokio::spawn({
             let (coordinator, stop) = (self.coordinator.clone(), dispatching.clone());
             async move { coordinator.run(addresses, stop).await }
         });
-        let working = tokio::spawn(self.worker()?.run(lifecycle.clone()));
-        let scorer = self.scorer()?;
+        let scorer = self.scorer(&self.registry)?;
+        let state = scorer.health();
+        let working = tokio::spawn(self.worker(state.clone())?.run(lifecycle.clone()));
         let recording = tokio::spawn({
             let stop = scoring.clone();
             async move { scorer.run(stop).await }
         });
-        let watched = self.watch(sweep, leaving).await;
+        let watched = self.watch(sweep, leaving, &state).await;
         dispatching.cancel();
         lifecycle.drain.cancel();
+        if watched.is_err() {
+            // No session could go on.
+            lifecycle.stop.cancel();
+        }
         working.await.context("the worker ended unexpectedly")??;
         scoring.cancel();
         match tokio::time::timeout(RECORD_GRACE, recording).await {
@@ -170,9 +250,14 @@ impl Embedded {
     }
 
     /// Shows how the sweep goes until it ends or the process is told to leave.
-    async fn watch(&self, sweep: &Sweep, leaving: &Leaving) -> anyhow::Result<()> {
+    async fn watch(&self, sweep: &Sweep, leaving: &Leaving, recording: &StoreHealth) -> anyhow::Result<()> {
         let mut bars = Bars::start();
         loop {
+            let stalled = recording.stalled().or_else(|| self.coordinator.health().stalled());
+            if let Some(stalled) = stalled.filter(|stalled| stalled.since.elapsed() >= self.give_up_after) {
+                bars.leave();
+                return Err(self.cannot_record(&stalled).into());
+            }
             let status = self.coordinator.status(&sweep.id).await?;
             bars.show(&status);
             if status.state.is_end() {
@@ -201,14 +286,27 @@ impl Embedded {
 
     /// Records `outcomes` of `sweep` without running anything. Questions that they lead to wait in the queues for [`Self::execute`].
     pub(crate) async fn take_over(&self, sweep: &Sweep, outcomes: Vec<SessionOutcome>) -> anyhow::Result<()> {
+        self.declare(sweep).await?;
+        // The metrics of the run's own scorer are registered when it starts.
+        let scorer = self.scorer(&Registry::new())?;
+        scorer.take_over(sweep, &outcomes).await.context("failed to record the sessions of the old run")
+    }
+
+    async fn declare(&self, sweep: &Sweep) -> anyhow::Result<()> {
         for (name, endpoint) in &sweep.lock.endpoints {
             self.queue.declare_jobs(&endpoint.queue(name, &sweep.id)).await?;
         }
-        // The metrics of the run's own scorer are registered when it starts.
-        let metrics = ScorerMetrics::register(&Registry::new())?;
-        let (ledger, queue, catalog) = (self.ledger.clone(), self.queue.clone(), self.catalog.clone());
-        let scorer = Scorer::new(ScorerConfig::default(), ledger, queue, catalog, clock(), metrics);
-        scorer.take_over(sweep, &outcomes).await.context("failed to record the sessions of the old run")
+        Ok(())
+    }
+
+    fn cannot_record(&self, stalled: &Stalled) -> CannotRecord {
+        CannotRecord(format!(
+            "nothing could be recorded for {} s, so nothing more is paid for: {}. What was paid for is kept in {}: make it writable, or \
+             free some space, and run the same command again to continue",
+            stalled.since.elapsed().as_secs(),
+            stalled.reason,
+            self.directory.display()
+        ))
     }
 
     pub(crate) async fn state(&self, sweep: &Sweep) -> anyhow::Result<SweepState> {
@@ -216,13 +314,13 @@ impl Embedded {
         row.map(|row| row.state).context("the ledger does not have the sweep it was given")
     }
 
-    fn worker(&self) -> anyhow::Result<Worker> {
+    fn worker(&self, recording: StoreHealth) -> anyhow::Result<Worker> {
         let seed = crate::process::random_seed();
         let id = crate::process::worker_id(seed)?;
         let environment = Environment {
             clock: clock(),
             variables: crate::process::variables(),
-            permits: Arc::new(SharedPermits(self.permits.clone())),
+            permits: Arc::new(WhileRecording { permits: SharedPermits(self.permits.clone()), recording }),
             answers: Arc::new(KeptAnswers(Blobs::directory(&self.answers).with_context(|| {
                 format!("failed to open the directory of kept answers {}", self.answers.display())
             })?)),
@@ -240,8 +338,8 @@ impl Embedded {
         ))
     }
 
-    fn scorer(&self) -> anyhow::Result<Scorer> {
-        let metrics = ScorerMetrics::register(&self.registry)?;
+    fn scorer(&self, registry: &Registry) -> anyhow::Result<Scorer> {
+        let metrics = ScorerMetrics::register(registry)?;
         let (ledger, queue, catalog) = (self.ledger.clone(), self.queue.clone(), self.catalog.clone());
         Ok(Scorer::new(ScorerConfig::default(), ledger, queue, catalog, clock(), metrics))
     }

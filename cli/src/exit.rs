@@ -17,6 +17,11 @@ pub(crate) struct BadConfiguration(pub(crate) String);
 #[error("there is no verdict: {0}")]
 pub(crate) struct NoVerdict(pub(crate) String);
 
+/// The run's stores cannot be written. Printed with exit code 4: the same command continues when they can.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct CannotRecord(pub(crate) String);
+
 /// Marks any error as one of configuration, keeping its whole text.
 pub(crate) fn bad_configuration(error: impl Into<anyhow::Error>) -> anyhow::Error {
     BadConfiguration(format!("{:#}", error.into())).into()
@@ -46,6 +51,8 @@ pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     output::error(&format!("{error:#}"));
     if error.downcast_ref::<BadConfiguration>().is_some() {
         ExitCode::from(78)
+    } else if error.downcast_ref::<CannotRecord>().is_some() {
+        of_state(SweepState::Incomplete)
     } else if error.downcast_ref::<NoVerdict>().is_some() {
         ExitCode::from(70)
     } else {

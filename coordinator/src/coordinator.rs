@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use regatta_backends::{
-    BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Permits, PermitsError, Queue, QueueError, SweepRow,
+    BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Permits, PermitsError, Queue, QueueError, StoreHealth,
+    SweepRow,
 };
 use regatta_catalog::{Catalog, CatalogError, SegmentError, Sweep};
 use regatta_proto::{
@@ -116,6 +117,7 @@ pub struct Coordinator {
     ours: Mutex<BTreeSet<SweepId>>,
     pub(crate) forecasts: Forecasts,
     pub(crate) leading: Leading,
+    pub(crate) health: StoreHealth,
 }
 
 impl Coordinator {
@@ -147,7 +149,14 @@ impl Coordinator {
             ours: Mutex::default(),
             forecasts: Forecasts::default(),
             leading: Leading::default(),
+            health: StoreHealth::default(),
         }
+    }
+
+    /// Tells at any time whether this coordinator gets on with its sweeps.
+    #[must_use]
+    pub fn health(&self) -> StoreHealth {
+        self.health.clone()
     }
 
     /// The blob store, for uploads.

@@ -19,6 +19,9 @@ use crate::reconcile::Quiet;
 use crate::window::outstanding;
 use crate::{Coordinator, CoordinatorError};
 
+/// Longest pause after something has failed.
+const SETBACK_MAX: Duration = Duration::from_secs(5);
+
 /// How long workers are told of a cancelled sweep: no deployment stays without workers for longer, and the list must not grow for ever.
 const CANCELLED_JOBS_LIVE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
@@ -46,6 +49,29 @@ struct Rounds {
     cancelled: BTreeMap<SweepId, Option<Arc<Sweep>>>,
     /// The last broadcast and when it went out.
     told: Option<(Control, Instant)>,
+    /// Sweeps with which something failed the last time.
+    setbacks: BTreeMap<SweepId, Setback>,
+}
+
+/// A pause after a failure: what fails once is likely to fail again at once, and to say so each time helps nobody.
+#[derive(Debug, Clone, Copy)]
+struct Setback {
+    pause: Duration,
+    until: Instant,
+}
+
+impl Setback {
+    /// The pause after another failure; each is twice as long as the one before.
+    fn after(before: Option<Self>, first: Duration) -> Self {
+        let pause = before.map_or(first, |before| (before.pause * 2).min(SETBACK_MAX));
+        Self { pause, until: Instant::now() + pause }
+    }
+}
+
+impl Rounds {
+    fn is_set_back(&self, sweep: &SweepId) -> bool {
+        self.setbacks.get(sweep).is_some_and(|setback| Instant::now() < setback.until)
+    }
 }
 
 impl Coordinator {
@@ -53,21 +79,31 @@ impl Coordinator {
     /// for a while. A sweep that cannot be looked after does not hold up the others.
     pub fn run<'a>(&'a self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let mut rounds = Rounds { addresses, watched: BTreeMap::new(), cancelled: BTreeMap::new(), told: None };
+            let (watched, cancelled, setbacks) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+            let mut rounds = Rounds { addresses, watched, cancelled, told: None, setbacks };
             let mut ticks = tokio::time::interval(self.config.tick);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut setback = None;
             loop {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => return,
                     _ = ticks.tick() => {}
                 }
-                if let Err(error) = self.tick(&mut rounds).await {
-                    self.metrics.failed_ticks.inc();
-                    tracing::error!(
-                        error = format!("{:#}", anyhow::Error::from(error)),
-                        "failed to look after the sweeps, trying again"
-                    );
+                match self.tick(&mut rounds).await {
+                    Ok(()) => {
+                        setback = None;
+                        if rounds.setbacks.is_empty() {
+                            self.health.succeeds();
+                        }
+                    }
+                    Err(error) => {
+                        let error = self.failed(error);
+                        tracing::error!(error, "failed to look after the sweeps, trying again");
+                        let next = Setback::after(setback, self.config.tick);
+                        ticks.reset_at(next.until);
+                        setback = Some(next);
+                    }
                 }
             }
         })
@@ -95,13 +131,20 @@ impl Coordinator {
             .collect();
         rounds.watched.retain(|id, _| live.contains(id));
         rounds.cancelled.retain(|id, _| cancelled.contains(id));
+        rounds.setbacks.retain(|id, _| live.contains(id) || cancelled.contains(id));
         for row in &rows {
+            if rounds.is_set_back(&row.id) {
+                continue;
+            }
             let followed = match row.state {
                 SweepState::Running | SweepState::Tabulating => self.follow(&mut rounds.watched, row).await,
                 SweepState::Cancelled if cancelled.contains(&row.id) => self.void(&mut rounds.cancelled, row).await,
                 _ => Ok(()),
             };
-            self.note(&row.id, followed);
+            if followed.is_ok() && row.state != SweepState::Running {
+                rounds.setbacks.remove(&row.id);
+            }
+            self.note(&mut rounds.setbacks, &row.id, followed);
         }
         self.metrics.sweeps_running.set(rounds.watched.len() as i64);
         self.tell(rounds).await?;
@@ -114,9 +157,16 @@ impl Coordinator {
             self.metrics.window.with_label_values(&[queue.as_str()]).set(sessions.cast_signed());
         }
         for (id, progress) in &progress {
+            if rounds.is_set_back(id) {
+                continue;
+            }
             if let Some(one) = rounds.watched.get_mut(id) {
                 let done = self.look_after(one, progress).await;
-                self.note(id, done);
+                let has_succeeded = done.is_ok();
+                self.note(&mut rounds.setbacks, id, done);
+                if has_succeeded {
+                    rounds.setbacks.remove(id);
+                }
             }
         }
         self.show_money(&progress).await;
@@ -265,15 +315,24 @@ impl Coordinator {
         Ok(())
     }
 
+    /// Counts a failure; what to say of it.
+    fn failed(&self, error: CoordinatorError) -> String {
+        self.metrics.failed_ticks.inc();
+        let reason = format!("{:#}", anyhow::Error::from(error));
+        self.health.fails(&reason);
+        reason
+    }
+
     /// One sweep's trouble is counted and logged; it is tried again with the next tick.
-    fn note(&self, sweep: &SweepId, result: Result<(), CoordinatorError>) {
+    fn note(&self, setbacks: &mut BTreeMap<SweepId, Setback>, sweep: &SweepId, result: Result<(), CoordinatorError>) {
         // A deposed leader finds out in the middle of something; its successor does that.
         if let Err(error) =
             result.or_else(|error| if matches!(error, CoordinatorError::NotLeading) { Ok(()) } else { Err(error) })
         {
-            self.metrics.failed_ticks.inc();
-            let error = format!("{:#}", anyhow::Error::from(error));
+            let error = self.failed(error);
             tracing::error!(%sweep, error, "failed to look after a sweep, trying again");
+            let next = Setback::after(setbacks.get(sweep).copied(), self.config.tick);
+            setbacks.insert(sweep.clone(), next);
         }
     }
 }

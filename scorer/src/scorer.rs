@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_backends::{BlobError, Consumer, Delivery, Ledger, LedgerError, Queue, QueueError, Receipt};
+use regatta_backends::{BlobError, Consumer, Delivery, Ledger, LedgerError, Queue, QueueError, Receipt, StoreHealth};
 use regatta_catalog::{Catalog, CatalogError, SegmentError};
 use regatta_proto::{
     Clock, CostSum, Digest, ModelRef, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
@@ -111,12 +111,13 @@ pub struct Scorer {
     pub(crate) catalog: Catalog,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: ScorerMetrics,
+    health: StoreHealth,
 }
 
 impl Scorer {
     /// A scorer over the three seams.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         config: ScorerConfig,
         ledger: Ledger,
         queue: Queue,
@@ -124,10 +125,24 @@ impl Scorer {
         clock: Arc<dyn Clock>,
         metrics: ScorerMetrics,
     ) -> Self {
-        Self { config, ledger, queue, catalog, clock, metrics }
+        Self { config, ledger, queue, catalog, clock, metrics, health: StoreHealth::default() }
     }
 
-    /// Works until `stop` fires; the batch in hand is finished first.
+    /// Tells at any time whether this scorer can record.
+    #[must_use]
+    pub fn health(&self) -> StoreHealth {
+        self.health.clone()
+    }
+
+    /// Records `reports` that nobody else handles, as of a run that had to end before they could be recorded. Repeating it changes nothing.
+    ///
+    /// # Errors
+    /// When a store fails, or a report is of no session of its sweep.
+    pub fn record_left_over(&self, reports: Vec<Report>) -> BoxFuture<'_, Result<(), ScorerError>> {
+        Box::pin(async move { self.handle(&Batch::sort(reports)).await })
+    }
+
+    /// Works until `stop` fires; the batch in hand is finished first, unless it cannot be recorded: then all is left in the queue.
     ///
     /// # Errors
     /// When the reports cannot be consumed at all.
@@ -147,6 +162,9 @@ impl Scorer {
                     // What is handed back goes to the front, so the last one goes first.
                     for receipt in receipts.into_iter().rev() {
                         receipt.hand_back().await;
+                    }
+                    if stop.is_cancelled() {
+                        break;
                     }
                 }
             }
@@ -193,15 +211,22 @@ impl Scorer {
         let mut pause = Duration::from_millis(100);
         let (mut tried, mut tries_left) = (0_u32, TRIES);
         loop {
-            let Err(error) = self.handle(batch).await else { return true };
+            let Err(error) = self.handle(batch).await else {
+                self.health.succeeds();
+                return true;
+            };
             tried += 1;
-            let outage = error.is_outage() && tried < TRIES_IN_OUTAGE;
+            let is_outage = error.is_outage();
+            let outage = is_outage && tried < TRIES_IN_OUTAGE;
             if error.is_refusal() {
                 tries_left = tries_left.min(TRIES_REFUSED);
             }
             tries_left -= u32::from(!outage);
             self.metrics.failed_batches.inc();
             let error = format!("{:#}", anyhow::Error::from(error));
+            if is_outage {
+                self.health.fails(&error);
+            }
             tracing::error!(error, tried, "failed to record a batch of reports");
             if tries_left == 0 || tried >= TRIES_IN_OUTAGE {
                 return false;

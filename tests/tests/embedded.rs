@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
-use regatta_tests::regatta::{Process, finish, free_address, regatta, workspace};
+use regatta_tests::regatta::{Process, binary, finish, free_address, get_json, regatta, workspace};
 use serde_json::Value;
 
 const SPEC: &str = "
@@ -191,4 +191,74 @@ async fn a_model_that_its_token_limit_cuts_off_is_seen_at_a_glance_and_a_higher_
     assert_eq!((&rate["model"], &rate["rate"], &rate["trial"]), (&"sim/noisy-0.4".into(), &1.0.into(), &Value::Null));
     let (results, shown, _) = limited_to(4096).await;
     assert!(!results.iter().any(is_cut) && !shown.contains("truncated"), "{shown}");
+}
+
+/// A spec whose endpoint keeps books, in a process of its own that outlives runs.
+async fn spec_with_books(folder: &Path, name: &str, trials: u32) -> (Process, std::path::PathBuf) {
+    let data = workspace().join("examples/data/worfbench");
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("worfbench={}", data.display())]);
+    simulate.args(["--simulation", "latency: { median_ms: 150, spread: 1.5 }"]);
+    let server = Process::start_and_read(simulate).await.unwrap();
+    let text = format!(
+        "name: {name}\nseed: 3\ntrials: {trials}\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: sim/lexical }}\n\
+         endpoints:\n  sim: {{ kind: openai, base_url: {}, api_key_env: none, identify_sessions: true, limits: {{ concurrency: 32 }} }}\n\
+         models:\n  - {{ id: sim/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n",
+        data.display(),
+        server.first_line
+    );
+    let path = folder.join(format!("{name}.yaml"));
+    std::fs::write(&path, text).unwrap();
+    (server, path)
+}
+
+async fn calls(server: &Process) -> u64 {
+    let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
+    counters["answered"]["oracle"].as_u64().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn of_two_runs_in_one_directory_the_second_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    let (server, spec) = spec_with_books(folder.path(), "shared", 20).await;
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(&spec).arg("--output").arg(&directory).env("REGATTA_LOG", "info");
+    let first = command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn().unwrap();
+    while calls(&server).await == 0 {
+        tokio::task::yield_now().await;
+    }
+    let second = run(&spec, &directory).await;
+    assert_eq!(second.status.code(), Some(78));
+    let said = text(&second.stderr);
+    let holder = first.id().unwrap();
+    assert!(said.contains(&format!("another regatta (process {holder}) is at work in")), "{said}");
+    let first = first.wait_with_output().await.unwrap();
+    assert_eq!(first.status.code(), Some(0));
+    assert_eq!(calls(&server).await, lines(&directory.join("results.jsonl")).len() as u64, "one call a session");
+}
+
+/// As on a full disk: from some point on nothing can be written, in the middle of a run.
+#[tokio::test]
+async fn a_run_whose_files_cannot_grow_stops_paying_ends_and_loses_nothing_that_was_paid_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    let (server, spec) = spec_with_books(folder.path(), "narrow", 40).await;
+    let limited = |kilobytes: u32| {
+        let mut command = tokio::process::Command::new("bash");
+        let script = format!("ulimit -f {kilobytes}; exec \"$0\" run \"$1\" --output \"$2\" --give-up-after-s 2");
+        command.arg("-c").arg(script).arg(binary().unwrap()).arg(&spec).arg(&directory);
+        command
+    };
+    let output = finish(limited(1100)).await.unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("so nothing more is paid for"), "{said}");
+    assert!(said.lines().count() < 40, "{said}");
+    let before = calls(&server).await;
+    let output = run(&spec, &directory).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let results = lines(&directory.join("results.jsonl"));
+    assert!(before < results.len() as u64, "it stopped before it had paid for everything");
+    assert_eq!(calls(&server).await, results.len() as u64, "one call a session, over both runs");
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use regatta_coordinator::Resumption;
 use regatta_proto::SweepId;
@@ -28,7 +29,8 @@ pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
 
 async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
-    let run = Embedded::open(directory, args.cache_dir.as_deref(), None).await?;
+    let mut run = Embedded::open(directory, args.cache_dir.as_deref(), None).await?;
+    run.give_up_after = Duration::from_secs(args.give_up_after_s);
     let Some(sweep) = run.held().await? else {
         return Err(BadConfiguration(format!(
             "{} holds no sweep yet; start one with regatta run",

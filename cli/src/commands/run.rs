@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use regatta_coordinator::{Resumption, Submission};
@@ -25,7 +26,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     check_endpoints(&loaded.spec)?;
     let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
     let leaving = Leaving::on_signals()?;
-    let run = Embedded::open(&directory, args.cache_dir.as_deref(), args.spec.prices.as_deref()).await?;
+    let mut run = Embedded::open(&directory, args.cache_dir.as_deref(), args.spec.prices.as_deref()).await?;
+    run.give_up_after = Duration::from_secs(args.give_up_after_s);
     let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
     run.refuse_another(&sweep).await?;
     let submitted = run.coordinator.enter(&sweep).await?;
