@@ -1,0 +1,256 @@
+{{- define "regatta.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "regatta.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains (include "regatta.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "regatta.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels that select the pods of a component; they never change. Takes (list $ COMPONENT). */}}
+{{- define "regatta.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ include "regatta.name" $root }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{/* Labels of an object. Takes (list $ COMPONENT). */}}
+{{- define "regatta.labels" -}}
+{{- $root := index . 0 -}}
+{{ include "regatta.selector" . }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: regatta
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- with $root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "regatta.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{/* Name of a role's service account. Takes (list $ ROLE ACCOUNT). */}}
+{{- define "regatta.account" -}}
+{{- $account := index . 2 -}}
+{{- if $account.create -}}
+{{- $account.name | default (printf "%s-%s" (include "regatta.fullname" (index . 0)) (index . 1)) -}}
+{{- else -}}
+{{- required (printf "serviceAccount.name of %s: name an account, or let the chart create one" (index . 1)) $account.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The start of every pod's spec. Takes (list $ ROLE ACCOUNT). */}}
+{{- define "regatta.pod" -}}
+{{- $root := index . 0 -}}
+serviceAccountName: {{ include "regatta.account" . }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with $root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ $root.Values.podSecurity.runAsUser | int64 }}
+  runAsGroup: {{ $root.Values.podSecurity.runAsGroup | int64 }}
+  fsGroup: {{ $root.Values.podSecurity.fsGroup | int64 }}
+  seccompProfile:
+    type: RuntimeDefault
+{{- end -}}
+
+{{/* The start of every container. Takes (list $ RESOURCES). */}}
+{{- define "regatta.container" -}}
+{{- $root := index . 0 -}}
+image: {{ include "regatta.image" $root }}
+imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+resources:
+  {{- toYaml (index . 1) | nindent 2 }}
+{{- end -}}
+
+{{/* Placement of a role's pods. Takes (list $ COMPONENT ROLE-VALUES CLASS). */}}
+{{- define "regatta.placement" -}}
+{{- $root := index . 0 -}}
+{{- $role := index . 2 -}}
+{{- with $role.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $role.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $role.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if $role.priorityClassName }}
+priorityClassName: {{ $role.priorityClassName }}
+{{- else if $root.Values.priorityClasses.create }}
+priorityClassName: {{ include "regatta.fullname" $root }}-{{ index . 3 }}
+{{- end }}
+{{- if $root.Values.topologySpread.enabled }}
+topologySpreadConstraints:
+  {{- range $root.Values.topologySpread.keys }}
+  - topologyKey: {{ . }}
+    maxSkew: {{ $root.Values.topologySpread.maxSkew | int64 }}
+    whenUnsatisfiable: {{ $root.Values.topologySpread.whenUnsatisfiable }}
+    labelSelector:
+      matchLabels:
+        {{- include "regatta.selector" (list $root (index $ 1)) | nindent 8 }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Variables of the log and of a certificate authority, of every container. */}}
+{{- define "regatta.env" -}}
+- name: REGATTA_LOG
+  value: {{ .Values.log.filter | quote }}
+- name: REGATTA_LOG_FORMAT
+  value: {{ .Values.log.format | quote }}
+{{- if .Values.ca.configMap }}
+- name: SSL_CERT_FILE
+  value: /etc/regatta/ca/{{ .Values.ca.key }}
+{{- end }}
+{{- end -}}
+
+{{/* Variables of the ledger. */}}
+{{- define "regatta.env.ledger" -}}
+- name: DATABASE_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ required "database.url.secret: name the secret with the Postgres URL" .Values.database.url.secret }}
+      key: {{ .Values.database.url.key }}
+- name: REGATTA_DATABASE_CONNECTIONS
+  value: {{ .Values.database.connections | int64 | quote }}
+{{- end -}}
+
+{{/* Variables of the three stores, of every role. */}}
+{{- define "regatta.env.stores" -}}
+- name: AMQP_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ required "queue.url.secret: name the secret with the AMQP URL" .Values.queue.url.secret }}
+      key: {{ .Values.queue.url.key }}
+- name: REGATTA_QUEUE_PREFIX
+  value: {{ .Values.queue.prefix | quote }}
+{{ include "regatta.env.ledger" . }}
+- name: REGATTA_BUCKET
+  value: {{ required "bucket.name: name the bucket" .Values.bucket.name | quote }}
+- name: REGATTA_BUCKET_PREFIX
+  value: {{ .Values.bucket.prefix | quote }}
+- name: AWS_REGION
+  value: {{ .Values.bucket.region | quote }}
+{{- if .Values.bucket.endpoint }}
+- name: S3_ENDPOINT
+  value: {{ .Values.bucket.endpoint | quote }}
+{{- end }}
+{{- with .Values.bucket.credentials }}
+{{- if .secret }}
+- name: AWS_ACCESS_KEY_ID
+  valueFrom:
+    secretKeyRef:
+      name: {{ .secret }}
+      key: {{ .accessKeyIdKey }}
+- name: AWS_SECRET_ACCESS_KEY
+  valueFrom:
+    secretKeyRef:
+      name: {{ .secret }}
+      key: {{ .secretAccessKeyKey }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Where clients find the coordinators. */}}
+{{- define "regatta.env.client" -}}
+- name: REGATTA_COORDINATOR
+  value: http://{{ include "regatta.fullname" . }}-coordinator.{{ .Release.Namespace }}.svc:{{ .Values.coordinator.service.port | int64 }}
+{{- if .Values.coordinator.token.secret }}
+- name: REGATTA_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.coordinator.token.secret }}
+      key: {{ .Values.coordinator.token.key }}
+{{- end }}
+{{- end -}}
+
+{{/* Mounts of every container. */}}
+{{- define "regatta.mounts" -}}
+- name: tmp
+  mountPath: /tmp
+{{- if .Values.ca.configMap }}
+- name: ca
+  mountPath: /etc/regatta/ca
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{/* Volumes of every pod. */}}
+{{- define "regatta.volumes" -}}
+- name: tmp
+  emptyDir:
+    sizeLimit: 1Gi
+{{- if .Values.ca.configMap }}
+- name: ca
+  configMap:
+    name: {{ .Values.ca.configMap }}
+{{- end }}
+{{- end -}}
+
+{{/* Probes of a server at the port `http`. Alive while it answers; ready while it is connected. Takes the path of readiness. */}}
+{{- define "regatta.probes" -}}
+startupProbe:
+  httpGet: { path: /healthz, port: http }
+  periodSeconds: 2
+  failureThreshold: 150
+livenessProbe:
+  httpGet: { path: /healthz, port: http }
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet: { path: {{ . }}, port: http }
+  periodSeconds: 5
+  timeoutSeconds: 3
+{{- end -}}
+
+{{/* A pool with its defaults, as YAML. Takes (list $ POOL). */}}
+{{- define "regatta.pool" -}}
+{{- mergeOverwrite (deepCopy (index . 0).Values.worker.defaults) (deepCopy (index . 1 | default dict)) | toYaml -}}
+{{- end -}}
+
+{{/* Sum of the concurrency of a pool's endpoints; 0 when it serves all. */}}
+{{- define "regatta.pool.concurrency" -}}
+{{- $sum := 0 -}}
+{{- range .endpoints }}{{ $sum = add $sum (.concurrency | int64) }}{{ end -}}
+{{- $sum -}}
+{{- end -}}
+
+{{/* Most workers of a pool: no more than its endpoints keep busy. */}}
+{{- define "regatta.pool.max" -}}
+{{- $max := .autoscaling.maxReplicas | int64 -}}
+{{- $sum := include "regatta.pool.concurrency" . | int64 -}}
+{{- if gt $sum 0 -}}
+{{- $per := .sessionsPerReplica | int64 -}}
+{{- $max = min $max (div (add $sum $per -1) $per) -}}
+{{- end -}}
+{{- max 1 $max (.autoscaling.minReplicas | int64) -}}
+{{- end -}}
