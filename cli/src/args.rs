@@ -15,8 +15,8 @@ use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, ModelRef, Settin
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::rescore::RescoreArgs;
 #[cfg(feature = "cluster")]
-pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs};
-pub(crate) use self::roles::{CoordinatorArgs, ScorerArgs, WorkerArgs};
+pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs, Schema};
+pub(crate) use self::roles::{CoordinatorArgs, MigrateArgs, ScorerArgs, WorkerArgs};
 pub(crate) use self::simulate_tools::SimulateToolsArgs;
 
 /// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
@@ -104,6 +104,26 @@ pub(crate) enum Command {
         command(about = "Be a scorer of a deployment (not in this build: needs the feature `cluster`)")
     )]
     Scorer(ScorerArgs),
+    /// Bring the database of a deployment to this version
+    #[cfg_attr(
+        not(feature = "cluster"),
+        command(
+            about = "Bring the database of a deployment to this version (not in this build: needs the feature `cluster`)"
+        )
+    )]
+    Migrate(MigrateArgs),
+    /// Ask a process on this machine whether it is ready; the exit code tells, for probes of containers without a shell
+    Health(HealthArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HealthArgs {
+    /// Address of the process
+    #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8080")]
+    pub(crate) address: std::net::SocketAddr,
+    /// Only ask whether it is alive
+    #[arg(long)]
+    pub(crate) alive: bool,
 }
 
 /// A spec and what the command line changes in it.

@@ -93,6 +93,11 @@ impl Client {
         self.send(self.request(Method::POST, &format!("sweeps/{sweep}/resume")).json(&resumption)).await.map(drop)
     }
 
+    /// Where a browser finds a file that the sweep has left behind.
+    pub(crate) fn address_of(&self, sweep: &SweepId, path: &str) -> String {
+        format!("{}/v1/sweeps/{sweep}/files/{path}", self.base)
+    }
+
     /// Names of all files that the sweep has left behind.
     pub(crate) async fn files(&self, sweep: &SweepId) -> anyhow::Result<Vec<String>> {
         self.json(self.request(Method::GET, &format!("sweeps/{sweep}/files"))).await

@@ -67,8 +67,13 @@ fn main() -> ExitCode {
             Command::Worker(args) => roles::worker::run(args).await,
             #[cfg(feature = "cluster")]
             Command::Scorer(args) => roles::scorer::run(args).await,
+            #[cfg(feature = "cluster")]
+            Command::Migrate(args) => commands::migrate::run(args).await,
             #[cfg(not(feature = "cluster"))]
-            Command::Coordinator(_) | Command::Worker(_) | Command::Scorer(_) => Err(exit::not_built("cluster")),
+            Command::Coordinator(_) | Command::Worker(_) | Command::Scorer(_) | Command::Migrate(_) => {
+                Err(exit::not_built("cluster"))
+            }
+            Command::Health(args) => commands::health::run(args).await,
         }
     });
     // Tasks that only wait must not hold up the exit.

@@ -142,11 +142,21 @@ async fn files(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<
     Ok(Json(keys.iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect()))
 }
 
+/// By a file's name, so that browsers show reports and tables instead of saving them.
+fn media_type(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("md" | "csv" | "jsonl" | "json" | "yaml" | "txt") => "text/plain; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some(_) | None => "application/octet-stream",
+    }
+}
+
 /// A file that the sweep has left behind, as `results.jsonl`.
 async fn file(State(coordinator): Api, Path((id, path)): Path<(SweepId, String)>) -> Response {
     let key = format!("sweeps/{id}/{path}");
     match coordinator.catalog().blobs().get(&key).await {
-        Ok(Some(bytes)) => bytes.into_response(),
+        Ok(Some(bytes)) => ([(header::CONTENT_TYPE, media_type(&path))], bytes).into_response(),
         Ok(None) => (StatusCode::NOT_FOUND, Json(Problem { error: format!("there is no {key} yet") })).into_response(),
         Err(error) => CoordinatorError::from(error).into_response(),
     }

@@ -159,6 +159,20 @@ impl Coordinator {
         self.health.clone()
     }
 
+    /// Asks ledger and queue whether they answer, and notes what waits in the queues that all sweeps share.
+    ///
+    /// # Errors
+    /// When one of them does not.
+    pub fn survey(&self) -> BoxFuture<'_, Result<(), CoordinatorError>> {
+        Box::pin(async move {
+            self.ledger.sweeps().await?;
+            let (reports, dead) = (self.queue.waiting_reports().await?, self.queue.dead_letters().await?);
+            self.metrics.reports_waiting.set(reports.cast_signed());
+            self.metrics.dead_letters.set(dead.cast_signed());
+            Ok(())
+        })
+    }
+
     /// The blob store, for uploads.
     #[must_use]
     pub const fn catalog(&self) -> &Catalog {

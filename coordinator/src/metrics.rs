@@ -17,6 +17,14 @@ pub struct CoordinatorMetrics {
     pub forecast: GaugeVec,
     /// What is left of budgets, in dollars, by sweep.
     pub budget_left: GaugeVec,
+    /// 1 while this process leads, else 0; the sum over all coordinators is 1, or 0 between two leaders.
+    pub leads: IntGauge,
+    /// Budgets of running sweeps, in dollars, by sweep.
+    pub budget: GaugeVec,
+    /// Reports that wait for a scorer.
+    pub reports_waiting: IntGauge,
+    /// Messages that were set aside: delivered too often, or unreadable.
+    pub dead_letters: IntGauge,
     /// Ticks that failed, for instance because the ledger was away; they are repeated.
     pub failed_ticks: IntCounter,
 }
@@ -45,6 +53,22 @@ impl CoordinatorMetrics {
                 Opts::new("regatta_coordinator_budget_left_dollars", "What is left of the budgets of running sweeps."),
                 &["sweep"],
             )?,
+            leads: IntGauge::new(
+                "regatta_coordinator_leads",
+                "1 while this process leads, else 0; the sum over all coordinators is 1, or 0 between two leaders.",
+            )?,
+            budget: GaugeVec::new(
+                Opts::new("regatta_coordinator_budget_dollars", "Budgets of running sweeps."),
+                &["sweep"],
+            )?,
+            reports_waiting: IntGauge::new(
+                "regatta_coordinator_reports_waiting",
+                "Reports that wait for a scorer; every coordinator counts them.",
+            )?,
+            dead_letters: IntGauge::new(
+                "regatta_coordinator_dead_letters",
+                "Messages that were set aside: delivered too often, or unreadable; every coordinator counts them.",
+            )?,
             reconciled: IntCounter::new(
                 "regatta_coordinator_reconciled_total",
                 "Times that lost or doubtful jobs were dispatched again.",
@@ -59,6 +83,10 @@ impl CoordinatorMetrics {
         registry.register(Box::new(metrics.dispatched.clone()))?;
         registry.register(Box::new(metrics.forecast.clone()))?;
         registry.register(Box::new(metrics.budget_left.clone()))?;
+        registry.register(Box::new(metrics.leads.clone()))?;
+        registry.register(Box::new(metrics.budget.clone()))?;
+        registry.register(Box::new(metrics.reports_waiting.clone()))?;
+        registry.register(Box::new(metrics.dead_letters.clone()))?;
         registry.register(Box::new(metrics.reconciled.clone()))?;
         registry.register(Box::new(metrics.failed_ticks.clone()))?;
         Ok(metrics)

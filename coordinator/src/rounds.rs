@@ -110,12 +110,17 @@ impl Coordinator {
     }
 
     async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
-        match self.lead().await {
+        let lead = self.lead().await;
+        self.metrics.leads.set(i64::from(lead.is_ok()));
+        match lead {
             Err(CoordinatorError::NotLeading) => {
                 // What it remembers is of its own time; the next one finds everything in the ledger.
                 rounds.watched.clear();
                 rounds.cancelled.clear();
+                // Its last values are not to be added to those of who leads now.
                 self.metrics.sweeps_running.set(0);
+                self.metrics.window.reset();
+                self.forget_money();
                 return Ok(());
             }
             led => led?,
@@ -175,8 +180,7 @@ impl Coordinator {
 
     /// Sets the gauges of money, so far as the stores answer; sweeps that are over leave them.
     async fn show_money(&self, progress: &BTreeMap<SweepId, Vec<CellProgress>>) {
-        self.metrics.forecast.reset();
-        self.metrics.budget_left.reset();
+        self.forget_money();
         for (id, progress) in progress {
             if let Ok(Some(forecast)) = self.forecast(id, progress).await {
                 for (bound, money) in [("low", forecast.low), ("expected", forecast.expected), ("high", forecast.high)]
@@ -187,8 +191,15 @@ impl Coordinator {
             let account = AccountId { sweep: id.clone(), model: None };
             if let Ok(Some(account)) = self.permits.account(&account).await {
                 self.metrics.budget_left.with_label_values(&[id.as_str()]).set(account.left.dollars());
+                self.metrics.budget.with_label_values(&[id.as_str()]).set(account.cap.dollars());
             }
         }
+    }
+
+    fn forget_money(&self) {
+        self.metrics.forecast.reset();
+        self.metrics.budget_left.reset();
+        self.metrics.budget.reset();
     }
 
     /// Begins to watch the sweep of `row`, or takes note of its state.

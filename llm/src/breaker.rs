@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use prometheus::IntGauge;
 use regatta_proto::EndpointName;
 use tokio::sync::{MutexGuard as DoorGuard, watch};
 use tokio::time::{Instant, sleep_until};
@@ -32,6 +33,8 @@ pub(crate) struct Breaker {
     failures: AtomicU32,
     down: Mutex<Down>,
     state: watch::Sender<State>,
+    /// Endpoints that are down; this one counts in it while it is.
+    open: IntGauge,
     /// Held by the one call that may probe next; the others queue here.
     door: tokio::sync::Mutex<()>,
 }
@@ -73,14 +76,15 @@ impl Pass<'_> {
 }
 
 impl Breaker {
-    /// A breaker that gives the endpoint up after `patience`.
-    pub(crate) fn new(endpoint: EndpointName, patience: Duration) -> Self {
+    /// A breaker that gives the endpoint up after `patience`, and counts in `open` while the endpoint is down.
+    pub(crate) fn new(endpoint: EndpointName, patience: Duration, open: IntGauge) -> Self {
         Self {
             endpoint,
             patience,
             failures: AtomicU32::new(0),
             down: Mutex::default(),
             state: watch::Sender::new(State::Closed),
+            open,
             door: tokio::sync::Mutex::new(()),
         }
     }
@@ -94,6 +98,7 @@ impl Breaker {
         self.failures.store(0, Ordering::Relaxed);
         *down = Down::default();
         if self.state.send_replace(State::Closed) != State::Closed {
+            self.open.dec();
             tracing::info!(endpoint = %self.endpoint, "endpoint {} answers again", self.endpoint);
         }
     }
@@ -110,6 +115,7 @@ impl Breaker {
         }
         (down.probe_after, down.probe_at) = (PROBE_AFTER, Some(now + PROBE_AFTER));
         self.state.send_replace(State::Open);
+        self.open.inc();
         tracing::warn!(
             endpoint = %self.endpoint,
             failures,
@@ -182,6 +188,14 @@ impl Breaker {
     }
 }
 
+impl Drop for Breaker {
+    fn drop(&mut self) {
+        if *self.state.borrow() != State::Closed {
+            self.open.dec();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
@@ -190,7 +204,11 @@ mod tests {
     use super::*;
 
     fn breaker(patience: Duration) -> Breaker {
-        Breaker::new("main".parse().unwrap(), patience)
+        Breaker::new("main".parse().unwrap(), patience, gauge())
+    }
+
+    fn gauge() -> IntGauge {
+        IntGauge::new("open", "Endpoints that are down.").unwrap()
     }
 
     async fn open(patience: Duration) -> Breaker {
@@ -202,6 +220,19 @@ mod tests {
     }
 
     const LONG: Duration = Duration::from_secs(600);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_counts_as_open_until_the_endpoint_answers_or_nobody_uses_it() {
+        let (breaker, other) = (open(LONG).await, open(LONG).await);
+        let (gauge, of_other) = (breaker.open.clone(), other.open.clone());
+        assert_eq!((gauge.get(), of_other.get()), (1, 1));
+        breaker.unreached();
+        assert_eq!(gauge.get(), 1);
+        breaker.reached();
+        breaker.reached();
+        drop((breaker, other));
+        assert_eq!((gauge.get(), of_other.get()), (0, 0));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn many_failures_in_one_moment_do_not_open_it() {

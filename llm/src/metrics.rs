@@ -46,6 +46,8 @@ pub struct CallMetrics {
     wait: HistogramVec,
     /// The part of its limits that an endpoint's pool uses at present, 0..=1.
     factor: GaugeVec,
+    /// Breakers that are open: their calls wait for an endpoint that cannot be reached, or make one last try.
+    breaker_open: IntGaugeVec,
     /// Calls that ended because their request had failed too often in the whole fleet.
     quarantined: IntCounterVec,
     /// Money of accounts that nobody has reserved or spent, in nano-dollars. The label `model` is empty for the account of a whole sweep.
@@ -116,6 +118,11 @@ impl CallMetrics {
                     ),
                     &["endpoint"],
                 )?,
+            )?,
+            breaker_open: gauge(
+                "regatta_llm_breaker_open",
+                "Whether the endpoint cannot be reached from this process, so that its calls wait: 1, or 0.",
+                &["endpoint"],
             )?,
             quarantined: counter(
                 "regatta_llm_quarantined_total",
@@ -231,6 +238,11 @@ impl EndpointMetrics {
     /// A call has its permit.
     pub(crate) fn waited(&self, wait: Duration) {
         self.wait.observe(wait.as_secs_f64());
+    }
+
+    /// What the endpoint's breaker counts in.
+    pub(crate) fn breaker_open(&self) -> IntGauge {
+        self.all.breaker_open.with_label_values(&[self.endpoint.as_str()])
     }
 
     pub(crate) fn factor(&self, factor: f64) {

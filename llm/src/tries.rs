@@ -107,7 +107,7 @@ impl Tries {
             retries,
             governor: Governor::open(spec, context, Arc::clone(&metrics)),
             purses: Arc::clone(&context.purses),
-            breaker: Breaker::new(name.clone(), Duration::from_millis(retries.deadline_ms)),
+            breaker: Breaker::new(name.clone(), Duration::from_millis(retries.deadline_ms), metrics.breaker_open()),
             quarantine: Quarantine::new(store, context.pool.clone(), retries.quarantine_after),
             holding: Holding::new(name.clone()),
             metrics,

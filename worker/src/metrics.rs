@@ -5,7 +5,7 @@ use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 /// Sessions of this process. The calls they make are measured by the `llm` crate.
 #[derive(Clone)]
 pub struct WorkerMetrics {
-    /// Sessions ended, by outcome (`measured`, `model_failure`, `not_measured`, `handed_over`, `dropped`).
+    /// Sessions ended, by outcome (`measured`, `model_failure`, `not_measured`, `handed_over`, `dropped`, `stale`).
     pub sessions: IntCounterVec,
     /// Sessions running.
     pub in_flight: IntGauge,
@@ -29,7 +29,7 @@ impl WorkerMetrics {
             Opts::new("regatta_worker_sessions_total", "Sessions ended in this process, by outcome."),
             &["outcome"],
         )?;
-        for outcome in ["measured", "model_failure", "not_measured", "handed_over", "dropped"] {
+        for outcome in ["measured", "model_failure", "not_measured", "handed_over", "dropped", "stale"] {
             sessions.with_label_values(&[outcome]);
         }
         let batches = IntCounterVec::new(

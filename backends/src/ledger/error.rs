@@ -27,6 +27,16 @@ pub enum LedgerError {
         /// Newest version of this build.
         known: i64,
     },
+    /// The database was not migrated to this build, and this process may not do so.
+    #[error(
+        "failed to open the ledger: its schema is version {found}, this build needs {needed}; run `regatta migrate`"
+    )]
+    OlderSchema {
+        /// Version found; 0 where there is none.
+        found: i64,
+        /// Version of this build.
+        needed: i64,
+    },
     /// The database refused, or could not be reached.
     #[error("failed to {action}: {source}")]
     Store {
@@ -102,6 +112,26 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// Whether the database was not there, or not yet as it will be: it starts, changes its leader, has no connection free, or somebody
+    /// else is to migrate it. A wrong password or a missing database stays what it is.
+    #[cfg(feature = "cluster")]
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::OlderSchema { .. } => true,
+            Self::Open { source, .. } | Self::Store { source, .. } => source.is_outage(),
+            Self::NewerSchema { .. }
+            | Self::UnknownSweep { .. }
+            | Self::UnknownCell { .. }
+            | Self::UnknownShard { .. }
+            | Self::BudgetNotRaised { .. }
+            | Self::OutOfRange { .. }
+            | Self::Unreadable { .. }
+            | Self::RowsAffected { .. }
+            | Self::Closed { .. } => false,
+        }
+    }
+
     /// Whether the database was there and found what it was told to be wrong: against a constraint, or no value of its column. The same
     /// will be refused as often as it is tried; what could not be reached may well succeed later.
     #[must_use]
@@ -157,6 +187,37 @@ pub enum StoreError {
     Io(#[from] std::io::Error),
 }
 
+#[cfg(feature = "cluster")]
+impl StoreError {
+    fn is_outage(&self) -> bool {
+        match self {
+            Self::Postgres { source } => is_away(source),
+            Self::Pool { source } => match source.downcast_ref::<deadpool_postgres::PoolError>() {
+                Some(deadpool_postgres::PoolError::Backend(error)) => is_away(error),
+                Some(deadpool_postgres::PoolError::Timeout(_)) => true,
+                Some(_) | None => false,
+            },
+            Self::Sqlite(_) | Self::Tls { .. } | Self::Io(_) => false,
+        }
+    }
+}
+
+#[cfg(feature = "cluster")]
+/// Whether a server gave no answer, or said that it cannot answer now.
+fn is_away(error: &tokio_postgres::Error) -> bool {
+    match error.code() {
+        Some(state) => is_of_the_moment(state.code()),
+        // Without a state the connection failed, or the settings are none, which `prepare` has found out before.
+        None => error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()),
+    }
+}
+
+#[cfg(feature = "cluster")]
+/// Whether an SQLSTATE passes by itself: class 08 (connection), 53 (resources), 57 (shutdown, start, recovery).
+fn is_of_the_moment(state: &str) -> bool {
+    ["08", "53", "57"].iter().any(|class| state.starts_with(class))
+}
+
 fn present_budget(present: Option<Money>) -> String {
     present.map_or_else(
         || "it has none, and a budget can only be raised".to_owned(),
@@ -201,6 +262,15 @@ mod tests {
         assert!(!failed("INSERT INTO u VALUES (1)").is_refusal());
         let away = LedgerError::Store { action: "try", source: std::io::Error::other("away").into() };
         assert!(!away.is_refusal());
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn a_server_that_starts_is_waited_for_and_a_wrong_password_or_a_missing_database_is_not() {
+        assert!(["57P03", "57P01", "53300", "08006"].into_iter().all(is_of_the_moment));
+        assert!(!["28P01", "3D000", "42501"].into_iter().any(is_of_the_moment));
+        assert!(LedgerError::OlderSchema { found: 6, needed: 7 }.is_outage());
+        assert!(!LedgerError::NewerSchema { found: 8, known: 7 }.is_outage());
     }
 
     #[test]

@@ -29,6 +29,8 @@ use regatta_proto::{
 pub use self::calls::{CallSums, OtherCalls, ReportedCost};
 pub use self::error::{LedgerError, StoreError};
 #[cfg(feature = "cluster")]
+use self::postgres::Schema;
+#[cfg(feature = "cluster")]
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
     AgentEnd, AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, JudgeCosts, Judged, MetricRow, NewCell,
@@ -118,7 +120,16 @@ impl Ledger {
     /// When the server cannot be reached or refuses, or the schema is of a newer build.
     #[cfg(feature = "cluster")]
     pub fn postgres(config: PostgresConfig) -> BoxFuture<'static, Result<Self, LedgerError>> {
-        Box::pin(async move { PostgresLedger::connect(config).await.map(Self::Postgres) })
+        Box::pin(async move { PostgresLedger::connect(config, Schema::Migrated).await.map(Self::Postgres) })
+    }
+
+    /// Connects to a database whose schema is up to date already; for processes that may not change it.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses, or the schema is not of this build.
+    #[cfg(feature = "cluster")]
+    pub fn postgres_as_it_is(config: PostgresConfig) -> BoxFuture<'static, Result<Self, LedgerError>> {
+        Box::pin(async move { PostgresLedger::connect(config, Schema::AsItIs).await.map(Self::Postgres) })
     }
 }
 

@@ -23,7 +23,7 @@ use self::pool::Change;
 #[cfg(feature = "cluster")]
 pub use self::postgres::PostgresPermits;
 #[cfg(feature = "cluster")]
-use crate::ledger::PostgresConfig;
+use crate::ledger::{PostgresConfig, postgres::Schema};
 
 /// Failing requests that are remembered; beyond it those that failed longest ago are forgotten.
 const FAILURES_MAX: usize = 100_000;
@@ -75,7 +75,16 @@ impl Permits {
     /// When the server cannot be reached or refuses, or the schema is of a newer build.
     #[cfg(feature = "cluster")]
     pub fn postgres(config: PostgresConfig) -> BoxFuture<'static, Result<Self, PermitsError>> {
-        Box::pin(async move { PostgresPermits::connect(config).await.map(Self::Postgres) })
+        Box::pin(async move { PostgresPermits::connect(config, Schema::Migrated).await.map(Self::Postgres) })
+    }
+
+    /// Connects to a database whose schema is up to date already; for processes that may not change it.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses, or the schema is not of this build.
+    #[cfg(feature = "cluster")]
+    pub fn postgres_as_it_is(config: PostgresConfig) -> BoxFuture<'static, Result<Self, PermitsError>> {
+        Box::pin(async move { PostgresPermits::connect(config, Schema::AsItIs).await.map(Self::Postgres) })
     }
 }
 

@@ -109,6 +109,23 @@ impl QueueError {
         matches!(self, Self::TooLarge { .. } | Self::Encode { .. })
     }
 
+    /// Whether the broker was not there, so that the same may succeed when it is. What it said in so many words stays so.
+    #[cfg(feature = "cluster")]
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Connect { source, .. } | Self::Broker { source, .. } => super::rabbitmq::is_passing(source),
+            Self::Unconfirmed { .. } => true,
+            Self::Closed
+            | Self::NoSuchQueue { .. }
+            | Self::BadName { .. }
+            | Self::TooLarge { .. }
+            | Self::Encode { .. }
+            | Self::BadUrl { .. }
+            | Self::Conflict { .. } => false,
+        }
+    }
+
     #[cfg(feature = "cluster")]
     /// Turns the client's error into ours, for `map_err`.
     pub(super) fn broker(action: impl Into<String>) -> impl FnOnce(lapin::Error) -> Self {

@@ -205,6 +205,22 @@ impl Queue {
         })
     }
 
+    /// Reports that wait for a scorer. Those within a consumer's prefetch do not count.
+    ///
+    /// # Errors
+    /// When the broker does not answer.
+    pub fn waiting_reports<'a>(&'a self) -> BoxFuture<'a, Result<u64, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.waiting_reports(),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.waiting_reports().await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.waiting_reports().await,
+            }
+        })
+    }
+
     /// Messages that were set aside: delivered too often, or unreadable. An operator should look at them when this is not 0.
     ///
     /// # Errors

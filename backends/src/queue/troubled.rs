@@ -55,6 +55,10 @@ impl TroubledQueue {
         self.call(queue, 0, || self.inner.depth(queue)).await
     }
 
+    pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
+        self.call("reports", 0, || self.inner.waiting_reports()).await
+    }
+
     pub(super) async fn dead_letters(&self) -> Result<u64, QueueError> {
         self.call("dead", 0, || Ok(self.inner.dead_letters())).await
     }

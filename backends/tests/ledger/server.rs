@@ -50,6 +50,26 @@ async fn a_newer_schema_is_refused() {
 }
 
 #[tokio::test]
+async fn a_schema_that_may_not_be_changed_is_checked_and_left_alone() {
+    let world = World::postgres().await;
+    run(world.url(), "DELETE FROM ledger_version WHERE version > 6").await;
+    let config = || PostgresConfig { url: world.url().to_owned(), pool_size: 1 };
+    let error = Ledger::postgres_as_it_is(config()).await.unwrap_err();
+    assert!(matches!(error, LedgerError::OlderSchema { found: 6, needed: 7 }) && error.is_outage(), "{error}");
+    assert!(error.to_string().contains("regatta migrate"), "{error}");
+    run(world.url(), "DROP TABLE ledger_version").await;
+    let error = Ledger::postgres_as_it_is(config()).await.unwrap_err();
+    assert!(matches!(error, LedgerError::OlderSchema { found: 0, needed: 7 }), "{error}");
+    run(world.url(), "DO $$ BEGIN ASSERT to_regclass('ledger_version') IS NULL; END $$").await;
+}
+
+#[tokio::test]
+async fn a_migrated_schema_opens_as_it_is() {
+    let world = World::postgres().await;
+    Ledger::postgres_as_it_is(PostgresConfig { url: world.url().to_owned(), pool_size: 1 }).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_server_that_speaks_no_tls_is_refused_when_the_url_asks_for_it() {
     let world = World::postgres().await;
     let config = PostgresConfig { url: format!("{}?sslmode=require", world.url()), pool_size: 1 };
@@ -61,7 +81,9 @@ async fn a_server_that_speaks_no_tls_is_refused_when_the_url_asks_for_it() {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_with_its_reason() {
     let url = "postgres://me:secret@127.0.0.1:1/ledger".to_owned();
-    let error = Ledger::postgres(PostgresConfig { url, pool_size: 1 }).await.unwrap_err().to_string();
+    let error = Ledger::postgres(PostgresConfig { url, pool_size: 1 }).await.unwrap_err();
+    assert!(error.is_outage(), "{error}");
+    let error = error.to_string();
     assert!(error.starts_with("failed to connect to the ledger"), "{error}");
     assert!(error.contains("onnection refused"), "{error}");
     assert!(!error.contains("secret"), "{error}");

@@ -12,3 +12,4 @@ pub(crate) struct NotBuilt {
 pub(crate) type CoordinatorArgs = NotBuilt;
 pub(crate) type WorkerArgs = NotBuilt;
 pub(crate) type ScorerArgs = NotBuilt;
+pub(crate) type MigrateArgs = NotBuilt;

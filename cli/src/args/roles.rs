@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// The queue of a deployment.
 #[derive(Debug, Args, Clone)]
@@ -24,6 +24,23 @@ pub(crate) struct LedgerArgs {
     /// Connections to it
     #[arg(long, env = "REGATTA_DATABASE_CONNECTIONS", default_value_t = 8)]
     pub(crate) database_connections: u32,
+    /// Who brings the database to this version: this process (migrate), or `regatta migrate`, for which it waits (check)
+    #[arg(long, env = "REGATTA_SCHEMA", default_value = "migrate")]
+    pub(crate) schema: Schema,
+}
+
+/// Whether a role may change the schema of the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Schema {
+    Migrate,
+    Check,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// PostgreSQL, as postgres://host/database
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub(crate) database_url: String,
 }
 
 /// The blob store of a deployment. Credentials come from the usual AWS variables, files or roles.

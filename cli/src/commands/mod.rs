@@ -6,6 +6,9 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod export;
 pub(crate) mod gate;
+pub(crate) mod health;
+#[cfg(feature = "cluster")]
+pub(crate) mod migrate;
 mod outlook;
 pub(crate) mod plan;
 pub(crate) mod prices;

@@ -3,18 +3,24 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use regatta_proto::SweepId;
+use anyhow::Context;
+use regatta_coordinator::SweepStatus;
+use regatta_proto::{SweepId, SweepState};
 use regatta_scorer::{Summary, render_leaderboard};
 
 use crate::args::SweepArgs;
 use crate::bars::Bars;
 use crate::client::Client;
-use crate::exit::of_state;
+use crate::exit::{BadConfiguration, of_state};
 use crate::output;
 use crate::signals::Leaving;
 
 /// Pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Longest pause between two looks at a coordinator that does not answer.
+const LOOK_EVERY_MAX: Duration = Duration::from_secs(15);
+/// A coordinator that does not answer within this time is away.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: SweepArgs) -> anyhow::Result<ExitCode> {
     follow(&Client::new(&args.client)?, &args.sweep).await
@@ -23,25 +29,115 @@ pub(crate) async fn run(args: SweepArgs) -> anyhow::Result<ExitCode> {
 /// Shows how `sweep` goes; its end becomes the exit code. Leaving early does not stop the sweep.
 pub(crate) async fn follow(client: &Client, sweep: &SweepId) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
-    let mut bars = Bars::start();
+    let following = to_the_end(client, sweep, LOOK_EVERY);
+    match leaving.drain.run_until_cancelled(following).await {
+        Some(state) => Ok(of_state(state?)),
+        None => {
+            output::note(&format!("the sweep goes on; look again with: regatta watch {sweep}"));
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// How the sweep ends. Coordinators come and go while a sweep runs, so that once one has answered, silence is only a reason to ask again.
+async fn to_the_end(client: &Client, sweep: &SweepId, look_every: Duration) -> anyhow::Result<SweepState> {
+    let (mut pause, mut has_answered, mut bars) = (look_every, false, Bars::start());
     loop {
-        let status = client.status(sweep).await?;
-        bars.show(&status);
-        if status.state.is_end() {
-            bars.finish(&status);
-            if let Some(summary) = client.file(sweep, "summary.json").await? {
-                let summary: Summary = Summary::from_json(&summary)?;
-                output::line(&render_leaderboard(&summary));
+        match look(client, sweep, &mut bars).await {
+            Ok((status, Some(leaderboard))) => {
+                bars.finish(&status);
+                output::line(&leaderboard);
+                let report = client.address_of(sweep, "report.html");
+                output::note(&format!(
+                    "{} · report: {report} · files: regatta export {sweep} --output DIR",
+                    status.state
+                ));
+                return Ok(status.state);
             }
-            output::note(&format!("{} · files: regatta export {sweep} --output DIR", status.state));
-            return Ok(of_state(status.state));
-        }
-        tokio::select! {
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = leaving.drain.cancelled() => {
-                output::note(&format!("the sweep goes on; look again with: regatta watch {sweep}"));
-                return Ok(ExitCode::SUCCESS);
+            Ok((status, None)) if status.state.is_end() => {
+                bars.finish(&status);
+                output::note(&format!("{} · it has left no report", status.state));
+                return Ok(status.state);
+            }
+            Ok(_) => (pause, has_answered) = (look_every, true),
+            Err(error) if !has_answered || error.downcast_ref::<BadConfiguration>().is_some() => return Err(error),
+            Err(error) => {
+                if pause == look_every {
+                    output::note(&format!("{error:#}; the sweep goes on, asking again"));
+                }
+                pause = (pause * 2).min(LOOK_EVERY_MAX);
             }
         }
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Shows the sweep once; how it stands, and the leaderboard that it ended with.
+async fn look(client: &Client, sweep: &SweepId, bars: &mut Bars) -> anyhow::Result<(SweepStatus, Option<String>)> {
+    let silence = || format!("the coordinator has not answered for {} s", ANSWER_TIMEOUT.as_secs());
+    let status = tokio::time::timeout(ANSWER_TIMEOUT, client.status(sweep)).await.with_context(silence)??;
+    bars.show(&status);
+    if !status.state.is_end() {
+        return Ok((status, None));
+    }
+    let summary = tokio::time::timeout(ANSWER_TIMEOUT, client.file(sweep, "summary.json")).await;
+    let summary = summary.with_context(silence)??;
+    let leaderboard = summary.map(|summary| Ok::<_, anyhow::Error>(render_leaderboard(&Summary::from_json(&summary)?)));
+    Ok((status, leaderboard.transpose()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::http::StatusCode;
+    use axum::routing::get;
+
+    use super::*;
+    use crate::args::ClientArgs;
+
+    const RUNNING: (StatusCode, &str) = (
+        StatusCode::OK,
+        r#"{"id":"s","state":"running","created_at":"2026-01-01T00:00:00Z","ended_at":null,"cells":[]}"#,
+    );
+    const ENDED: (StatusCode, &str) = (
+        StatusCode::OK,
+        r#"{"id":"s","state":"incomplete","created_at":"2026-01-01T00:00:00Z","ended_at":null,"cells":[]}"#,
+    );
+    const AWAY: (StatusCode, &str) = (StatusCode::SERVICE_UNAVAILABLE, "not ready: waiting for PostgreSQL");
+    const UNKNOWN: (StatusCode, &str) = (StatusCode::NOT_FOUND, r#"{"error":"there is no sweep s"}"#);
+
+    /// What comes of following a sweep whose coordinator gives these answers one after another.
+    async fn followed(answers: &'static [(StatusCode, &'static str)]) -> anyhow::Result<SweepState> {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let status = move || {
+            let answer = answers[asked.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1)];
+            async move { answer }
+        };
+        let routes = axum::Router::new().route("/v1/sweeps/s", get(status));
+        let listener = crate::telemetry::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let coordinator = format!("http://{}", listener.local_addr().unwrap());
+        let server = crate::telemetry::serve(listener, routes, tokio_util::sync::CancellationToken::new());
+        let client = Client::new(&ClientArgs { coordinator, token: None }).unwrap();
+        let end = to_the_end(&client, &"s".parse().unwrap(), Duration::from_millis(1)).await;
+        server.abort();
+        end
+    }
+
+    #[tokio::test]
+    async fn a_coordinator_that_is_away_for_a_while_is_asked_again() {
+        assert_eq!(followed(&[RUNNING, AWAY, AWAY, RUNNING, AWAY, ENDED]).await.unwrap(), SweepState::Incomplete);
+    }
+
+    #[tokio::test]
+    async fn a_coordinator_that_never_answered_is_an_error() {
+        let error = followed(&[AWAY]).await.unwrap_err().to_string();
+        assert!(error.contains("waiting for PostgreSQL"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_sweep_that_is_gone_is_an_error() {
+        assert!(followed(&[RUNNING, UNKNOWN]).await.unwrap_err().downcast_ref::<BadConfiguration>().is_some());
     }
 }

@@ -1,6 +1,9 @@
 //! The long-running roles of a deployment; each is one page of wiring.
 
 pub(crate) mod coordinator;
+mod readiness;
 pub(crate) mod scorer;
-mod services;
+pub(crate) mod services;
 pub(crate) mod worker;
+
+pub(crate) use self::readiness::Readiness;

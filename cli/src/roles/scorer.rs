@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_proto::SystemClock;
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use tokio_util::sync::CancellationToken;
 
-use super::services;
+use super::{Readiness, services};
 use crate::args::ScorerArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::signals::Leaving;
@@ -20,16 +21,38 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
     let listener = telemetry::listen(args.listen).await?;
     let registry = Registry::new();
+    let (stop, readiness) = (CancellationToken::new(), Readiness::default());
+    let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
+    let server = telemetry::serve(listener, routes, stop.clone());
+    let seed = crate::process::random_seed();
+    let connect = async {
+        let ledger = services::ledger(&args.ledger, &readiness).await?;
+        let queue = services::queue(&args.queue, seed, &readiness).await?;
+        Ok::<_, anyhow::Error>((ledger, queue, services::blobs(&args.blobs, &readiness).await?))
+    };
+    let Some(connected) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
+    let (ledger, queue, blobs) = connected?;
     let scorer = Scorer::new(
         ScorerConfig { batch: args.batch.clamp(1, 10_000), ..ScorerConfig::default() },
-        services::ledger(&args.ledger).await?,
-        services::queue(&args.queue, crate::process::random_seed()).await?,
-        Catalog::new(services::blobs(&args.blobs).await?, BENCHMARKS),
+        ledger,
+        queue.clone(),
+        Catalog::new(blobs, BENCHMARKS),
         Arc::new(SystemClock),
         ScorerMetrics::register(&registry)?,
     );
-    let stop = CancellationToken::new();
-    let server = telemetry::serve(listener, telemetry::routes(registry), stop.clone());
+    let health = scorer.health();
+    let look = move || -> BoxFuture<'static, anyhow::Result<()>> {
+        let (queue, health) = (queue.clone(), health.clone());
+        Box::pin(async move {
+            queue.waiting_reports().await?;
+            match health.stalled() {
+                Some(stalled) => Err(anyhow::anyhow!("reports cannot be recorded: {}", stalled.reason)),
+                None => Ok(()),
+            }
+        })
+    };
+    readiness.works(axum::Router::new());
+    tokio::spawn(readiness.follow(leaving.drain.clone(), look));
     tracing::info!(address = %args.listen, "scoring");
     scorer.run(leaving.drain).await?;
     stop.cancel();

@@ -1,29 +1,66 @@
-//! The services of a deployment, from the command line and the environment.
+//! The services of a deployment, from the command line and the environment. One that is away is waited for, with a sentence; one that
+//! refuses what it is asked is an error.
+
+use std::time::Duration;
 
 use anyhow::Context;
-use regatta_backends::{Blobs, Ledger, Permits, PostgresConfig, Queue, RabbitMqConfig, S3Config};
+use futures::future::BoxFuture;
+use regatta_backends::{
+    BlobError, Blobs, Ledger, LedgerError, Permits, PermitsError, PostgresConfig, Queue, QueueError, RabbitMqConfig,
+    S3Config,
+};
 
-use crate::args::{BlobArgs, LedgerArgs, QueueArgs};
+use super::readiness::Readiness;
+use crate::args::{BlobArgs, LedgerArgs, QueueArgs, Schema};
 
-pub(crate) async fn queue(args: &QueueArgs, seed: u64) -> anyhow::Result<Queue> {
-    let config = RabbitMqConfig { seed, ..RabbitMqConfig::new(args.amqp_url.clone(), args.queue_prefix.clone()) };
-    Queue::connect(config).await.context("failed to connect to RabbitMQ; check AMQP_URL")
+/// Pause before the second try, doubled for each further one.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Longest pause between two tries.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+pub(crate) async fn queue(args: &QueueArgs, seed: u64, readiness: &Readiness) -> anyhow::Result<Queue> {
+    let config = || RabbitMqConfig { seed, ..RabbitMqConfig::new(args.amqp_url.clone(), args.queue_prefix.clone()) };
+    let connect = || Queue::connect(config());
+    let connected = wait_for("RabbitMQ", readiness, connect, QueueError::is_outage).await;
+    connected.context("failed to connect to RabbitMQ; check AMQP_URL")
 }
 
-pub(crate) async fn ledger(args: &LedgerArgs) -> anyhow::Result<Ledger> {
-    Ledger::postgres(database(args)).await.context("failed to open the ledger; check DATABASE_URL")
+pub(crate) async fn ledger(args: &LedgerArgs, readiness: &Readiness) -> anyhow::Result<Ledger> {
+    let open = || match args.schema {
+        Schema::Migrate => Ledger::postgres(database(args)),
+        Schema::Check => Ledger::postgres_as_it_is(database(args)),
+    };
+    let opened = wait_for("PostgreSQL", readiness, open, LedgerError::is_outage).await;
+    opened.context("failed to open the ledger; check DATABASE_URL")
 }
 
 /// The store of permits lies in the same database as the ledger.
-pub(crate) async fn permits(args: &LedgerArgs) -> anyhow::Result<Permits> {
-    Permits::postgres(database(args)).await.context("failed to open the store of permits; check DATABASE_URL")
+pub(crate) async fn permits(args: &LedgerArgs, readiness: &Readiness) -> anyhow::Result<Permits> {
+    let open = || match args.schema {
+        Schema::Migrate => Permits::postgres(database(args)),
+        Schema::Check => Permits::postgres_as_it_is(database(args)),
+    };
+    let is_outage = |error: &PermitsError| match error {
+        PermitsError::Store(error) => error.is_outage(),
+        PermitsError::UnknownAccount { .. } | PermitsError::UnreadableAccount { .. } => false,
+    };
+    let opened = wait_for("PostgreSQL", readiness, open, is_outage).await;
+    opened.context("failed to open the store of permits; check DATABASE_URL")
+}
+
+/// Brings the schemas of ledger and permits to this build.
+pub(crate) async fn migrate(database_url: &str, readiness: &Readiness) -> anyhow::Result<()> {
+    let args = LedgerArgs { database_url: database_url.to_owned(), database_connections: 1, schema: Schema::Migrate };
+    ledger(&args, readiness).await?;
+    permits(&args, readiness).await?;
+    Ok(())
 }
 
 fn database(args: &LedgerArgs) -> PostgresConfig {
     PostgresConfig { url: args.database_url.clone(), pool_size: args.database_connections as usize }
 }
 
-pub(crate) async fn blobs(args: &BlobArgs) -> anyhow::Result<Blobs> {
+pub(crate) async fn blobs(args: &BlobArgs, readiness: &Readiness) -> anyhow::Result<Blobs> {
     let config = S3Config {
         bucket: args.bucket.clone(),
         prefix: args.bucket_prefix.clone(),
@@ -32,7 +69,78 @@ pub(crate) async fn blobs(args: &BlobArgs) -> anyhow::Result<Blobs> {
         // Servers other than AWS rarely resolve bucket names as hosts.
         path_style: args.s3_endpoint.is_some(),
     };
-    Blobs::s3(config)
+    let blobs = Blobs::s3(config)
         .await
-        .context("failed to open the blob store; check REGATTA_BUCKET, S3_ENDPOINT and the AWS variables")
+        .context("failed to open the blob store; check REGATTA_BUCKET, S3_ENDPOINT and the AWS variables")?;
+    // The service says in words alone why it refused: a bucket that is to be made looks like one that nobody will make.
+    let look = || -> BoxFuture<'_, Result<_, BlobError>> { Box::pin(async { blobs.get("readiness").await }) };
+    wait_for("the bucket", readiness, look, |error| matches!(error, BlobError::S3 { .. })).await?;
+    Ok(blobs)
+}
+
+/// Tries until it works, or fails for another reason than that `service` is away.
+async fn wait_for<'a, T, E>(
+    service: &str,
+    readiness: &Readiness,
+    connect: impl Fn() -> BoxFuture<'a, Result<T, E>>,
+    is_outage: impl Fn(&E) -> bool,
+) -> Result<T, E>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let mut pause = PAUSE;
+    readiness.lacks(format!("connecting to {service}"));
+    loop {
+        let error = match connect().await {
+            Err(error) if is_outage(&error) => error,
+            done => return done,
+        };
+        let reason = with_sources(&error);
+        tracing::warn!("waiting for {service}: {reason}; trying again in {:.1} s", pause.as_secs_f64());
+        readiness.lacks(format!("waiting for {service}: {reason}"));
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let said = source.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = source.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    enum Refused {
+        #[error("connection refused")]
+        Away,
+        #[error("wrong password")]
+        Password,
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_service_that_is_away_is_waited_for_and_one_that_refuses_is_not() {
+        let (tries, readiness) = (AtomicU32::new(0), Readiness::default());
+        let connect = || -> BoxFuture<'_, Result<u32, Refused>> {
+            let tried = tries.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async move { if tried < 20 { Err(Refused::Away) } else { Ok(tried) } })
+        };
+        let connected = wait_for("RabbitMQ", &readiness, connect, |error| matches!(error, Refused::Away)).await;
+        assert_eq!(connected.unwrap(), 20);
+        let refuse = || -> BoxFuture<'_, Result<(), Refused>> { Box::pin(async { Err(Refused::Password) }) };
+        let refused = wait_for("RabbitMQ", &readiness, refuse, |error| matches!(error, Refused::Away)).await;
+        assert_eq!(refused.unwrap_err().to_string(), "wrong password");
+    }
 }

@@ -4,14 +4,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_llm::CallMetrics;
-use regatta_proto::SystemClock;
+use regatta_proto::{Digest, SystemClock};
 use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
-use super::services;
+use super::{Readiness, services};
 use crate::args::WorkerArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::signals::Leaving;
@@ -30,23 +31,44 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
         ..WorkerConfig::new(crate::process::worker_id(seed)?, seed)
     };
     let id = config.id.clone();
-    let blobs = services::blobs(&args.blobs).await?;
+    let (stop, readiness) = (CancellationToken::new(), Readiness::default());
+    let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
+    let server = telemetry::serve(listener, routes, stop.clone());
+    let connect = async {
+        let permits = services::permits(&args.ledger, &readiness).await?;
+        let queue = services::queue(&args.queue, seed, &readiness).await?;
+        Ok::<_, anyhow::Error>((permits, queue, services::blobs(&args.blobs, &readiness).await?))
+    };
+    let Some(connected) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
+    let (permits, queue, blobs) = connected?;
+    let look = {
+        let (queue, permits) = (queue.clone(), permits.clone());
+        move || -> BoxFuture<'static, anyhow::Result<()>> {
+            let (queue, permits) = (queue.clone(), permits.clone());
+            Box::pin(async move {
+                queue.waiting_reports().await?;
+                // Any read tells whether the store is there.
+                permits.failures(&Digest::of(b"readiness")).await?;
+                Ok(())
+            })
+        }
+    };
     let worker = Worker::new(
         config,
-        services::queue(&args.queue, seed).await?,
+        queue,
         Catalog::new(blobs.clone(), BENCHMARKS),
         Environment {
             clock: Arc::new(SystemClock),
             variables: crate::process::variables(),
-            permits: Arc::new(SharedPermits(services::permits(&args.ledger).await?)),
+            permits: Arc::new(SharedPermits(permits)),
             answers: Arc::new(KeptAnswers(blobs)),
             network: None,
         },
         WorkerMetrics::register(&registry)?,
         Arc::new(CallMetrics::register(&registry)?),
     );
-    let stop = CancellationToken::new();
-    let server = telemetry::serve(listener, telemetry::routes(registry), stop.clone());
+    readiness.works(axum::Router::new());
+    tokio::spawn(readiness.follow(leaving.drain.clone(), look));
     tracing::info!(worker = %id, address = %args.listen, "working");
     worker.run(Lifecycle { drain: leaving.drain, stop: leaving.stop }).await?;
     stop.cancel();

@@ -132,15 +132,13 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* Variables of the ledger. */}}
-{{- define "regatta.env.ledger" -}}
+{{/* Where the database is. */}}
+{{- define "regatta.env.database" -}}
 - name: DATABASE_URL
   valueFrom:
     secretKeyRef:
       name: {{ required "database.url.secret: name the secret with the Postgres URL" .Values.database.url.secret }}
       key: {{ .Values.database.url.key }}
-- name: REGATTA_DATABASE_CONNECTIONS
-  value: {{ .Values.database.connections | int64 | quote }}
 {{- end -}}
 
 {{/* Variables of the three stores, of every role. */}}
@@ -152,7 +150,11 @@ topologySpreadConstraints:
       key: {{ .Values.queue.url.key }}
 - name: REGATTA_QUEUE_PREFIX
   value: {{ .Values.queue.prefix | quote }}
-{{ include "regatta.env.ledger" . }}
+{{ include "regatta.env.database" . }}
+- name: REGATTA_DATABASE_CONNECTIONS
+  value: {{ .Values.database.connections | int64 | quote }}
+- name: REGATTA_SCHEMA
+  value: {{ ternary "check" "migrate" .Values.migrate.enabled }}
 - name: REGATTA_BUCKET
   value: {{ required "bucket.name: name the bucket" .Values.bucket.name | quote }}
 - name: REGATTA_BUCKET_PREFIX

@@ -1,52 +1,92 @@
-//! Brings the schema to this build's version.
+//! Brings a schema to this build's version, or checks that it is.
 
 use deadpool_postgres::Object;
 
 use crate::ledger::{LedgerError, StoreError};
 
-/// In order; a released one is never edited, a new one is added.
-const MIGRATIONS: &[(i64, &str)] = &[
-    (1, include_str!("../../../migrations/postgres/0001_ledger.sql")),
-    (2, include_str!("../../../migrations/postgres/0002_calls.sql")),
-    (3, include_str!("../../../migrations/postgres/0003_evaluators.sql")),
-    (4, include_str!("../../../migrations/postgres/0004_any_evaluator.sql")),
-    (5, include_str!("../../../migrations/postgres/0005_answerers.sql")),
-    (6, include_str!("../../../migrations/postgres/0006_flags.sql")),
-    (7, include_str!("../../../migrations/postgres/0007_dispatch.sql")),
-];
-
-/// Name of the advisory lock under which one process at a time migrates; nothing else in the database may use this number.
-const MIGRATION_LOCK: i64 = 0x7265_6761_7474_6101;
-
-/// Migrates in one transaction, alone.
-pub(super) async fn migrate(client: &mut Object, location: &str) -> Result<(), LedgerError> {
-    let found = apply(client).await.map_err(|error| LedgerError::Open {
-        location: location.to_owned(),
-        source: StoreError::Postgres { source: error },
-    })?;
-    if found > newest() {
-        return Err(LedgerError::NewerSchema { found, known: newest() });
-    }
-    Ok(())
+/// What a process does about a schema that is older than its build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Schema {
+    /// It migrates; any number of processes may at once.
+    Migrated,
+    /// It leaves it alone, and says so.
+    AsItIs,
 }
 
-/// The version found; when it is newer than this build's, nothing was changed.
-async fn apply(client: &mut Object) -> Result<i64, tokio_postgres::Error> {
-    let transaction = client.transaction().await?;
-    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK]).await?;
-    transaction.batch_execute("CREATE TABLE IF NOT EXISTS ledger_version (version BIGINT PRIMARY KEY)").await?;
-    let row = transaction.query_one("SELECT coalesce(max(version), 0) FROM ledger_version", &[]).await?;
-    let found: i64 = row.try_get(0)?;
-    for (version, sql) in MIGRATIONS.iter().filter(|(version, _)| *version > found) {
-        transaction.batch_execute(sql).await?;
-        transaction.execute("INSERT INTO ledger_version (version) VALUES ($1)", &[version]).await?;
-    }
-    transaction.commit().await?;
-    Ok(found)
+/// The versions of a schema.
+pub(crate) struct Migrations {
+    /// Table with the versions that a database has had.
+    pub(crate) table: &'static str,
+    /// In order; a released one is never edited, a new one is added.
+    pub(crate) steps: &'static [(i64, &'static str)],
+    /// Name of the advisory lock under which one process at a time migrates; nothing else in the database may use this number.
+    pub(crate) lock: i64,
 }
 
-fn newest() -> i64 {
-    MIGRATIONS.last().map_or(0, |(version, _)| *version)
+pub(super) const LEDGER: Migrations = Migrations {
+    table: "ledger_version",
+    steps: &[
+        (1, include_str!("../../../migrations/postgres/0001_ledger.sql")),
+        (2, include_str!("../../../migrations/postgres/0002_calls.sql")),
+        (3, include_str!("../../../migrations/postgres/0003_evaluators.sql")),
+        (4, include_str!("../../../migrations/postgres/0004_any_evaluator.sql")),
+        (5, include_str!("../../../migrations/postgres/0005_answerers.sql")),
+        (6, include_str!("../../../migrations/postgres/0006_flags.sql")),
+        (7, include_str!("../../../migrations/postgres/0007_dispatch.sql")),
+    ],
+    lock: 0x7265_6761_7474_6101,
+};
+
+impl Migrations {
+    /// Leaves the database with the schema of this build, or fails.
+    pub(crate) async fn bring(&self, client: &mut Object, location: &str, schema: Schema) -> Result<(), LedgerError> {
+        let done = match schema {
+            Schema::Migrated => self.apply(client).await,
+            Schema::AsItIs => self.find(client).await,
+        };
+        let found = done.map_err(|error| LedgerError::Open {
+            location: location.to_owned(),
+            source: StoreError::Postgres { source: error },
+        })?;
+        let newest = self.newest();
+        if found > newest {
+            return Err(LedgerError::NewerSchema { found, known: newest });
+        }
+        if found < newest && schema == Schema::AsItIs {
+            return Err(LedgerError::OlderSchema { found, needed: newest });
+        }
+        Ok(())
+    }
+
+    /// Migrates in one transaction, alone. The version found; when it is newer than this build's, nothing was changed.
+    async fn apply(&self, client: &mut Object) -> Result<i64, tokio_postgres::Error> {
+        let table = self.table;
+        let transaction = client.transaction().await?;
+        transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&self.lock]).await?;
+        transaction.batch_execute(&format!("CREATE TABLE IF NOT EXISTS {table} (version BIGINT PRIMARY KEY)")).await?;
+        let row = transaction.query_one(&format!("SELECT coalesce(max(version), 0) FROM {table}"), &[]).await?;
+        let found: i64 = row.try_get(0)?;
+        for (version, sql) in self.steps.iter().filter(|(version, _)| *version > found) {
+            transaction.batch_execute(sql).await?;
+            transaction.execute(&format!("INSERT INTO {table} (version) VALUES ($1)"), &[version]).await?;
+        }
+        transaction.commit().await?;
+        Ok(found)
+    }
+
+    /// The version found, 0 where there is none.
+    async fn find(&self, client: &Object) -> Result<i64, tokio_postgres::Error> {
+        let row = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&self.table]).await?;
+        if !row.try_get::<_, bool>(0)? {
+            return Ok(0);
+        }
+        let row = client.query_one(&format!("SELECT coalesce(max(version), 0) FROM {}", self.table), &[]).await?;
+        row.try_get(0)
+    }
+
+    fn newest(&self) -> i64 {
+        self.steps.last().map_or(0, |(version, _)| *version)
+    }
 }
 
 #[cfg(test)]
@@ -55,7 +95,7 @@ mod tests {
 
     #[test]
     fn migrations_are_numbered_from_one_without_gaps() {
-        let versions: Vec<i64> = MIGRATIONS.iter().map(|(version, _)| *version).collect();
-        assert_eq!(versions, (1..=MIGRATIONS.len() as i64).collect::<Vec<_>>());
+        let versions: Vec<i64> = LEDGER.steps.iter().map(|(version, _)| *version).collect();
+        assert_eq!(versions, (1..=LEDGER.steps.len() as i64).collect::<Vec<_>>());
     }
 }

@@ -22,6 +22,7 @@ use regatta_proto::{
     SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
+pub(crate) use self::migrate::{Migrations, Schema};
 pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
@@ -49,10 +50,10 @@ fn all_changed(action: &'static str, expected: usize, found: u64) -> Result<(), 
 }
 
 impl PostgresLedger {
-    pub(super) async fn connect(config: PostgresConfig) -> Result<Self, LedgerError> {
+    pub(super) async fn connect(config: PostgresConfig, schema: Schema) -> Result<Self, LedgerError> {
         let (connections, location) = Connections::prepare(&config)?;
         let mut client = connections.one("connect to the ledger").await?;
-        migrate::migrate(&mut client, &location).await?;
+        migrate::LEDGER.bring(&mut client, &location, schema).await?;
         Ok(Self(connections))
     }
 

@@ -2,7 +2,6 @@
 
 mod accounts;
 mod failures;
-mod migrate;
 mod pools;
 
 use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest};
@@ -12,6 +11,14 @@ use super::account::AccountState;
 use super::pool::Change;
 use crate::ledger::PostgresConfig;
 use crate::ledger::postgres::pool::{Connections, Fault, read, write};
+use crate::ledger::postgres::{Migrations, Schema};
+
+/// Apart from the ledger's, so that each can live in a database of its own.
+const PERMITS: Migrations = Migrations {
+    table: "permits_version",
+    steps: &[(1, include_str!("../../../migrations/postgres/permits_0001.sql"))],
+    lock: 0x7265_6761_7474_6102,
+};
 
 /// Permits in a PostgreSQL database. See [`Permits`](super::Permits) for what the calls do.
 #[derive(Debug, Clone)]
@@ -21,10 +28,10 @@ pub struct PostgresPermits(Connections);
 const CLOCK_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 impl PostgresPermits {
-    pub(super) async fn connect(config: PostgresConfig) -> Result<Self, PermitsError> {
+    pub(super) async fn connect(config: PostgresConfig, schema: Schema) -> Result<Self, PermitsError> {
         let (connections, location) = Connections::prepare(&config)?;
         let mut client = connections.one("connect to the store of permits").await?;
-        migrate::migrate(&mut client, &location).await?;
+        PERMITS.bring(&mut client, &location, schema).await?;
         Ok(Self(connections))
     }
 

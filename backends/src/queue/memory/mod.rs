@@ -114,6 +114,11 @@ impl MemoryQueue {
         Ok(self.existing(queue)?.depth())
     }
 
+    pub(super) fn waiting_reports(&self) -> Result<u64, QueueError> {
+        self.open()?;
+        Ok(self.shared.reports.depth())
+    }
+
     pub(super) fn dead_letters(&self) -> u64 {
         self.shared.dead.load(Ordering::SeqCst)
     }

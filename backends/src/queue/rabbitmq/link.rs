@@ -93,7 +93,7 @@ pub(super) async fn in_time<T>(
 }
 
 /// Whether another try may succeed. What the broker says in so many words stays so: wrong password, no such vhost.
-pub(super) fn is_passing(error: &lapin::Error) -> bool {
+pub(in crate::queue) fn is_passing(error: &lapin::Error) -> bool {
     match error.kind() {
         ErrorKind::ProtocolError(error) => PASSING.contains(&error.get_id()),
         ErrorKind::InvalidProtocolVersion(_) | ErrorKind::AuthProviderError(_) | ErrorKind::NoDefaultRuntime => false,

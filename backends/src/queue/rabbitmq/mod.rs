@@ -23,6 +23,7 @@ pub(super) use lane::RabbitMqReceipt;
 use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
 use lapin::uri::AMQPUri;
+pub(super) use link::is_passing;
 use link::{Link, in_time, is_missing};
 use outbox::Outbox;
 use patience::Patience;
@@ -136,6 +137,10 @@ impl RabbitMqQueue {
 
     pub(super) async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
         self.shared.ready_messages(self.shared.topology.jobs(queue)?).await
+    }
+
+    pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
+        self.shared.ready_messages(self.shared.topology.reports()?).await
     }
 
     pub(super) async fn dead_letters(&self) -> Result<u64, QueueError> {
