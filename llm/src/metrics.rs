@@ -121,7 +121,7 @@ impl CallMetrics {
             )?,
             breaker_open: gauge(
                 "regatta_llm_breaker_open",
-                "Whether the endpoint cannot be reached from this process, so that its calls wait: 1, or 0.",
+                "Breakers of the endpoint that are open: it cannot be reached from this process, and its calls wait.",
                 &["endpoint"],
             )?,
             quarantined: counter(

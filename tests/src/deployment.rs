@@ -58,7 +58,7 @@ impl Deployment {
         Ok(command)
     }
 
-    /// Starts a coordinator, worker or scorer, and waits until it listens.
+    /// Starts a coordinator, worker or scorer, and waits until it is ready.
     ///
     /// # Errors
     /// When it ends first.
@@ -67,7 +67,7 @@ impl Deployment {
         self.start_at(role, address).await
     }
 
-    /// Starts a coordinator beside the one whose API is used, and waits until it listens.
+    /// Starts a coordinator beside the one whose API is used, and waits until it is ready.
     ///
     /// # Errors
     /// When it ends first.
@@ -81,7 +81,7 @@ impl Deployment {
         if role == "worker" {
             command.args(["--drain-s", "1"]);
         }
-        Process::start_and_probe(command, address).await
+        Process::start_until_ready(command, address).await
     }
 
     /// Runs a command of a client to its end.

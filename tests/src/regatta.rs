@@ -126,18 +126,34 @@ impl Process {
         Ok(Self { child, first_line })
     }
 
-    /// Starts `command` and waits until it answers `GET /healthz` at `address`.
+    /// Starts `command` and waits until somebody listens at `address`.
     ///
     /// # Errors
-    /// When it ends first, or does not answer.
-    pub async fn start_and_probe(mut command: Command, address: SocketAddr) -> Result<Self, HarnessError> {
+    /// When it ends first, or nobody does.
+    pub async fn start_and_probe(command: Command, address: SocketAddr) -> Result<Self, HarnessError> {
+        Self::start_until(command, address, || async { tokio::net::TcpStream::connect(address).await.is_ok() }).await
+    }
+
+    /// Starts `command`, a role, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it ends first, or is not ready in time.
+    pub async fn start_until_ready(command: Command, address: SocketAddr) -> Result<Self, HarnessError> {
+        Self::start_until(command, address, || async { ready(address).await.is_ok_and(|(is_ready, _)| is_ready) }).await
+    }
+
+    async fn start_until<F: Future<Output = bool>>(
+        mut command: Command,
+        address: SocketAddr,
+        is_there: impl Fn() -> F,
+    ) -> Result<Self, HarnessError> {
         let mut child = command.spawn().map_err(HarnessError::io("run regatta"))?;
         let probing = async {
             loop {
                 if let Ok(Some(status)) = child.try_wait() {
                     return Err(HarnessError::Binary(format!("{command:?} ended with {status}")));
                 }
-                if tokio::net::TcpStream::connect(address).await.is_ok() {
+                if is_there().await {
                     return Ok(());
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -145,7 +161,7 @@ impl Process {
         };
         tokio::time::timeout(PATIENCE, probing)
             .await
-            .map_err(|_| HarnessError::Binary(format!("nothing listens on {address}")))??;
+            .map_err(|_| HarnessError::Binary(format!("{command:?} is not there, at {address}")))??;
         Ok(Self { child, first_line: String::new() })
     }
 
@@ -180,11 +196,34 @@ pub async fn free_address() -> Result<SocketAddr, HarnessError> {
     listener.local_addr().map_err(HarnessError::io("run regatta"))
 }
 
+/// Whether the role at `address` says that it is ready, and what it says.
+///
+/// # Errors
+/// When nobody answers.
+pub async fn ready(address: SocketAddr) -> Result<(bool, String), HarnessError> {
+    let (head, body) = get(&format!("http://{address}/readyz")).await?;
+    Ok((head.contains(" 200 "), String::from_utf8_lossy(&body).into_owned()))
+}
+
 /// What `GET` at `url` answers, parsed as JSON; for the counters of simulated endpoints.
 ///
 /// # Errors
 /// When nobody answers, or not with JSON.
 pub async fn get_json(url: &str) -> Result<serde_json::Value, HarnessError> {
+    let (_, body) = get(url).await?;
+    serde_json::from_slice(&body).map_err(|error| HarnessError::Binary(format!("GET {url}: {error}")))
+}
+
+/// What `GET` at `url` answers, as text; for metrics.
+///
+/// # Errors
+/// When nobody answers.
+pub async fn get_text(url: &str) -> Result<String, HarnessError> {
+    Ok(String::from_utf8_lossy(&get(url).await?.1).into_owned())
+}
+
+/// First line and body of an answer, whatever its status.
+async fn get(url: &str) -> Result<(String, Vec<u8>), HarnessError> {
     let problem = |why: String| HarnessError::Binary(format!("GET {url}: {why}"));
     let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap_or((url, ""));
     let mut stream = tokio::net::TcpStream::connect(host).await.map_err(|error| problem(error.to_string()))?;
@@ -193,5 +232,6 @@ pub async fn get_json(url: &str) -> Result<serde_json::Value, HarnessError> {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.map_err(|error| problem(error.to_string()))?;
     let head = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(|| problem("no answer".to_owned()))?;
-    serde_json::from_slice(&answer[head + 4..]).map_err(|error| problem(error.to_string()))
+    let body = answer.split_off(head + 4);
+    Ok((String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned(), body))
 }

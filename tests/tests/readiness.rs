@@ -1,0 +1,87 @@
+//! Roles say whether they are ready, and wait for what is away.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use regatta_tests::Deployment;
+use regatta_tests::regatta::{Process, finish, free_address, get_text, ready};
+
+/// Starts a role that may lack something, and waits until it says anything.
+async fn start(deployment: &Deployment, role: &str, variables: &[(&str, &str)]) -> (Process, SocketAddr) {
+    let address = free_address().await.unwrap();
+    let mut command = deployment.command(role).unwrap();
+    command.args(["--listen", &address.to_string()]).envs(variables.iter().copied());
+    (Process::start_and_probe(command, address).await.unwrap(), address)
+}
+
+/// Waits until the role at `address` says something about its readiness that has `words` in it.
+async fn wait_until_it_says(address: SocketAddr, words: &str) -> bool {
+    loop {
+        let (is_ready, said) = ready(address).await.unwrap();
+        if said.contains(words) {
+            return is_ready;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn health(deployment: &Deployment, address: SocketAddr, more: &[&str]) -> (Option<i32>, String) {
+    let mut command = deployment.command("health").unwrap();
+    command.args(["--address", &address.to_string()]).args(more);
+    let output = finish(command).await.unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_that_only_check_the_schema_are_ready_when_it_was_migrated() {
+    let deployment = Deployment::new().await.unwrap();
+    let mut roles = Vec::new();
+    for role in ["coordinator", "worker", "scorer"] {
+        roles.push(start(&deployment, role, &[("REGATTA_SCHEMA", "check")]).await);
+    }
+    for (_, address) in &roles {
+        assert!(!wait_until_it_says(*address, "run `regatta migrate`").await);
+        let (code, said) = health(&deployment, *address, &[]).await;
+        assert_eq!(code, Some(1));
+        assert!(said.contains("503") && said.contains("waiting for PostgreSQL"), "{said}");
+        assert_eq!(health(&deployment, *address, &["--alive"]).await.0, Some(0));
+    }
+    for _ in 0..2 {
+        assert_eq!(deployment.run(&["migrate"]).await.unwrap().status.code(), Some(0));
+    }
+    for (_, address) in &roles {
+        while !ready(*address).await.unwrap().0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(health(&deployment, *address, &[]).await.0, Some(0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_is_away_is_waited_for_and_a_role_that_waits_can_be_stopped() {
+    let deployment = Deployment::new().await.unwrap();
+    let nobody = format!("amqp://{}/%2f", free_address().await.unwrap());
+    for role in ["coordinator", "worker", "scorer"] {
+        let (process, address) = start(&deployment, role, &[("AMQP_URL", nobody.as_str())]).await;
+        assert!(!wait_until_it_says(address, "RabbitMQ").await);
+        assert_eq!(process.terminate().await.unwrap(), Some(0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_is_missing_is_waited_for_with_the_stores_words() {
+    let deployment = Deployment::new().await.unwrap();
+    let (_scorer, address) = start(&deployment, "scorer", &[("REGATTA_BUCKET", "nobody-made-this")]).await;
+    assert!(!wait_until_it_says(address, "waiting for the bucket").await);
+    assert!(ready(address).await.unwrap().1.contains("NoSuchBucket"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_served_before_a_role_is_ready() {
+    let deployment = Deployment::new().await.unwrap();
+    let nobody = format!("amqp://{}/%2f", free_address().await.unwrap());
+    let (_worker, address) = start(&deployment, "worker", &[("AMQP_URL", nobody.as_str())]).await;
+    assert_eq!(get_text(&format!("http://{address}/healthz")).await.unwrap(), "ok");
+    get_text(&format!("http://{address}/metrics")).await.unwrap();
+}
