@@ -96,7 +96,9 @@ impl Pool {
     /// milliseconds since 1970.
     pub(super) fn lease(&mut self, clock_ms: u64, request: &PoolRequest) -> PoolReply {
         let now = self.clock.read(clock_ms);
-        let changes = self.steering.hear(now, clock_ms, &request.signals);
+        let parties = self.holders.values().flat_map(|holder| &holder.parties);
+        let in_flight = parties.map(|held| u64::from(held.in_flight)).sum();
+        let changes = self.steering.hear(now, clock_ms, &request.signals, in_flight);
         self.log(changes, &request.pool);
         self.forget(now);
         self.take_stock(now, request);

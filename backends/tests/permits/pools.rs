@@ -53,12 +53,12 @@ pub(crate) async fn refusals_are_heard_by_the_whole_fleet_and_remembered(world: 
     assert_eq!(world.lease(&telling("w-1", refused)).await.factor, 0.7);
     let other = world.open().await;
     assert_eq!(other.lease(&wanting("w-2", 500)).await.unwrap().factor, 0.7);
-    world.pass(Duration::from_secs(11)).await;
-    assert_eq!(world.lease(&telling("w-1", Signals { answered: 1, ..Signals::default() })).await.factor, 0.75);
+    world.pass(Duration::from_secs(12)).await;
+    assert_eq!(world.lease(&telling("w-1", Signals { answered: 1, ..Signals::default() })).await.factor, 0.9);
 
     let changes = other.changes("endpoint").await.unwrap();
     let told: Vec<_> = changes.iter().map(|change| (change.from, change.to, change.reason.as_str())).collect();
-    assert_eq!(told, [(1.0, 0.7, "2 refused: too many"), (0.7, 0.75, "nothing refused for 10 s")]);
+    assert_eq!(told, [(1.0, 0.7, "2 of 2 refused: too many"), (0.7, 0.9, "nothing refused in 10 s")]);
     assert!(changes[0].at <= changes[1].at && changes[0].at.as_second() > 1_700_000_000);
 }
 

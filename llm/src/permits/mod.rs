@@ -155,6 +155,20 @@ impl Governor {
         self.pool.look.notify_one();
     }
 
+    /// The endpoint turned a call away, not for being one too many, and said when to come again.
+    pub(crate) fn turned_away(&self) {
+        self.pool.locked().heard.turned_away();
+    }
+
+    /// The endpoint told a call to come again after `wait`. When it means all calls, none of the fleet is sent to it for so long.
+    pub(crate) fn told_to_wait(&self, wait: Duration, reason: &str) {
+        if wait.is_zero() {
+            return;
+        }
+        self.pool.locked().heard.told_to_wait(wait.min(self.hold_max), reason, Instant::now());
+        self.pool.look.notify_one();
+    }
+
     /// The endpoint asked to be left alone: no call of the fleet is sent to it for a while.
     pub(crate) fn hold(&self, duration: Duration, reason: &str) {
         if duration.is_zero() {

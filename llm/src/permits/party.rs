@@ -192,9 +192,10 @@ impl Party {
         self.tokens_max = self.meters.tokens.map_or(0, |limit| (limit as f64 * factor.clamp(0.0, 1.0)).max(1.0) as u64);
     }
 
-    pub(super) fn refuse(&mut self) {
+    /// A call was refused. While the endpoint takes most calls, those refused are no sign that new ones have no chance.
+    pub(super) fn refuse(&mut self, is_mostly_refused: bool) {
         self.refused += 1;
-        self.is_closed_to_new |= self.refused >= self.meters.refused_max;
+        self.is_closed_to_new |= is_mostly_refused && self.refused >= self.meters.refused_max;
     }
 
     pub(super) fn refused_is_done(&mut self) {

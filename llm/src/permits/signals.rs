@@ -12,6 +12,33 @@ const HOLD_TOLD_MIN: Duration = Duration::from_secs(1);
 /// Longest word of an endpoint that is told to the store, in characters.
 const REASON_MAX: usize = 120;
 
+/// Who asks for at least this means the window of a limit, not one call.
+const LONG_WAIT: Duration = Duration::from_secs(5);
+/// So many of the last calls tell whether an endpoint refuses most of what comes.
+const RECENT: u32 = 16;
+
+/// Which of the last calls were refused.
+#[derive(Debug, Default)]
+struct Recent {
+    /// The newest is the lowest bit; one means refused.
+    refused: u16,
+    /// Calls heard of, at most [`RECENT`].
+    calls: u32,
+}
+
+impl Recent {
+    const fn push(&mut self, is_refused: bool) {
+        self.refused = self.refused << 1 | is_refused as u16;
+        if self.calls < RECENT {
+            self.calls += 1;
+        }
+    }
+
+    const fn are_mostly_refused(&self) -> bool {
+        self.calls > 0 && self.refused.count_ones() * 2 >= self.calls
+    }
+}
+
 /// What was heard of the endpoint.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
@@ -23,17 +50,38 @@ pub(super) struct Heard {
     held_until: Option<Instant>,
     /// When the store last heard of a refusal or a hold.
     told: Option<Instant>,
+    recent: Recent,
 }
 
 impl Heard {
     pub(super) fn answered(&mut self) {
         self.untold.answered = self.untold.answered.saturating_add(1);
+        self.recent.push(false);
+    }
+
+    /// The endpoint turned a call away for a reason that is not its number, and said when to come again.
+    pub(super) const fn turned_away(&mut self) {
+        self.recent.push(true);
+    }
+
+    /// Whether half of the last calls, or more, were refused or turned away.
+    pub(super) const fn is_mostly_refused(&self) -> bool {
+        self.recent.are_mostly_refused()
     }
 
     /// The endpoint refused a call for being one too many.
     pub(super) fn refused(&mut self, reason: &str) {
         self.untold.refused = self.untold.refused.saturating_add(1);
         self.untold.reason = reason.chars().take(REASON_MAX).collect();
+        self.recent.push(true);
+    }
+
+    /// A call was told to come again after `wait`. A short wait concerns that call alone while the endpoint answers most others: one that
+    /// refuses a call in ten, whatever comes, would otherwise be left alone nearly always.
+    pub(super) fn told_to_wait(&mut self, wait: Duration, reason: &str, now: Instant) {
+        if wait >= LONG_WAIT || self.is_mostly_refused() {
+            self.hold(now + wait, reason, now);
+        }
     }
 
     /// The endpoint asked to be left alone until `until`.

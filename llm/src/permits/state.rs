@@ -180,8 +180,9 @@ impl State {
 
     /// A refused call counts towards those that new ones wait for, until it is done.
     pub(super) fn count_refused(&mut self, party: u64, is_done: bool) {
+        let is_mostly_refused = self.heard.is_mostly_refused();
         if let Some(party) = self.find(party) {
-            if is_done { party.refused_is_done() } else { party.refuse() }
+            if is_done { party.refused_is_done() } else { party.refuse(is_mostly_refused) }
         }
     }
 

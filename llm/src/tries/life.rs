@@ -201,7 +201,10 @@ impl<'a> Life<'a> {
             }
         }
         if let Some(wait) = failure.retry_after.filter(|_| rule(failure.class).retried) {
-            governor.hold(wait, &failure.detail);
+            if failure.class != ErrorClass::RateLimited {
+                governor.turned_away();
+            }
+            governor.told_to_wait(wait, &failure.detail);
         }
     }
 

@@ -1,5 +1,10 @@
 //! How much of its limits a pool uses: additive increase and multiplicative decrease (Chiu and Jain, "Analysis of the Increase and
 //! Decrease Algorithms for Congestion Avoidance", 1989), by what the endpoint says to the whole fleet.
+//!
+//! Refusals that load does not cause (an endpoint that refuses one call in ten whatever comes) are no reason to send less, so each decrease
+//! is a trial: when afterwards the same share is refused and fewer calls are answered, it is taken back, and that share is taken for what
+//! the endpoint refuses anyway. Decisions are made once an epoch, which is at least a round trip: what calls meet that were sent before a
+//! decrease says nothing about it.
 
 use std::collections::VecDeque;
 
@@ -8,14 +13,30 @@ use serde::{Deserialize, Serialize};
 
 /// Never less than this part of the limits.
 const FACTOR_MIN: f64 = 0.05;
-/// What a refusal leaves of the factor.
+/// What a decrease leaves of the factor.
 const DECREASE: f64 = 0.7;
-/// What a quiet time adds to it.
-const INCREASE: f64 = 0.05;
-/// Refusals within this time after a decrease belong to it: several workers tell of the same burst.
-const DECREASE_PAUSE_MS: u64 = 5_000;
-/// Time without refusals that makes an increase, in milliseconds.
-const QUIET_MS: u64 = 10_000;
+/// What an epoch without too many refusals makes of the factor while it is well below where refusals began.
+const RECOVERY: f64 = 2.0;
+/// Well below: less than this part of it.
+const RECOVERED: f64 = 0.9;
+/// What such an epoch makes of the factor from there on.
+const INCREASE: f64 = 1.1;
+/// An epoch is a round trip, but never shorter or longer than this, in milliseconds.
+const EPOCH_MS: (u64, u64) = (2_000, 60_000);
+/// With fewer calls than `ENOUGH` an epoch lasts this long at least, in milliseconds.
+const PATIENCE_MS: u64 = 10_000;
+/// Calls that say something about the share that is refused.
+const ENOUGH: u64 = 20;
+/// So many epochs without refusals are a quiet time.
+const QUIET: u32 = 2;
+/// What an epoch counts for when fewer are refused than the share that is refused anyway.
+const FORGETTING: f64 = 0.2;
+/// A share that is refused whatever comes is borne up to here.
+const UNEXPLAINED_MAX: f64 = 0.5;
+/// Beyond the share that is refused anyway, and twice its standard error, so much more is the work of load.
+const EXCESS_MIN: f64 = 0.03;
+/// A decrease has helped when the share that is refused fell below this part of what it was.
+const HELPED: f64 = 0.85;
 /// Longest hold that an endpoint may ask for, in milliseconds.
 const HOLD_MAX_MS: u64 = 600_000;
 /// A hold that is longer than the present one by no more than this is the same hold, told by somebody else.
@@ -35,15 +56,54 @@ pub(crate) struct Change {
     pub(crate) reason: String,
 }
 
+/// What the endpoint said within an epoch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Epoch {
+    since_ms: u64,
+    answered: u64,
+    refused: u64,
+}
+
+impl Epoch {
+    const fn calls(&self) -> u64 {
+        self.answered + self.refused
+    }
+
+    /// Part of the calls that was refused.
+    fn refused_share(&self) -> f64 {
+        self.refused as f64 / self.calls().max(1) as f64
+    }
+
+    /// Answers in a millisecond.
+    fn goodput(&self, now_ms: u64) -> f64 {
+        self.answered as f64 / now_ms.saturating_sub(self.since_ms).max(1) as f64
+    }
+}
+
+/// A decrease whose effect is not known yet, and how it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Trial {
+    factor: f64,
+    refused_share: f64,
+    goodput: f64,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Steering {
     factor: f64,
-    /// When the factor was last decreased.
-    decreased_ms: Option<u64>,
-    /// Since when nothing was refused and nothing changed.
-    quiet_since_ms: u64,
-    /// Whether anything was answered since.
-    has_answered: bool,
+    /// The factor at which refusals began.
+    ceiling: f64,
+    /// Part of the calls that is refused whatever comes, 0..=0.5.
+    unexplained: f64,
+    /// As last seen, by Little's law: calls in flight / calls answered in a millisecond.
+    round_trip_ms: u64,
+    epoch: Epoch,
+    /// Epochs without refusals before this one, up to `QUIET`.
+    quiet_epochs: u32,
+    trial: Option<Trial>,
+    /// The last change was a decrease.
+    is_searching: bool,
     hold_until_ms: u64,
     changes: VecDeque<Change>,
 }
@@ -52,9 +112,13 @@ impl Default for Steering {
     fn default() -> Self {
         Self {
             factor: 1.0,
-            decreased_ms: None,
-            quiet_since_ms: 0,
-            has_answered: false,
+            ceiling: 1.0,
+            unexplained: 0.0,
+            round_trip_ms: 0,
+            epoch: Epoch::default(),
+            quiet_epochs: QUIET,
+            trial: None,
+            is_searching: false,
             hold_until_ms: 0,
             changes: VecDeque::new(),
         }
@@ -77,29 +141,118 @@ impl Steering {
         &self.changes
     }
 
-    /// Hears what the endpoint said. `clock_ms` is for the record. Returns how many changes that made.
-    pub(super) fn hear(&mut self, now_ms: u64, clock_ms: u64, signals: &Signals) -> usize {
+    /// Hears what the endpoint said while the fleet had `in_flight` calls there. `clock_ms` is for the record. Returns how many changes
+    /// that made.
+    pub(super) fn hear(&mut self, now_ms: u64, clock_ms: u64, signals: &Signals, in_flight: u64) -> usize {
         let mut made = 0;
-        if signals.refused > 0 {
-            let is_same_burst = self.decreased_ms.is_some_and(|at| now_ms < at + DECREASE_PAUSE_MS);
-            if !is_same_burst {
-                self.decreased_ms = Some(now_ms);
-                let reason = format!("{} refused{}", signals.refused, quoted(&signals.reason));
-                made += usize::from(self.set((self.factor * DECREASE).max(FACTOR_MIN), clock_ms, reason));
-            }
-            (self.quiet_since_ms, self.has_answered) = (now_ms, false);
-        } else {
-            self.has_answered |= signals.answered > 0;
-            if self.has_answered && now_ms >= self.quiet_since_ms + QUIET_MS {
-                let reason = format!("nothing refused for {} s", QUIET_MS / 1000);
-                made += usize::from(self.set((self.factor + INCREASE).min(1.0), clock_ms, reason));
-                (self.quiet_since_ms, self.has_answered) = (now_ms, false);
+        // An epoch begins later than now while the calls are under way that were sent before a decrease.
+        if self.epoch.since_ms <= now_ms {
+            self.epoch.answered += u64::from(signals.answered);
+            self.epoch.refused += u64::from(signals.refused);
+            if let Some((factor, reason)) = self.decide(now_ms, in_flight, &signals.reason) {
+                made += usize::from(self.set(factor, clock_ms, reason));
             }
         }
         if let Some(hold) = signals.hold_ms {
             made += usize::from(self.hold(now_ms, clock_ms, hold, &quoted(&signals.reason)));
         }
         made
+    }
+
+    /// The factor from now on, with the reason, when the epoch has said enough to change it or to begin another one.
+    fn decide(&mut self, now_ms: u64, in_flight: u64, words: &str) -> Option<(f64, String)> {
+        let epoch = self.epoch;
+        let told = || format!("{} of {} refused{}", epoch.refused, epoch.calls(), quoted(words));
+        // The first refusal after a quiet time is answered at once.
+        if epoch.refused > 0 && self.is_quiet() && self.unexplained < EXCESS_MIN {
+            return Some((self.decrease(now_ms), told()));
+        }
+        let lasted_ms = now_ms - epoch.since_ms;
+        let (least_ms, most_ms) = EPOCH_MS;
+        let has_lasted = lasted_ms >= self.round_trip_ms.clamp(least_ms, most_ms);
+        if epoch.calls() == 0 || !has_lasted || (epoch.calls() < ENOUGH && lasted_ms < PATIENCE_MS) {
+            return None;
+        }
+        let share = epoch.refused_share();
+        // Where most is refused, few answers do not mean that they take long.
+        if epoch.answered > 0 && share <= UNEXPLAINED_MAX {
+            self.round_trip_ms = (in_flight as f64 / epoch.goodput(now_ms)).min(most_ms as f64) as u64;
+        }
+        self.quiet_epochs = if epoch.refused == 0 { QUIET.min(self.quiet_epochs + 1) } else { 0 };
+        if let Some(trial) = self.trial.take().filter(|trial| self.was_in_vain(trial, now_ms)) {
+            self.unexplained = f64::midpoint(share, trial.refused_share).min(UNEXPLAINED_MAX);
+            self.begin(now_ms + self.settling_ms());
+            return Some((trial.factor, format!("{}, as many as with more calls", told())));
+        }
+        if self.is_excess() {
+            return Some((self.decrease(now_ms), told()));
+        }
+        if share < self.unexplained {
+            self.unexplained += FORGETTING * (share - self.unexplained);
+        }
+        self.begin(now_ms);
+        self.is_searching = false;
+        if epoch.answered == 0 {
+            return None;
+        }
+        let factor = if self.factor < RECOVERED * self.ceiling {
+            (self.factor * RECOVERY).min(RECOVERED * self.ceiling)
+        } else {
+            self.factor * INCREASE
+        };
+        self.ceiling = self.ceiling.max(factor).min(1.0);
+        let reason = if epoch.refused == 0 {
+            format!("nothing refused in {:.0} s", lasted_ms as f64 / 1000.0)
+        } else {
+            format!("{}, as always", told())
+        };
+        Some((factor.min(1.0), reason))
+    }
+
+    const fn is_quiet(&self) -> bool {
+        self.quiet_epochs >= QUIET
+    }
+
+    /// More is refused than always, by more than chance.
+    fn is_excess(&self) -> bool {
+        let (anyway, calls) = (self.unexplained, self.epoch.calls().max(1) as f64);
+        let chance = 2.0 * (anyway * (1.0 - anyway) / calls).sqrt();
+        // One refusal among few calls is no share of anything.
+        let is_told = self.epoch.refused > 1 || self.epoch.answered == 0;
+        is_told && self.epoch.refused_share() > anyway + chance + EXCESS_MIN
+    }
+
+    /// The decrease made the endpoint answer less and refuse no less: load does not cause what it refuses.
+    fn was_in_vain(&self, trial: &Trial, now_ms: u64) -> bool {
+        let (share, load) = (self.epoch.refused_share(), self.factor / trial.factor);
+        let chance = (trial.refused_share * (1.0 - trial.refused_share) / self.epoch.calls().max(1) as f64).sqrt();
+        let refuses_no_less = share + chance > HELPED * trial.refused_share && share <= UNEXPLAINED_MAX;
+        let answers_less = self.epoch.goodput(now_ms) < trial.goodput * f64::midpoint(1.0, load);
+        self.epoch.calls() >= ENOUGH && refuses_no_less && answers_less
+    }
+
+    /// A decreased factor, on trial when it is known how things were before.
+    fn decrease(&mut self, now_ms: u64) -> f64 {
+        if self.epoch.calls() >= ENOUGH {
+            let (refused_share, goodput) = (self.epoch.refused_share(), self.epoch.goodput(now_ms));
+            self.trial = Some(Trial { factor: self.factor, refused_share, goodput });
+        }
+        // Decreases that follow one another are one search for the load that is taken.
+        if !self.is_searching {
+            self.ceiling = self.factor;
+        }
+        (self.is_searching, self.quiet_epochs) = (true, 0);
+        self.begin(now_ms + self.settling_ms());
+        (self.factor * DECREASE).max(FACTOR_MIN)
+    }
+
+    const fn begin(&mut self, since_ms: u64) {
+        self.epoch = Epoch { since_ms, answered: 0, refused: 0 };
+    }
+
+    /// How long calls that were sent before a change may still be under way, in milliseconds.
+    fn settling_ms(&self) -> u64 {
+        self.round_trip_ms.clamp(EPOCH_MS.0, EPOCH_MS.1)
     }
 
     /// Grants nothing for `hold_ms`. Returns whether that was news.
@@ -143,87 +296,6 @@ fn quoted(reason: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused() -> Signals {
-        Signals { refused: 3, reason: "slow down".to_owned(), ..Signals::default() }
-    }
-
-    fn answered() -> Signals {
-        Signals { answered: 1, ..Signals::default() }
-    }
-
-    fn hold(hold_ms: u64) -> Signals {
-        Signals { hold_ms: Some(hold_ms), reason: "reset".to_owned(), ..Signals::default() }
-    }
-
-    #[test]
-    fn a_burst_of_refusals_decreases_once() {
-        let mut steering = Steering::default();
-        assert_eq!([0, 10, 4_999].map(|now| steering.hear(now, now, &refused())), [1, 0, 0]);
-        assert_eq!(steering.factor(), 0.7);
-        steering.hear(5_000, 5_000, &refused());
-        assert_eq!(steering.factor(), 0.49);
-    }
-
-    #[test]
-    fn quiet_times_increase_step_by_step_up_to_all() {
-        let mut steering = Steering::default();
-        steering.hear(0, 0, &refused());
-        steering.hear(9_999, 9_999, &answered());
-        assert_eq!(steering.factor(), 0.7);
-        let factors: Vec<f64> = (1..=8)
-            .map(|step| {
-                steering.hear(step * 10_000, 0, &answered());
-                steering.factor()
-            })
-            .collect();
-        assert_eq!(factors, [0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.0, 1.0]);
-        assert_eq!(steering.changes().len(), 7, "what stays is no change");
-    }
-
-    #[test]
-    fn silence_is_no_good_sign() {
-        let mut steering = Steering::default();
-        steering.hear(0, 0, &refused());
-        steering.hear(60_000, 0, &Signals::default());
-        assert_eq!(steering.factor(), 0.7);
-    }
-
-    #[test]
-    fn refusals_never_decrease_below_a_twentieth() {
-        let mut steering = Steering::default();
-        for burst in 0..100 {
-            steering.hear(burst * 5_000, 0, &refused());
-        }
-        assert_eq!(steering.factor(), 0.05);
-    }
-
-    #[test]
-    fn the_longest_hold_counts_and_is_told_once() {
-        let mut steering = Steering::default();
-        let made = [(0, 30_000), (100, 30_000), (200, 5_000), (300, 60_000)]
-            .map(|(now, for_ms)| steering.hear(now, 0, &hold(for_ms)));
-        assert_eq!(made, [1, 0, 0, 1]);
-        assert_eq!(steering.held_for_ms(300), 60_000);
-        assert_eq!(steering.held_for_ms(60_300), 0);
-        steering.hear(60_300, 0, &hold(u64::MAX));
-        assert_eq!(steering.held_for_ms(60_300), HOLD_MAX_MS);
-        assert_eq!(steering.factor(), 1.0);
-    }
-
-    #[test]
-    fn changes_are_remembered_with_their_reasons_and_are_bounded() {
-        let mut steering = Steering::default();
-        steering.hear(0, 77, &refused());
-        let change = Change { at_ms: 77, from: 1.0, to: 0.7, reason: "3 refused: slow down".to_owned() };
-        assert_eq!(steering.changes().iter().collect::<Vec<_>>(), [&change]);
-        let long = Signals { reason: "ü".repeat(5_000), ..hold(2_000) };
-        for burst in 1..300 {
-            steering.hear(burst * 10_000, burst, &long);
-        }
-        assert_eq!(steering.changes().len(), CHANGES_MAX);
-        assert!(steering.changes().iter().all(|change| change.reason.len() < REASON_MAX + 30));
-    }
-}
+mod simulation;
+#[cfg(test)]
+mod tests;

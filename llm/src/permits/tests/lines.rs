@@ -96,3 +96,22 @@ async fn what_was_not_sent_is_given_back() {
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     store.assert_obeyed();
 }
+
+#[tokio::test(start_paused = true)]
+async fn refusals_among_many_answers_close_no_line_and_their_short_waits_are_their_own() {
+    let governor = governor(&FakeStore::default(), &spec(slots(40)));
+    let sweep = sweep("s");
+    for _ in 0..9 {
+        sent(&governor, &ask(&sweep)).await.answered(None);
+    }
+    let mut refused = Vec::new();
+    for _ in 0..25 {
+        refused.push(governor.refused(&ask(&sweep), "no"));
+        governor.told_to_wait(Duration::from_secs(1), "no");
+        for _ in 0..2 {
+            sent(&governor, &ask(&sweep)).now_or_never().expect("nobody waits").answered(None);
+        }
+    }
+    governor.told_to_wait(Duration::from_secs(30), "a window is used up");
+    assert!(timeout(Duration::from_secs(29), governor.acquire(&ask(&sweep))).await.is_err());
+}

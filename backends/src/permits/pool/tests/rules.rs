@@ -206,9 +206,9 @@ fn refusals_take_back_a_part_of_everything_but_never_the_last_slot() {
     let reply = pool.lease(START, &told);
     assert_eq!((slots(&reply), requests(&reply), reply.factor), (vec![7], vec![7], 0.7));
     for burst in 1..20 {
-        pool.lease(after(burst * 5_000), &told);
+        pool.lease(after(burst * 12_000), &told);
     }
-    let reply = pool.lease(after(200_000), &told);
+    let reply = pool.lease(after(300_000), &told);
     assert_eq!((slots(&reply), requests(&reply), reply.factor), (vec![1], vec![1], 0.05));
     assert_eq!(pool.changes().count(), 9);
 }
