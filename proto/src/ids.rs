@@ -28,6 +28,16 @@ pub enum IdError {
         /// Length found, in bytes.
         length: usize,
     },
+    /// It begins, or a part of it between slashes does, with what would hide a file or lead out of a folder.
+    #[error("{kind} {text:?} must begin with a letter or a digit{parts}")]
+    BadBeginning {
+        /// Which id was expected.
+        kind: &'static str,
+        /// The text as given.
+        text: String,
+        /// Says that this holds for each part, where there are parts.
+        parts: &'static str,
+    },
     /// A character that has a meaning in paths, queue names or SQL keys.
     #[error("{kind} {text:?} contains {found:?}; allowed are {allowed}")]
     BadCharacter {
@@ -43,7 +53,7 @@ pub enum IdError {
 }
 
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, $allowed:literal, $ok:expr) => {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $allowed:literal, $ok:expr, $begins:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -65,12 +75,11 @@ macro_rules! text_id {
                     return Err(IdError::TooLong { kind: $kind, length: text.len() });
                 }
                 let allowed: fn(char) -> bool = $ok;
-                match text.chars().find(|c| !allowed(*c)) {
-                    Some(found) => {
-                        Err(IdError::BadCharacter { kind: $kind, text: text.to_owned(), found, allowed: $allowed })
-                    }
-                    None => Ok(Self(Arc::from(text))),
+                if let Some(found) = text.chars().find(|c| !allowed(*c)) {
+                    return Err(IdError::BadCharacter { kind: $kind, text: text.to_owned(), found, allowed: $allowed });
                 }
+                $begins.check($kind, text)?;
+                Ok(Self(Arc::from(text)))
             }
 
             /// The id as text.
@@ -110,46 +119,71 @@ macro_rules! text_id {
     };
 }
 
+/// How an id must begin. Ids become names of folders, keys and queues: there `..` leads elsewhere, and what begins with a dot or a dash is
+/// hidden, refused, or taken for an option.
+#[derive(Clone, Copy)]
+enum Beginning {
+    /// With a letter or a digit.
+    Alphanumeric,
+    /// Each part between slashes with a letter or a digit.
+    AlphanumericParts,
+    /// Anyhow: a benchmark's own ids, which never become a name.
+    Free,
+}
+
+impl Beginning {
+    fn check(self, kind: &'static str, text: &str) -> Result<(), IdError> {
+        let begins_well = |part: &str| part.starts_with(|c: char| c.is_ascii_alphanumeric());
+        let (is_good, parts) = match self {
+            Self::Alphanumeric => (begins_well(text), ""),
+            Self::AlphanumericParts => (text.split('/').all(begins_well), ", and so must what follows a slash"),
+            Self::Free => (true, ""),
+        };
+        if is_good { Ok(()) } else { Err(IdError::BadBeginning { kind, text: text.to_owned(), parts }) }
+    }
+}
+
 const fn slug(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
 text_id!(
     /// A submitted sweep: its name and the beginning of its lock's digest.
-    SweepId, "sweep id", "letters, digits, '.', '_' and '-'", slug
+    SweepId, "sweep id", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
     /// Short name of a benchmark, as `worfbench`.
-    BenchmarkName, "benchmark name", "letters, digits, '.', '_' and '-'", slug
+    BenchmarkName, "benchmark name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
     /// A named choice of a benchmark's own axes, as `two-shot` or `turn/single/flowchart`.
-    Setting, "setting", "letters, digits, '.', '_', '-', '=' and '/'", |c| slug(c) || matches!(c, '/' | '=')
+    Setting, "setting", "letters, digits, '.', '_', '-', '=' and '/'", |c| slug(c) || matches!(c, '/' | '='),
+    Beginning::AlphanumericParts
 );
 text_id!(
     /// Name of an endpoint within a spec; the part of `endpoint/model` before the first slash.
-    EndpointName, "endpoint name", "letters, digits, '.', '_' and '-'", slug
+    EndpointName, "endpoint name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
     /// One benchmark item, by the benchmark's own id.
-    ItemId, "item id", "any printable characters", |c| !c.is_control()
+    ItemId, "item id", "any printable characters", |c| !c.is_control(), Beginning::Free
 );
 text_id!(
     /// One worker process; drawn anew at each start.
-    WorkerId, "worker id", "letters, digits, '.', '_' and '-'", slug
+    WorkerId, "worker id", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
     /// One try at a session by one worker: the worker's id and a number it never reuses.
-    AttemptId, "attempt id", "letters, digits, '.', '_' and '-'", slug
+    AttemptId, "attempt id", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 
 text_id!(
     /// A member of a team of agents under test, as `intent`, in the benchmark's own word.
-    MemberName, "member", "letters, digits, '.', '_' and '-'", slug
+    MemberName, "member", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
     /// An external agent of a spec, as `my-langgraph`.
-    AgentName, "agent name", "letters, digits, '.', '_' and '-'", slug
+    AgentName, "agent name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 
 impl EndpointName {
@@ -233,6 +267,23 @@ mod tests {
     fn an_id_with_a_path_separator_is_refused_and_the_character_named() {
         let error = SweepId::new("a/b").unwrap_err();
         assert_eq!(error.to_string(), "sweep id \"a/b\" contains '/'; allowed are letters, digits, '.', '_' and '-'");
+    }
+
+    #[test]
+    fn no_id_that_becomes_a_name_hides_a_file_or_leads_out_of_a_folder() {
+        for bad in [".", "..", ".x", "-rf", "_x", "...a"] {
+            assert!(SweepId::new(bad).is_err(), "{bad}");
+            assert!(BenchmarkName::new(bad).is_err(), "{bad}");
+            assert!(EndpointName::new(bad).is_err(), "{bad}");
+            assert!(AgentName::new(bad).is_err(), "{bad}");
+            assert!(Setting::new(bad).is_err(), "{bad}");
+        }
+        for bad in ["turn/../x", "turn//x", "turn/.x", "/turn", "turn/"] {
+            assert!(Setting::new(bad).is_err(), "{bad}");
+        }
+        assert!(Setting::new("autogen/today=2025-06-01").is_ok());
+        assert!(SweepId::new("a..b").is_ok());
+        assert_eq!(SweepId::new(".x").unwrap_err().to_string(), "sweep id \".x\" must begin with a letter or a digit");
     }
 
     #[test]

@@ -88,18 +88,37 @@ impl ScorerError {
             Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) => {
                 matches!(error, LedgerError::Store { .. }) && !error.is_refusal()
             }
-            Self::Queue(_)
-            | Self::Blobs(_)
-            | Self::Segment(SegmentError::Blobs(_))
-            | Self::Catalog(CatalogError::Blobs(_))
-            | Self::Finish(FinishError::Blobs(_)) => true,
-            _ => false,
+            Self::Queue(_) => true,
+            _ => self.of_blobs().is_some_and(BlobError::is_outage),
         }
     }
 
-    /// Whether the ledger found a row wrong, which trying again does not change.
+    /// Whether a store found a row or a key wrong, which trying again does not change.
     fn is_refusal(&self) -> bool {
-        matches!(self, Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) if error.is_refusal())
+        match self {
+            Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) => error.is_refusal(),
+            Self::UnknownSession(_) | Self::UnknownJudge { .. } => true,
+            _ => self.of_blobs().is_some_and(BlobError::is_refusal),
+        }
+    }
+
+    /// What went wrong with blobs.
+    const fn of_blobs(&self) -> Option<&BlobError> {
+        match self {
+            Self::Blobs(error)
+            | Self::Segment(SegmentError::Blobs(error))
+            | Self::Catalog(CatalogError::Blobs(error))
+            | Self::Finish(FinishError::Blobs(error)) => Some(error),
+            Self::Ledger(_)
+            | Self::Queue(_)
+            | Self::Catalog(_)
+            | Self::Segment(_)
+            | Self::Finish(_)
+            | Self::Wire(_)
+            | Self::Json(_)
+            | Self::UnknownSession(_)
+            | Self::UnknownJudge { .. } => None,
+        }
     }
 }
 

@@ -86,3 +86,52 @@ pub enum BlobError {
         reason: String,
     },
 }
+
+impl BlobError {
+    /// `true` when the store could not be reached or used, so that the same may well succeed later. `false` when it is about this key or
+    /// this object, and nothing else suffers from it.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => {
+                !matches!(source.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename)
+            }
+            Self::S3 { .. } => true,
+            Self::BadKey { .. }
+            | Self::BadPlace { .. }
+            | Self::TooLarge { .. }
+            | Self::TooMany { .. }
+            | Self::MissingContent { .. }
+            | Self::Corrupt { .. } => false,
+        }
+    }
+
+    /// `true` when no repetition can succeed.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::BadKey { .. } | Self::BadPlace { .. } | Self::TooLarge { .. } | Self::TooMany { .. } => true,
+            Self::Io { .. } => !self.is_outage(),
+            Self::S3 { .. } | Self::MissingContent { .. } | Self::Corrupt { .. } => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_trouble_with_the_store_is_an_outage() {
+        let io = |kind: io::ErrorKind| BlobError::Io { action: "read", path: "x".into(), source: kind.into() };
+        assert!(io(io::ErrorKind::PermissionDenied).is_outage());
+        let of_key = [
+            BlobError::BadKey { key: ".x".into(), reason: "it is bad" },
+            BlobError::TooLarge { place: "x".into(), bytes: 2, limit: 1 },
+            io(io::ErrorKind::InvalidFilename),
+        ];
+        for error in of_key {
+            assert!(!error.is_outage() && error.is_refusal(), "{error}");
+        }
+    }
+}
