@@ -291,6 +291,8 @@ impl EndpointMetrics {
                 series.inc_by(count);
             }
         }
-        self.cost.inc_by(cost.unwrap_or_default().0);
+        if let Some(cost) = cost {
+            self.cost.inc_by(cost.0);
+        }
     }
 }

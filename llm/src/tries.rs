@@ -170,7 +170,9 @@ impl Tries {
     ) -> Result<Ready<'_>, UsedUp> {
         loop {
             let pass = self.breaker.pass().await;
-            let reservation = self.purses.reserve(errand.payer.accounts, at_most.unwrap_or_default()).await?;
+            // Nothing is known of the cost only where no account pays: `refusal` has seen to it.
+            let at_most = at_most.unwrap_or(Money::ZERO);
+            let reservation = self.purses.reserve(errand.payer.accounts, at_most).await?;
             let permit = self.governor.acquire(ask).await;
             // It may have gone down while this call stood in line.
             if !(matches!(pass, Pass::Free) && self.breaker.is_open()) {

@@ -28,7 +28,8 @@ pub(super) fn read(exchange: &Exchange, context: &ReadContext<'_>) -> Result<Com
     let content = body.pointer_mut("/output/message/content").map(Value::take);
     let billed = body.get("usage").map(usage::read).filter(|(_, is_known)| *is_known).map(|(usage, _)| usage);
     let Some(Value::Array(content)) = content else {
-        return Err(Failure { usage: billed, ..unusable("the answer holds no message") });
+        let tier = body.pointer("/serviceTier/type").and_then(Value::as_str).map(Box::from);
+        return Err(Failure { usage: billed, tier, ..unusable("the answer holds no message") });
     };
     let pieces = content.into_iter().filter_map(piece).collect();
     Ok(completion(pieces, &body, &answer.headers, context))

@@ -110,8 +110,11 @@ impl BedrockClient {
             Ok(_) => answer::read(&exchange, context),
             // What the SDK's types cannot hold, a new kind of block for one, may be an answer all the same.
             Err(error) if error.raw_response().is_some_and(|response| response.status().is_success()) => {
-                answer::read(&exchange, context)
-                    .map_err(|unread| Failure { usage: unread.usage, ..failure::explain(&error, context) })
+                answer::read(&exchange, context).map_err(|unread| Failure {
+                    usage: unread.usage,
+                    tier: unread.tier,
+                    ..failure::explain(&error, context)
+                })
             }
             Err(error) => Err(failure::explain(&error, context)),
         }

@@ -97,7 +97,7 @@ impl CrossCheck {
         let Some(prices) = self.agreed.get_mut(model) else { return };
         for sheet in sheets.filter(|sheet| sheet.from.is_some_and(|from| from > self.on)) {
             if prices.iter().all(|known| known.from != sheet.from) {
-                prices.push(DatedPrice { from: sheet.from, price: sheet.price() });
+                prices.extend(sheet.price().map(|price| DatedPrice { from: sheet.from, price }));
             }
         }
     }
@@ -123,8 +123,11 @@ impl CrossCheck {
                 sheet.variants.insert(name.clone(), both(one, other));
             }
         }
-        if standard_agrees && sheet.standard.by_meter.contains_key(&Meter::Input) {
-            self.agreed.insert(model.to_owned(), vec![DatedPrice { from: None, price: sheet.price() }]);
+        // A figure that one of them alone states is not agreed on, and would cost nothing if it were left out.
+        let generates = |sheet: &Sheet| sheet.standard.by_meter.contains_key(&Meter::Output);
+        let is_complete = generates(one) == generates(other) && one.standard.per_request == other.standard.per_request;
+        if let Some(price) = sheet.price().filter(|_| standard_agrees && is_complete) {
+            self.agreed.insert(model.to_owned(), vec![DatedPrice { from: None, price }]);
         }
     }
 

@@ -152,8 +152,12 @@ impl Import {
 
     /// The models of a table.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "entries without a price of prompt tokens are skipped when they are read")]
     pub fn prices(&self) -> BTreeMap<String, Vec<DatedPrice>> {
-        let dated = |sheet: &Sheet| DatedPrice { from: sheet.from, price: sheet.price() };
+        let dated = |sheet: &Sheet| DatedPrice {
+            from: sheet.from,
+            price: sheet.price().expect("every imported sheet states what prompt tokens cost"),
+        };
         self.sheets.iter().map(|(model, sheets)| (model.clone(), sheets.iter().map(dated).collect())).collect()
     }
 }

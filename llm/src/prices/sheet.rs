@@ -59,23 +59,24 @@ impl Figures {
         self.by_meter.values().flat_map(|figure| figure.above.keys().copied()).collect()
     }
 
-    /// The rates of a request whose prompt is longer than `bound`; of one of any length when it is zero.
-    fn rates(&self, bound: u64) -> Rates {
+    /// The rates of a request whose prompt is longer than `bound`; of one of any length when it is zero. `None` without a figure for
+    /// prompt tokens. Only embedding models have none for generated tokens, of which they have none either.
+    fn rates(&self, bound: u64) -> Option<Rates> {
         let figure = |meter| self.by_meter.get(&meter).map(|figure| figure.beyond(bound));
-        Rates {
-            input_per_mtok: figure(Meter::Input).unwrap_or_default(),
+        Some(Rates {
+            input_per_mtok: figure(Meter::Input)?,
             cached_input_per_mtok: figure(Meter::CachedInput),
             cache_write_per_mtok: figure(Meter::CacheWrite),
             cache_write_1h_per_mtok: figure(Meter::CacheWrite1h),
-            output_per_mtok: figure(Meter::Output).unwrap_or_default(),
+            output_per_mtok: figure(Meter::Output).unwrap_or(0.0),
             reasoning_per_mtok: figure(Meter::Reasoning),
-        }
+        })
     }
 
-    fn price(&self) -> Price {
-        let tiers =
-            self.bounds().into_iter().map(|bound| PriceTier { above_input_tokens: bound, rates: self.rates(bound) });
-        Price { per_request: self.per_request, tiers: tiers.collect(), ..Price::of_rates(&self.rates(0)) }
+    fn price(&self) -> Option<Price> {
+        let tier = |bound| Some(PriceTier { above_input_tokens: bound, rates: self.rates(bound)? });
+        let tiers = self.bounds().into_iter().map(tier).collect::<Option<_>>()?;
+        Some(Price { per_request: self.per_request, tiers, ..Price::of_rates(&self.rates(0)?) })
     }
 }
 
@@ -102,21 +103,15 @@ impl Sheet {
         open.map_or(&self.standard, |(_, figures)| figures)
     }
 
-    /// The complete price: windows and variants take from the standard figures what they leave out.
-    pub(super) fn price(&self) -> Price {
+    /// The complete price: windows and variants take from the standard figures what they leave out. `None` when prompt tokens have no
+    /// figure there either: what nobody states is unknown, not free.
+    pub(super) fn price(&self) -> Option<Price> {
         let in_windows = |figures: &Figures| {
-            self.windows
-                .iter()
-                .map(|(hours, of_window)| PriceWindow {
-                    rates: figures.clone().or(of_window).rates(0),
-                    ..hours.clone()
-                })
-                .collect::<Vec<_>>()
+            let window = |(hours, of_window): &(Hours, Figures)| {
+                Some(PriceWindow { rates: figures.clone().or(of_window).or(&self.standard).rates(0)?, ..hours.clone() })
+            };
+            self.windows.iter().map(window).collect::<Option<Vec<_>>>()
         };
-        let windows = self.windows.iter().map(|(hours, figures)| PriceWindow {
-            rates: figures.clone().or(&self.standard).rates(0),
-            ..hours.clone()
-        });
         let variants = self.variants.iter().map(|(name, figures)| {
             let mut complete = figures.clone().or(&self.standard);
             if self.long_as_standard.contains(name) {
@@ -124,9 +119,13 @@ impl Sheet {
             }
             // A variant with figures of its own for everything costs the same at any time.
             let same_always = complete.by_meter.keys().all(|meter| figures.by_meter.contains_key(meter));
-            let windows = if same_always { Vec::new() } else { in_windows(figures) };
-            (name.clone(), Price { windows, ..complete.price() })
+            let windows = if same_always { Vec::new() } else { in_windows(figures)? };
+            Some((name.clone(), Price { windows, ..complete.price()? }))
         });
-        Price { windows: windows.collect(), variants: variants.collect(), ..self.standard.price() }
+        Some(Price {
+            windows: in_windows(&Figures::default())?,
+            variants: variants.collect::<Option<_>>()?,
+            ..self.standard.price()?
+        })
     }
 }

@@ -156,9 +156,9 @@ impl<'a> Life<'a> {
         drop(pass);
         // Before the slot goes to the next call, which the endpoint may not want to see either.
         self.tell_fleet(&failure);
-        let (cost, at_most) = self.billed(&failure, at);
+        let (cost, at_most, paid) = self.billed(&failure, at);
         permit.failed(failure.usage.map_or(self.estimate.input, |usage| usage.total()));
-        reservation.settle(if at_most.is_some() { Paid::Unknown } else { Paid::Known(cost.unwrap_or_default()) });
+        reservation.settle(paid);
         self.spent += latency;
 
         let is_held = unreached && all.breaker.is_open();
@@ -208,13 +208,20 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// What the failed try cost as far as told, else what it may have cost.
-    fn billed(&self, failure: &Failure, at: Timestamp) -> (Option<Money>, Option<Money>) {
-        let cost = failure.usage.as_ref().and_then(|usage| self.cost(usage, failure.tier.as_deref(), at));
-        if let Some(usage) = &failure.usage {
-            self.all.metrics.billed(usage, cost);
+    /// What the failed try cost as far as told, else what it may have cost; and what an account pays for it.
+    fn billed(&self, failure: &Failure, at: Timestamp) -> (Option<Money>, Option<Money>, Paid) {
+        let Some(usage) = &failure.usage else {
+            return match failure.maybe_billed {
+                true => (None, self.at_most, Paid::Unknown),
+                false => (None, None, Paid::Known(Money::ZERO)),
+            };
+        };
+        let cost = self.cost(usage, failure.tier.as_deref(), at);
+        self.all.metrics.billed(usage, cost);
+        match cost {
+            Some(cost) => (Some(cost), None, Paid::Known(cost)),
+            None => (None, self.at_most, Paid::Unknown),
         }
-        (cost, self.at_most.filter(|_| failure.usage.is_none() && failure.maybe_billed))
     }
 
     /// Counts the failure as one that may be the request's own fault, unless the endpoint answered nobody meanwhile: an outage is no

@@ -344,6 +344,21 @@ async fn every_kind_of_try_is_paid_with_what_it_cost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_broken_answer_of_a_tier_without_a_price_has_an_unknown_cost_and_an_account_pays_the_worst() {
+    let store = FakeStore::default();
+    let account = AccountId { sweep: SWEEP.clone(), model: None };
+    store.budget(&account, Money(10_000_000));
+    let tries = tries_at(&store, 10, None, RETRIES);
+    let (price, never) = (Price::per_mtok(1.0, 2.0), CancellationToken::new());
+    let told = Usage { input: 5, output: 1, ..Usage::default() };
+    let failure = Failure { usage: Some(told), tier: Some("priority".into()), ..failure(ErrorClass::BadResponse) };
+    let done = run_errand(&tries, paid(&account, &price, &never), &[failure]).await.unwrap();
+    assert_eq!((done.tries[0].cost, done.tries[0].at_most), (None, Some(Money(300_000))));
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(store.account(&account), (Money(30_000), Money(300_000), Money::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_beyond_the_budget_is_not_sent() {
     let store = FakeStore::default();
     let account = AccountId { sweep: SWEEP.clone(), model: None };

@@ -79,9 +79,10 @@ pub(crate) trait StreamReader: Send {
     fn event(&mut self, event: &ServerEvent<'_>, context: &ReadContext<'_>) -> Result<Part, Failure>;
 
     /// What was billed so far, as far as told: all that remains known of a stream that breaks off.
-    fn usage(&self) -> Option<Usage> {
-        None
-    }
+    fn usage(&self) -> Option<Usage>;
+
+    /// The service tier of what was billed, as far as told.
+    fn tier(&self) -> Option<&str>;
 
     /// The stream is over, regularly or not.
     ///

@@ -81,12 +81,13 @@ impl<'a> Reading<'a> {
             let answer = Answer { status, headers: headers.clone(), body: body.freeze() };
             return self.format.answer(&answer, &self.context);
         }
-        let usage = self.reader.usage();
+        let (usage, tier) = (self.reader.usage(), self.reader.tier().map(Box::from));
         match (self.reader.end(headers, &self.context), broken) {
             // Whatever happened to the connection afterwards, the answer is complete.
             (Ok(completion), _) => Ok(Completion { first_token: self.first_token, ..completion }),
             (Err(failure), None) | (Err(_), Some(failure)) => {
-                Err(Failure { status: Some(status), usage: failure.usage.or(usage), ..failure })
+                let (usage, tier) = (failure.usage.or(usage), failure.tier.or(tier));
+                Err(Failure { status: Some(status), usage, tier, ..failure })
             }
         }
     }
@@ -94,6 +95,7 @@ impl<'a> Reading<'a> {
     /// A failure in the middle, with what is known to be billed. Where nothing is known but an answer had begun, that may be.
     fn kept(&self, failure: Failure) -> Failure {
         let usage = failure.usage.or_else(|| self.reader.usage());
-        Failure { usage, maybe_billed: failure.maybe_billed || self.first_token.is_some(), ..failure }
+        let tier = failure.tier.or_else(|| self.reader.tier().map(Box::from));
+        Failure { usage, tier, maybe_billed: failure.maybe_billed || self.first_token.is_some(), ..failure }
     }
 }

@@ -9,11 +9,17 @@ use crate::errors::{ErrorInfo, Failure, event_of_error_in_200, event_of_status};
 use crate::retry_after::retry_after;
 use crate::transport::Answer;
 
-/// Finds what was billed in a whole body or event of one format.
-pub(crate) type Billed = fn(&Value) -> Option<Usage>;
+/// Finds in a whole body or event of one format what was billed.
+#[derive(Clone, Copy)]
+pub(crate) struct Bill {
+    /// The tokens, when the meters that cost money are there.
+    pub(crate) usage: fn(&Value) -> Option<Usage>,
+    /// The service tier, which may have a price of its own.
+    pub(crate) tier: fn(&Value) -> Option<&str>,
+}
 
 /// Explains an answer with an error status.
-pub(crate) fn of_status(answer: &Answer, billed: Billed, context: &ReadContext<'_>) -> Failure {
+pub(crate) fn of_status(answer: &Answer, bill: Bill, context: &ReadContext<'_>) -> Failure {
     let secret = context.secret;
     let body = serde_json::from_slice::<Value>(&answer.body).ok();
     // Gemini's streams hold their error in a list.
@@ -29,30 +35,30 @@ pub(crate) fn of_status(answer: &Answer, billed: Billed, context: &ReadContext<'
         (Some(info), None) => secret.detail(&info.detail(event)),
         (None, None) => secret.detail(&String::from_utf8_lossy(&answer.body)),
     };
-    failure(answer, event.class(), detail, body.as_ref(), billed, context)
+    failure(answer, event.class(), detail, body.as_ref(), bill, context)
 }
 
 /// Explains a 200 that holds no usable answer: `problem` is what the fast path missed.
-pub(crate) fn of_success(answer: &Answer, problem: &str, billed: Billed, context: &ReadContext<'_>) -> Failure {
+pub(crate) fn of_success(answer: &Answer, problem: &str, bill: Bill, context: &ReadContext<'_>) -> Failure {
     let secret = context.secret;
     match serde_json::from_slice::<Value>(&answer.body) {
         Ok(body) => match ErrorInfo::find(&with_upstream(body.clone()), false) {
             Some(info) => {
                 let event = event_of_error_in_200(&info);
-                failure(answer, event.class(), secret.detail(&info.detail(event)), Some(&body), billed, context)
+                failure(answer, event.class(), secret.detail(&info.detail(event)), Some(&body), bill, context)
             }
-            None => failure(answer, ErrorClass::BadResponse, secret.detail(problem), Some(&body), billed, context),
+            None => failure(answer, ErrorClass::BadResponse, secret.detail(problem), Some(&body), bill, context),
         },
         Err(error) => {
             let start = String::from_utf8_lossy(&answer.body[..answer.body.len().min(4096)]).into_owned();
             let detail = secret.detail(&format!("the body is not JSON ({error}): {start}"));
-            failure(answer, ErrorClass::BadResponse, detail, None, billed, context)
+            failure(answer, ErrorClass::BadResponse, detail, None, bill, context)
         }
     }
 }
 
 /// Explains an event of a stream that is an error: `is_named_so` when the event's own name says it is.
-pub(crate) fn of_event(event: &Value, is_named_so: bool, billed: Billed, context: &ReadContext<'_>) -> Option<Failure> {
+pub(crate) fn of_event(event: &Value, is_named_so: bool, bill: Bill, context: &ReadContext<'_>) -> Option<Failure> {
     let info = ErrorInfo::find(&with_upstream(event.clone()), is_named_so);
     let (class, message) = match (&info, is_named_so) {
         (Some(info), _) => {
@@ -62,7 +68,8 @@ pub(crate) fn of_event(event: &Value, is_named_so: bool, billed: Billed, context
         (None, true) => (ErrorClass::Server, event.to_string()),
         (None, false) => return None,
     };
-    Some(Failure { usage: billed(event), ..in_stream(class, context.secret.detail(&message)) })
+    let tier = (bill.tier)(event).map(Box::from);
+    Some(Failure { usage: (bill.usage)(event), tier, ..in_stream(class, context.secret.detail(&message)) })
 }
 
 /// A stream that cannot be used, for a reason of our own words.
@@ -85,18 +92,18 @@ fn failure(
     class: ErrorClass,
     detail: String,
     body: Option<&Value>,
-    billed: Billed,
+    bill: Bill,
     context: &ReadContext<'_>,
 ) -> Failure {
     Failure {
         class,
         status: Some(answer.status),
         detail,
-        usage: body.and_then(billed).filter(|usage| *usage != Usage::default()),
+        usage: body.and_then(bill.usage),
         retry_after: retry_after(&answer.headers, context.clock).or_else(|| {
             hints::of(&answer.headers, context.clock).exhausted_for.filter(|_| class == ErrorClass::RateLimited)
         }),
-        tier: None,
+        tier: body.and_then(bill.tier).map(Box::from),
         unreached: false,
         maybe_billed: class == ErrorClass::BadResponse,
         refused: false,

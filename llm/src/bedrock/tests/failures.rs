@@ -63,8 +63,10 @@ async fn a_200_without_a_message_is_a_bad_response_that_may_be_billed() {
         assert_eq!((failure.class, failure.status), (ErrorClass::BadResponse, Some(200)), "{body}: {failure:?}");
         assert!(failure.maybe_billed, "{body}");
     }
-    let body = r#"{"stopReason":"end_turn","output":{},"usage":{"inputTokens":5,"outputTokens":2,"totalTokens":7}}"#;
-    assert_eq!(failed(200, "", body).await.usage.unwrap().input, 5);
+    let body = r#"{"stopReason":"end_turn","output":{},"usage":{"inputTokens":5,"outputTokens":2,"totalTokens":7},
+        "serviceTier":{"type":"flex"}}"#;
+    let billed = failed(200, "", body).await;
+    assert_eq!((billed.usage.unwrap().input, billed.tier.as_deref()), (5, Some("flex")));
 }
 
 #[tokio::test]

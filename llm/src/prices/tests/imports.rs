@@ -72,6 +72,46 @@ fn litellms_cache_writes_of_an_hour_are_taken_over_with_their_tier() {
 }
 
 #[test]
+fn an_entry_without_a_price_of_prompt_tokens_is_no_price() {
+    let litellm = br#"{"m": {"litellm_provider": "p", "mode": "chat", "output_cost_per_token": 1e-6}}"#;
+    let genai = br#"[{"id": "p", "models": [
+        {"id": "m", "prices": {"output_mtok": 1}},
+        {"id": "later", "prices": [{"prices": {"input_mtok": 1, "output_mtok": 1}},
+            {"constraint": {"start_date": "2026-02-01"}, "prices": {"output_mtok": 1}}]}]}]"#;
+    for (import, skipped) in [(Import::litellm(litellm), 1), (Import::genai_prices(genai), 2)] {
+        let import = import.unwrap();
+        assert!(import.prices().is_empty());
+        assert_eq!(import.report.skipped["no price of prompt tokens"].len(), skipped);
+    }
+}
+
+#[test]
+fn what_neither_a_variant_nor_the_hours_state_costs_the_standard_price() {
+    let json = br#"{"m": {"litellm_provider": "p", "mode": "chat", "input_cost_per_token": 2e-6, "output_cost_per_token": 8e-6,
+        "output_cost_per_token_flex": 4e-6, "off_peak_pricing": {"hours_utc": "00:00-06:00", "output_cost_per_token": 6e-6}}}"#;
+    let price = price(&Import::litellm(json).unwrap(), "p/m", TODAY);
+    let at_night = |variant| rates(&price, 1, variant, Some("2026-01-05T03:00:00Z"));
+    assert_eq!(at_night(None), plain(2.0, None, 6.0));
+    assert_eq!(at_night(Some("flex")), plain(2.0, None, 4.0), "prompt tokens are not free at night");
+}
+
+#[test]
+fn what_one_source_alone_says_is_charged_is_not_agreed_on() {
+    let litellm = |extra: &str| {
+        let json = format!(
+            r#"{{"embedder": {{"litellm_provider": "p", "mode": "embedding", "input_cost_per_token": 1e-6{extra}}}}}"#
+        );
+        Import::litellm(json.as_bytes()).unwrap()
+    };
+    let genai = br#"[{"id": "p", "models": [{"id": "embedder", "prices": {"input_mtok": 1}}]}]"#;
+    let genai = Import::genai_prices(genai).unwrap();
+    let agreed = |extra: &str| CrossCheck::of(&litellm(extra), &genai, day(TODAY)).agreed().len();
+    assert_eq!(agreed(""), 1);
+    assert_eq!(agreed(r#", "output_cost_per_token": 1e-6"#), 0);
+    assert_eq!(agreed(r#", "input_cost_per_request": 0.001"#), 0);
+}
+
+#[test]
 fn litellms_ranges_price_the_whole_request() {
     let price = price(&litellm(), "dashscope/qwen-plus-2025-07-28", TODAY);
     let with_reasoning =

@@ -17,9 +17,9 @@ use crate::withheld::{Withheld, finish_of};
 /// Whatever keeps it from being used, classified.
 pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
     if !(200..300).contains(&answer.status) {
-        return Err(trouble::of_status(answer, usage::billed, context));
+        return Err(trouble::of_status(answer, usage::BILL, context));
     }
-    let unusable = |problem: &str| trouble::of_success(answer, problem, usage::billed, context);
+    let unusable = |problem: &str| trouble::of_success(answer, problem, usage::BILL, context);
     let mut body: Value =
         serde_json::from_slice(&answer.body).map_err(|error| unusable(&format!("not a message: {error}")))?;
     if body.get("error").is_some_and(|error| !error.is_null()) {
@@ -29,12 +29,6 @@ pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
         return Err(unusable("the answer holds no content"));
     };
     Ok(completion(&body, content.into_iter().filter_map(Piece::read).collect(), &answer.headers, context))
-}
-
-/// The way of being served that has a price of its own, of the two that a message tells: the speed, unless that is everybody's.
-fn tier(message: &Value) -> Option<&str> {
-    let text = |path: &str| message.pointer(path).and_then(Value::as_str);
-    text("/usage/speed").filter(|speed| *speed != "standard").or_else(|| text("/usage/service_tier"))
 }
 
 /// The answer that `pieces` and the rest of a `message` make.
@@ -47,7 +41,8 @@ pub(super) fn completion(
     let text = |path: &str| message.pointer(path).and_then(Value::as_str);
     let raw_usage = message.get("usage").filter(|usage| !usage.is_null());
     let (tokens, usage_is_known) = raw_usage.map(usage::read).unwrap_or_default();
-    let told = Told { model: text("/model"), id: text("/id"), tier: tier(message), ..Told::default() };
+    let told =
+        Told { model: text("/model"), id: text("/id"), tier: raw_usage.and_then(usage::tier), ..Told::default() };
     let withheld = Withheld::by_word(text("/stop_reason"));
     Completion {
         reply: reply(pieces, finish_of(withheld.as_ref(), finish(text("/stop_reason")))),

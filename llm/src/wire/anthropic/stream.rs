@@ -50,7 +50,7 @@ impl StreamReader for Reader {
             trouble::in_stream(ErrorClass::BadResponse, detail)
         })?;
         let kind = data.get("type").and_then(Value::as_str).unwrap_or(event.name).to_owned();
-        if let Some(failure) = trouble::of_event(&data, kind == "error", usage::billed, context) {
+        if let Some(failure) = trouble::of_event(&data, kind == "error", usage::BILL, context) {
             // What came before it was generated, and may be billed.
             return Err(Failure { maybe_billed: self.message.is_some(), ..failure });
         }
@@ -73,8 +73,11 @@ impl StreamReader for Reader {
     }
 
     fn usage(&self) -> Option<Usage> {
-        let usage = self.message.as_ref().filter(|_| self.is_metered)?.get("usage")?;
-        Some(usage::read(usage)).filter(|(_, is_known)| *is_known).map(|(usage, _)| usage)
+        usage::billed(self.message.as_ref().filter(|_| self.is_metered)?.get("usage")?)
+    }
+
+    fn tier(&self) -> Option<&str> {
+        usage::tier(self.message.as_ref()?.get("usage")?)
     }
 
     fn end(self: Box<Self>, headers: &HeaderMap, context: &ReadContext<'_>) -> Result<Completion, Failure> {

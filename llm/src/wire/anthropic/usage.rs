@@ -5,6 +5,7 @@ use regatta_proto::Usage;
 use serde_json::Value;
 
 use crate::wire::openai::usage::tokens;
+use crate::wire::trouble::Bill;
 
 /// Reads a `usage` object. The second value says whether the meters that cost money were there.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
@@ -28,9 +29,22 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
 }
 
 /// What a body or event says was billed.
-pub(super) fn billed(body: &Value) -> Option<Usage> {
-    let usage = body.get("usage").or_else(|| body.pointer("/message/usage"))?;
-    Some(read(usage)).filter(|(_, is_known)| *is_known).map(|(usage, _)| usage)
+pub(super) const BILL: Bill = Bill { usage: |body| billed(metered(body)?), tier: |body| tier(metered(body)?) };
+
+fn metered(body: &Value) -> Option<&Value> {
+    body.get("usage").or_else(|| body.pointer("/message/usage"))
+}
+
+/// What a `usage` object says of an answer that cannot be used: nothing where a meter that costs money is missing.
+pub(super) fn billed(usage: &Value) -> Option<Usage> {
+    let (usage, is_known) = read(usage);
+    (is_known && usage.input > 0).then_some(usage)
+}
+
+/// The way of being served that has a price of its own, of the two that a `usage` object tells: the speed, unless that is everybody's.
+pub(super) fn tier(usage: &Value) -> Option<&str> {
+    let text = |name: &str| usage.get(name).and_then(Value::as_str);
+    text("speed").filter(|speed| *speed != "standard").or_else(|| text("service_tier"))
 }
 
 #[cfg(test)]

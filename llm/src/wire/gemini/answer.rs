@@ -120,8 +120,12 @@ impl Gathered {
         if !self.is_complete() {
             return None;
         }
-        let (usage, is_known) = usage::read(&Value::Object(self.usage.clone()));
-        is_known.then_some(usage)
+        usage::billed(&Value::Object(self.usage.clone()))
+    }
+
+    /// The service tier, as far as told.
+    pub(super) fn tier(&self) -> Option<&str> {
+        self.usage.get("serviceTier").and_then(Value::as_str)
     }
 
     pub(super) fn completion(self, headers: &HeaderMap, context: &ReadContext<'_>) -> Completion {
@@ -140,7 +144,7 @@ impl Gathered {
         };
         let raw_usage = Some(Value::Object(self.usage)).filter(|usage| *usage != Value::Object(Map::new()));
         let (usage, usage_is_known) = raw_usage.as_ref().map(usage::read).unwrap_or_default();
-        let tier = raw_usage.as_ref().and_then(|usage| usage.get("serviceTier")?.as_str()).map(str::to_ascii_lowercase);
+        let tier = raw_usage.as_ref().and_then(usage::tier).map(str::to_ascii_lowercase);
         let told =
             Told { model: self.model.as_deref(), id: self.id.as_deref(), tier: tier.as_deref(), ..Told::default() };
         Completion {

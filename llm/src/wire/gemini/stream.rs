@@ -30,6 +30,10 @@ impl StreamReader for Reader {
         self.0.billed()
     }
 
+    fn tier(&self) -> Option<&str> {
+        self.0.tier()
+    }
+
     fn end(self: Box<Self>, headers: &HeaderMap, context: &ReadContext<'_>) -> Result<Completion, Failure> {
         if !self.0.is_complete() {
             let detail = "the stream ended before the answer did".to_owned();

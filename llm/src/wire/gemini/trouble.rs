@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::usage::billed;
+use super::usage::BILL;
 use crate::errors::Failure;
 use crate::transport::Answer;
 use crate::wire::{ReadContext, trouble};
 
 /// Explains an answer with an error status.
 pub(super) fn of_status(answer: &Answer, context: &ReadContext<'_>) -> Failure {
-    waiting(trouble::of_status(answer, billed, context), || serde_json::from_slice(&answer.body).ok())
+    waiting(trouble::of_status(answer, BILL, context), || serde_json::from_slice(&answer.body).ok())
 }
 
 /// Explains a 200 that holds no usable answer.
 pub(super) fn of_success(answer: &Answer, problem: &str, context: &ReadContext<'_>) -> Failure {
-    waiting(trouble::of_success(answer, problem, billed, context), || serde_json::from_slice(&answer.body).ok())
+    waiting(trouble::of_success(answer, problem, BILL, context), || serde_json::from_slice(&answer.body).ok())
 }
 
 /// Explains an event of a stream that is an error.
 pub(super) fn of_event(event: &Value, context: &ReadContext<'_>) -> Option<Failure> {
-    let failure = trouble::of_event(event, false, billed, context)?;
+    let failure = trouble::of_event(event, false, BILL, context)?;
     Some(waiting(failure, || Some(event.clone())))
 }
 

@@ -5,6 +5,7 @@ use regatta_proto::Usage;
 use serde_json::Value;
 
 use crate::wire::openai::usage::tokens;
+use crate::wire::trouble::Bill;
 
 /// Reads a `usageMetadata` object. The second value says whether the meters that cost money were there.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
@@ -23,8 +24,18 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
 }
 
 /// What a body or event says was billed.
-pub(super) fn billed(body: &Value) -> Option<Usage> {
-    body.get("usageMetadata").map(read).filter(|(_, is_known)| *is_known).map(|(usage, _)| usage)
+pub(super) const BILL: Bill =
+    Bill { usage: |body| billed(body.get("usageMetadata")?), tier: |body| tier(body.get("usageMetadata")?) };
+
+/// What a `usageMetadata` object says of an answer that cannot be used: nothing where no prompt was counted.
+pub(super) fn billed(usage: &Value) -> Option<Usage> {
+    let (usage, is_known) = read(usage);
+    (is_known && usage.input > 0).then_some(usage)
+}
+
+/// The service tier, in capitals; prices name it in any case.
+pub(super) fn tier(usage: &Value) -> Option<&str> {
+    usage.get("serviceTier").and_then(Value::as_str)
 }
 
 #[cfg(test)]

@@ -59,9 +59,9 @@ struct Row {
 /// than its neighbours is a bad response.
 pub(crate) fn read(answer: &Answer, count: usize, context: &ReadContext<'_>) -> Result<Embedded, Failure> {
     if !(200..300).contains(&answer.status) {
-        return Err(trouble::of_status(answer, usage::billed, context));
+        return Err(trouble::of_status(answer, usage::BILL, context));
     }
-    let bad = |problem: &str| trouble::of_success(answer, problem, usage::billed, context);
+    let bad = |problem: &str| trouble::of_success(answer, problem, usage::BILL, context);
     let body: Body<'_> =
         serde_json::from_slice(&answer.body).map_err(|error| bad(&format!("not a list of embeddings: {error}")))?;
     if body.data.len() != count {

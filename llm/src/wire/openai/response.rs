@@ -69,9 +69,9 @@ struct Message<'a> {
 /// Whatever keeps it from being used, classified.
 pub(crate) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
     if !(200..300).contains(&answer.status) {
-        return Err(trouble::of_status(answer, usage::billed, context));
+        return Err(trouble::of_status(answer, usage::BILL, context));
     }
-    let bad = |problem: &str| trouble::of_success(answer, problem, usage::billed, context);
+    let bad = |problem: &str| trouble::of_success(answer, problem, usage::BILL, context);
     let body: Body<'_> =
         serde_json::from_slice(&answer.body).map_err(|error| bad(&format!("not a chat completion: {error}")))?;
     let usable = |choice: &&Choice<'_>| choice.error.is_none() && body.error.is_none();
@@ -95,9 +95,13 @@ pub(crate) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
         provider: body.provider.some(),
         tier: body.service_tier.some(),
     };
-    let billed = body.usage.as_ref().map(|found| usage::read(found).0);
     let withheld = parts.withheld();
-    let reply = parts.reply().map_err(|failure| Failure { status: Some(answer.status), usage: billed, ..failure })?;
+    let reply = parts.reply().map_err(|failure| Failure {
+        status: Some(answer.status),
+        usage: body.usage.as_ref().and_then(usage::billed),
+        tier: told.tier.map(Box::from),
+        ..failure
+    })?;
     let read = completion((reply, withheld), told, body.usage, &answer.headers, context);
     Ok(Completion { reported_cost: read.reported_cost.or_else(|| usage::cost_in(&answer.headers)), ..read })
 }

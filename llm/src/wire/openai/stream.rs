@@ -117,19 +117,21 @@ impl StreamReader for Reader {
                 let detail = context
                     .secret
                     .detail(&format!("an event of the stream is no chunk of a chat completion ({error}): {data}"));
-                Failure { usage: self.usage(), ..trouble::in_stream(ErrorClass::BadResponse, detail) }
+                trouble::in_stream(ErrorClass::BadResponse, detail)
             })),
         }
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.usage.as_ref().map(|found| usage::read(found).0).filter(|usage| *usage != Usage::default())
+        self.usage.as_ref().and_then(usage::billed)
+    }
+
+    fn tier(&self) -> Option<&str> {
+        self.origin.tier.as_deref()
     }
 
     fn end(self: Box<Self>, headers: &HeaderMap, context: &ReadContext<'_>) -> Result<Completion, Failure> {
-        let billed = self.usage();
-        let broken =
-            |detail: &str| Failure { usage: billed, ..trouble::in_stream(ErrorClass::BadResponse, detail.to_owned()) };
+        let broken = |detail: &str| trouble::in_stream(ErrorClass::BadResponse, detail.to_owned());
         if self.finish.is_none() && !self.is_done {
             return Err(broken("the stream ended before the answer did"));
         }
@@ -148,7 +150,7 @@ impl StreamReader for Reader {
             logprobs,
         };
         let withheld = parts.withheld();
-        let reply = parts.reply().map_err(|failure| Failure { usage: billed, ..failure })?;
+        let reply = parts.reply()?;
         let told = Told {
             model: origin.model.as_deref(),
             fingerprint: origin.fingerprint.as_deref(),
@@ -172,8 +174,7 @@ impl Chunk<'_> {
 impl Reader {
     fn failure(&self, data: &str, is_named_error: bool, context: &ReadContext<'_>) -> Option<Failure> {
         let event = serde_json::from_str::<Value>(data).ok().or_else(|| is_named_error.then(|| Value::from(data)))?;
-        let failure = trouble::of_event(&event, is_named_error, usage::billed, context)?;
-        Some(Failure { usage: failure.usage.or_else(|| self.usage()), ..failure })
+        trouble::of_event(&event, is_named_error, usage::BILL, context)
     }
 
     fn take(&mut self, chunk: Chunk<'_>) -> Part {

@@ -4,6 +4,8 @@ use regatta_proto::{Money, Usage};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use crate::wire::trouble::Bill;
+
 /// No call bills more; a figure beyond it is a defect of the endpoint and would spoil every sum.
 const TOKENS_MAX: u64 = 1 << 40;
 
@@ -52,8 +54,15 @@ pub(crate) fn read(usage: &Value) -> (Usage, bool) {
 }
 
 /// What a whole body, or an event of a stream, says was billed.
-pub(crate) fn billed(body: &Value) -> Option<Usage> {
-    body.get("usage").map(|usage| read(usage).0).filter(|usage| *usage != Usage::default())
+pub(crate) const BILL: Bill = Bill {
+    usage: |body| body.get("usage").and_then(billed),
+    tier: |body| body.get("service_tier").and_then(Value::as_str),
+};
+
+/// What a `usage` object says of an answer that cannot be used: nothing where a meter that costs money is missing or nothing was read.
+pub(super) fn billed(usage: &Value) -> Option<Usage> {
+    let (usage, is_known) = read(usage);
+    (is_known && usage.input > 0).then_some(usage)
 }
 
 /// The cost that OpenRouter and gateways like it tell in dollars. With the caller's own key at the provider behind, `cost` is the

@@ -10,6 +10,7 @@ use crate::wire::openai::logprobs;
 use crate::wire::openai::usage::{cost, cost_in, tokens};
 use crate::wire::provenance::{Told, served};
 use crate::wire::tool_calls::{RawCall, with_ids};
+use crate::wire::trouble::Bill;
 use crate::wire::{Completion, ReadContext, hints, trouble};
 use crate::withheld::{Withheld, finish_of};
 
@@ -19,9 +20,9 @@ use crate::withheld::{Withheld, finish_of};
 /// Whatever keeps it from being used, classified.
 pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
     if !(200..300).contains(&answer.status) {
-        return Err(trouble::of_status(answer, billed, context));
+        return Err(trouble::of_status(answer, BILL, context));
     }
-    let bad = |problem: &str| trouble::of_success(answer, problem, billed, context);
+    let bad = |problem: &str| trouble::of_success(answer, problem, BILL, context);
     let body: Value = serde_json::from_slice(&answer.body).map_err(|error| bad(&error.to_string()))?;
     if body.get("error").is_some_and(|error| !error.is_null()) {
         return Err(bad("the response failed"));
@@ -40,9 +41,11 @@ pub(super) fn completion(
     headers: &HeaderMap,
     context: &ReadContext<'_>,
 ) -> Result<Completion, Failure> {
-    let billed = billed(&body);
-    let fail =
-        |class, detail: String| Failure { usage: billed, ..trouble::in_stream(class, context.secret.detail(&detail)) };
+    let fail = |class, detail: String| Failure {
+        usage: (BILL.usage)(&body),
+        tier: (BILL.tier)(&body).map(Box::from),
+        ..trouble::in_stream(class, context.secret.detail(&detail))
+    };
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
     let Some(output) = body.get("output").and_then(Value::as_array) else {
         return Err(fail(ErrorClass::BadResponse, "the response holds no output".to_owned()));
@@ -88,10 +91,13 @@ pub(super) fn completion(
 }
 
 /// What a response object, or an event that holds one, says was billed.
-pub(super) fn billed(body: &Value) -> Option<Usage> {
-    let found = body.get("usage").or_else(|| body.pointer("/response/usage"))?;
-    Some(meters(found).0).filter(|usage| *usage != Usage::default())
-}
+pub(super) const BILL: Bill = Bill {
+    usage: |body| {
+        let (usage, is_known) = meters(body.get("usage").or_else(|| body.pointer("/response/usage"))?);
+        (is_known && usage.input > 0).then_some(usage)
+    },
+    tier: |body| body.get("service_tier").or_else(|| body.pointer("/response/service_tier"))?.as_str(),
+};
 
 /// The meters; the second value says whether those that cost money were there.
 fn meters(usage: &Value) -> (Usage, bool) {

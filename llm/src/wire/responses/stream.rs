@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::errors::Failure;
 use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
 
-use super::answer::{billed, completion};
+use super::answer::{BILL, completion};
 
 /// What has come of a response.
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ pub(crate) struct Reader {
     /// Items that are done: some servers leave them out of the whole.
     items: Vec<Value>,
     usage: Option<Usage>,
+    tier: Option<Box<str>>,
 }
 
 impl StreamReader for Reader {
@@ -31,15 +32,18 @@ impl StreamReader for Reader {
             let detail = format!("an event of the stream is no JSON ({error}): {data}");
             trouble::in_stream(ErrorClass::BadResponse, context.secret.detail(&detail))
         })?;
-        self.usage = billed(&body).or(self.usage);
+        self.usage = (BILL.usage)(&body).or(self.usage);
+        if let Some(tier) = (BILL.tier)(&body).filter(|tier| self.tier.as_deref() != Some(*tier)) {
+            self.tier = Some(tier.into());
+        }
         let kind = body.get("type").and_then(Value::as_str).unwrap_or(event.name).to_owned();
         match kind.as_str() {
             "response.completed" | "response.incomplete" | "response.done" => {
                 self.whole = body.get_mut("response").map(Value::take);
                 Ok(Part::End)
             }
-            "response.failed" => Err(self.failed(body.get("response").unwrap_or(&body), true, context)),
-            "error" => Err(self.failed(&body, true, context)),
+            "response.failed" => Err(failed(body.get("response").unwrap_or(&body), context)),
+            "error" => Err(failed(&body, context)),
             "response.output_item.done" => {
                 self.items.extend(body.get_mut("item").map(Value::take));
                 Ok(Part::Answer)
@@ -50,10 +54,7 @@ impl StreamReader for Reader {
                 Ok(if is_call { Part::Answer } else { Part::Other })
             }
             delta if delta.ends_with(".delta") => Ok(Part::Answer),
-            _ => match trouble::of_event(&body, false, billed, context) {
-                Some(failure) => Err(Failure { usage: failure.usage.or(self.usage), ..failure }),
-                None => Ok(Part::Other),
-            },
+            _ => trouble::of_event(&body, false, BILL, context).map_or(Ok(Part::Other), Err),
         }
     }
 
@@ -61,11 +62,15 @@ impl StreamReader for Reader {
         self.usage
     }
 
+    fn tier(&self) -> Option<&str> {
+        self.tier.as_deref()
+    }
+
     fn end(self: Box<Self>, headers: &HeaderMap, context: &ReadContext<'_>) -> Result<Completion, Failure> {
-        let Self { whole, items, usage } = *self;
+        let Self { whole, items, .. } = *self;
         let Some(mut whole) = whole else {
             let detail = "the stream ended before the response did".to_owned();
-            return Err(Failure { usage, ..trouble::in_stream(ErrorClass::BadResponse, detail) });
+            return Err(trouble::in_stream(ErrorClass::BadResponse, detail));
         };
         let holds_none = whole.get("output").and_then(Value::as_array).is_none_or(Vec::is_empty);
         if let Some(fields) = whole.as_object_mut().filter(|_| holds_none && !items.is_empty()) {
@@ -75,11 +80,7 @@ impl StreamReader for Reader {
     }
 }
 
-impl Reader {
-    fn failed(&self, body: &Value, is_named_so: bool, context: &ReadContext<'_>) -> Failure {
-        let detail = || context.secret.detail(&body.to_string());
-        let failure = trouble::of_event(body, is_named_so, billed, context);
-        let failure = failure.unwrap_or_else(|| trouble::in_stream(ErrorClass::Server, detail()));
-        Failure { usage: failure.usage.or(self.usage), ..failure }
-    }
+fn failed(body: &Value, context: &ReadContext<'_>) -> Failure {
+    let failure = trouble::of_event(body, true, BILL, context);
+    failure.unwrap_or_else(|| trouble::in_stream(ErrorClass::Server, context.secret.detail(&body.to_string())))
 }

@@ -63,6 +63,7 @@ fn a_200_without_content_is_a_bad_response_that_may_be_billed() {
         let failure = answer(200, body).unwrap_err();
         assert_eq!((failure.class, failure.maybe_billed), (ErrorClass::BadResponse, true), "{body}");
     }
-    let billed = answer(200, r#"{"usage":{"input_tokens":5,"output_tokens":2}}"#).unwrap_err();
-    assert_eq!(billed.usage.unwrap().input, 5);
+    let billed =
+        answer(200, r#"{"usage":{"input_tokens":5,"output_tokens":2,"service_tier":"priority"}}"#).unwrap_err();
+    assert_eq!((billed.usage.unwrap().input, billed.tier.as_deref()), (5, Some("priority")));
 }

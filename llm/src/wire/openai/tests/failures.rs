@@ -29,6 +29,31 @@ fn an_endpoint_that_stops_generating_is_the_servers_trouble_and_its_bill_is_kept
 }
 
 #[test]
+fn the_tier_of_a_broken_answer_is_kept_with_its_bill() {
+    let usage = r#""service_tier":"flex","usage":{"prompt_tokens":9,"completion_tokens":2}"#;
+    let stopped = format!(r#"{{"choices":[{{"message":{{"content":"half"}},"finish_reason":"error"}}],{usage}}}"#);
+    for body in [format!(r#"{{"choices":[],{usage}}}"#), format!(r#"{{"error":{{"message":"m"}},{usage}}}"#), stopped] {
+        let failure = whole(&plain(), 200, &format!("a: b\n\n{body}")).unwrap_err();
+        assert_eq!((failure.usage.is_some(), failure.tier.as_deref()), (true, Some("flex")), "{body}");
+    }
+    let chunk = CHUNK.replace(r#""id":"c""#, r#""id":"c","service_tier":"flex""#);
+    for last in ["data: {\"choices\":[{\"ind", r#"data: {"error":{"message":"overloaded","code":502}}"#, ""] {
+        let failure = streamed(&plain(), &stream(&[&chunk, USAGE, last]), 11).unwrap_err();
+        assert_eq!((failure.usage.is_some(), failure.tier.as_deref()), (true, Some("flex")), "{last}");
+    }
+}
+
+#[test]
+fn a_bill_without_a_meter_is_none() {
+    for usage in
+        [r#"{"completion_tokens":2}"#, r#"{"prompt_tokens":9}"#, r#"{"prompt_tokens":0,"completion_tokens":2}"#]
+    {
+        let failure = whole(&plain(), 200, &format!("a: b\n\n{{\"choices\":[],\"usage\":{usage}}}")).unwrap_err();
+        assert_eq!((failure.usage, failure.maybe_billed), (None, true), "{usage}");
+    }
+}
+
+#[test]
 fn an_error_in_the_middle_of_a_stream_is_classified_by_the_error_table() {
     for (error, class) in [
         (

@@ -52,15 +52,17 @@ fn a_response_that_failed_is_classified_by_the_error_table() {
         ("invalid_prompt", ErrorClass::ContentFilter),
     ] {
         let body = format!(
-            r#"{{"id":"r","status":"failed","error":{{"code":"{code}","message":"m"}},"output":[],"usage":{{"input_tokens":9,"output_tokens":0}}}}"#
+            r#"{{"id":"r","status":"failed","error":{{"code":"{code}","message":"m"}},"output":[],"service_tier":"flex","usage":{{"input_tokens":9,"output_tokens":0}}}}"#
         );
         let failed = failure(&body);
         assert_eq!((failed.class, failed.status), (class, Some(200)), "{code}");
         assert_eq!(failed.usage, Some(Usage { input: 9, ..Usage::default() }));
+        assert_eq!(failed.tier.as_deref(), Some("flex"));
         let event =
             format!("a: b\n\nevent: response.failed\ndata: {{\"type\":\"response.failed\",\"response\":{body}}}\n\n");
         let failed = streamed(&Responses, &event, 9).unwrap_err();
         assert_eq!((failed.class, failed.usage), (class, Some(Usage { input: 9, ..Usage::default() })), "{code}");
+        assert_eq!(failed.tier.as_deref(), Some("flex"));
         let event = format!(
             "a: b\n\nevent: error\ndata: {{\"type\":\"error\",\"code\":\"{code}\",\"message\":\"m\",\"param\":null}}\n\n"
         );
