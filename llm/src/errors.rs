@@ -277,7 +277,8 @@ impl ErrorInfo {
         Some(Self::read(detail))
     }
 
-    fn read(error: &Value) -> Self {
+    /// What an `error` object says.
+    pub(crate) fn read(error: &Value) -> Self {
         let message = match (error.get("message").and_then(Value::as_str), error) {
             (Some(message), _) => message.to_owned(),
             (None, Value::String(text)) => text.clone(),

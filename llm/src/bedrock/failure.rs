@@ -42,8 +42,7 @@ where
         SdkError::ServiceError(service) => {
             let raw = service.raw();
             let status = raw.status().as_u16();
-            let (class, detail) =
-                classified(service.err(), service.err().code().unwrap_or_default(), Some(status), context);
+            let (class, detail) = classified(service.err(), service.err().code(), Some(status), context);
             Failure {
                 status: Some(status),
                 retry_after: retry_after(&headers(raw), context.clock),
@@ -85,32 +84,37 @@ where
 }
 
 /// Exceptions in streams do not tell their code.
-fn name(exception: &StreamError) -> &str {
+fn name(exception: &StreamError) -> Option<&str> {
     match exception {
-        StreamError::InternalServerException(_) => "InternalServerException",
-        StreamError::ModelStreamErrorException(_) => "ModelStreamErrorException",
-        StreamError::ServiceUnavailableException(_) => "ServiceUnavailableException",
-        StreamError::ThrottlingException(_) => "ThrottlingException",
-        StreamError::ValidationException(_) => "ValidationException",
-        other => other.code().unwrap_or_default(),
+        StreamError::InternalServerException(_) => Some("InternalServerException"),
+        StreamError::ModelStreamErrorException(_) => Some("ModelStreamErrorException"),
+        StreamError::ServiceUnavailableException(_) => Some("ServiceUnavailableException"),
+        StreamError::ThrottlingException(_) => Some("ThrottlingException"),
+        StreamError::ValidationException(_) => Some("ValidationException"),
+        other => other.code(),
     }
 }
 
-fn classified<E>(exception: &E, code: &str, status: Option<u16>, context: &ReadContext<'_>) -> (ErrorClass, String)
+fn classified<E>(
+    exception: &E,
+    code: Option<&str>,
+    status: Option<u16>,
+    context: &ReadContext<'_>,
+) -> (ErrorClass, String)
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
     let message = exception.message().map_or_else(|| chain(exception), str::to_owned);
-    let info = ErrorInfo::find(&json!({"error": {"type": code, "message": message}}), true).unwrap_or_default();
-    let by_code = || EVENTS.iter().find(|(name, _)| *name == code).map(|(_, event)| *event);
+    let info = ErrorInfo::read(&json!({"type": code, "message": message}));
+    let by_code = || EVENTS.iter().find(|(name, _)| Some(*name) == code).map(|(_, event)| *event);
     // A guardrail may say that it refuses by the exception of missing permissions.
     let event = info.event().or_else(by_code).unwrap_or_else(|| match status {
         Some(status) => event_of_status(status, Some(&info)),
-        None if code == "ValidationException" => event_of_status(400, Some(&info)),
+        None if code == Some("ValidationException") => event_of_status(400, Some(&info)),
         None => event_of_error_in_200(&info),
     });
     let told = info.detail(event);
-    let detail = if code.is_empty() { told } else { format!("{code}: {told}") };
+    let detail = code.map_or_else(|| told.clone(), |code| format!("{code}: {told}"));
     (event.class(), context.secret.detail(&detail))
 }
 

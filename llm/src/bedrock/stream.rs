@@ -33,11 +33,11 @@ pub(super) async fn read(
     sent_at: Instant,
     context: &ReadContext<'_>,
 ) -> Result<Completion, Failure> {
-    let headers = exchange.answer().map(|answer| answer.headers).unwrap_or_default();
     let mut stream = output.stream;
     let mut gathered = Gathered::default();
     let mut first_token = None;
     let broken = |detail: &str| trouble::in_stream(ErrorClass::BadResponse, detail.to_owned());
+    let headers = exchange.answer().ok_or_else(|| broken("there was no answer"))?.headers;
     loop {
         let event = match stream.recv().await {
             Ok(Some(event)) => event,
