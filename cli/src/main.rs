@@ -73,6 +73,8 @@ fn main() -> ExitCode {
             Command::Coordinator(_) | Command::Worker(_) | Command::Scorer(_) | Command::Migrate(_) => {
                 Err(exit::not_built("cluster"))
             }
+            #[cfg(feature = "certify")]
+            Command::Certify(args) => commands::certify::run(args).await,
             Command::Health(args) => commands::health::run(args).await,
         }
     });

@@ -81,6 +81,24 @@ impl Postgres {
     pub fn url(&self) -> String {
         format!("postgres://regatta:regatta@127.0.0.1:{}/postgres", self.port.number())
     }
+
+    /// Ends the server at once, as a crash would. What it committed is there after [`Postgres::restart`].
+    ///
+    /// # Errors
+    /// When the shell that looks after the server is gone.
+    pub async fn kill(&self) -> Result<(), HarnessError> {
+        self.server.stop("QUIT").await
+    }
+
+    /// Starts the server again after [`Postgres::kill`], and returns when it answers queries.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub async fn restart(&self) -> Result<(), HarnessError> {
+        self.server.start().await?;
+        let url = self.url();
+        self.server.ready(async || tokio_postgres::connect(&url, NoTls).await.is_ok()).await
+    }
 }
 
 /// Makes an empty database on the server that `url` names, and returns its URL.

@@ -23,7 +23,7 @@ pub struct Services {
     /// A server with an empty bucket of our own.
     pub s3: S3Config,
     rabbitmq: Option<RabbitMq>,
-    _postgres: Option<Postgres>,
+    postgres: Option<Postgres>,
     _s3: Option<S3Server>,
 }
 
@@ -39,7 +39,7 @@ impl Services {
             postgres_url: postgres.0,
             s3: s3.0,
             rabbitmq: rabbitmq.1,
-            _postgres: postgres.1,
+            postgres: postgres.1,
             _s3: s3.1,
         })
     }
@@ -56,6 +56,12 @@ impl Services {
     #[must_use]
     pub fn rabbitmq(&self) -> Option<&RabbitMq> {
         self.rabbitmq.as_ref()
+    }
+
+    /// The private PostgreSQL, to kill and restart it; `None` when the environment named one.
+    #[must_use]
+    pub fn postgres(&self) -> Option<&Postgres> {
+        self.postgres.as_ref()
     }
 
     /// The AMQP URL of a new, empty virtual host. On a broker that the environment names, `REGATTA_TEST_IMPORT_DEFINITIONS` makes it: a

@@ -2,6 +2,8 @@
 
 pub(crate) mod align;
 pub(crate) mod cancel;
+#[cfg(feature = "certify")]
+pub(crate) mod certify;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod export;

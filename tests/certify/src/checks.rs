@@ -1,0 +1,227 @@
+//! What must hold of a history. Each check says which item fails it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::evidence::{Evidence, Reference};
+use crate::workload::{CONCURRENCY, REQUESTS_PER_MINUTE};
+
+/// Longest silence after the last fault, in milliseconds; what a fault may take to recover, and what a tail of slow sessions takes.
+const SILENCE_MAX_MS: u64 = 25_000;
+
+/// Something that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Which check failed.
+    pub check: &'static str,
+    /// The session, queue, process or fault that failed it.
+    pub item: String,
+    /// What was seen, and what should have been.
+    pub message: String,
+}
+
+fn finding(check: &'static str, item: impl Into<String>, message: String) -> Finding {
+    Finding { check, item: item.into(), message }
+}
+
+/// All that does not hold.
+pub(crate) fn check(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let checks = [ended, same_results, one_result_an_item, calls, money, judges, budget, limits, nothing_left, recovered];
+    checks.into_iter().flat_map(|check| check(reference, evidence)).collect()
+}
+
+fn ended(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let mut findings: Vec<Finding> =
+        evidence.fallen.iter().map(|who| finding("processes", who, "nobody ended it".to_owned())).collect();
+    if evidence.state != "complete" {
+        findings.push(finding("end", "sweep", format!("it is {}, not complete", evidence.state)));
+    }
+    findings
+}
+
+/// `results.jsonl` has the bytes of the undisturbed run.
+fn same_results(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    if evidence.results == reference.results {
+        return Vec::new();
+    }
+    let mut lines = reference.results.lines().zip(evidence.results.lines());
+    let item = lines.find(|(expected, got)| expected != got).map_or_else(
+        || format!("line {}", evidence.results.lines().count().min(reference.results.lines().count()) + 1),
+        |(_, got)| name(got).unwrap_or_else(|| got.to_owned()),
+    );
+    let (expected, got) = (reference.results.lines().count(), evidence.results.lines().count());
+    vec![finding("same results", item, format!("differs from the undisturbed run ({got} lines for {expected})"))]
+}
+
+fn name(line: &str) -> Option<String> {
+    let line: serde_json::Value = serde_json::from_str(line).ok()?;
+    let text = |field: &str| line[field].as_str().map(str::to_owned);
+    Some(format!("{}/{}/{}/{}", text("benchmark")?, text("setting")?, line["trial"], text("item")?))
+}
+
+fn one_result_an_item(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let mut seen = BTreeSet::new();
+    let again = evidence.results.lines().filter_map(name).filter(|session| !seen.insert(session.clone()));
+    let mut findings: Vec<Finding> =
+        again.map(|session| finding("one result an item", session, "it has two results".to_owned())).collect();
+    let mut counted: BTreeMap<&str, u32> = BTreeMap::new();
+    for attempt in evidence.attempts.iter().filter(|attempt| attempt.state == "recorded") {
+        *counted.entry(&attempt.session).or_default() += 1;
+    }
+    for session in &seen {
+        let attempts = counted.get(session.as_str()).copied().unwrap_or(0);
+        if attempts != 1 {
+            findings.push(finding("one result an item", session, format!("{attempts} of its attempts count")));
+        }
+    }
+    findings
+}
+
+/// How often each session was under way in a process that was killed or cut off.
+fn interruptions(evidence: &Evidence) -> BTreeMap<&str, u64> {
+    let mut interruptions = BTreeMap::new();
+    for session in evidence.struck.iter().flat_map(|struck| &struck.sessions_under_way) {
+        *interruptions.entry(session.as_str()).or_default() += 1;
+    }
+    interruptions
+}
+
+/// Answered calls and their cost in nano-dollars, by session, as the endpoint has them.
+fn booked(evidence: &Evidence) -> BTreeMap<&str, (u64, u64)> {
+    let mut booked: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for call in evidence.books.iter().filter(|call| !call.is_judges() && !call.was_refused) {
+        let (calls, cost) = booked.entry(&call.session).or_default();
+        *calls += 1;
+        *cost += call.cost;
+    }
+    booked
+}
+
+/// No session calls more often than undisturbed, but for those that were under way in a process that was killed or cut off.
+fn calls(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let (booked, interruptions) = (booked(evidence), interruptions(evidence));
+    let mut findings = Vec::new();
+    for (session, expected) in &reference.calls {
+        let made = booked.get(session.as_str()).map_or(0, |(calls, _)| *calls);
+        let most = expected * (1 + interruptions.get(session.as_str()).copied().unwrap_or(0));
+        if made < *expected || made > most {
+            findings.push(finding("calls", session, format!("{made} calls, and {expected} to {most} are explained")));
+        }
+    }
+    for session in booked.keys().filter(|session| !reference.calls.contains_key(**session)) {
+        findings.push(finding("calls", *session, "it has calls, and none in the undisturbed run".to_owned()));
+    }
+    findings
+}
+
+/// Each session's known cost is what the endpoint billed for it, to the nano-dollar; less only for sessions that were cut off.
+fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let (booked, interruptions) = (booked(evidence), interruptions(evidence));
+    let mut known: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for attempt in &evidence.attempts {
+        let (calls, cost) = known.entry(&attempt.session).or_default();
+        *calls += attempt.calls;
+        *cost += attempt.known_cost;
+    }
+    let mut findings = Vec::new();
+    for session in reference.calls.keys() {
+        let (billed_calls, billed) = booked.get(session.as_str()).copied().unwrap_or_default();
+        let (known_calls, known) = known.get(session.as_str()).copied().unwrap_or_default();
+        let was_cut_off = interruptions.contains_key(session.as_str());
+        let is_exact = known == billed && known_calls == billed_calls;
+        if !is_exact && !(was_cut_off && known <= billed && known_calls <= billed_calls) {
+            let message = format!("the ledger has {known} nano-dollars of {known_calls} calls, the endpoint {billed} of {billed_calls}");
+            findings.push(finding("money", session, message));
+        }
+    }
+    findings
+}
+
+/// Judges cost what the endpoint billed, unless one of their jobs was under way where a process was killed or cut off.
+fn judges(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let asked: Vec<_> = evidence.books.iter().filter(|call| call.is_judges() && !call.was_refused).collect();
+    let billed: u64 = asked.iter().map(|call| call.cost).sum();
+    let may_repeat = evidence.struck.iter().any(|struck| struck.fault.may_repeat_calls());
+    let made = asked.len() as u64;
+    if (made == reference.judge_calls && billed == evidence.judged_cost) || (may_repeat && evidence.judged_cost <= billed) {
+        return Vec::new();
+    }
+    let message = format!(
+        "{made} calls for {}, and the ledger has {} nano-dollars where {billed} were billed",
+        reference.judge_calls, evidence.judged_cost
+    );
+    vec![finding("judges", "judge calls", message)]
+}
+
+/// The account covers what was billed, and neither is more than the budget.
+fn budget(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let billed: u64 = evidence.books.iter().map(|call| call.cost).sum();
+    let mut findings = Vec::new();
+    if evidence.account < billed {
+        let message = format!("it counts {} nano-dollars, and the endpoint billed {billed}", evidence.account);
+        findings.push(finding("budget", "account", message));
+    }
+    if billed > evidence.budget || evidence.account > evidence.budget {
+        let message = format!("{billed} nano-dollars were billed and {} counted of {}", evidence.account, evidence.budget);
+        findings.push(finding("budget", "budget", message));
+    }
+    findings
+}
+
+/// Never more calls at once, nor in any minute, than the spec allows.
+fn limits(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let calls = || evidence.books.iter().filter(|call| !call.was_refused);
+    let mut edges: Vec<(u64, i64)> =
+        calls().flat_map(|call| [(call.begun_ms, 1), (call.ended_ms.unwrap_or(u64::MAX), -1)]).collect();
+    // Who ends makes room for who begins in the same millisecond.
+    edges.sort_unstable();
+    let mut at_once = 0_i64;
+    let most_at_once = edges.iter().map(|(_, change)| { at_once += change; at_once }).max().unwrap_or(0);
+    let mut begun: Vec<u64> = calls().map(|call| call.begun_ms).collect();
+    begun.sort_unstable();
+    let in_minute = |first: usize| begun[first..].partition_point(|at| *at < begun[first] + 60_000);
+    let most_in_minute = (0..begun.len()).map(in_minute).max().unwrap_or(0);
+    let mut findings = Vec::new();
+    if most_at_once > i64::from(CONCURRENCY) {
+        findings.push(finding("limits", "concurrency", format!("{most_at_once} calls at once, and {CONCURRENCY} are allowed")));
+    }
+    if most_in_minute > REQUESTS_PER_MINUTE as usize {
+        let message = format!("{most_in_minute} calls in a minute, and {REQUESTS_PER_MINUTE} are allowed");
+        findings.push(finding("limits", "requests per minute", message));
+    }
+    findings
+}
+
+fn nothing_left(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let left = &evidence.leftovers;
+    let counts = [
+        ("open attempts", left.open_attempts),
+        ("sessions that await verdicts", left.awaiting),
+        ("shards that were not dispatched", left.undispatched),
+    ];
+    let tables = counts.into_iter().map(|(what, count)| (what.to_owned(), count));
+    let all = tables.chain(left.queues.iter().cloned()).filter(|(_, count)| *count > 0);
+    all.map(|(what, count)| finding("nothing left", what, format!("{count} are left"))).collect()
+}
+
+fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for struck in &evidence.struck {
+        let most = struck.fault.recovery_max_s() * 1000;
+        if struck.recovered_after_ms.is_none_or(|after| after > most) {
+            let took = struck.recovered_after_ms.map_or("never".to_owned(), |after| format!("after {after} ms"));
+            findings.push(finding("recovery", struck.fault.name(), format!("recovered {took}, and {most} ms are allowed")));
+        }
+    }
+    let slowest = evidence.struck.iter().map(|struck| struck.fault.recovery_max_s() * 1000).max().unwrap_or(0);
+    let most = slowest.max(SILENCE_MAX_MS) + if slowest > SILENCE_MAX_MS { SILENCE_MAX_MS } else { 0 };
+    if evidence.longest_silence_ms > most {
+        let message = format!("nothing was recorded for {} ms, and {most} ms are allowed", evidence.longest_silence_ms);
+        findings.push(finding("recovery", "longest silence", message));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Each check can fail, and names the item.
+
+use super::*;
+use crate::endpoint::Call;
+use crate::evidence::{Attempt, Leftovers, Struck};
+use crate::plan::Fault;
+
+fn line(item: &str) -> String {
+    format!("{{\"cell\":0,\"benchmark\":\"b\",\"setting\":\"s\",\"trial\":0,\"item\":\"{item}\",\"scores\":1}}\n")
+}
+
+fn call(item: &str, begun_ms: u64) -> Call {
+    let (session, role) = (format!("b/s/0/{item}"), "agent".to_owned());
+    Call { session, role, client: 1, begun_ms, ended_ms: Some(begun_ms + 10), was_refused: false, cost: 50 }
+}
+
+fn attempt(item: &str, state: &str, calls: u64) -> Attempt {
+    Attempt { session: format!("b/s/0/{item}"), state: state.to_owned(), calls, known_cost: calls * 50, at_most: 0 }
+}
+
+fn judged(begun_ms: u64) -> Call {
+    Call { role: "judge".to_owned(), cost: 7, ..call("-", begun_ms) }
+}
+
+/// Two sessions of two calls each and a question to a judge, and a history in which nothing went wrong.
+fn sound() -> (Reference, Evidence) {
+    let results = line("x") + &line("y");
+    let books = vec![call("x", 0), call("x", 20), call("y", 40), call("y", 60), judged(80)];
+    let reference = Reference::of(results.clone(), &books);
+    let evidence = Evidence {
+        state: "complete".to_owned(),
+        results,
+        attempts: vec![attempt("x", "recorded", 2), attempt("y", "recorded", 2)],
+        books,
+        judged_cost: 7,
+        account: 207,
+        budget: 1_000,
+        leftovers: Leftovers::default(),
+        struck: Vec::new(),
+        fallen: Vec::new(),
+        longest_silence_ms: 0,
+    };
+    (reference, evidence)
+}
+
+fn struck(fault: Fault, under_way: &[&str]) -> Struck {
+    let sessions_under_way = under_way.iter().map(|item| format!("b/s/0/{item}")).collect();
+    let target = "somebody".to_owned();
+    Struck { fault, target, at_ms: 1, ended_ms: 2, recovered_after_ms: Some(100), sessions_under_way }
+}
+
+/// What `change` makes of a sound history fails exactly this check, with this item.
+#[track_caller]
+fn fails(check_name: &str, item: &str, change: impl FnOnce(&mut Evidence)) {
+    let (reference, mut evidence) = sound();
+    change(&mut evidence);
+    let findings = check(&reference, &evidence);
+    assert!(findings.iter().any(|one| one.check == check_name && one.item == item), "{findings:?}");
+}
+
+#[test]
+fn a_sound_history_passes() {
+    let (reference, evidence) = sound();
+    assert_eq!(check(&reference, &evidence), []);
+}
+
+#[test]
+fn calls_of_a_session_that_was_under_way_in_a_killed_process_are_explained() {
+    let (reference, mut evidence) = sound();
+    evidence.struck.push(struck(Fault::KillWorker, &["x"]));
+    evidence.books.push(call("x", 100));
+    evidence.account += 50;
+    assert_eq!(check(&reference, &evidence), []);
+}
+
+#[test]
+fn a_call_that_nothing_explains_is_found() {
+    fails("calls", "b/s/0/x", |evidence| evidence.books.push(call("x", 100)));
+    fails("calls", "b/s/0/x", |evidence| {
+        evidence.struck.push(struck(Fault::KillWorker, &["y"]));
+        evidence.books.push(call("x", 100));
+    });
+    fails("calls", "b/s/0/z", |evidence| evidence.books.push(call("z", 100)));
+    fails("calls", "b/s/0/y", |evidence| drop(evidence.books.remove(3)));
+}
+
+#[test]
+fn a_nano_dollar_that_is_missing_or_too_much_is_found() {
+    fails("money", "b/s/0/x", |evidence| evidence.attempts[0].known_cost -= 1);
+    fails("money", "b/s/0/y", |evidence| evidence.attempts[1].known_cost += 1);
+    fails("money", "b/s/0/y", |evidence| evidence.attempts.push(attempt("y", "waste", 1)));
+    fails("judges", "judge calls", |evidence| evidence.judged_cost = 6);
+    fails("judges", "judge calls", |evidence| evidence.books.push(judged(100)));
+}
+
+#[test]
+fn results_that_differ_are_named() {
+    fails("same results", "b/s/0/y", |evidence| evidence.results = line("x") + &line("y").replace("\"scores\":1", "\"scores\":2"));
+    fails("same results", "line 2", |evidence| evidence.results = line("x"));
+    fails("one result an item", "b/s/0/x", |evidence| evidence.results = line("x") + &line("x"));
+    fails("one result an item", "b/s/0/y", |evidence| evidence.attempts[1].state = "waste".to_owned());
+}
+
+#[test]
+fn a_budget_that_is_overrun_or_an_account_that_forgets_is_found() {
+    fails("budget", "account", |evidence| evidence.account = 206);
+    fails("budget", "budget", |evidence| evidence.budget = 200);
+}
+
+#[test]
+fn limits_that_are_exceeded_are_found() {
+    let many = |count: u64, gap_ms: u64| move |evidence: &mut Evidence| {
+        evidence.books.extend((0..count).map(|number| call("x", 1_000 + number * gap_ms)));
+    };
+    fails("limits", "concurrency", many(u64::from(CONCURRENCY) + 1, 0));
+    fails("limits", "requests per minute", many(u64::from(REQUESTS_PER_MINUTE) + 1, 15));
+}
+
+#[test]
+fn what_is_left_over_is_named() {
+    fails("nothing left", "open attempts", |evidence| evidence.leftovers.open_attempts = 1);
+    fails("nothing left", "sessions that await verdicts", |evidence| evidence.leftovers.awaiting = 1);
+    fails("nothing left", "regatta.dead", |evidence| evidence.leftovers.queues.push(("regatta.dead".to_owned(), 2)));
+    fails("processes", "worker-4 ended with 1", |evidence| evidence.fallen.push("worker-4 ended with 1".to_owned()));
+    fails("end", "sweep", |evidence| evidence.state = "incomplete".to_owned());
+}
+
+#[test]
+fn a_slow_recovery_is_found() {
+    let slow = |after| move |evidence: &mut Evidence| {
+        evidence.struck.push(Struck { recovered_after_ms: after, ..struck(Fault::KillLeader, &[]) });
+    };
+    fails("recovery", "kill-leader", slow(Some(15_001)));
+    fails("recovery", "kill-leader", slow(None));
+    fails("recovery", "longest silence", |evidence| evidence.longest_silence_ms = 26_000);
+}

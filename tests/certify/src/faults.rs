@@ -1,0 +1,220 @@
+//! How each fault is done and undone.
+
+use std::time::Duration;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rustix::process::Signal;
+use tokio::time::sleep;
+
+use crate::endpoint::{Endpoint, Mood};
+use crate::fleet::{Fleet, Role};
+use crate::ledger::LedgerView;
+use crate::plan::Fault;
+use crate::proxy::Traffic;
+use crate::{CertifyError, broker};
+
+/// How long connections are cut, answers lost, the endpoint hung.
+const BRIEFLY: Duration = Duration::from_secs(5);
+/// Longer than leases of slots and of leadership, ten seconds each.
+const LEASES_AWAY: Duration = Duration::from_secs(13);
+/// What each piece takes in a slow network.
+const SLOW: Duration = Duration::from_millis(80);
+/// A call that was answered so lately may not have been reported yet: outcomes are published within a quarter of a second.
+const UNREPORTED: Duration = Duration::from_millis(1_500);
+
+/// What a fault has done.
+pub(crate) struct Done {
+    /// To whom.
+    pub(crate) target: String,
+    /// Sessions that were under way in processes that were killed or cut off.
+    pub(crate) under_way: Vec<String>,
+}
+
+impl Done {
+    fn to(target: impl Into<String>) -> Self {
+        Self { target: target.into(), under_way: Vec::new() }
+    }
+}
+
+/// Does `fault` to the deployment that runs `sweep`, and undoes it.
+pub(crate) async fn strike(
+    fault: Fault,
+    fleet: &mut Fleet<'_>,
+    endpoint: &Endpoint,
+    sweep: &str,
+    rng: &mut ChaCha8Rng,
+) -> Result<Done, CertifyError> {
+    match fault {
+        Fault::KillWorker => kill(Role::Worker, fleet, endpoint, rng).await,
+        Fault::KillScorer => kill(Role::Scorer, fleet, endpoint, rng).await,
+        Fault::DrainWorker => {
+            let position = one(Role::Worker, fleet, rng)?;
+            let target = fleet.members[position].name.clone();
+            fleet.drain(position).await?;
+            fleet.add(Role::Worker).await?;
+            Ok(Done::to(target))
+        }
+        Fault::PauseWorker => {
+            let position = one(Role::Worker, fleet, rng)?;
+            pause(position, fleet, endpoint).await
+        }
+        Fault::KillLeader => {
+            let position = leader(fleet).await?;
+            let target = fleet.members[position].name.clone();
+            fleet.kill(position).await?;
+            fleet.add(Role::Coordinator).await?;
+            Ok(Done::to(target))
+        }
+        Fault::PauseLeader => {
+            let position = leader(fleet).await?;
+            pause(position, fleet, endpoint).await
+        }
+        Fault::KillBroker => {
+            let broker = fleet.services.rabbitmq().ok_or_else(|| foreign("RabbitMQ"))?;
+            broker.kill().await?;
+            let under_way = of_all_workers(fleet, endpoint)?;
+            broker.restart().await?;
+            Ok(Done { target: "RabbitMQ".to_owned(), under_way })
+        }
+        Fault::KillDatabase => {
+            let database = fleet.services.postgres().ok_or_else(|| foreign("PostgreSQL"))?;
+            database.kill().await?;
+            database.restart().await?;
+            Ok(Done::to("PostgreSQL"))
+        }
+        Fault::CutWorkerFromBroker => {
+            let position = one(Role::Worker, fleet, rng)?;
+            let member = &fleet.members[position];
+            member.broker.set(Traffic::IsCut);
+            let under_way = endpoint.under_way(&member.ports()?, UNREPORTED);
+            sleep(BRIEFLY).await;
+            member.broker.set(Traffic::Passes);
+            Ok(Done { target: member.name.clone(), under_way })
+        }
+        Fault::CutWorkerFromDatabase => {
+            let position = one(Role::Worker, fleet, rng)?;
+            let member = &fleet.members[position];
+            member.database.set(Traffic::IsCut);
+            let under_way = endpoint.under_way(&member.ports()?, UNREPORTED);
+            sleep(BRIEFLY).await;
+            member.database.set(Traffic::Passes);
+            Ok(Done { target: member.name.clone(), under_way })
+        }
+        Fault::CutLeaderFromDatabase => {
+            let member = &fleet.members[leader(fleet).await?];
+            member.database.set(Traffic::IsCut);
+            sleep(LEASES_AWAY).await;
+            member.database.set(Traffic::Passes);
+            Ok(Done::to(member.name.clone()))
+        }
+        Fault::LoseLedgerAnswers | Fault::LoseBucketAnswers => {
+            let scorers = fleet.positions(Role::Scorer);
+            let ways = || {
+                scorers.iter().map(|position| {
+                    let member = &fleet.members[*position];
+                    if fault == Fault::LoseLedgerAnswers { &member.database } else { &member.bucket }
+                })
+            };
+            ways().for_each(|way| way.set(Traffic::LosesAnswers));
+            sleep(BRIEFLY).await;
+            ways().for_each(|way| way.set(Traffic::Passes));
+            Ok(Done::to("scorers"))
+        }
+        Fault::CutBucket => {
+            fleet.members.iter().for_each(|member| member.bucket.set(Traffic::IsCut));
+            sleep(BRIEFLY).await;
+            fleet.members.iter().for_each(|member| member.bucket.set(Traffic::Passes));
+            Ok(Done::to("all"))
+        }
+        Fault::SlowNetwork => {
+            fleet.set_all(Traffic::Takes(SLOW));
+            sleep(BRIEFLY).await;
+            fleet.set_all(Traffic::Passes);
+            Ok(Done::to("all"))
+        }
+        Fault::ReadOnlyDatabase => {
+            let ledger = LedgerView::of(&fleet.stores.database_url);
+            ledger.set_read_only(true).await?;
+            sleep(BRIEFLY).await;
+            ledger.set_read_only(false).await?;
+            Ok(Done::to("PostgreSQL"))
+        }
+        Fault::LockHolder => {
+            LedgerView::of(&fleet.stores.database_url).hold_lock(BRIEFLY).await?;
+            Ok(Done::to("sessions, attempts"))
+        }
+        Fault::Refusals | Fault::HungEndpoint => {
+            endpoint.set(if fault == Fault::Refusals { Mood::Refuses } else { Mood::Hangs });
+            sleep(BRIEFLY).await;
+            endpoint.set(Mood::Answers);
+            Ok(Done::to("endpoint"))
+        }
+        Fault::CancelAndResume => {
+            let cancelled = fleet.client(&["cancel", sweep]).await?;
+            // Refused until a scorer has written the reports of what was cancelled; and a sweep that had just ended is not resumed.
+            while cancelled.status.success() && !fleet.client(&["resume", sweep]).await?.status.success() {
+                sleep(Duration::from_millis(100)).await;
+            }
+            Ok(Done::to(sweep))
+        }
+        Fault::PurgeJobs => {
+            let queues = LedgerView::of(&fleet.stores.database_url).queues().await?;
+            let purged = broker::purge(&fleet.stores.broker_url, &queues).await?;
+            Ok(Done::to(format!("{purged} messages")))
+        }
+    }
+}
+
+fn one(role: Role, fleet: &Fleet<'_>, rng: &mut ChaCha8Rng) -> Result<usize, CertifyError> {
+    let positions = fleet.positions(role);
+    if positions.is_empty() {
+        return Err(CertifyError::Broken(format!("there is no {} to hurt", role.name())));
+    }
+    Ok(positions[rng.random_range(0..positions.len())])
+}
+
+/// Waits for a leader: one fault after another may leave none for some seconds.
+async fn leader(fleet: &Fleet<'_>) -> Result<usize, CertifyError> {
+    for _ in 0..150 {
+        if let Some(position) = fleet.leader().await {
+            return Ok(position);
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+    Err(CertifyError::Broken("no coordinator has led for half a minute".to_owned()))
+}
+
+async fn kill(role: Role, fleet: &mut Fleet<'_>, endpoint: &Endpoint, rng: &mut ChaCha8Rng) -> Result<Done, CertifyError> {
+    let position = one(role, fleet, rng)?;
+    let member = &fleet.members[position];
+    let target = member.name.clone();
+    // It does nothing any more while its connections are looked at.
+    member.signal(Signal::STOP)?;
+    let ports = member.ports()?;
+    let under_way = endpoint.under_way(&ports, UNREPORTED);
+    fleet.kill(position).await?;
+    fleet.add(role).await?;
+    Ok(Done { target, under_way })
+}
+
+async fn pause(position: usize, fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<Done, CertifyError> {
+    let member = &fleet.members[position];
+    member.signal(Signal::STOP)?;
+    let under_way = endpoint.under_way(&member.ports()?, UNREPORTED);
+    sleep(LEASES_AWAY).await;
+    member.signal(Signal::CONT)?;
+    Ok(Done { target: member.name.clone(), under_way })
+}
+
+fn of_all_workers(fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<Vec<String>, CertifyError> {
+    let mut under_way = Vec::new();
+    for position in fleet.positions(Role::Worker) {
+        under_way.extend(endpoint.under_way(&fleet.members[position].ports()?, UNREPORTED));
+    }
+    Ok(under_way)
+}
+
+fn foreign(service: &str) -> CertifyError {
+    CertifyError::Broken(format!("{service} is not ours to kill; leave its variable out, and a private one is started"))
+}

@@ -1,0 +1,274 @@
+//! The processes of the deployment, each behind proxies of its own.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use regatta_tests::regatta::free_address;
+use regatta_tests::{HarnessError, S3Config, Services};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+use crate::CertifyError;
+use crate::proxy::{Proxy, Traffic};
+
+/// Longest time that a client's command, or a process that was asked to leave, may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Coordinator,
+    Worker,
+    Scorer,
+}
+
+impl Role {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Coordinator => "coordinator",
+            Self::Worker => "worker",
+            Self::Scorer => "scorer",
+        }
+    }
+}
+
+/// Places of a deployment's own on the shared services.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    pub(crate) broker_url: String,
+    pub(crate) database_url: String,
+    bucket: S3Config,
+}
+
+impl Stores {
+    pub(crate) async fn new(services: &Services) -> Result<Self, HarnessError> {
+        Ok(Self {
+            broker_url: services.create_vhost().await?,
+            database_url: services.create_database().await?,
+            bucket: services.create_bucket().await?,
+        })
+    }
+}
+
+/// A process with its proxies.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) role: Role,
+    pub(crate) name: String,
+    child: Child,
+    address: SocketAddr,
+    pub(crate) broker: Proxy,
+    pub(crate) database: Proxy,
+    pub(crate) bucket: Proxy,
+}
+
+impl Member {
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), CertifyError> {
+        let pid = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let pid = pid.ok_or_else(|| CertifyError::Broken(format!("{} has ended by itself", self.name)))?;
+        kill_process(pid, signal).map_err(|error| CertifyError::Broken(format!("failed to signal {}: {error}", self.name)))
+    }
+
+    /// Local ports of its TCP connections.
+    pub(crate) fn ports(&self) -> Result<Vec<u16>, CertifyError> {
+        let Some(pid) = self.child.id() else { return Ok(Vec::new()) };
+        let folder = PathBuf::from(format!("/proc/{pid}/fd"));
+        let mut sockets = Vec::new();
+        for entry in std::fs::read_dir(&folder).map_err(CertifyError::file(&folder))? {
+            // Descriptors come and go while they are listed.
+            let Ok(target) = entry.and_then(|entry| std::fs::read_link(entry.path())) else { continue };
+            let target = target.to_string_lossy().into_owned();
+            if let Some(inode) = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) {
+                sockets.push(inode.to_owned());
+            }
+        }
+        let table = PathBuf::from(format!("/proc/{pid}/net/tcp"));
+        let text = std::fs::read_to_string(&table).map_err(CertifyError::file(&table))?;
+        let port_of = |line: &str| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let (_, port) = fields.get(1)?.split_once(':')?;
+            let is_ours = sockets.iter().any(|inode| Some(&inode.as_str()) == fields.get(9));
+            is_ours.then(|| u16::from_str_radix(port, 16).ok()).flatten()
+        };
+        Ok(text.lines().skip(1).filter_map(port_of).collect())
+    }
+
+    fn set_all(&self, traffic: Traffic) {
+        for proxy in [&self.broker, &self.database, &self.bucket] {
+            proxy.set(traffic);
+        }
+    }
+}
+
+/// All processes, and what they stand on.
+pub(crate) struct Fleet<'s> {
+    binary: &'s Path,
+    pub(crate) services: &'s Services,
+    pub(crate) stores: Stores,
+    pub(crate) folder: PathBuf,
+    pub(crate) members: Vec<Member>,
+    started: u32,
+}
+
+impl<'s> Fleet<'s> {
+    /// Two coordinators, three workers and two scorers; their logs go to `folder`.
+    pub(crate) async fn start(binary: &'s Path, services: &'s Services, folder: PathBuf) -> Result<Self, CertifyError> {
+        let stores = Stores::new(services).await?;
+        let mut fleet = Self { binary, services, stores, folder, members: Vec::new(), started: 0 };
+        for (role, count) in [(Role::Coordinator, 2), (Role::Worker, 3), (Role::Scorer, 2)] {
+            for _ in 0..count {
+                fleet.add(role).await?;
+            }
+        }
+        Ok(fleet)
+    }
+
+    /// Starts one more process and waits until it listens.
+    pub(crate) async fn add(&mut self, role: Role) -> Result<(), CertifyError> {
+        self.started += 1;
+        let name = format!("{}-{}", role.name(), self.started);
+        let (broker, broker_url) = proxied(&self.stores.broker_url).await?;
+        let (database, database_url) = proxied(&self.stores.database_url).await?;
+        let (bucket, endpoint_url) = proxied(&self.stores.bucket.endpoint_url).await?;
+        let address = free_address().await?;
+        let log = self.folder.join(format!("{name}.log"));
+        let output = std::fs::File::create(&log).map_err(CertifyError::file(&log))?;
+        let mut command = self.command(role.name());
+        command
+            .args(["--listen", &address.to_string()])
+            .env("AMQP_URL", broker_url)
+            .env("DATABASE_URL", database_url)
+            .env("S3_ENDPOINT", endpoint_url)
+            .env("REGATTA_LOG", "info")
+            .stderr(output);
+        match role {
+            Role::Coordinator => command.env("REGATTA_DOUBTFUL_AFTER_S", "5").env("REGATTA_WINDOW", "48"),
+            Role::Worker => command.env("REGATTA_DRAIN_S", "2"),
+            Role::Scorer => &mut command,
+        };
+        let child = command.spawn().map_err(CertifyError::system("start a role"))?;
+        self.members.push(Member { role, name, child, address, broker, database, bucket });
+        let started = tokio::time::Instant::now();
+        while TcpStream::connect(address).await.is_err() {
+            if started.elapsed() > PATIENCE {
+                return Err(CertifyError::Broken(format!("{} does not listen; see {}", role.name(), log.display())));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
+    /// `regatta VERB` with what a client or a role needs and nothing of this process's environment.
+    pub(crate) fn command(&self, verb: &str) -> Command {
+        let mut command = plain(self.binary);
+        command
+            .arg(verb)
+            .env("REGATTA_BUCKET", &self.stores.bucket.bucket)
+            .env("AWS_REGION", &self.stores.bucket.region)
+            .env("AWS_ACCESS_KEY_ID", &self.stores.bucket.access_key)
+            .env("AWS_SECRET_ACCESS_KEY", &self.stores.bucket.secret_key);
+        command
+    }
+
+    /// Runs a client's command against the coordinators in turn until one does it. What is refused for its own sake is refused by both.
+    pub(crate) async fn client(&self, arguments: &[&str]) -> Result<Output, CertifyError> {
+        let (verb, rest) = arguments.split_first().unwrap_or((&"help", &[]));
+        let mut last = None;
+        for member in self.members.iter().filter(|member| member.role == Role::Coordinator) {
+            let mut command = self.command(verb);
+            command.args(rest).env("REGATTA_COORDINATOR", format!("http://{}", member.address));
+            let output = tokio::time::timeout(PATIENCE, command.output()).await;
+            let output = output
+                .map_err(|_| CertifyError::Broken(format!("{arguments:?} did not end")))?
+                .map_err(CertifyError::system("run regatta"))?;
+            if output.status.success() {
+                return Ok(output);
+            }
+            last = Some(output);
+        }
+        last.ok_or_else(|| CertifyError::Broken("no coordinator is alive".to_owned()))
+    }
+
+    pub(crate) fn positions(&self, role: Role) -> Vec<usize> {
+        (0..self.members.len()).filter(|position| self.members[*position].role == role).collect()
+    }
+
+    /// Position of the coordinator that says it leads.
+    pub(crate) async fn leader(&self) -> Option<usize> {
+        for position in self.positions(Role::Coordinator) {
+            let metrics = get(self.members[position].address, "/metrics").await.unwrap_or_default();
+            if metrics.lines().any(|line| line == "regatta_coordinator_leads 1") {
+                return Some(position);
+            }
+        }
+        None
+    }
+
+    /// SIGKILL; nothing of it gets a chance to clean up.
+    pub(crate) async fn kill(&mut self, position: usize) -> Result<(), CertifyError> {
+        let mut member = self.members.remove(position);
+        Ok(member.child.kill().await.map_err(CertifyError::system("kill a role"))?)
+    }
+
+    /// SIGTERM, and waits for the end.
+    pub(crate) async fn drain(&mut self, position: usize) -> Result<(), CertifyError> {
+        self.members[position].signal(Signal::TERM)?;
+        let mut member = self.members.remove(position);
+        let ended = tokio::time::timeout(PATIENCE, member.child.wait()).await;
+        let status = ended.map_err(|_| CertifyError::Broken(format!("{} did not end after SIGTERM", member.name)))?;
+        let status = status.map_err(CertifyError::system("wait for a role"))?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(CertifyError::Broken(format!("{} ended with {status} after SIGTERM", member.name)))
+    }
+
+    pub(crate) fn set_all(&self, traffic: Traffic) {
+        self.members.iter().for_each(|member| member.set_all(traffic));
+    }
+
+    /// Names of processes that ended although nobody ended them.
+    pub(crate) fn fallen(&mut self) -> Vec<String> {
+        let fallen = self.members.iter_mut().filter_map(|member| match member.child.try_wait() {
+            Ok(Some(status)) => Some(format!("{} ended with {status}", member.name)),
+            Ok(None) | Err(_) => None,
+        });
+        fallen.collect()
+    }
+}
+
+/// The binary without this process's environment.
+pub(crate) fn plain(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
+    let kept = ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"];
+    let kept: Vec<_> = kept.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))).collect();
+    command.env_clear().envs(kept).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+/// A proxy before the server of a URL, and the URL that goes through it.
+async fn proxied(url: &str) -> Result<(Proxy, String), CertifyError> {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
+    let unusable = |_| CertifyError::Broken(format!("the services must listen on a loopback address and port, not {host}"));
+    let proxy = Proxy::to(host.parse().map_err(unusable)?).await?;
+    let at = if user.is_empty() { String::new() } else { format!("{user}@") };
+    let url = format!("{scheme}://{at}{}{path}", proxy.address);
+    Ok((proxy, url))
+}
+
+async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    // A stopped process accepts and says nothing.
+    let reading = tokio::time::timeout(Duration::from_secs(2), stream.read_to_string(&mut answer));
+    reading.await.map_err(|_| std::io::ErrorKind::TimedOut)??;
+    Ok(answer)
+}

@@ -1,0 +1,253 @@
+//! One seed, from the start of a deployment to the evidence; and all seeds.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use regatta_tests::Services;
+use tokio::time::{Instant, sleep};
+
+use crate::certificate::{Certificate, SeedReport};
+use crate::checks::check;
+use crate::evidence::{Evidence, Struck, attempts};
+use crate::faults::strike;
+use crate::fleet::Fleet;
+use crate::ledger::{LedgerView, Standing};
+use crate::plan::plan;
+use crate::workload::{BUDGET_DOLLARS, Workload};
+use crate::{CertifyError, Fault, broker};
+
+/// Pause between two looks at the ledger.
+const LOOK: Duration = Duration::from_millis(100);
+/// Longest time from submission to the end.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// What to certify.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The program whose roles are hurt.
+    pub binary: PathBuf,
+    /// A folder with data of `worfbench` and `flowbench`.
+    pub data: PathBuf,
+    /// The first seed.
+    pub seed: u64,
+    /// How many seeds, one after the other.
+    pub seeds: u64,
+    /// Faults of each seed.
+    pub faults: usize,
+    /// Which faults there are.
+    pub among: Vec<Fault>,
+    /// Trials of every cell: how long a sweep is.
+    pub trials: u16,
+    /// Where specs, logs and exports of seeds stay; without one they go.
+    pub keep: Option<PathBuf>,
+}
+
+/// Runs all seeds. `tell` hears of each as it ends.
+///
+/// # Errors
+/// When the audit itself cannot be done.
+pub async fn certify(options: &Options, mut tell: impl FnMut(&SeedReport)) -> Result<Certificate, CertifyError> {
+    let scratch = tempfile::tempdir().map_err(CertifyError::system("make a folder"))?;
+    let folder = options.keep.as_deref().unwrap_or(scratch.path());
+    std::fs::create_dir_all(folder).map_err(CertifyError::file(folder))?;
+    let services = Services::start().await?;
+    let workload = Workload::start(&options.binary, &options.data, options.trials, folder).await?;
+    let mut reports = Vec::new();
+    for seed in options.seed..options.seed.saturating_add(options.seeds) {
+        let report = one_seed(seed, options, &services, &workload, folder).await?;
+        tell(&report);
+        reports.push(report);
+    }
+    Ok(Certificate::new(options, &workload.reference, reports))
+}
+
+async fn one_seed(
+    seed: u64,
+    options: &Options,
+    services: &Services,
+    workload: &Workload,
+    folder: &Path,
+) -> Result<SeedReport, CertifyError> {
+    let folder = folder.join(format!("seed-{seed}"));
+    std::fs::create_dir_all(&folder).map_err(CertifyError::file(&folder))?;
+    let mut fleet = Fleet::start(&options.binary, services, folder.clone()).await?;
+    let spec = workload.write_spec(&folder, &format!("certify-{seed}"))?;
+    let submitted = fleet.client(&["submit", &spec.to_string_lossy()]).await?;
+    if !submitted.status.success() {
+        return Err(CertifyError::Broken(String::from_utf8_lossy(&submitted.stderr).into_owned()));
+    }
+    let sweep = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
+    let (begun, watch) = (Instant::now(), Watch::of(fleet.stores.database_url.clone()));
+
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
+    let mut struck: Vec<Struck> = Vec::new();
+    for next in plan(seed, options.faults, &options.among) {
+        let has_come = |standing: &Standing| standing.recorded * 1000 >= u64::from(next.at_permille) * standing.items;
+        if watch.until(begun, |standing| has_come(standing) || is_over(standing)).await.is_none_or(|s| is_over(&s)) {
+            break;
+        }
+        let at_ms = ms(begun);
+        let done = strike(next.fault, &mut fleet, &workload.endpoint, &sweep, &mut rng).await?;
+        let ended_ms = ms(begun);
+        struck.push(Struck {
+            fault: next.fault,
+            target: done.target,
+            at_ms,
+            ended_ms,
+            recovered_after_ms: watch.recovery(begun).await,
+            sessions_under_way: done.under_way,
+        });
+    }
+    let last_fault_ms = struck.last().map_or(0, |struck| struck.ended_ms);
+    let end = watch.until(begun, is_over).await;
+    let took = begun.elapsed();
+    let evidence = collect(&mut fleet, workload, &folder, &sweep, end, struck, watch.longest_silence(last_fault_ms)).await?;
+    Ok(SeedReport::new(seed, took, &workload.reference, &evidence, check(&workload.reference, &evidence)))
+}
+
+/// What the deployment and the others say once the sweep is over.
+async fn collect(
+    fleet: &mut Fleet<'_>,
+    workload: &Workload,
+    folder: &Path,
+    sweep: &str,
+    end: Option<Standing>,
+    struck: Vec<Struck>,
+    longest_silence_ms: u64,
+) -> Result<Evidence, CertifyError> {
+    let ledger = LedgerView::of(&fleet.stores.database_url);
+    let output = folder.join("export");
+    let exported = fleet.client(&["export", sweep, "--output", &output.to_string_lossy()]).await?;
+    let read = |name: &str| std::fs::read_to_string(output.join(name)).unwrap_or_default();
+    let (results, told) = (read("results.jsonl"), read("attempts.jsonl"));
+    let unreadable = || CertifyError::Broken(format!("{} cannot be read", output.join("attempts.jsonl").display()));
+    let attempts = attempts(&told, &results).ok_or_else(unreadable)?;
+    let status = fleet.client(&["status", sweep, "--json"]).await?;
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+    let parts = ["spent", "maybe_spent", "reserved"];
+    let account = parts.iter().filter_map(|part| status["budget"][part].as_u64()).sum();
+    let mut leftovers = ledger.leftovers().await?;
+    leftovers.queues = settled_depths(fleet, &ledger).await?;
+    let state = match end {
+        Some(standing) if exported.status.success() => standing.state,
+        Some(standing) => format!("{}, and its reports cannot be exported", standing.state),
+        None => "without an end".to_owned(),
+    };
+    Ok(Evidence {
+        state,
+        results,
+        attempts,
+        books: workload.endpoint.close_books(),
+        judged_cost: ledger.judged_cost().await?,
+        account,
+        budget: BUDGET_DOLLARS * 1_000_000_000,
+        leftovers,
+        struck,
+        fallen: fleet.fallen(),
+        longest_silence_ms,
+    })
+}
+
+/// Queues that still hold messages after some seconds: late progress is no leftover.
+async fn settled_depths(fleet: &Fleet<'_>, ledger: &LedgerView<'_>) -> Result<Vec<(String, u64)>, CertifyError> {
+    let jobs = ledger.queues().await?;
+    let mut depths = Vec::new();
+    for _ in 0..50 {
+        depths = broker::depths(&fleet.stores.broker_url, &jobs).await?;
+        depths.retain(|(_, depth)| *depth > 0);
+        if depths.is_empty() {
+            break;
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+    Ok(depths)
+}
+
+fn is_over(standing: &Standing) -> bool {
+    matches!(standing.state.as_str(), "complete" | "incomplete" | "stopped_by_budget")
+}
+
+fn ms(since: Instant) -> u64 {
+    since.elapsed().as_millis() as u64
+}
+
+/// Looks at the ledger all the time, also while faults are done.
+struct Watch {
+    seen: Arc<Mutex<Seen>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    standing: Option<Standing>,
+    /// When more was recorded or settled than before, in milliseconds since the watch began.
+    progress_ms: Vec<u64>,
+}
+
+impl Watch {
+    fn of(database_url: String) -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let watched = Arc::clone(&seen);
+        let task = tokio::spawn(async move {
+            let begun = Instant::now();
+            let ledger = LedgerView::of(&database_url);
+            loop {
+                if let Some(standing) = ledger.standing().await {
+                    let mut seen = watched.lock().unwrap_or_else(PoisonError::into_inner);
+                    let count = |standing: &Standing| (standing.recorded + standing.settled, is_over(standing));
+                    if seen.standing.as_ref().map(count) != Some(count(&standing)) {
+                        seen.progress_ms.push(ms(begun));
+                    }
+                    seen.standing = Some(standing);
+                }
+                sleep(LOOK).await;
+            }
+        });
+        Self { seen, task }
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).standing.clone()
+    }
+
+    /// The first standing of which `holds` is true; none when it takes too long.
+    async fn until(&self, begun: Instant, holds: impl Fn(&Standing) -> bool) -> Option<Standing> {
+        while begun.elapsed() < PATIENCE {
+            if let Some(standing) = self.standing().filter(&holds) {
+                return Some(standing);
+            }
+            sleep(LOOK / 2).await;
+        }
+        None
+    }
+
+    /// Milliseconds from now to the next progress, or to the end of the sweep.
+    async fn recovery(&self, begun: Instant) -> Option<u64> {
+        let now = Instant::now();
+        let count = || self.seen.lock().unwrap_or_else(PoisonError::into_inner).progress_ms.len();
+        let before = count();
+        while begun.elapsed() < PATIENCE {
+            if count() > before || self.standing().as_ref().is_some_and(is_over) {
+                return Some(ms(now));
+            }
+            sleep(LOOK / 2).await;
+        }
+        None
+    }
+
+    /// Longest time without progress after `since_ms`.
+    fn longest_silence(&self, since_ms: u64) -> u64 {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let after: Vec<u64> = std::iter::once(since_ms).chain(seen.progress_ms.iter().copied().filter(|at| *at > since_ms)).collect();
+        after.windows(2).map(|two| two[1] - two[0]).max().unwrap_or(0)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

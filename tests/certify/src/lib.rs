@@ -1,0 +1,36 @@
+//! The crash certificate: a real deployment is started, hurt by a seeded plan, and audited against the endpoint's own books.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `plan` | which faults, when, of a seed |
+//! | `fleet` | the processes, each behind proxies of its own |
+//! | `proxy` | a TCP proxy that cuts, delays and swallows |
+//! | `endpoint` | the model endpoint, with books of every call |
+//! | `workload` | the sweep, and what it gives undisturbed |
+//! | `ledger` | what PostgreSQL says, read past the proxies |
+//! | `broker` | what is left in queues |
+//! | `faults` | how each fault is done and undone |
+//! | `history` | one seed, from start to evidence |
+//! | `evidence` | what was seen, as plain data |
+//! | `checks` | what must hold of it; each check names the item that fails it |
+//! | `certificate` | the result of all seeds, as JSON and Markdown |
+
+mod broker;
+mod certificate;
+mod checks;
+mod endpoint;
+mod error;
+mod evidence;
+mod faults;
+mod fleet;
+mod history;
+mod ledger;
+mod plan;
+mod proxy;
+mod workload;
+
+pub use certificate::{Certificate, SeedReport};
+pub use checks::Finding;
+pub use error::CertifyError;
+pub use history::{Options, certify};
+pub use plan::Fault;

@@ -1,0 +1,155 @@
+//! Which faults strike, and when: a function of the seed.
+
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+macro_rules! faults {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal),+ $(,)?) => {
+        /// What can be done to a deployment.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Fault {
+            $($(#[doc = $doc])+ $variant),+
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// As written on the command line and in certificates.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+    };
+}
+
+faults! {
+    /// SIGKILL to a worker; another one starts.
+    KillWorker = "kill-worker",
+    /// SIGTERM to a worker; another one starts.
+    DrainWorker = "drain-worker",
+    /// SIGSTOP to a worker, SIGCONT when its leases are over.
+    PauseWorker = "pause-worker",
+    /// SIGKILL to the coordinator that leads; it starts again.
+    KillLeader = "kill-leader",
+    /// SIGSTOP to the coordinator that leads, SIGCONT when the other one leads: two believe for a moment that they do.
+    PauseLeader = "pause-leader",
+    /// SIGKILL to a scorer; another one starts.
+    KillScorer = "kill-scorer",
+    /// SIGKILL to RabbitMQ, as by a power failure; it starts again.
+    KillBroker = "kill-broker",
+    /// SIGQUIT to PostgreSQL; it starts again and recovers.
+    KillDatabase = "kill-database",
+    /// A worker's connection to the broker is cut for a while.
+    CutWorkerFromBroker = "cut-worker-from-broker",
+    /// A worker's connection to the database of permits is cut for a while.
+    CutWorkerFromDatabase = "cut-worker-from-database",
+    /// The leader's connection to the ledger is cut for a while.
+    CutLeaderFromDatabase = "cut-leader-from-database",
+    /// The ledger does what scorers ask, but its answers are lost.
+    LoseLedgerAnswers = "lose-ledger-answers",
+    /// The bucket stores what scorers write, but its answers are lost.
+    LoseBucketAnswers = "lose-bucket-answers",
+    /// The bucket is away.
+    CutBucket = "cut-bucket",
+    /// Every packet between the roles and their stores takes longer.
+    SlowNetwork = "slow-network",
+    /// The database refuses to write.
+    ReadOnlyDatabase = "read-only-database",
+    /// Somebody else locks the ledger's sessions.
+    LockHolder = "lock-holder",
+    /// The endpoint refuses every call with 429.
+    Refusals = "refusals",
+    /// The endpoint accepts calls and does not answer.
+    HungEndpoint = "hung-endpoint",
+    /// Somebody cancels the sweep and resumes it at once.
+    CancelAndResume = "cancel-and-resume",
+    /// Somebody empties a queue of jobs.
+    PurgeJobs = "purge-jobs",
+}
+
+impl Fault {
+    /// The fault of a name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|fault| fault.name() == name)
+    }
+
+    /// Longest time, in seconds, from the end of the fault to the next recorded session. Lost messages can only be told from slow ones by
+    /// waiting.
+    #[must_use]
+    pub const fn recovery_max_s(self) -> u64 {
+        match self {
+            Self::PurgeJobs => 180,
+            _ => 15,
+        }
+    }
+
+    /// Whether it cuts processes off that have calls under way, so that these may be made again.
+    #[must_use]
+    pub const fn may_repeat_calls(self) -> bool {
+        matches!(
+            self,
+            Self::KillWorker | Self::PauseWorker | Self::KillBroker | Self::CutWorkerFromBroker | Self::CutWorkerFromDatabase
+        )
+    }
+}
+
+/// A fault and when it strikes: at this part of all sessions, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Strike {
+    pub(crate) fault: Fault,
+    pub(crate) at_permille: u32,
+}
+
+/// `count` faults of `among`, spread over a sweep. Seeds that are next to each other begin with different faults, so that a few seeds have all.
+pub(crate) fn plan(seed: u64, count: usize, among: &[Fault]) -> Vec<Strike> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut faults: Vec<Fault> = Vec::with_capacity(count);
+    for number in 0..count {
+        let in_turn = among[((seed as usize).wrapping_mul(count) + number) % among.len()];
+        // Every third one is drawn, so that faults also meet in other orders.
+        let drawn = if number % 3 == 2 { among.choose(&mut rng).copied() } else { None };
+        faults.push(drawn.unwrap_or(in_turn));
+    }
+    let part = 700 / count.max(1) as u32;
+    faults
+        .into_iter()
+        .enumerate()
+        .map(|(number, fault)| Strike { fault, at_permille: 50 + number as u32 * part + rng.random_range(0..part.max(1)) })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_plan_and_a_few_seeds_have_every_fault() {
+        assert_eq!(plan(3, 4, Fault::ALL), plan(3, 4, Fault::ALL));
+        let seen: BTreeSet<Fault> = (0..20).flat_map(|seed| plan(seed, 4, Fault::ALL)).map(|strike| strike.fault).collect();
+        assert_eq!(seen.len(), Fault::ALL.len());
+    }
+
+    #[test]
+    fn faults_strike_one_after_the_other_and_leave_time_to_recover() {
+        for seed in 0..50 {
+            let strikes = plan(seed, 5, Fault::ALL);
+            assert!(strikes.windows(2).all(|two| two[0].at_permille < two[1].at_permille + 1), "{strikes:?}");
+            assert!(strikes.iter().all(|strike| strike.at_permille < 800), "{strikes:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_read_back() {
+        for fault in Fault::ALL {
+            assert_eq!(Fault::of_name(fault.name()), Some(*fault));
+        }
+    }
+}
