@@ -128,7 +128,7 @@ impl Catalog {
         for (name, benchmark) in &lock.benchmarks {
             suites.insert(name.clone(), self.suite(name, &benchmark.dataset).await?);
         }
-        Ok(Arc::new(Sweep::new(lock, suites)?))
+        Ok(Arc::new(Sweep::of(*digest, lock, suites)?))
     }
 
     /// The loaded data set of benchmark `name` whose manifest has `digest`.

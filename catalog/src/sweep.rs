@@ -15,7 +15,7 @@ use crate::CatalogError;
 pub struct Sweep {
     /// Its id.
     pub id: SweepId,
-    /// Digest of `lock`.
+    /// Digest of the bytes that `lock` was read from.
     pub digest: Digest,
     /// The resolved spec.
     pub lock: SweepLock,
@@ -31,6 +31,19 @@ impl Sweep {
     /// When a selection of items cannot be made, or differs from the lock's count.
     pub fn new(lock: SweepLock, suites: BTreeMap<BenchmarkName, Arc<dyn Suite>>) -> Result<Self, CatalogError> {
         let digest = Digest::of(&lock.to_bytes()?);
+        Self::of(digest, lock, suites)
+    }
+
+    /// As [`Sweep::new`], of a lock that was read from bytes of this digest. Another version, or other words for the same, may have
+    /// written it: its name stays what it was.
+    ///
+    /// # Errors
+    /// When a selection of items cannot be made, or differs from the lock's count.
+    pub(crate) fn of(
+        digest: Digest,
+        lock: SweepLock,
+        suites: BTreeMap<BenchmarkName, Arc<dyn Suite>>,
+    ) -> Result<Self, CatalogError> {
         let id = lock.sweep_id(&digest)?;
         let mut selected = BTreeMap::new();
         for (name, benchmark) in &lock.benchmarks {

@@ -106,9 +106,12 @@ pub fn plan<'a>(
                     }
                     // Said once.
                     model.price = None;
-                    if let Judge::Model(with_parameters) = judge {
-                        **with_parameters = model;
-                    }
+                    let id = model.id.clone();
+                    *judge = if model == ModelSpec::from(id.clone()) {
+                        Judge::Plain(id)
+                    } else {
+                        Judge::Model(Box::new(model))
+                    };
                 }
                 None => {}
             }

@@ -1,4 +1,4 @@
-use regatta_proto::Evaluator;
+use regatta_proto::{Evaluator, Judge, ModelSpec};
 
 use crate::stage::{Stage, spec};
 
@@ -64,4 +64,22 @@ async fn a_planned_sweep_is_not_yet_in_the_ledger() {
     assert_eq!(sweep.lock.benchmarks.values().next().unwrap().evaluators, [Evaluator::Official, Evaluator::Paper]);
     assert!(stage.ledger.sweeps().await.unwrap().is_empty());
     assert!(process.coordinator.enter(&sweep).await.unwrap().created);
+}
+
+#[tokio::test]
+async fn a_judge_that_is_written_with_nothing_but_its_price_can_be_read_back_by_everybody() {
+    let stage = Stage::set().await;
+    let mut submission = stage.submission(&spec("s", 3, "")).await;
+    let model = submission.spec.models[0].id.clone();
+    let price: regatta_proto::Price = serde_json::from_str(r#"{"input_per_mtok": 1, "output_per_mtok": 2}"#).unwrap();
+    for benchmark in submission.spec.benchmarks.values_mut() {
+        benchmark.judge =
+            Some(Judge::Model(Box::new(ModelSpec { price: Some(price.clone()), ..ModelSpec::from(model.clone()) })));
+    }
+    let planned = stage.process().coordinator.plan(submission).await.unwrap();
+    let read = stage.process().coordinator.catalog().sweep(&planned.digest).await.unwrap();
+    assert_eq!((&read.id, read.digest), (&planned.id, planned.digest));
+    let benchmark = read.lock.benchmarks.values().next().unwrap();
+    assert_eq!(benchmark.judge, Some(Judge::Plain(model)));
+    assert!(benchmark.judge_price.is_some());
 }

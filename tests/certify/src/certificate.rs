@@ -19,7 +19,7 @@ pub struct SeedReport {
     pub took_s: f64,
     /// What was done, in order.
     pub faults: Vec<Struck>,
-    /// Sessions, and calls that were answered for them and their judges.
+    /// Sessions, and calls that were answered for them; those of judges are not among them.
     pub sessions: usize,
     /// See `sessions`.
     pub calls: u64,
@@ -41,8 +41,8 @@ impl SeedReport {
         evidence: &Evidence,
         findings: Vec<Finding>,
     ) -> Self {
-        let answered: Vec<_> = evidence.books.iter().filter(|call| !call.was_refused).collect();
-        let undisturbed: u64 = reference.calls.values().sum::<u64>() + reference.judge_calls;
+        let answered: Vec<_> = evidence.books.iter().filter(|call| !call.was_refused && !call.is_judges).collect();
+        let undisturbed: u64 = reference.calls.values().sum();
         let cost: u64 = answered.iter().map(|call| call.cost).sum();
         let under_way = evidence.struck.iter().flat_map(|struck| &struck.sessions_under_way);
         Self {
@@ -105,7 +105,7 @@ impl Certificate {
             trials: options.trials,
             faults_per_seed: options.faults,
             sessions: reference.results.lines().count(),
-            calls: reference.calls.values().sum::<u64>() + reference.judge_calls,
+            calls: reference.calls.values().sum(),
             seeds,
         }
     }
@@ -126,7 +126,7 @@ impl Certificate {
         let _ = writeln!(
             text,
             "Regatta {}. {passed} of {} seeds passed; {faults} faults struck a deployment of 2 coordinators, 3 workers and 2 scorers over \
-             RabbitMQ, PostgreSQL and an S3 server, in a sweep of {} sessions and {} calls, judges included. Passed means: the same \
+             RabbitMQ, PostgreSQL and an S3 server, in a sweep of {} sessions and {} calls, not counting those of judges. Passed means: the same \
              `results.jsonl` as one undisturbed process, one result an item, calls and money equal to the endpoint's books session by \
              session, nothing above budget, rate or concurrency, nothing left in queues and tables.\n",
             self.version,

@@ -34,9 +34,9 @@ pub(crate) enum Mood {
 /// A call, as the endpoint has it in its books. Times are milliseconds since the endpoint began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Call {
-    /// `benchmark/setting/trial/item`, from the headers.
+    /// `benchmark/setting/trial/item`, from the headers; judges' calls are of no session.
     pub(crate) session: String,
-    pub(crate) role: String,
+    pub(crate) is_judges: bool,
     /// Port of the client's end of the connection.
     pub(crate) client: u16,
     pub(crate) begun_ms: u64,
@@ -90,13 +90,13 @@ impl Endpoint {
     }
 
     /// Sessions with a call of one of the clients `ports` that is under way, or was answered within `lately`: its process may not have
-    /// reported it yet. Each with how many calls of its are.
+    /// reported it yet.
     pub(crate) fn under_way(&self, ports: &[u16], lately: Duration) -> Vec<String> {
         let since = self.clerk.now_ms().saturating_sub(lately.as_millis() as u64);
         let books = self.clerk.books();
         let mut sessions: Vec<String> = books
             .iter()
-            .filter(|call| ports.contains(&call.client) && call.ended_ms.is_none_or(|ended| ended >= since))
+            .filter(|call| !call.is_judges && ports.contains(&call.client) && call.ended_ms.is_none_or(|ended| ended >= since))
             .map(|call| call.session.clone())
             .collect();
         sessions.sort();
@@ -125,11 +125,11 @@ impl Clerk {
         let item = percent_encoding::percent_decode_str(text("x-regatta-item")).decode_utf8_lossy();
         let setting = percent_encoding::percent_decode_str(text("x-regatta-setting")).decode_utf8_lossy();
         let session = format!("{}/{setting}/{}/{item}", text("x-regatta-benchmark"), text("x-regatta-trial"));
-        let role = headers.get("x-regatta-role").and_then(|value| value.to_str().ok()).unwrap_or("agent").to_owned();
+        let is_judges = text("x-regatta-role") == "judge" || text("x-regatta-item") == "-";
         let begun_ms = self.now_ms();
         let mut books = self.books();
         let ended_ms = was_refused.then_some(begun_ms);
-        books.push(Call { session, role, client, begun_ms, ended_ms, was_refused, cost: 0 });
+        books.push(Call { session, is_judges, client, begun_ms, ended_ms, was_refused, cost: 0 });
         books.len() - 1
     }
 }
@@ -149,7 +149,11 @@ impl Drop for Entry {
     }
 }
 
-async fn serve(State(clerk): State<Arc<Clerk>>, ConnectInfo(client): ConnectInfo<SocketAddr>, request: Request) -> Response {
+async fn serve(
+    State(clerk): State<Arc<Clerk>>,
+    ConnectInfo(client): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response {
     let (head, body) = request.into_parts();
     if *clerk.mood.borrow() == Mood::Refuses {
         clerk.enter(&head.headers, client.port(), true);

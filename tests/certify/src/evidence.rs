@@ -15,26 +15,18 @@ pub(crate) struct Reference {
     pub(crate) results: String,
     /// Answered calls of each session, as the endpoint has them; those of judges have none.
     pub(crate) calls: BTreeMap<String, u64>,
-    /// Calls of judges.
-    pub(crate) judge_calls: u64,
-    /// What all calls cost, in nano-dollars.
+    /// What these cost, in nano-dollars.
     pub(crate) cost: u64,
 }
 
 impl Reference {
     pub(crate) fn of(results: String, books: &[Call]) -> Self {
-        let (judges, sessions): (Vec<&Call>, Vec<&Call>) = books.iter().partition(|call| call.is_judges());
         let mut calls = BTreeMap::new();
-        for call in sessions {
+        for call in books.iter().filter(|call| !call.is_judges) {
             *calls.entry(call.session.clone()).or_default() += 1;
         }
-        Self { results, calls, judge_calls: judges.len() as u64, cost: books.iter().map(|call| call.cost).sum() }
-    }
-}
-
-impl Call {
-    pub(crate) fn is_judges(&self) -> bool {
-        self.role == "judge"
+        let cost = books.iter().filter(|call| !call.is_judges).map(|call| call.cost).sum();
+        Self { results, calls, cost }
     }
 }
 
@@ -56,7 +48,6 @@ pub(crate) struct Attempt {
 pub(crate) struct Leftovers {
     pub(crate) open_attempts: u64,
     pub(crate) awaiting: u64,
-    pub(crate) undispatched: u64,
     /// Queues with messages, and how many.
     pub(crate) queues: Vec<(String, u64)>,
 }

@@ -185,7 +185,12 @@ async fn leader(fleet: &Fleet<'_>) -> Result<usize, CertifyError> {
     Err(CertifyError::Broken("no coordinator has led for half a minute".to_owned()))
 }
 
-async fn kill(role: Role, fleet: &mut Fleet<'_>, endpoint: &Endpoint, rng: &mut ChaCha8Rng) -> Result<Done, CertifyError> {
+async fn kill(
+    role: Role,
+    fleet: &mut Fleet<'_>,
+    endpoint: &Endpoint,
+    rng: &mut ChaCha8Rng,
+) -> Result<Done, CertifyError> {
     let position = one(role, fleet, rng)?;
     let member = &fleet.members[position];
     let target = member.name.clone();

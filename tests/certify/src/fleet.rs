@@ -69,7 +69,8 @@ impl Member {
     pub(crate) fn signal(&self, signal: Signal) -> Result<(), CertifyError> {
         let pid = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let pid = pid.ok_or_else(|| CertifyError::Broken(format!("{} has ended by itself", self.name)))?;
-        kill_process(pid, signal).map_err(|error| CertifyError::Broken(format!("failed to signal {}: {error}", self.name)))
+        kill_process(pid, signal)
+            .map_err(|error| CertifyError::Broken(format!("failed to signal {}: {error}", self.name)))
     }
 
     /// Local ports of its TCP connections.
@@ -126,7 +127,7 @@ impl<'s> Fleet<'s> {
         Ok(fleet)
     }
 
-    /// Starts one more process and waits until it listens.
+    /// Starts one more process and waits until it is ready.
     pub(crate) async fn add(&mut self, role: Role) -> Result<(), CertifyError> {
         self.started += 1;
         let name = format!("{}-{}", role.name(), self.started);
@@ -152,11 +153,11 @@ impl<'s> Fleet<'s> {
         let child = command.spawn().map_err(CertifyError::system("start a role"))?;
         self.members.push(Member { role, name, child, address, broker, database, bucket });
         let started = tokio::time::Instant::now();
-        while TcpStream::connect(address).await.is_err() {
+        while !get(address, "/readyz").await.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
             if started.elapsed() > PATIENCE {
-                return Err(CertifyError::Broken(format!("{} does not listen; see {}", role.name(), log.display())));
+                return Err(CertifyError::Broken(format!("{} does not get ready; see {}", role.name(), log.display())));
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok(())
     }
@@ -245,7 +246,13 @@ pub(crate) fn plain(binary: &Path) -> Command {
     let mut command = Command::new(binary);
     let kept = ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"];
     let kept: Vec<_> = kept.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))).collect();
-    command.env_clear().envs(kept).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+        .env_clear()
+        .envs(kept)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     command
 }
 
@@ -255,7 +262,8 @@ async fn proxied(url: &str) -> Result<(Proxy, String), CertifyError> {
     let end = rest.find('/').unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
-    let unusable = |_| CertifyError::Broken(format!("the services must listen on a loopback address and port, not {host}"));
+    let unusable =
+        |_| CertifyError::Broken(format!("the services must listen on a loopback address and port, not {host}"));
     let proxy = Proxy::to(host.parse().map_err(unusable)?).await?;
     let at = if user.is_empty() { String::new() } else { format!("{user}@") };
     let url = format!("{scheme}://{at}{}{path}", proxy.address);

@@ -104,7 +104,8 @@ async fn one_seed(
     let last_fault_ms = struck.last().map_or(0, |struck| struck.ended_ms);
     let end = watch.until(begun, is_over).await;
     let took = begun.elapsed();
-    let evidence = collect(&mut fleet, workload, &folder, &sweep, end, struck, watch.longest_silence(last_fault_ms)).await?;
+    let evidence =
+        collect(&mut fleet, workload, &folder, &sweep, end, struck, watch.longest_silence(last_fault_ms)).await?;
     Ok(SeedReport::new(seed, took, &workload.reference, &evidence, check(&workload.reference, &evidence)))
 }
 
@@ -241,7 +242,8 @@ impl Watch {
     /// Longest time without progress after `since_ms`.
     fn longest_silence(&self, since_ms: u64) -> u64 {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let after: Vec<u64> = std::iter::once(since_ms).chain(seen.progress_ms.iter().copied().filter(|at| *at > since_ms)).collect();
+        let after: Vec<u64> =
+            std::iter::once(since_ms).chain(seen.progress_ms.iter().copied().filter(|at| *at > since_ms)).collect();
         after.windows(2).map(|two| two[1] - two[0]).max().unwrap_or(0)
     }
 }

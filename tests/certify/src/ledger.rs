@@ -65,10 +65,15 @@ impl<'u> LedgerView<'u> {
     /// What is left in tables that a sweep's end empties.
     pub(crate) async fn leftovers(&self) -> Result<Leftovers, CertifyError> {
         let query = "SELECT (SELECT count(*) FROM attempts WHERE state = 'open'), (SELECT count(*) FROM awaiting), \
-                     (SELECT count(*) FROM awaiting_questions), (SELECT count(*) FROM shards WHERE state <> 'dispatched')";
+                     (SELECT count(*) FROM awaiting_questions)";
         let row = self.row(query).await?;
         let count = |column| row.get::<_, i64>(column).cast_unsigned();
-        Ok(Leftovers { open_attempts: count(0), awaiting: count(1) + count(2), undispatched: count(3), queues: Vec::new() })
+        Ok(Leftovers {
+            open_attempts: count(0),
+            awaiting: count(1) + count(2),
+           
+            queues: Vec::new(),
+        })
     }
 
     /// Refuses to write, or does again. Open connections are closed, because the setting is for new ones.
@@ -82,7 +87,8 @@ impl<'u> LedgerView<'u> {
                 "SET default_transaction_read_only = off; ALTER DATABASE {name} SET default_transaction_read_only = {setting}"
             ))
             .await?;
-        let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()";
+        let others =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()";
         client.execute(others, &[&name]).await?;
         Ok(())
     }

@@ -94,7 +94,11 @@ impl Fault {
     pub const fn may_repeat_calls(self) -> bool {
         matches!(
             self,
-            Self::KillWorker | Self::PauseWorker | Self::KillBroker | Self::CutWorkerFromBroker | Self::CutWorkerFromDatabase
+            Self::KillWorker
+                | Self::PauseWorker
+                | Self::KillBroker
+                | Self::CutWorkerFromBroker
+                | Self::CutWorkerFromDatabase
         )
     }
 }
@@ -120,7 +124,10 @@ pub(crate) fn plan(seed: u64, count: usize, among: &[Fault]) -> Vec<Strike> {
     faults
         .into_iter()
         .enumerate()
-        .map(|(number, fault)| Strike { fault, at_permille: 50 + number as u32 * part + rng.random_range(0..part.max(1)) })
+        .map(|(number, fault)| Strike {
+            fault,
+            at_permille: 50 + number as u32 * part + rng.random_range(0..part.max(1)),
+        })
         .collect()
 }
 
@@ -133,7 +140,8 @@ mod tests {
     #[test]
     fn a_seed_is_a_plan_and_a_few_seeds_have_every_fault() {
         assert_eq!(plan(3, 4, Fault::ALL), plan(3, 4, Fault::ALL));
-        let seen: BTreeSet<Fault> = (0..20).flat_map(|seed| plan(seed, 4, Fault::ALL)).map(|strike| strike.fault).collect();
+        let seen: BTreeSet<Fault> =
+            (0..20).flat_map(|seed| plan(seed, 4, Fault::ALL)).map(|strike| strike.fault).collect();
         assert_eq!(seen.len(), Fault::ALL.len());
     }
 

@@ -32,7 +32,8 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     pub(crate) async fn to(server: SocketAddr) -> Result<Self, CertifyError> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(CertifyError::system("listen on 127.0.0.1"))?;
+        let listener =
+            TcpListener::bind(("127.0.0.1", 0)).await.map_err(CertifyError::system("listen on 127.0.0.1"))?;
         let address = listener.local_addr().map_err(CertifyError::system("listen on 127.0.0.1"))?;
         let (traffic, watched) = watch::channel(Traffic::Passes);
         let task = tokio::spawn(async move {

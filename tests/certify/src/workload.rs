@@ -35,8 +35,10 @@ impl Workload {
         }
         simulate.args(["--simulation", "latency: { median_ms: 200, spread: 1.5 }"]);
         let simulator = Process::start_and_read(simulate).await?;
-        let unusable = || CertifyError::Broken(format!("the simulator's address is no address: {}", simulator.first_line));
-        let upstream = simulator.first_line.trim_start_matches("http://").split('/').next().and_then(|host| host.parse().ok());
+        let unusable =
+            || CertifyError::Broken(format!("the simulator's address is no address: {}", simulator.first_line));
+        let upstream =
+            simulator.first_line.trim_start_matches("http://").split('/').next().and_then(|host| host.parse().ok());
         let endpoint = Endpoint::before(upstream.ok_or_else(unusable)?).await?;
         let mut workload =
             Self { endpoint, reference: Reference::default(), data: data.to_owned(), trials, _simulator: simulator };

@@ -10,8 +10,8 @@ fn line(item: &str) -> String {
 }
 
 fn call(item: &str, begun_ms: u64) -> Call {
-    let (session, role) = (format!("b/s/0/{item}"), "agent".to_owned());
-    Call { session, role, client: 1, begun_ms, ended_ms: Some(begun_ms + 10), was_refused: false, cost: 50 }
+    let session = format!("b/s/0/{item}");
+    Call { session, is_judges: false, client: 1, begun_ms, ended_ms: Some(begun_ms + 10), was_refused: false, cost: 50 }
 }
 
 fn attempt(item: &str, state: &str, calls: u64) -> Attempt {
@@ -19,7 +19,7 @@ fn attempt(item: &str, state: &str, calls: u64) -> Attempt {
 }
 
 fn judged(begun_ms: u64) -> Call {
-    Call { role: "judge".to_owned(), cost: 7, ..call("-", begun_ms) }
+    Call { is_judges: true, cost: 7, ..call("-", begun_ms) }
 }
 
 /// Two sessions of two calls each and a question to a judge, and a history in which nothing went wrong.
@@ -89,13 +89,15 @@ fn a_nano_dollar_that_is_missing_or_too_much_is_found() {
     fails("money", "b/s/0/x", |evidence| evidence.attempts[0].known_cost -= 1);
     fails("money", "b/s/0/y", |evidence| evidence.attempts[1].known_cost += 1);
     fails("money", "b/s/0/y", |evidence| evidence.attempts.push(attempt("y", "waste", 1)));
-    fails("judges", "judge calls", |evidence| evidence.judged_cost = 6);
-    fails("judges", "judge calls", |evidence| evidence.books.push(judged(100)));
+    fails("judges", "judges' calls", |evidence| evidence.judged_cost = 6);
+    fails("judges", "judges' calls", |evidence| evidence.books.push(judged(100)));
 }
 
 #[test]
 fn results_that_differ_are_named() {
-    fails("same results", "b/s/0/y", |evidence| evidence.results = line("x") + &line("y").replace("\"scores\":1", "\"scores\":2"));
+    fails("same results", "b/s/0/y", |evidence| {
+        evidence.results = line("x") + &line("y").replace("\"scores\":1", "\"scores\":2")
+    });
     fails("same results", "line 2", |evidence| evidence.results = line("x"));
     fails("one result an item", "b/s/0/x", |evidence| evidence.results = line("x") + &line("x"));
     fails("one result an item", "b/s/0/y", |evidence| evidence.attempts[1].state = "waste".to_owned());
@@ -109,8 +111,10 @@ fn a_budget_that_is_overrun_or_an_account_that_forgets_is_found() {
 
 #[test]
 fn limits_that_are_exceeded_are_found() {
-    let many = |count: u64, gap_ms: u64| move |evidence: &mut Evidence| {
-        evidence.books.extend((0..count).map(|number| call("x", 1_000 + number * gap_ms)));
+    let many = |count: u64, gap_ms: u64| {
+        move |evidence: &mut Evidence| {
+            evidence.books.extend((0..count).map(|number| call("x", 1_000 + number * gap_ms)));
+        }
     };
     fails("limits", "concurrency", many(u64::from(CONCURRENCY) + 1, 0));
     fails("limits", "requests per minute", many(u64::from(REQUESTS_PER_MINUTE) + 1, 15));
@@ -127,8 +131,10 @@ fn what_is_left_over_is_named() {
 
 #[test]
 fn a_slow_recovery_is_found() {
-    let slow = |after| move |evidence: &mut Evidence| {
-        evidence.struck.push(Struck { recovered_after_ms: after, ..struck(Fault::KillLeader, &[]) });
+    let slow = |after| {
+        move |evidence: &mut Evidence| {
+            evidence.struck.push(Struck { recovered_after_ms: after, ..struck(Fault::KillLeader, &[]) });
+        }
     };
     fails("recovery", "kill-leader", slow(Some(15_001)));
     fails("recovery", "kill-leader", slow(None));
