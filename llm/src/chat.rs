@@ -65,7 +65,7 @@ impl Caller {
             // Kept before such answers were none.
             Found::Kept(kept) if kept.reply.finish == Finish::ContentFilter => {
                 let filtered =
-                    Failure::unanswered(ErrorClass::ContentFilter, "the kept answer was withheld".to_owned());
+                    Failure::unanswered(ErrorClass::ContentFilter, "the cached answer was withheld".to_owned());
                 Err(CallError::Failed(self.failed(&call, vec![filtered.into_try(Duration::ZERO)])))
             }
             Found::Kept(kept) => Ok(self.replayed(&call, kept)),

@@ -65,16 +65,7 @@ impl Endpoint {
                 role: call.role,
                 attempt: call.attempt,
                 model: ModelRef { endpoint: self.0.name.clone(), model: call.model.to_owned() },
-                tries: vec![Try {
-                    class: ErrorClass::BadRequest,
-                    status: None,
-                    detail,
-                    latency_us: 0,
-                    usage: None,
-                    cost: None,
-                    at_most: None,
-                    refused: false,
-                }],
+                tries: vec![Try::not_sent(ErrorClass::BadRequest, detail)],
                 request: None,
             }))
         })

@@ -166,16 +166,7 @@ impl Holding {
             "not sent: endpoint {} has answered nothing of {model} but {word}, {REFUSALS} times or more; correct it and resume ({})",
             self.endpoint, held.detail
         );
-        Try {
-            class: held.class,
-            status: None,
-            detail,
-            latency_us: 0,
-            usage: None,
-            cost: None,
-            at_most: None,
-            refused: false,
-        }
+        Try::not_sent(held.class, detail)
     }
 
     fn locked(&self) -> MutexGuard<'_, State> {

@@ -163,16 +163,7 @@ fn whose(account: &AccountId) -> String {
 }
 
 fn refused(detail: String) -> Try {
-    Try {
-        class: ErrorClass::Budget,
-        status: None,
-        detail,
-        latency_us: 0,
-        usage: None,
-        cost: None,
-        at_most: None,
-        refused: false,
-    }
+    Try::not_sent(ErrorClass::Budget, detail)
 }
 
 /// Money that is reserved for one try. Dropped before the try was sent, it is free again; dropped afterwards without being settled, all

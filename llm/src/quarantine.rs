@@ -82,14 +82,5 @@ async fn within(answer: impl Future<Output = Result<u32, StoreError>>) -> Result
 }
 
 fn not_sent(detail: String) -> Try {
-    Try {
-        class: ErrorClass::Poison,
-        status: None,
-        detail,
-        latency_us: 0,
-        usage: None,
-        cost: None,
-        at_most: None,
-        refused: false,
-    }
+    Try::not_sent(ErrorClass::Poison, detail)
 }

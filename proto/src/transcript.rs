@@ -135,12 +135,20 @@ pub struct Try {
     /// What that cost; `None` when nothing was billed as far as told, or the price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// The endpoint may have billed it without telling: at most this much.
+    /// The endpoint may have billed it without telling, or told it for a service tier without a price: at most this much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Money>,
     /// The model declined, in its provider's own field for that; of class [`ErrorClass::ContentFilter`] only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
+}
+
+impl Try {
+    /// The entry of a try that took no time and was billed to nobody, because nothing was sent.
+    #[must_use]
+    pub const fn not_sent(class: ErrorClass, detail: String) -> Self {
+        Self { class, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None, refused: false }
+    }
 }
 
 /// What really answered.

@@ -79,16 +79,8 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn transcript() -> Transcript {
-    let failed = Try {
-        class: ErrorClass::RateLimited,
-        status: Some(429),
-        detail: "slow down".into(),
-        latency_us: 1200,
-        usage: None,
-        cost: None,
-        at_most: None,
-        refused: false,
-    };
+    let failed =
+        Try { status: Some(429), latency_us: 1200, ..Try::not_sent(ErrorClass::RateLimited, "slow down".into()) };
     let call = Call {
         role: Role::Agent,
         attempt: 1,

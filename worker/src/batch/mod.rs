@@ -199,7 +199,7 @@ impl BatchLane {
 
 /// A failure that no answer of an endpoint told.
 const fn trouble(class: ErrorClass, detail: String) -> Try {
-    Try { class, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None, refused: false }
+    Try::not_sent(class, detail)
 }
 
 /// A batch in words for logs.

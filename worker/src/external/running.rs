@@ -217,16 +217,7 @@ impl<'s> Running<'s> {
                 role: Role::Agent,
                 attempt: self.session.attempt.number(),
                 model: self.session.cell.model.clone(),
-                tries: vec![Try {
-                    class,
-                    status: None,
-                    detail: message.clone(),
-                    latency_us: 0,
-                    usage: None,
-                    cost: None,
-                    at_most: None,
-                    refused: false,
-                }],
+                tries: vec![Try::not_sent(class, message.clone())],
                 request: None,
             })
         });

@@ -27,16 +27,7 @@ fn call(attempt: u32, latency_us: u64) -> Call {
 }
 
 fn failed(class: ErrorClass) -> Try {
-    Try {
-        class,
-        status: None,
-        detail: String::new(),
-        latency_us: 5,
-        usage: None,
-        cost: None,
-        at_most: None,
-        refused: false,
-    }
+    Try { latency_us: 5, ..Try::not_sent(class, String::new()) }
 }
 
 fn transcript(calls: impl IntoIterator<Item = Call>) -> Transcript {

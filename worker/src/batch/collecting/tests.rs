@@ -76,16 +76,7 @@ fn answered() -> Result<Call, FailedCall> {
 }
 
 fn failed(class: ErrorClass) -> Result<Call, FailedCall> {
-    let one = Try {
-        class,
-        status: None,
-        detail: String::new(),
-        latency_us: 0,
-        usage: None,
-        cost: None,
-        at_most: None,
-        refused: false,
-    };
+    let one = Try::not_sent(class, String::new());
     Err(FailedCall { role: Role::Agent, attempt: 1, model: "a/m".parse().unwrap(), tries: vec![one], request: None })
 }
 
