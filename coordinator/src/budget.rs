@@ -72,7 +72,8 @@ pub(crate) fn worst_session(sweep: &Sweep) -> Money {
             if let Step::Ask(role, request) = suite.next(*item, &cell.setting, &Transcript::default())
                 && let Some(model) = sweep.lock.player(cell, role)
             {
-                worst = worst.max(at_most(&request, model).unwrap_or_default());
+                // Where a price is unknown nothing may be sent, so that such calls cost nothing.
+                worst = worst.max(at_most(&request, model).unwrap_or(Money::ZERO));
             }
         }
     }

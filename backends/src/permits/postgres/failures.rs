@@ -1,7 +1,7 @@
 //! Requests that failed, one row for each way in which one did.
 
 use deadpool_postgres::{Object, Transaction};
-use regatta_proto::{Digest, ErrorClass, Failing};
+use regatta_proto::{Digest, Failing};
 
 use super::super::{FAILURES_KEPT_MS, FAILURES_MAX};
 use crate::ledger::postgres::pool::Fault;
@@ -19,7 +19,7 @@ pub(super) async fn count(tx: &Transaction<'_>, failing: &Failing) -> Result<u32
         )
         .await?;
     let row = tx
-        .query_one(&upsert, &[&fingerprint(&failing.fingerprint), &class(failing.class), &(FAILURES_KEPT_MS as f64)])
+        .query_one(&upsert, &[&fingerprint(&failing.fingerprint), &failing.class.as_str(), &(FAILURES_KEPT_MS as f64)])
         .await?;
     let (count, number): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
     let delete = tx.prepare_cached("DELETE FROM permit_failures WHERE number <= $1").await?;
@@ -41,10 +41,4 @@ pub(super) async fn most(client: &Object, digest: &Digest) -> Result<u32, Fault>
 
 fn fingerprint(digest: &Digest) -> &[u8] {
     digest.bytes()
-}
-
-/// The class by its name in messages.
-fn class(class: ErrorClass) -> String {
-    let name = serde_json::to_value(class).ok();
-    name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }

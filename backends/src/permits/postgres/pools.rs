@@ -5,6 +5,7 @@ use regatta_proto::{PoolReply, PoolRequest};
 
 use super::super::pool::{Change, Pool};
 use super::{CLOCK_MS, clock};
+use crate::ledger::LedgerError;
 use crate::ledger::columns::stored_json;
 use crate::ledger::postgres::pool::Fault;
 
@@ -48,7 +49,9 @@ async fn enter(tx: &Transaction<'_>, name: &str) -> Result<(Pool, u64), Fault> {
     let is_new = tx.execute(insert, &[&name]).await? > 0;
     let insert = "INSERT INTO permit_pool_states (pool, state) VALUES ($1, '') ON CONFLICT DO NOTHING";
     tx.execute(insert, &[&name]).await?;
-    let (state, now) = locked(tx, name).await?.unwrap_or_default();
+    // Another transaction may have forgotten it in between. At the time 0, a pool would grant anything.
+    let vanished = LedgerError::RowsAffected { action: "enter a pool of permits", expected: 1, found: 0 };
+    let (state, now) = locked(tx, name).await?.ok_or(vanished)?;
     Ok(if is_new { (Pool::default(), now) } else { (parsed(&state, name, now), now) })
 }
 
