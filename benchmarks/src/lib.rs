@@ -5,6 +5,7 @@
 
 pub mod case;
 pub mod cosine;
+mod markup;
 mod metric;
 mod paper_table;
 mod pearson;
@@ -15,6 +16,7 @@ mod registry;
 mod sampling;
 mod suite;
 
+pub use markup::{markdown_cell, markup_text};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
 pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Spending};
 pub use pearson::pearson;
@@ -24,5 +26,5 @@ pub use registry::Registry;
 pub use sampling::select_items;
 pub use suite::{
     Benchmark, DataError, Errand, Item, Persona, Picture, SampledBy, Score, Scores, Scoring, SelectError, Step, Suite,
-    Table, ToolAnswer, ToolRequest, Verdicts,
+    Table, ToolAnswer, ToolRequest, Verdicts, flat_value,
 };

@@ -286,6 +286,20 @@ pub struct Score {
     pub detail: serde_json::Value,
 }
 
+/// The flat value `name` of an evaluator whose scores all have it.
+///
+/// # Panics
+/// When it is not there: taken for 0, it would be a wrong number in every average it is part of.
+#[must_use]
+#[expect(clippy::panic, reason = "only another version of the evaluator, or nobody, writes scores without it")]
+pub fn flat_value(values: &BTreeMap<String, f64>, name: &str) -> f64 {
+    let found = values.get(name).copied();
+    found.unwrap_or_else(|| {
+        let known: Vec<&str> = values.keys().map(String::as_str).collect();
+        panic!("a score has no value {name} (it has {known:?}): another version wrote it; rescore the run")
+    })
+}
+
 /// Whether a session could be scored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scoring {

@@ -36,14 +36,14 @@ pub(crate) fn messages(data: &Data, entry: &Entry, shots: u8) -> Vec<ChatMessage
 /// The first `shots` of the pool that use the same apps as often; then, where there are too few, others drawn from the whole pool, which
 /// may repeat some. The draw depends on the item and the number alone. Fewer only where the pool is smaller.
 pub(crate) fn chosen<'d>(data: &'d Data, entry: &Entry, shots: u8) -> Vec<&'d Entry> {
-    let shots = usize::from(shots);
     if shots == 0 {
         return Vec::new();
     }
     let pool = pool(data, entry);
     let apps = sorted_apps(entry);
+    let mut rng = rng(u64::from(shots), &format!("appbench/demonstrations/{}", entry.id));
+    let shots = usize::from(shots);
     let mut chosen: Vec<&Entry> = pool.iter().copied().filter(|other| sorted_apps(other) == apps).take(shots).collect();
-    let mut rng = rng(u64::try_from(shots).unwrap_or_default(), &format!("appbench/demonstrations/{}", entry.id));
     let missing = shots - chosen.len();
     chosen.extend(pool.choose_multiple(&mut rng, missing).copied());
     chosen

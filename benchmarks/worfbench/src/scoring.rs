@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use regatta_benchmarks::{Score, Scores, Scoring, Verdicts};
+use regatta_benchmarks::{Score, Scores, Scoring, Verdicts, flat_value};
 use regatta_proto::{Evaluator, Question, Verdict};
 use serde::Serialize;
 use serde_json::Value;
@@ -81,9 +81,9 @@ fn entry(task: Task, means: impl Means, score: impl Serialize) -> Score {
     Score { values, detail: serde_json::to_value(Detail { task, score }).unwrap_or(Value::Null) }
 }
 
-/// The values that averages are taken of, back from a score; 0 for one that is missing.
+/// The values that averages are taken of, back from a score.
 pub(crate) fn means_of<M: Means>(score: &Score) -> M {
-    M::from_numbers(VALUE_NAMES.map(|name| score.values.get(name).copied().unwrap_or_default()))
+    M::from_numbers(VALUE_NAMES.map(|name| flat_value(&score.values, name)))
 }
 
 /// The distinct texts that `evaluators` find in the reply, against those they find in the gold, in order of first

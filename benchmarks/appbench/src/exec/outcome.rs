@@ -1,5 +1,6 @@
 //! What of an executed item counts in sums, and its flat values.
 
+use regatta_benchmarks::flat_value;
 use std::collections::BTreeMap;
 
 use super::score::Counts;
@@ -49,7 +50,7 @@ impl Outcome {
     /// The outcome whose flat values these are.
     #[expect(clippy::cast_possible_truncation, reason = "they were counts of calls")]
     pub(crate) fn from_values(values: &BTreeMap<String, f64>) -> Self {
-        let counter = |name: &str| to_counter(values.get(name).copied().unwrap_or_default()) as usize;
+        let counter = |name: &str| to_counter(flat_value(values, name)) as usize;
         Self {
             hit: counter("call_hit"),
             pred: counter("call_pred"),

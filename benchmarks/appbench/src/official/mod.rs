@@ -13,6 +13,7 @@ mod values;
 #[cfg(test)]
 mod tests;
 
+use regatta_benchmarks::flat_value;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -164,7 +165,7 @@ impl ItemCounters {
             return None;
         }
         let known = |name: &str| values.get(name).copied();
-        let value = |name: &str| known(name).unwrap_or_default();
+        let value = |name: &str| flat_value(values, name);
         let counter = |name: &str| to_counter(value(name));
         let of_analysis = |name: &str| value(&format!("{}{name}", value::ANALYSIS));
         Some(Self {

@@ -7,6 +7,7 @@ mod canonical;
 #[cfg(test)]
 mod tests;
 
+use regatta_benchmarks::flat_value;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
@@ -115,6 +116,6 @@ impl ItemCounters {
 
     /// The counters whose flat values these are.
     pub(crate) fn from_values(values: &BTreeMap<String, f64>) -> Self {
-        Self::of(|name| to_counter(values.get(name).copied().unwrap_or_default()))
+        Self::of(|name| to_counter(flat_value(values, name)))
     }
 }

@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn what_is_said_of_gold_plans_is_of_the_data_that_were_loaded() {
         let miniature = vectors::miniature();
-        insta::assert_snapshot!([hits(&miniature).unwrap_or_default(), executed(&miniature)].join("\n"));
+        insta::assert_snapshot!([hits(&miniature).unwrap(), executed(&miniature)].join("\n"));
     }
 
     #[test]

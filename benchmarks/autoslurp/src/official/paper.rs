@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Score, Table};
+use regatta_benchmarks::{Score, Table, flat_value};
 use serde_json::{Value, json};
 
 use super::scoring::{self, RIGHT};
@@ -17,7 +17,7 @@ const SUCCESS_RATE: &str = "success rate";
 pub(crate) fn of_official(official: &Score) -> Score {
     // Nobody judged the whole of what ended early.
     let is_aborted = official.detail.get("aborted").is_some_and(|aborted| *aborted == Value::Bool(true));
-    let right = if is_aborted { 0.0 } else { official.values.get(RIGHT).copied().unwrap_or_default() };
+    let right = if is_aborted { 0.0 } else { flat_value(&official.values, RIGHT) };
     let verdict = official.detail.get("verdict").cloned().unwrap_or(Value::Null);
     let detail = json!({ "right": right > 0.5, "verdict": verdict });
     Score { values: BTreeMap::from([(RIGHT.to_owned(), right)]), detail }

@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 
 /// `value` on one line, as `{"a": [1, 2]}`.
+#[expect(clippy::expect_used, reason = "an empty text would be another prompt")]
 pub(crate) fn one_line(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
-    // JSON values have text keys, and a vector takes everything.
-    let _ = value.serialize(&mut serializer);
-    String::from_utf8(bytes).unwrap_or_default()
+    value.serialize(&mut serializer).expect("JSON values have text keys, and a vector takes everything");
+    String::from_utf8(bytes).expect("JSON is written in UTF-8")
 }
 
 struct Spaced;

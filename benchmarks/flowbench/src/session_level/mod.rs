@@ -95,6 +95,7 @@ impl Session<'_> {
     }
 
     /// What the judge says of the goals, nobody's progress beyond `progress_max`; `None` while that is not known.
+    #[expect(clippy::expect_used, reason = "no verdict would be a progress of nothing")]
     fn completion(&self, text: &str, progress_max: f64, judge: &mut Judge<'_>) -> Option<Completion> {
         if self.failure.is_some() {
             return Some(Completion::NONE);
@@ -102,7 +103,9 @@ impl Session<'_> {
         let heard = judge.ask(completion::question(self.id, self.prompts.completion(text)))?;
         Some(Completion {
             success: heard.agrees(|reply| Completion::of(reply).success),
-            progress: heard.number(|reply| Some(Completion::of(reply).progress.min(progress_max))).unwrap_or_default(),
+            progress: heard
+                .number(|reply| Some(Completion::of(reply).progress.min(progress_max)))
+                .expect("a verdict has a reply, and every reply is read as a progress"),
         })
     }
 

@@ -129,8 +129,9 @@ pub(super) fn score(turn: &Turn<'_>, output: &str, judge: &mut Judge<'_>) -> Res
 }
 
 /// The same without crashes.
+#[expect(clippy::expect_used, reason = "a turn without a score would drop out of every sum")]
 pub(super) fn score_fixed(turn: &Turn<'_>, output: &str, judge: &mut Judge<'_>) -> TurnScore {
-    repaired(turn, output, Repair::Everything, judge).unwrap_or_default()
+    repaired(turn, output, Repair::Everything, judge).expect("where everything is repaired, nothing is raised")
 }
 
 fn repaired(turn: &Turn<'_>, output: &str, repair: Repair, judge: &mut Judge<'_>) -> Result<TurnScore, Crash> {

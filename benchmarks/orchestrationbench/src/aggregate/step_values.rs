@@ -1,5 +1,6 @@
 //! What a step adds to scores, as plain numbers.
 
+use regatta_benchmarks::flat_value;
 use std::collections::BTreeMap;
 
 use crate::decision::{Confusion, Crash, Exception};
@@ -99,7 +100,7 @@ fn is_set(values: &Values, name: &str) -> bool {
 }
 
 fn number(values: &Values, name: &str) -> f64 {
-    values.get(name).copied().unwrap_or_default()
+    flat_value(values, name)
 }
 
 /// A count: values are the sums of what was counted, so they are whole and small.

@@ -74,7 +74,7 @@ pub(super) fn read_scenario(
 }
 
 fn place_of<'p>(file: &Place<'p>, number: u32) -> Place<'p> {
-    let position = usize::try_from(number).unwrap_or_default().saturating_sub(1);
+    let position = (number as usize).saturating_sub(1);
     file.record(position, &format!("step {number}"))
 }
 

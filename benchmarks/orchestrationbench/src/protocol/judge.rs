@@ -52,6 +52,7 @@ fn first_system(scenario: &Scenario) -> &str {
     first.and_then(|entry| entry.content.text()).map_or("", |text| text)
 }
 
+#[expect(clippy::expect_used, reason = "a judge that is not told the parameters would judge something else")]
 fn parameters_of<T: AsRef<str>>(data: &Data, scenario: &Scenario, tools: &[T]) -> String {
     let mut known = Map::new();
     for name in tools {
@@ -60,7 +61,7 @@ fn parameters_of<T: AsRef<str>>(data: &Data, scenario: &Scenario, tools: &[T]) -
         }
     }
     // It looks like Python's with an indent of 2, and has no key that is no text.
-    serde_json::to_string_pretty(&Value::Object(known)).unwrap_or_default()
+    serde_json::to_string_pretty(&Value::Object(known)).expect("a JSON value has text keys alone")
 }
 
 /// What the judge sees of the conversation: calls as the queries they are for, rejections as they were written, no results.

@@ -61,6 +61,7 @@ fn sessions<'t, 's: 't>(trials: &'t Trials<'s>) -> impl Iterator<Item = &'s Scor
     trials.iter().flatten().map(|(_, score)| *score)
 }
 
+/// A sum over the steps that have the value; 0 where none has.
 fn number(score: &Score, name: &str) -> f64 {
     score.values.get(name).copied().unwrap_or_default()
 }

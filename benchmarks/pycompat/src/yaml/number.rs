@@ -55,6 +55,7 @@ fn sign(text: &str) -> Result<(bool, &str), YamlError> {
 }
 
 /// `int(text, base)` of a text without underscores.
+#[expect(clippy::expect_used, reason = "0 would be another number")]
 fn python_int(text: &str, base: u32) -> Result<BigInt, YamlError> {
     let mut ascii = String::with_capacity(text.len());
     for c in text.trim_matches(is_space).chars() {
@@ -81,7 +82,7 @@ fn python_int(text: &str, base: u32) -> Result<BigInt, YamlError> {
     if digits.len() > CHARACTERS_MAX {
         return Err(YamlError::TooLarge);
     }
-    let number = BigInt::parse_bytes(digits.as_bytes(), base).unwrap_or_default();
+    let number = BigInt::parse_bytes(digits.as_bytes(), base).expect("every character is a digit of the base");
     Ok(if negative { -number } else { number })
 }
 

@@ -1,0 +1,50 @@
+//! Texts of others, models' above all, in documents: nothing in them has a meaning there.
+
+/// As text or as the value of an attribute of HTML and XML. Characters that XML cannot hold are replaced.
+#[must_use]
+pub fn markup_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// As one cell of a Markdown table, in which HTML would have a meaning too.
+#[must_use]
+pub fn markdown_cell(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '\\' | '`' | '*' | '|' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_something_in_a_document_is_text() {
+        assert_eq!(
+            markup_text("<a b='\"'>&\u{1b}[1m\r\n\u{ffff}"),
+            "&lt;a b=&#39;&quot;&#39;&gt;&amp;\u{fffd}[1m\u{fffd}\n\u{fffd}"
+        );
+        assert_eq!(markdown_cell("a|b\n*c* `d` \\ <e> & f"), "a\\|b \\*c\\* \\`d\\` \\\\ &lt;e> &amp; f");
+    }
+}
