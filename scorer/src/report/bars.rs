@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use regatta_benchmarks::markup_text;
+
 use super::content::Bars;
-use super::html::escaped;
 use super::numbers::score_with;
 
 /// Width of the longest bar and of the values at its right, in pixels.
@@ -32,7 +33,7 @@ pub(crate) fn svg(bars: &Bars) -> String {
     let x = |value: f64| left + WIDTH.0 * (value / most.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
     let mut out = format!(
         "<svg class=\"plot bars\" viewBox=\"0 0 {width:.0} {height}\" width=\"{width:.0}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
-        escaped(&bars.caption)
+        markup_text(&bars.caption)
     );
     let mut from = left;
     for (at, name) in bars.series.iter().enumerate() {
@@ -42,7 +43,7 @@ pub(crate) fn svg(bars: &Bars) -> String {
              y=\"13\">{}</text>",
             shade(at),
             from + 14.0,
-            escaped(name)
+            markup_text(name)
         );
         from += entry(name);
     }
@@ -53,7 +54,7 @@ pub(crate) fn svg(bars: &Bars) -> String {
             "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             left - 8.0,
             top + (each - gap) / 2.0 + 4.0,
-            escaped(name)
+            markup_text(name)
         );
         for (at, measured) in values.iter().enumerate() {
             let y = top + at as f64 * thick;

@@ -1,6 +1,6 @@
 //! The report as one HTML file that needs nothing else: no script, no font, no picture from elsewhere.
 
-use regatta_benchmarks::Unit;
+use regatta_benchmarks::{Unit, markup_text};
 
 use super::bars;
 use super::content::{Block, Field, Section, Sheet};
@@ -21,11 +21,11 @@ pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<header>\n<h1>{title}</h1>\n\
          <p class=\"lead\">{lead}</p>\n</header>\n",
-        title = escaped(title),
-        lead = escaped(lead),
+        title = markup_text(title),
+        lead = markup_text(lead),
     );
     for section in sections {
-        out += &format!("<section>\n<h2>{}</h2>\n", escaped(&section.title));
+        out += &format!("<section>\n<h2>{}</h2>\n", markup_text(&section.title));
         section.blocks.iter().for_each(|block| push_block(&mut out, block));
         out += "</section>\n";
     }
@@ -35,29 +35,35 @@ pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
 
 fn push_block(out: &mut String, block: &Block) {
     match block {
-        Block::Text(text) => *out += &format!("<p>{}</p>\n", escaped(text)),
+        Block::Text(text) => *out += &format!("<p>{}</p>\n", markup_text(text)),
         Block::Notice(lines) => {
             *out += "<div class=\"notice\" role=\"note\">\n";
-            lines.iter().for_each(|line| *out += &format!("<p>{}</p>\n", escaped(line)));
+            lines.iter().for_each(|line| *out += &format!("<p>{}</p>\n", markup_text(line)));
             *out += "</div>\n";
         }
         Block::Facts(facts) => {
             *out += "<dl>\n";
             for (name, value) in facts {
-                *out += &format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
+                *out += &format!("<dt>{}</dt><dd>{}</dd>\n", markup_text(name), markup_text(value));
             }
             *out += "</dl>\n";
         }
         Block::Table(sheet) => push_table(out, sheet),
         Block::Bars(of) if of.groups.is_empty() => {}
         Block::Bars(of) => {
-            *out +=
-                &format!("<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>\n", escaped(&of.caption), bars::svg(of));
+            *out += &format!(
+                "<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>\n",
+                markup_text(&of.caption),
+                bars::svg(of)
+            );
         }
         Block::Plot(plot) if plot.points.is_empty() => {}
         Block::Plot(plot) => {
-            *out +=
-                &format!("<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>\n", escaped(&plot.caption), svg(plot));
+            *out += &format!(
+                "<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>\n",
+                markup_text(&plot.caption),
+                svg(plot)
+            );
         }
     }
 }
@@ -65,13 +71,13 @@ fn push_block(out: &mut String, block: &Block) {
 fn push_table(out: &mut String, sheet: &Sheet) {
     *out += "<div class=\"scroll\" tabindex=\"0\">\n<table>\n";
     if !sheet.caption.is_empty() {
-        *out += &format!("<caption>{}</caption>\n", escaped(&sheet.caption));
+        *out += &format!("<caption>{}</caption>\n", markup_text(&sheet.caption));
     }
     let first = sheet.rows.first();
     *out += "<thead><tr>";
     for (at, name) in sheet.header.iter().enumerate() {
         let class = first.and_then(|row| row.get(at)).map_or("", class);
-        *out += &format!("<th scope=\"col\"{class}>{}</th>", escaped(name));
+        *out += &format!("<th scope=\"col\"{class}>{}</th>", markup_text(name));
     }
     *out += "</tr></thead>\n<tbody>\n";
     for row in &sheet.rows {
@@ -92,8 +98,8 @@ const fn class(field: &Field) -> &'static str {
 
 fn content(field: &Field) -> String {
     match field {
-        Field::Name(text) | Field::Number(text) => escaped(text),
-        Field::Simulated(text) => format!("{} <span class=\"tag\">simulated</span>", escaped(text)),
+        Field::Name(text) | Field::Number(text) => markup_text(text),
+        Field::Simulated(text) => format!("{} <span class=\"tag\">simulated</span>", markup_text(text)),
         Field::Estimate(estimate, unit) => format!("{}{}", bar(estimate, *unit), text(&shown(estimate, *unit))),
         Field::Measured(value, unit, decimals) => text(&measured(value, *unit, *decimals)),
     }
@@ -131,20 +137,4 @@ fn bar(estimate: &Estimate, unit: Unit) -> String {
         x(last),
         x(value),
     )
-}
-
-/// `text` without a meaning in HTML, in elements and attributes.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            c => out.push(c),
-        }
-    }
-    out
 }

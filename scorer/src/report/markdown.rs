@@ -1,13 +1,15 @@
 //! The report as Markdown.
 
+use regatta_benchmarks::markdown_cell;
+
 use super::content::{Block, Field, Section, Sheet};
 use super::numbers::{measured, shown};
 
 /// `title`, its `lead` line and `sections` as a document.
 pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
-    let mut out = format!("# {}\n\n{}\n", escaped(title), escaped(lead));
+    let mut out = format!("# {}\n\n{}\n", markdown_cell(title), markdown_cell(lead));
     for section in sections {
-        out += &format!("\n## {}\n", escaped(&section.title));
+        out += &format!("\n## {}\n", markdown_cell(&section.title));
         // Pictures are left out; the tables beside them hold the same numbers.
         for block in section.blocks.iter().filter(|block| !matches!(block, Block::Plot(_) | Block::Bars(_))) {
             out.push('\n');
@@ -20,10 +22,14 @@ pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
 fn push_block(out: &mut String, block: &Block) {
     match block {
         Block::Plot(_) | Block::Bars(_) => {}
-        Block::Text(text) => *out += &format!("{}\n", escaped(text)),
-        Block::Notice(lines) => lines.iter().for_each(|line| *out += &format!("> **Note:** {}\n>\n", escaped(line))),
+        Block::Text(text) => *out += &format!("{}\n", markdown_cell(text)),
+        Block::Notice(lines) => {
+            lines.iter().for_each(|line| *out += &format!("> **Note:** {}\n>\n", markdown_cell(line)))
+        }
         Block::Facts(facts) => {
-            facts.iter().for_each(|(name, value)| *out += &format!("- {}: {}\n", escaped(name), escaped(value)));
+            facts
+                .iter()
+                .for_each(|(name, value)| *out += &format!("- {}: {}\n", markdown_cell(name), markdown_cell(value)));
         }
         Block::Table(sheet) => push_table(out, sheet),
     }
@@ -31,9 +37,9 @@ fn push_block(out: &mut String, block: &Block) {
 
 fn push_table(out: &mut String, sheet: &Sheet) {
     if !sheet.caption.is_empty() {
-        *out += &format!("**{}**\n\n", escaped(&sheet.caption));
+        *out += &format!("**{}**\n\n", markdown_cell(&sheet.caption));
     }
-    let header: Vec<String> = sheet.header.iter().map(|name| escaped(name)).collect();
+    let header: Vec<String> = sheet.header.iter().map(|name| markdown_cell(name)).collect();
     *out += &format!("| {} |\n", header.join(" | "));
     let first = sheet.rows.first();
     let is_number = |at: usize| first.and_then(|row| row.get(at)).is_some_and(Field::is_number);
@@ -47,24 +53,9 @@ fn push_table(out: &mut String, sheet: &Sheet) {
 
 fn field(field: &Field) -> String {
     match field {
-        Field::Name(text) | Field::Number(text) => escaped(text),
-        Field::Simulated(text) => format!("{} *(simulated)*", escaped(text)),
+        Field::Name(text) | Field::Number(text) => markdown_cell(text),
+        Field::Simulated(text) => format!("{} *(simulated)*", markdown_cell(text)),
         Field::Estimate(estimate, unit) => shown(estimate, *unit),
         Field::Measured(value, unit, decimals) => measured(value, *unit, *decimals),
     }
-}
-
-/// `text` on one line, without a meaning in Markdown or HTML.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '\\' | '`' | '*' | '|' => out.extend(['\\', c]),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use regatta_benchmarks::markup_text;
+
 use super::content::{Plot, Point};
-use super::html::escaped;
 
 /// Size of the drawing, in pixels.
 const SIZE: (f64, f64) = (720.0, 320.0);
@@ -26,7 +27,7 @@ pub(crate) fn svg(plot: &Plot) -> String {
     let mut out = format!(
         "<svg class=\"plot\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
          aria-label=\"{}\">",
-        escaped(&plot.caption)
+        markup_text(&plot.caption)
     );
     for (step, end, is_x) in [(x_step, x_end, true), (y_step, y_end, false)] {
         for tick in ticks(step, end) {
@@ -57,10 +58,10 @@ pub(crate) fn svg(plot: &Plot) -> String {
          text-anchor=\"middle\" transform=\"rotate(-90 14 {:.1})\">{}</text>",
         (left + right) / 2.0,
         height - 8.0,
-        escaped(&plot.x_label),
+        markup_text(&plot.x_label),
         (top + bottom) / 2.0,
         (top + bottom) / 2.0,
-        escaped(&plot.y_label),
+        markup_text(&plot.y_label),
     );
     let heights: Vec<f64> = plot.points.iter().map(|point| y(point.y)).collect();
     for (point, label) in plot.points.iter().zip(apart(&heights)) {
@@ -84,7 +85,7 @@ fn push_point(out: &mut String, point: &Point, (x, label): (f64, f64), y: &dyn F
         "<circle class=\"point\" cx=\"{x:.1}\" cy=\"{:.1}\" r=\"4.5\"/><text class=\"name\" x=\"{:.1}\" y=\"{label:.1}\">{}</text>",
         y(point.y),
         x + 9.0,
-        escaped(&point.name)
+        markup_text(&point.name)
     );
 }
 

@@ -3,9 +3,8 @@
 use regatta_benchmarks::{Measure, Metric};
 use serde::{Deserialize, Serialize};
 
-use super::clusters::Influence;
+use super::clusters::{Influence, spread};
 use super::estimate::mean;
-use super::few_clusters::half_width;
 use super::flips::Flips;
 use super::level::LEVEL;
 use super::linear::{Linear, averaged, linear, with_samples};
@@ -90,7 +89,7 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64) 
     let Shared { value, n, shares, discordant } = shared(metric, paired)?;
     let most = metric.range.1 - metric.range.0;
     let flips = Flips::new(&shares, seed);
-    let ends = flips.interval(one_in()).or_else(|| half_width(value, &shares).map(|half| (value - half, value + half)));
+    let ends = flips.interval(one_in()).or_else(|| student(value, &shares));
     let (p, test) = match discordant {
         _ if shares.is_empty() => (None, None),
         Some((ours, theirs)) => (Some(mcnemar(ours, theirs)), Some(Test::Mcnemar)),
@@ -107,6 +106,13 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64) 
         p,
         test,
     })
+}
+
+/// Student's interval, for so few clusters that no test could refuse anything.
+fn student(value: f64, shares: &[Share]) -> Option<(f64, f64)> {
+    let influence = |share: &Share| Influence { shift: share.sum - value * share.weight, weight: share.weight };
+    let half = spread((0..).zip(shares.iter().map(influence))).half()?;
+    Some((value - half, value + half))
 }
 
 /// Intervals leave out one in so many.

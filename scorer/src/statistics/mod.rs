@@ -4,7 +4,6 @@ mod clusters;
 mod components;
 mod difference;
 mod estimate;
-mod few_clusters;
 mod flips;
 mod groups;
 mod holm;

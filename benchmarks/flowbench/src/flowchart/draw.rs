@@ -8,6 +8,7 @@ use std::sync::Arc;
 use petgraph::Direction;
 use petgraph::graph::{EdgeReference, NodeIndex};
 use petgraph::visit::EdgeRef;
+use regatta_benchmarks::markup_text;
 
 use super::graph::{Flowchart, Shape};
 use super::layout::{Layout, NODE_WIDTH, Place, layout, wrap};
@@ -70,7 +71,7 @@ impl Drawing<'_> {
              role=\"img\" class=\"flowchart\">"
         )?;
         if let Some(notes) = &self.chart.notes {
-            writeln!(out, "<desc>{}</desc>", escaped(notes))?;
+            writeln!(out, "<desc>{}</desc>", markup_text(notes))?;
         }
         out.push_str(HEAD);
         for edge in self.chart.graph.edge_references() {
@@ -108,7 +109,7 @@ impl Drawing<'_> {
             }
         }
         let (x, y, height) = (place.x, place.y, place.height);
-        writeln!(out, "<g class=\"{class}\"><title>{}\n{}</title>", escaped(&node.id), escaped(&node.text))?;
+        writeln!(out, "<g class=\"{class}\"><title>{}\n{}</title>", markup_text(&node.id), markup_text(&node.text))?;
         if node.shape == Shape::Flag {
             let (right, bottom, notch) = (x + NODE_WIDTH, y + height, x.saturating_sub(14));
             let middle = y + height / 2;
@@ -117,9 +118,9 @@ impl Drawing<'_> {
             let round = if node.shape == Shape::Start { 16 } else { 4 };
             writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{NODE_WIDTH}\" height=\"{height}\" rx=\"{round}\"/>")?;
         }
-        writeln!(out, "<text class=\"id\" x=\"{}\" y=\"{}\">{}</text>", x + 10, y + 17, escaped(&node.id))?;
+        writeln!(out, "<text class=\"id\" x=\"{}\" y=\"{}\">{}</text>", x + 10, y + 17, markup_text(&node.id))?;
         for (number, line) in place.lines.iter().enumerate() {
-            writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", x + 10, y + 17 + 16 * (number + 1), escaped(line))?;
+            writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", x + 10, y + 17 + 16 * (number + 1), markup_text(line))?;
         }
         out.push_str("</g>\n");
         Ok(())
@@ -152,7 +153,7 @@ impl Drawing<'_> {
         let lines = edge.weight().as_deref().map(|label| wrap(label, LABEL_CHARS)).unwrap_or_default();
         for (number, line) in lines.iter().enumerate() {
             let y = label_y + LABEL_HEIGHT * number;
-            writeln!(out, "<text class=\"label\" x=\"{label_x}\" y=\"{y}\">{}</text>", escaped(line))?;
+            writeln!(out, "<text class=\"label\" x=\"{label_x}\" y=\"{y}\">{}</text>", markup_text(line))?;
         }
         Ok(())
     }
@@ -177,7 +178,7 @@ impl Drawing<'_> {
         let Some(finding) = &self.overlay.departure else { return Ok(()) };
         let words = self.overlay.departure_in_words(self.chart).unwrap_or_default();
         for (number, line) in wrap(&words, self.layout.width / WORD_WIDTH).iter().take(2).enumerate() {
-            writeln!(out, "<text class=\"left\" x=\"6\" y=\"{}\">{}</text>", 14 + 15 * number, escaped(line))?;
+            writeln!(out, "<text class=\"left\" x=\"6\" y=\"{}\">{}</text>", 14 + 15 * number, markup_text(line))?;
         }
         let Some(to) = self.chart.by_id.get(&finding.to).and_then(|index| self.place(*index)) else { return Ok(()) };
         for from in finding.from.iter().filter_map(|id| self.place(*self.chart.by_id.get(id)?)) {
@@ -192,24 +193,6 @@ impl Drawing<'_> {
         }
         Ok(())
     }
-}
-
-/// As text of XML. Characters that XML cannot hold are replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 const HEAD: &str = "<style>

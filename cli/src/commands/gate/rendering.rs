@@ -1,5 +1,7 @@
 //! A judgement for people, pull requests and CI.
 
+use regatta_benchmarks::{markdown_cell, markup_text};
+
 use super::Judgement;
 use super::judging::level;
 use super::verdict::{Check, Verdict};
@@ -32,17 +34,15 @@ fn control(of: &Judgement) -> String {
 
 /// For a pull request.
 pub(super) fn markdown(of: &Judgement) -> String {
-    let escaped = |text: &str| {
-        text.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|").replace('`', "\\`").replace('*', "\\*")
-    };
     let mut text = format!("## Gate: {}\n\n", of.verdict);
     text += &format!(
         "{} against {}\n\n| | cell | check | seen |\n| --- | --- | --- | --- |\n",
-        escaped(&of.run),
-        escaped(&of.baseline)
+        markdown_cell(&of.run),
+        markdown_cell(&of.baseline)
     );
     for Check { cell, what, verdict, detail } in &of.checks {
-        text += &format!("| {verdict} | {} | {} | {} |\n", escaped(cell), escaped(what), escaped(detail));
+        text +=
+            &format!("| {verdict} | {} | {} | {} |\n", markdown_cell(cell), markdown_cell(what), markdown_cell(detail));
     }
     text + &format!("\n{}\n", control(of))
 }
@@ -56,41 +56,24 @@ pub(super) fn junit(of: &Judgement) -> String {
         count(Verdict::NoGo),
         count(Verdict::Inconclusive)
     );
-    let name = attribute(&format!("{} against {}", of.run, of.baseline));
+    let name = markup_text(&format!("{} against {}", of.run, of.baseline));
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"regatta gate\" {counts}>\n  <testsuite name=\"{name}\" {counts}>\n"
     );
     for Check { cell, what, verdict, detail } in &of.checks {
-        let case = format!("    <testcase classname=\"{}\" name=\"{}\"", attribute(cell), attribute(what));
+        let case = format!("    <testcase classname=\"{}\" name=\"{}\"", markup_text(cell), markup_text(what));
         let problem = match verdict {
             Verdict::Go => None,
             Verdict::NoGo => Some("failure"),
             Verdict::Inconclusive => Some("error"),
         };
         text += &match problem {
-            None => format!("{case}>\n      <system-out>{}</system-out>\n    </testcase>\n", attribute(detail)),
+            None => format!("{case}>\n      <system-out>{}</system-out>\n    </testcase>\n", markup_text(detail)),
             Some(element) => format!(
                 "{case}>\n      <{element} type=\"{verdict}\" message=\"{}\"/>\n    </testcase>\n",
-                attribute(detail)
+                markup_text(detail)
             ),
         };
     }
     text + "  </testsuite>\n</testsuites>\n"
-}
-
-/// `text` inside of an attribute or an element; what XML cannot carry becomes a space.
-fn attribute(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            c if c.is_control() => out.push(' '),
-            '\u{fffe}' | '\u{ffff}' => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }

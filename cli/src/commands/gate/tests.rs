@@ -84,7 +84,10 @@ fn a_judgement_is_shown_to_people_pull_requests_and_ci() {
 fn xml_carries_names_with_signs() {
     let mut judgement = judged(&policy(MARGIN), made(right(8, 8)), made(right(8, 8))).unwrap();
     judgement.run = "a<b>&\"c\"\u{1b}".to_owned();
-    assert!(rendering::junit(&judgement).contains("name=\"a&lt;b&gt;&amp;&quot;c&quot;  against runs/last-release\""));
+    assert!(
+        rendering::junit(&judgement)
+            .contains("name=\"a&lt;b&gt;&amp;&quot;c&quot;\u{fffd} against runs/last-release\"")
+    );
 }
 
 /// A night's run over `count` items of `quality`, each right by chance.

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use regatta_benchmarks::markup_text;
+
 use super::text::number;
 use super::{Part, Shown};
 
@@ -14,17 +16,17 @@ pub(super) fn html(shown: &Shown) -> String {
 }
 
 fn write(out: &mut String, shown: &Shown) -> fmt::Result {
-    let title = escaped(&shown.title);
+    let title = markup_text(&shown.title);
     writeln!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>"
     )?;
-    writeln!(out, "<p>Outcome: {}</p>", escaped(&shown.ending))?;
+    writeln!(out, "<p>Outcome: {}</p>", markup_text(&shown.ending))?;
     for (evaluator, values) in &shown.scores {
-        writeln!(out, "<table>\n<caption>{}</caption>", escaped(&evaluator.to_string()))?;
+        writeln!(out, "<table>\n<caption>{}</caption>", markup_text(&evaluator.to_string()))?;
         for (name, value) in values {
-            writeln!(out, "<tr><th>{}</th><td>{}</td></tr>", escaped(name), number(*value))?;
+            writeln!(out, "<tr><th>{}</th><td>{}</td></tr>", markup_text(name), number(*value))?;
         }
         out.push_str("</table>\n");
     }
@@ -32,7 +34,7 @@ fn write(out: &mut String, shown: &Shown) -> fmt::Result {
         out.push_str("<h2>Pictures</h2>\n");
     }
     for picture in &shown.pictures {
-        let (title, text) = (escaped(&picture.title), escaped(&picture.text));
+        let (title, text) = (markup_text(&picture.title), markup_text(&picture.text));
         writeln!(out, "<figure>\n<figcaption>{title}. {text}</figcaption>\n{}</figure>", picture.svg)?;
     }
     out.push_str("<h2>Conversation</h2>\n");
@@ -45,35 +47,17 @@ fn write(out: &mut String, shown: &Shown) -> fmt::Result {
 
 fn write_part(out: &mut String, part: &Part) -> fmt::Result {
     writeln!(out, "<section class=\"{}\">", part.role)?;
-    writeln!(out, "<h3>{} <small>{}</small></h3>", part.role, escaped(&part.facts))?;
+    writeln!(out, "<h3>{} <small>{}</small></h3>", part.role, markup_text(&part.facts))?;
     for (by, words) in &part.told {
-        writeln!(out, "<details><summary>told: {by}</summary><pre>{}</pre></details>", escaped(words))?;
+        writeln!(out, "<details><summary>told: {by}</summary><pre>{}</pre></details>", markup_text(words))?;
     }
     for failed in &part.failed_tries {
-        writeln!(out, "<p class=\"failed\">failed try: {}</p>", escaped(failed))?;
+        writeln!(out, "<p class=\"failed\">failed try: {}</p>", markup_text(failed))?;
     }
     if let Some(thought) = &part.thought {
-        writeln!(out, "<details><summary>thought</summary><pre>{}</pre></details>", escaped(thought))?;
+        writeln!(out, "<details><summary>thought</summary><pre>{}</pre></details>", markup_text(thought))?;
     }
-    writeln!(out, "<pre>{}</pre>\n</section>", escaped(&part.said))
-}
-
-/// As text of HTML. Control characters, which it cannot hold, are replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+    writeln!(out, "<pre>{}</pre>\n</section>", markup_text(&part.said))
 }
 
 const STYLE: &str = "

@@ -1,24 +1,16 @@
 //! Everything that a run paid for is repriced.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
-
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
-fn regatta(arguments: &[&str]) -> Vec<u8> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
-    let output = command.args(arguments).env_clear().output().expect("the binary starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
-}
+use super::{examples, json, said};
 
 /// Recorded costs in nano-dollars: all of them, and those of each purpose.
 fn recorded(run: &Path) -> (u64, Vec<(String, u64)>) {
-    let json = regatta(&["reprice", &run.display().to_string(), "--json"]);
-    let repriced: Value = serde_json::from_slice(&json).expect("JSON");
+    let (shown, _) = said(&["reprice", &run.display().to_string(), "--json"]);
+    let repriced: Value = serde_json::from_str(&shown).expect("JSON");
     let known = |of: &Value| of["recorded"]["known"].as_u64().expect("nano-dollars");
     let bills = repriced["models"].as_array().expect("bills").iter();
     let bills = bills.map(|bill| (bill["purpose"].as_str().unwrap_or("none").to_owned(), known(bill))).collect();
@@ -28,7 +20,7 @@ fn recorded(run: &Path) -> (u64, Vec<(String, u64)>) {
 #[test]
 fn judges_and_attempts_that_were_lost_are_in_the_sums() {
     let folder = tempfile::tempdir().expect("a folder");
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
+    let data = examples().join("data/worfbench");
     let text = format!(
         "name: small
 benchmarks:
@@ -41,9 +33,8 @@ models: [{{ id: sim/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }
     );
     let (spec, run) = (folder.path().join("spec.yaml"), folder.path().join("run"));
     std::fs::write(&spec, text).expect("it can be written");
-    regatta(&["run", &spec.display().to_string(), "--output", &run.display().to_string()]);
-    let summary = std::fs::read(run.join("summary.json")).expect("a file");
-    let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+    said(&["run", &spec.display().to_string(), "--output", &run.display().to_string()]);
+    let summary = json(&run.join("summary.json"));
     let known = |of: &str| summary[of]["cost"]["known"].as_u64().expect("nano-dollars");
     assert!(known("judging") > 0);
     let (all, bills) = recorded(&run);

@@ -1,29 +1,12 @@
 //! Plans and dry runs: nothing is spent, and no key is needed.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+use std::path::Path;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
-}
-
-fn regatta(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_regatta"))
-        .args(arguments)
-        .env_clear()
-        .env("COLUMNS", "100")
-        .output()
-        .expect("the binary starts")
-}
+use super::{examples, regatta, text};
 
 /// Standard output of a command that succeeds.
 fn said(arguments: &[&str]) -> String {
-    let output = regatta(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    String::from_utf8(output.stdout).expect("text")
+    super::said(arguments).0
 }
 
 /// A spec of two models behind keys that are judged by a third, and what changes in it.
@@ -74,7 +57,7 @@ fn running_without_a_key_is_still_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = regatta(&["run", &spec(folder.path(), &worfbench(), "")]);
     assert_eq!(output.status.code(), Some(78));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("OPENAI_API_KEY"));
+    assert!(text(&output.stderr).contains("OPENAI_API_KEY"));
 }
 
 #[test]
@@ -119,5 +102,5 @@ fn the_lock_says_how_the_items_were_chosen() {
     assert!(first.contains("limit: 2\n") && !first.contains("sample: "), "{first}");
     let output = regatta(&["check", &spec, "--limit", "last:2"]);
     assert_eq!(output.status.code(), Some(64));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("write a number from 1"));
+    assert!(text(&output.stderr).contains("write a number from 1"));
 }

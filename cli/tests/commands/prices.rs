@@ -1,24 +1,9 @@
 //! Price tables on the command line.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
-
-use std::process::{Command, Output};
+use super::{regatta, text};
 
 const LITELLM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../llm/src/prices/fixtures/litellm.json");
 const GENAI_PRICES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../llm/src/prices/fixtures/genai_prices.json");
-
-fn regatta(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_regatta"))
-        .args(arguments)
-        .env_clear()
-        .env("COLUMNS", "100")
-        .output()
-        .expect("the binary starts")
-}
-
-fn text(output: &[u8]) -> String {
-    String::from_utf8_lossy(output).into_owned()
-}
 
 /// What is said does not depend on the day it is said on.
 fn settings() -> insta::Settings {

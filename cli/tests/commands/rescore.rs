@@ -1,31 +1,10 @@
 //! Stored sessions are scored again, and no agent is asked.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
-
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use serde_json::Value;
 
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
-}
-
-fn regatta(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_regatta"))
-        .args(arguments)
-        .env_clear()
-        .env("COLUMNS", "120")
-        .output()
-        .expect("the binary starts")
-}
-
-fn said(arguments: &[&str]) -> (String, String) {
-    let output = regatta(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{:?}: {errors}", output.status.code());
-    (String::from_utf8(output.stdout).expect("text"), errors)
-}
+use super::{examples, json, regatta, said, text};
 
 /// A run of WorFBench by one noisy model, scored by one evaluator and a judge that compares words.
 fn run(folder: &Path, evaluators: &str) -> String {
@@ -46,10 +25,6 @@ models: [{{ id: sim/noisy-0.4, price: {{ input_per_mtok: 1, output_per_mtok: 2 }
     let directory = directory.display().to_string();
     said(&["run", &spec.display().to_string(), "--output", &directory]);
     directory
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
 }
 
 /// Model, role and requests of every call to the simulated endpoint that a run made, which its attempts tell.
@@ -106,7 +81,7 @@ fn another_judge_is_priced_and_asked_only_if_somebody_agrees() {
     let old = run(folder.path(), "[official]");
     let spec = folder.path().join("judge.yaml");
     let data = examples().join("data/worfbench");
-    let text = format!(
+    let judge = format!(
         "name: judge
 benchmarks:
   worfbench: {{ data: {}, judge: other/lexical, judge_price: {{ input_per_mtok: 1, output_per_mtok: 0 }} }}
@@ -116,10 +91,10 @@ models: [other/lexical]
 ",
         data.display()
     );
-    std::fs::write(&spec, text).expect("it can be written");
+    std::fs::write(&spec, judge).expect("it can be written");
     let spec = spec.display().to_string();
     let output = regatta(&["rescore", &old, "--spec", &spec]);
-    let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+    let notes = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{notes}");
     assert!(notes.contains("questions are to be asked") && notes.contains("nothing was asked"), "{notes}");
     let new = folder.path().join("run-rescored");
@@ -135,5 +110,5 @@ fn what_is_no_ended_run_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = regatta(&["rescore", &folder.path().display().to_string()]);
     assert_eq!(output.status.code(), Some(78));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is not the directory of an embedded run"));
+    assert!(text(&output.stderr).contains("is not the directory of an embedded run"));
 }

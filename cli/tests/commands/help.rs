@@ -1,17 +1,11 @@
 //! What the command line says of itself.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
-
 use std::process::Command;
 
+use super::{regatta, text};
+
 fn help(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_regatta"))
-        .args(arguments)
-        .env_clear()
-        .env("COLUMNS", "100")
-        .output()
-        .expect("the binary starts");
-    String::from_utf8(output.stdout).expect("help is text")
+    text(&regatta(arguments).stdout)
 }
 
 #[test]
