@@ -22,7 +22,7 @@ pub enum Flag {
     Empty,
     /// An answer held thoughts and nothing else.
     ReasoningOnly,
-    /// The benchmark's own parser found no answer in what was said.
+    /// The benchmark's own parser found no answer in what was said, or a tool was called with what is no JSON object.
     InvalidFormat,
 }
 

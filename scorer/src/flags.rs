@@ -1,9 +1,12 @@
 //! Flags of a session from its transcript.
 
+use std::collections::BTreeMap;
+
 use regatta_benchmarks::Suite;
 use regatta_proto::{
     Call, Cell, ErrorClass, Event, FailedCall, Finish, Flag, Flags, ItemIndex, ModelRef, Role, Transcript,
 };
+use serde::de::IgnoredAny;
 
 /// The flags of the session of `item` in `cell`. A flag is set when one answer of the model under test has it: answers of its partners,
 /// and of members of a team that others play, are not its own.
@@ -50,6 +53,12 @@ fn add(flags: &mut Flags, call: &Call) {
     let has_thought = reply.reasoning.is_some() || call.usage.reasoning > 0;
     flags.set(Flag::ReasoningOnly, says_nothing && has_thought);
     flags.set(Flag::Empty, says_nothing && !has_thought);
+    flags.set(Flag::InvalidFormat, reply.tool_calls.iter().any(|call| !is_object(&call.arguments)));
+}
+
+/// A call of a tool is made with a JSON object; with nothing where the tool takes nothing.
+fn is_object(arguments: &str) -> bool {
+    arguments.trim().is_empty() || serde_json::from_str::<BTreeMap<String, IgnoredAny>>(arguments).is_ok()
 }
 
 #[cfg(test)]
@@ -67,6 +76,11 @@ mod tests {
         of_answers(&"sim/any".parse().unwrap(), &Transcript { events: vec![event] }).to_string()
     }
 
+    fn calling(arguments: &str) -> String {
+        let call = regatta_proto::ToolCall { id: "1".into(), name: "f".into(), arguments: arguments.into() };
+        flags_of(Role::Agent, Reply::calling(None, vec![call]), 0)
+    }
+
     #[test]
     fn every_way_in_which_an_answer_is_less_than_one_has_its_flag() {
         let flags = |text, finish, reasoning| flags_of(Role::Agent, Reply::of_text(text, finish), reasoning);
@@ -81,16 +95,7 @@ mod tests {
     fn an_answer_that_was_withheld_is_filtered_or_refused() {
         let withheld = |refused| {
             let class = ErrorClass::ContentFilter;
-            let last = Try {
-                class,
-                status: Some(200),
-                detail: String::new(),
-                latency_us: 1,
-                usage: None,
-                cost: None,
-                at_most: None,
-                refused,
-            };
+            let last = Try { status: Some(200), refused, ..Try::not_sent(class, String::new()) };
             let model = "sim/any".parse().unwrap();
             let failed = FailedCall { role: Role::Agent, attempt: 1, model, tries: vec![last], request: None };
             of_answers(&"sim/any".parse().unwrap(), &Transcript { events: vec![Event::Failed(failed)] }).to_string()
@@ -105,7 +110,14 @@ mod tests {
 
     #[test]
     fn an_answer_of_tool_calls_alone_is_not_empty() {
-        let call = regatta_proto::ToolCall { id: "1".into(), name: "f".into(), arguments: "{}".into() };
-        assert_eq!(flags_of(Role::Agent, Reply::calling(None, vec![call]), 0), "");
+        assert_eq!(calling("{}"), "");
+    }
+
+    #[test]
+    fn a_tool_that_is_called_with_what_is_no_object_is_called_in_no_format() {
+        assert_eq!([calling(""), calling("{\"a\": [1]}")], ["", ""]);
+        for arguments in ["{\"a\": 1", "[1]", "null", "\"a\"", "{'a': 1}"] {
+            assert_eq!(calling(arguments), "invalid_format", "{arguments}");
+        }
     }
 }

@@ -117,6 +117,7 @@ mod tests {
                 intent_output: intent.map(str::to_owned),
                 members: None,
                 hit_limit: false,
+                is_unreadable: false,
             };
             let written = transcript(&run).unwrap();
             assert!(has_ended(&written));

@@ -150,6 +150,13 @@ impl Suite for Loaded {
         }
     }
 
+    /// A reply that its framework could make nothing of, or in which the intent agent named no intent.
+    fn is_invalid_format(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> bool {
+        let run = self.utterance(item).map(|utterance| self.run(utterance, transcript, Mode::of(setting).as_ref()));
+        let Some(Ok(run)) = run else { return false };
+        run.is_unreadable || run.intent_output.as_deref().is_some_and(structured::names_no_intent)
+    }
+
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
         self.utterance(item).map(|utterance| scoring::failure(utterance, evaluators)).unwrap_or_default()
     }

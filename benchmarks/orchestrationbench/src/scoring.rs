@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::aggregate::{PaperStepValues, PlanValues, StepValues};
 use super::data::{Data, Scenario, Suffix};
-use super::decision::{Answer, Called, DecisionStep, Unsettled, score_official, score_paper};
+use super::decision::{Answer, Called, DecisionStep, Unsettled, decided, score_official, score_paper};
 use super::extraction::{Extraction, extract};
 use super::judge::{Conversation, Judging};
 use super::metrics::derive;
@@ -175,9 +175,12 @@ impl Step<'_> {
         Ok((PaperStepValues::Decision(decision.values()), decision.entry(judges)))
     }
 
-    /// `true` if no plan is found in an answer.
-    pub(crate) fn holds_no_plan(&self, answer: &Answer) -> bool {
-        answer.text.as_deref().is_none_or(|text| extract(text).plan().is_none())
+    /// `true` if the answer is none: no plan where one is to be written, calls that cannot be put together where something is decided.
+    pub(crate) fn is_unreadable(&self, answer: &Answer) -> bool {
+        if self.is_planning() {
+            return answer.text.as_deref().is_none_or(|text| extract(text).plan().is_none());
+        }
+        decided(answer).is_err()
     }
 
     /// `true` if the model is to write a plan here, and no decision.

@@ -96,10 +96,13 @@ impl Suite for Loaded {
         }
     }
 
-    /// A planning step whose answer holds no plan. A decision that calls nothing is one.
+    /// A step whose answer holds no plan, or calls that cannot be read. A decision that calls nothing is one.
     fn is_invalid_format(&self, item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
-        let Some(step) = self.step(item).filter(PlannedStep::is_planning) else { return false };
-        scoring::answer(transcript).is_some_and(|answer| step.holds_no_plan(&answer))
+        match (self.step(item), self.whole(item)) {
+            (Some(step), _) => scoring::answer(transcript).is_some_and(|answer| step.is_unreadable(&answer)),
+            (None, Some(whole)) => whole.is_invalid_format(transcript),
+            (None, None) => false,
+        }
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {

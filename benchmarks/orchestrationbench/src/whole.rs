@@ -63,6 +63,15 @@ impl<'d> Whole<'d> {
         Ok(sums.into_iter().map(|(evaluator, sum)| (evaluator, sum.score(&outcome))).collect())
     }
 
+    /// `true` if the answer that stands for some step is none.
+    pub(crate) fn is_invalid_format(&self, transcript: &Transcript) -> bool {
+        let replies: Vec<&Reply> = transcript.replies(Role::Agent).collect();
+        self.session(transcript).outcome().steps.iter().any(|one| {
+            let answer = one.reply.and_then(|reply| replies.get(reply)).map(|reply| of_call(reply));
+            answer.is_some_and(|answer| self.step(one.step, "").is_unreadable(&answer))
+        })
+    }
+
     /// The scores when no step was answered.
     #[expect(clippy::expect_used, reason = "an empty map of scores would count as a score of nothing")]
     pub(crate) fn score_failure(&self, evaluators: &[Evaluator]) -> Scores {

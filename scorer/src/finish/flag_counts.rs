@@ -52,6 +52,8 @@ const fn meaning(flag: Flag) -> &'static str {
         Flag::ReasoningOnly => {
             "an answer held thoughts and nothing else; raise `max_tokens` of the model, or have it think less"
         }
-        Flag::InvalidFormat => "the benchmark's parser found no answer in what was said",
+        Flag::InvalidFormat => {
+            "the benchmark's parser found no answer in what was said, or a tool was called with what is no JSON object"
+        }
     }
 }

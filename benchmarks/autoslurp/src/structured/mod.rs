@@ -39,6 +39,11 @@ use super::run::Run;
 use super::servers::Server;
 use regatta_benchmarks::Score;
 
+/// Whether no intent can be read in what the intent agent said.
+pub(crate) fn names_no_intent(output: &str) -> bool {
+    intent::read(output).intent.is_none()
+}
+
 /// Names of flat values. Unless it says otherwise, every session has each of them, 0 or 1.
 pub(crate) mod value {
     /// Carried out.

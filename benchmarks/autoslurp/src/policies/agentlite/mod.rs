@@ -57,6 +57,7 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
             Ok(session.run)
         }
         Err(Stop::Raised) => Ok(session.run),
+        Err(Stop::Unreadable) => Ok(Run { is_unreadable: true, ..session.run }),
         Err(Stop::Asking(asking)) => Err(asking),
     }
 }
@@ -67,6 +68,8 @@ enum Stop {
     Asking(Asking),
     /// The framework raised, which ends the run.
     Raised,
+    /// It raised because it could not make an action of what a model said.
+    Unreadable,
 }
 
 impl From<Asking> for Stop {
@@ -118,31 +121,31 @@ impl<'s, 't> Session<'s, 't> {
         if let (Some(members), Some(member)) = (&mut self.run.members, member(agent.member)) {
             members.insert(member);
         }
-        let text = reply.text.as_deref().ok_or(Stop::Raised)?;
+        let text = reply.text.as_deref().ok_or(Stop::Unreadable)?;
         let action = match action::parse(text) {
             Ok(action) => action,
             Err(unreadable) => {
                 if let Some(printed) = unreadable.printed {
                     self.print(&format!("{printed}\n"));
                 }
-                return Err(Stop::Raised);
+                return Err(Stop::Unreadable);
             }
         };
         let knows = agent.team.iter().any(|other| other.name == action.name) || deed(agent, &action.name).is_some();
         // A manager raises on a name that it does not know; other agents are told.
         let can_go_on = knows || agent.team.is_empty();
         // Parameters are a dict, or no step is made of them.
-        if can_go_on && action.params.as_dict().is_some() { Ok(action) } else { Err(Stop::Raised) }
+        if can_go_on && action.params.as_dict().is_some() { Ok(action) } else { Err(Stop::Unreadable) }
     }
 
     fn act(&mut self, agent: &Agent, action: &Action, answer: &mut Option<Value>) -> Result<Value, Stop> {
         if let Some(other) = agent.team.iter().find(|other| other.name == action.name) {
-            let task = action.params.get(prompt::TASK_PARAMETER).and_then(Value::as_str).ok_or(Stop::Raised)?;
+            let task = action.params.get(prompt::TASK_PARAMETER).and_then(Value::as_str).ok_or(Stop::Unreadable)?;
             let answer = self.solve(other, task)?;
             return Ok(answer.unwrap_or_else(|| Value::Str(NO_ANSWER.to_owned())));
         }
         let Some(deed) = deed(agent, &action.name) else { return Ok(Value::Str(WRONG_ACTION.to_owned())) };
-        let arguments = tools::arguments(deed, &action.params).ok_or(Stop::Raised)?;
+        let arguments = tools::arguments(deed, &action.params).ok_or(Stop::Unreadable)?;
         match (deed, arguments.as_slice()) {
             (Deed::Think, _) => Ok(Value::Str(THOUGHT.to_owned())),
             (Deed::Finish, [response]) => {

@@ -48,7 +48,10 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
     let mut chat = Chat { query, said: Vec::new(), members: BTreeSet::new(), run: Run::default() };
     chat.say(Message::of(Participant::UserProxy, Some(print::first(query).into())));
     while chat.goes_on() {
-        let Some(speaker) = chat.next_speaker(replies)? else { break };
+        let Some(speaker) = chat.next_speaker(replies)? else {
+            chat.run.is_unreadable = true;
+            break;
+        };
         chat.run.log.push_str(&format!("\nNext speaker: {}\n\n", speaker.name()));
         let message = match speaker.member() {
             Some(member) => Some(chat.ask(speaker, member, replies)?),
@@ -146,6 +149,7 @@ impl Chat<'_> {
                 named => asked.again(reply, named.len()),
             }
         }
+        self.run.is_unreadable = true;
         Ok(Some(last.speaker.following()))
     }
 

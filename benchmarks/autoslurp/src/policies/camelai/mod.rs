@@ -44,7 +44,7 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
     let end = workforce.process();
     match end {
         Err(Stop::Asking(asking)) => return Err(asking),
-        Err(Stop::Raised) => {}
+        Err(Stop::Unreadable) => workforce.run.is_unreadable = true,
         Err(Stop::TimeUp) => workforce.run.hit_limit = true,
         Ok(()) => {
             let answer = workforce.board.root().result.clone();
@@ -59,8 +59,8 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
 enum Stop {
     /// A reply is missing.
     Asking(Asking),
-    /// The framework raised, and the example swallowed it.
-    Raised,
+    /// The framework could not read a reply and raised, and the example swallowed it.
+    Unreadable,
     /// It waits for what never comes, or has made all its calls.
     TimeUp,
 }
@@ -99,7 +99,7 @@ impl<'s, 't> Workforce<'s, 't> {
         self.decompose(TaskId::ROOT)?;
         if self.board.root().pieces.is_empty() {
             // Nobody ever waits, so no worker has begun, and the framework raises when it stops those that have not.
-            return Err(Stop::Raised);
+            return Err(Stop::Unreadable);
         }
         while let Some(task) = self.board.next() {
             if self.board.get(task).has_failed {
@@ -168,7 +168,7 @@ impl<'s, 't> Workforce<'s, 't> {
         self.coordination.clear();
         let request = prompt::assign(&self.board.get(task).content, &prompt::listed(&self.workers));
         let reply = self.coordinate(request, prompt::assignment)?;
-        let id = reading::assignee(reply.text.as_deref().unwrap_or_default()).ok_or(Stop::Raised)?;
+        let id = reading::assignee(reply.text.as_deref().unwrap_or_default()).ok_or(Stop::Unreadable)?;
         self.workers.iter().position(|worker| worker.id == id).ok_or(Stop::TimeUp)
     }
 
@@ -176,7 +176,7 @@ impl<'s, 't> Workforce<'s, 't> {
     fn hire(&mut self, task: TaskId) -> Result<usize, Stop> {
         let request = prompt::hire(&self.board.get(task).content, &prompt::listed(&self.workers));
         let reply = self.coordinate(request, prompt::new_worker)?;
-        let conf = reading::new_worker(reply.text.as_deref().unwrap_or_default()).ok_or(Stop::Raised)?;
+        let conf = reading::new_worker(reply.text.as_deref().unwrap_or_default()).ok_or(Stop::Unreadable)?;
         let worker = Worker::made(self.query, self.workers.len(), conf);
         self.run.log.push_str(&print::made(&worker));
         self.workers.push(worker);
@@ -227,7 +227,10 @@ impl<'s, 't> Workforce<'s, 't> {
     fn result(&mut self, at: usize, text: &str) -> Result<Outcome, Stop> {
         let Some(worker) = self.workers.get(at) else { return Err(Stop::TimeUp) };
         self.run.log.push_str(&print::replies(worker));
-        let result = reading::result(text).ok_or(Stop::TimeUp)?;
+        let Some(result) = reading::result(text) else {
+            self.run.is_unreadable = true;
+            return Err(Stop::TimeUp);
+        };
         self.run.log.push_str(&print::result(&result));
         if worker.member == members::INTENT {
             self.run.intent_output = Some(result.content.clone());

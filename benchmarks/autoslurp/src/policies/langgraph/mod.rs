@@ -69,15 +69,22 @@ impl Graph<'_> {
     fn run(&mut self, replies: &mut Replies<'_>) -> Result<(), Asking> {
         for _turn in 0..STEPS_MAX / 2 {
             let worker = match self.supervise(replies)? {
-                None | Some(Next::Finish) => return Ok(()),
+                Some(Next::Finish) => return Ok(()),
+                None => return self.unreadable(),
                 Some(Next::Worker(worker)) => worker,
             };
             match self.work(worker, replies)? {
-                None => return Ok(()),
+                None => return self.unreadable(),
                 Some(text) => self.hear(worker, &text),
             }
         }
         self.run.hit_limit = true;
+        Ok(())
+    }
+
+    /// The framework raised at what a model said.
+    fn unreadable(&mut self) -> Result<(), Asking> {
+        self.run.is_unreadable = true;
         Ok(())
     }
 
