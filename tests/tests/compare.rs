@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use regatta_tests::regatta::{finish, regatta, workspace};
+use regatta_tests::regatta::{Process, finish, regatta, workspace};
+use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 
 const SPEC: &str = "
@@ -133,4 +134,60 @@ async fn two_runs_are_compared_item_by_item_with_what_changed_between_them() {
     assert_eq!(names, ["model", "sim/noisy-0.4: served as"]);
     let same = call(&["compare", before, before]).await;
     assert!(text(&same.stdout).contains("Nothing that a result can depend on has changed"), "{}", text(&same.stdout));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinators_sweep_is_compared_with_a_directory_and_judged_like_one() {
+    let deployment = Deployment::new().await.unwrap();
+    let folder = deployment.folder.path();
+    let data = workspace().join("examples/data/worfbench");
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0"]);
+    simulate.args(["--data", &format!("worfbench={}", data.display())]);
+    let server = Process::start_and_read(simulate).await.unwrap();
+    let spec = |name: &str, model: &str| {
+        let endpoint = format!(
+            "sim: {{ kind: openai, base_url: \"{}\", api_key_env: none, identify_sessions: true }}",
+            server.first_line
+        );
+        let text = SPEC.replace("NAME", name).replace("DATA", &data.display().to_string()).replace("MODELS", model);
+        let path = folder.join(format!("{name}.yaml"));
+        std::fs::write(&path, text.replace("sim: { kind: simulated }", &endpoint)).unwrap();
+        path
+    };
+    let _roles = [
+        deployment.start("coordinator").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+        deployment.start("scorer").await.unwrap(),
+    ];
+    let before = deployment.submit(&spec(&unique_name("before"), "sim/oracle")).await.unwrap();
+    let after = deployment.submit(&spec(&unique_name("after"), "sim/noisy-0.4")).await.unwrap();
+    let mut directories = Vec::new();
+    for sweep in [&before, &after] {
+        let (code, directory) = deployment.finish(sweep).await.unwrap();
+        assert_eq!(code, Some(0));
+        directories.push(directory.to_str().unwrap().to_owned());
+    }
+    let [before_in, after_in] = directories.as_slice() else { panic!("two sweeps") };
+    let compared = async |a: &str, b: &str| {
+        let output = deployment.run(&["compare", a, b, "--json"]).await.unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        // Each side is named as the command line names it.
+        for side in ["a", "b"] {
+            found.as_object_mut().unwrap().remove(side);
+        }
+        found
+    };
+    let expected = compared(before_in, after_in).await;
+    assert!(expected["cells"][0]["metrics"][0]["difference"]["value"].as_f64().unwrap() < 0.0);
+    for (a, b) in [(&before, &after), (before_in, &after), (&before, after_in)] {
+        assert_eq!(compared(a, b).await, expected, "{a} {b}");
+    }
+    let policy = folder.join("policy.yaml");
+    std::fs::write(&policy, "metrics: { f1_chain: { margin: 5pp } }\n").unwrap();
+    let gate = ["gate", &after, "--baseline", &before, "--policy", policy.to_str().unwrap()];
+    assert_eq!(deployment.run(&gate).await.unwrap().status.code(), Some(1));
+    let unknown = deployment.run(&["compare", &before, "never-submitted"]).await.unwrap();
+    assert_eq!(unknown.status.code(), Some(78), "{}", text(&unknown.stderr));
 }

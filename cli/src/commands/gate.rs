@@ -14,7 +14,7 @@ use regatta_proto::{Digest, json_bytes};
 use serde::Serialize;
 
 use self::judging::judge;
-use self::nights::{Night, NightLedger, spent};
+use self::nights::{Night, NightLedger, OpenLedger, spent};
 use self::policy::{Method, Policy};
 use self::verdict::{Check, Verdict, overall};
 use crate::args::GateArgs;
@@ -64,9 +64,9 @@ async fn gate(args: GateArgs) -> anyhow::Result<ExitCode> {
         Some(nights) => {
             let Method::AlphaSpending = nights.method;
             let path = beside(&args.policy, &nights.ledger);
-            let mut ledger = NightLedger::open(&path, policy.alpha).map_err(bad_configuration)?;
-            let judgement = question.judge_in(&mut ledger)?;
-            ledger.write(&path)?;
+            let mut open = OpenLedger::open(&path, policy.alpha).map_err(bad_configuration)?;
+            let judgement = question.judge_in(&mut open.ledger)?;
+            open.write()?;
             judgement
         }
     };

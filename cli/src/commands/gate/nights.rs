@@ -1,5 +1,6 @@
 //! Error control over many nights: each spends a part of alpha, and all parts together are at most alpha.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -36,6 +37,40 @@ pub(crate) fn spent(alpha: f64, night: usize) -> f64 {
     alpha * 6.0 / (std::f64::consts::PI * night).powi(2)
 }
 
+/// A ledger that nobody else reads or writes meanwhile: two gates that took the same night would both spend its part of alpha.
+#[derive(Debug)]
+pub(crate) struct OpenLedger {
+    pub(crate) ledger: NightLedger,
+    path: PathBuf,
+    /// Released with the file, whatever ends the process. It lies beside the ledger, which is replaced when it is written.
+    _lock: File,
+}
+
+impl OpenLedger {
+    /// The ledger at `path`, or a new one. Waits while another gate has it.
+    pub(crate) fn open(path: &Path, alpha: f64) -> anyhow::Result<Self> {
+        let beside = beside(path, ".lock");
+        let failed = || format!("failed to lock the nights by {}", beside.display());
+        let lock = File::options().create(true).truncate(false).write(true).open(&beside).with_context(failed)?;
+        lock.lock().with_context(failed)?;
+        Ok(Self { ledger: NightLedger::read(path, alpha)?, path: path.to_path_buf(), _lock: lock })
+    }
+
+    /// Writes it, whole or not at all, and lets others have it.
+    pub(crate) fn write(self) -> anyhow::Result<()> {
+        let failed = || format!("failed to write the nights to {}", self.path.display());
+        let new = beside(&self.path, ".new");
+        std::fs::write(&new, serde_json::to_vec_pretty(&self.ledger)?).with_context(failed)?;
+        std::fs::rename(&new, &self.path).with_context(failed)
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
 impl NightLedger {
     const VERSION: u32 = 1;
 
@@ -43,8 +78,7 @@ impl NightLedger {
         Self { v: Self::VERSION, alpha, nights: Vec::new() }
     }
 
-    /// The ledger at `path`, or a new one.
-    pub(crate) fn open(path: &Path, alpha: f64) -> anyhow::Result<Self> {
+    fn read(path: &Path, alpha: f64) -> anyhow::Result<Self> {
         if !path.exists() {
             return Ok(Self::new(alpha));
         }
@@ -75,16 +109,6 @@ impl NightLedger {
             Some(known) => *known = night,
             None => self.nights.push(night),
         }
-    }
-
-    /// Writes it to `path`, whole or not at all.
-    pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
-        let failed = || format!("failed to write the nights to {}", path.display());
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".new");
-        let beside = PathBuf::from(beside);
-        std::fs::write(&beside, serde_json::to_vec_pretty(self)?).with_context(failed)?;
-        std::fs::rename(&beside, path).with_context(failed)
     }
 }
 
@@ -117,10 +141,41 @@ mod tests {
     fn a_ledger_is_read_back_and_belongs_to_its_alpha() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nights.json");
-        let mut ledger = NightLedger::open(&path, 0.05).unwrap();
-        ledger.note(night("monday", Verdict::Go));
-        ledger.write(&path).unwrap();
-        assert_eq!(NightLedger::open(&path, 0.05).unwrap(), ledger);
-        assert!(NightLedger::open(&path, 0.1).unwrap_err().to_string().contains("was begun with alpha 0.05"));
+        let mut open = OpenLedger::open(&path, 0.05).unwrap();
+        open.ledger.note(night("monday", Verdict::Go));
+        let ledger = open.ledger.clone();
+        open.write().unwrap();
+        assert_eq!(OpenLedger::open(&path, 0.05).unwrap().ledger, ledger);
+        assert!(OpenLedger::open(&path, 0.1).unwrap_err().to_string().contains("was begun with alpha 0.05"));
+    }
+
+    #[test]
+    fn gates_at_the_same_time_are_different_nights() {
+        const GATES: usize = 16;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nights.json");
+        let gate = |name: String| {
+            let mut open = OpenLedger::open(&path, 0.05).unwrap();
+            let night = Night { run: name.clone(), ..night(&name, Verdict::Go) };
+            let number = open.ledger.night(&night.judged);
+            open.ledger.note(Night { spent: spent(0.05, number), ..night });
+            open.write().unwrap();
+            number
+        };
+        let mut numbers: Vec<usize> = std::thread::scope(|scope| {
+            let gates: Vec<_> = (0..GATES)
+                .map(|at| {
+                    scope.spawn({
+                        let gate = &gate;
+                        move || gate(format!("run {at}"))
+                    })
+                })
+                .collect();
+            gates.into_iter().map(|gate| gate.join().unwrap()).collect()
+        });
+        numbers.sort_unstable();
+        assert_eq!(numbers, (1..=GATES).collect::<Vec<_>>());
+        let nights = OpenLedger::open(&path, 0.05).unwrap().ledger.nights;
+        assert!(nights.iter().map(|night| night.spent).sum::<f64>() < 0.05 && nights.len() == GATES);
     }
 }
