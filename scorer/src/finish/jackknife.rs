@@ -66,18 +66,19 @@ pub(crate) struct Without<'s> {
     pub(crate) tables: Vec<PaperTable>,
 }
 
-/// Gives an interval to every number of `tables` that has none and that changes with the items.
+/// Gives an interval to every number of `tables` that has none and that changes with the items, widened for sessions that are missing.
 pub(crate) fn add_intervals(tables: &mut [PaperTable], without: &[Without<'_>]) {
     for (at, table) in tables.iter_mut().enumerate() {
         let PaperTable { columns, rows, .. } = table;
         for (row_at, row) in rows.iter_mut().enumerate() {
+            let missing = 1.0 - row.coverage;
             for (entry_at, entry) in row.entries.iter_mut().enumerate() {
                 let Some(column) = columns.get(entry_at) else { continue };
                 let value_of = |without: &Without<'_>| {
                     let row = without.tables.get(at)?.rows.get(row_at)?;
                     row.entries.get(entry_at)?.ours.value
                 };
-                add_interval(&mut entry.ours, column, without, &value_of);
+                add_interval(&mut entry.ours, column, missing, without, &value_of);
             }
         }
     }
@@ -86,6 +87,7 @@ pub(crate) fn add_intervals(tables: &mut [PaperTable], without: &[Without<'_>]) 
 fn add_interval(
     ours: &mut Measured,
     column: &PaperColumn,
+    missing: f64,
     without: &[Without<'_>],
     value_of: &dyn Fn(&Without<'_>) -> Option<f64>,
 ) {
@@ -108,7 +110,7 @@ fn add_interval(
         spread(influences.flat_map(|(cluster, items, influence)| (0..items).map(move |_| (cluster, influence))));
     let all = || values.iter().copied().chain([value]);
     let scale = column.unit.scale().filter(|(from, to)| all().all(|value| (*from..=*to).contains(&value)));
-    if let Some((low, high)) = interval_of(value, scale, &spread) {
+    if let Some((low, high)) = interval_of(value, scale, &spread, missing) {
         (ours.low, ours.high) = (Some(low), Some(high));
     }
 }

@@ -219,8 +219,8 @@ pub(crate) fn reading(summary: &Summary) -> Section {
         ),
         (
             "Bounds",
-            "the value if every session without a score had been all wrong, or all right; of an F1, all wrong is to predict nothing; none where \
-             what is missing could move the value without limit, as the precision of sessions whose predictions nobody knows",
+            "the value if every session without a score had been all wrong, or all right; of an F1, all wrong is to predict nothing; of \
+             a precision, to predict as much as the session that predicted most; none where the range has no end",
         ),
         (
             "Paid for nothing",

@@ -111,13 +111,16 @@ impl Margin {
     }
 }
 
-/// The interval about `value`, on a scale or without one.
-pub(crate) fn interval_of(value: f64, scale: Option<(f64, f64)>, spread: &Spread) -> Option<(f64, f64)> {
-    let range = match scale {
-        Some((from, to)) => Range::Scale { from, to },
-        None => Range::Amount { from: f64::NEG_INFINITY, to: f64::INFINITY },
+/// The interval about `value`, on a scale or without one, of which the part `missing` of its sessions is not known: as of an average over
+/// sessions, that part may lie at either end of the scale. Without a scale it may lie anywhere, and there is no interval.
+pub(crate) fn interval_of(value: f64, scale: Option<(f64, f64)>, spread: &Spread, missing: f64) -> Option<(f64, f64)> {
+    let Some((from, to)) = scale else {
+        let range = Range::Amount { from: f64::NEG_INFINITY, to: f64::INFINITY };
+        return Some(Margin::over_clusters(value, range, spread)?.around(value)).filter(|_| missing == 0.0);
     };
-    Some(Margin::over_clusters(value, range, spread)?.around(value))
+    let margin = Margin::over_clusters(value, Range::Scale { from, to }, spread)?;
+    let (low, high) = (value + missing * (from - value), value + missing * (to - value));
+    Some((margin.around(low).0, margin.around(high).1))
 }
 
 /// The variance over that of one trial of a proportion: 1 over the effective sample size. `None` of what is no scale.

@@ -132,15 +132,16 @@ pub(crate) fn ratio(metric: &Metric, samples: &Samples<'_>) -> Option<Linear> {
     Some(Linear { value, by_item, trials })
 }
 
-/// The smallest and largest value that the sessions without a score allow. `None` where they could move the ratio without limit: where
-/// the range has no end, and where nobody knows how much they would have had below the line. A session that ruins its group takes it out,
-/// so a group of which one is missing may be in or out, whichever is worse or better.
+/// The smallest and largest value that the sessions without a score allow. `None` where they could move the ratio without limit, because
+/// the range has no end. Where nobody knows how much they would have had below the line, as of a precision, each is taken to have as much
+/// as the measured session with the most. A session that ruins its group takes it out, so a group of which one is missing may be in or
+/// out, whichever is worse or better.
 pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
     let (low, high) = metric.range;
     let trials = without_zeroed(samples);
     let samples = &Samples { trials: &trials, ..*samples };
     let may_be_out = may_be_out(metric, samples);
-    let with = |top_each: f64, bottom_each: f64, end: End| -> Option<f64> {
+    let with = |top_each: f64, bottom_each: f64, weigh: &dyn Fn(f64) -> f64, end: End| -> Option<f64> {
         let of_unit = |unit: Range<usize>| {
             let of = |positions: &[usize]| {
                 let samples = &Samples { positions, ..*samples };
@@ -148,8 +149,8 @@ pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Op
                 for trial in samples.trials.get(unit.clone()).unwrap_or_default() {
                     for position in positions {
                         if let Some(Sample::Missing { weight }) = trial.get(*position) {
-                            all.top += top_each * weight;
-                            all.bottom += bottom_each * weight;
+                            all.top += top_each * weigh(*weight);
+                            all.bottom += bottom_each * weigh(*weight);
                             all.has_score = true;
                         }
                     }
@@ -169,13 +170,31 @@ pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Op
         Measure::Pooled { of, .. } => of,
         other => other,
     };
+    let known = |weight: f64| weight;
     match measure {
-        Measure::Ratio { of_item: false, .. } => (None, None),
+        Measure::Ratio { of_item: false, .. } => {
+            let most = most_below(samples);
+            let any = |_: f64| most;
+            (with(low, 1.0, &any, End::Low), with(high, 1.0, &any, End::High))
+        }
         // All wrong: nothing predicted, as where the model made a session impossible. All right: what is gold is predicted, and if
         // predictions may count more than once (the range tells), perhaps with none to spare.
-        Measure::F1 { .. } => (with(0.0, 1.0, End::Low), with(2.0, if high <= 1.0 { 2.0 } else { 1.0 }, End::High)),
-        _ => (with(low, 1.0, End::Low), with(high, 1.0, End::High)),
+        Measure::F1 { .. } => {
+            let each = if high <= 1.0 { 2.0 } else { 1.0 };
+            (with(0.0, 1.0, &known, End::Low), with(2.0, each, &known, End::High))
+        }
+        _ => (with(low, 1.0, &known, End::Low), with(high, 1.0, &known, End::High)),
     }
+}
+
+/// The most that a measured session has below the line; 1 where none has anything, as any other number would do.
+fn most_below(samples: &Samples<'_>) -> f64 {
+    let below = samples.positions.iter().flat_map(|position| samples.of(*position)).filter_map(|sample| match sample {
+        Sample::Scored { bottom, .. } => Some(bottom),
+        Sample::Missing { .. } | Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => None,
+    });
+    let most = below.fold(0.0, f64::max);
+    if most > 0.0 { most } else { 1.0 }
 }
 
 /// Groups of which a session is missing that could ruin its group.

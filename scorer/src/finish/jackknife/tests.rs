@@ -8,7 +8,7 @@ use crate::statistics::{Sample, estimate};
 fn table(value: Option<f64>) -> PaperTable {
     let entry = PaperEntry { ours: Measured { value, ..Measured::default() }, published: None };
     let column = PaperColumn { label: "score".to_owned(), unit: Unit::Percent, decimals: 1 };
-    let row = PaperRow { entries: vec![entry], ..PaperRow::default() };
+    let row = PaperRow { entries: vec![entry], coverage: 1.0, ..PaperRow::default() };
     PaperTable { columns: vec![column], rows: vec![row], ..PaperTable::default() }
 }
 
@@ -40,6 +40,23 @@ fn the_interval_of_a_mean_that_is_left_out_cluster_by_cluster_is_that_of_the_mea
     let found = tables[0].rows[0].entries[0].ours;
     assert!((found.low.unwrap() - known.low.unwrap()).abs() < 1e-9, "{found:?} {known:?}");
     assert!((found.high.unwrap() - known.high.unwrap()).abs() < 1e-9, "{found:?} {known:?}");
+}
+
+#[test]
+fn an_interval_reaches_as_far_as_missing_sessions_could_move_an_average_and_an_amount_has_none_then() {
+    let setting = "s".parse().unwrap();
+    let found = |coverage: f64, unit: Unit| {
+        let mut tables = [table(Some(mean(SCORES.into_iter())))];
+        (tables[0].rows[0].coverage, tables[0].columns[0].unit) = (coverage, unit);
+        add_intervals(&mut tables, &without(&setting));
+        tables[0].rows[0].entries[0].ours
+    };
+    let (whole, nine_of_ten) = (found(1.0, Unit::Percent), found(0.9, Unit::Percent));
+    let value = mean(SCORES.into_iter());
+    let (low, high) = (nine_of_ten.low.unwrap(), nine_of_ten.high.unwrap());
+    assert!(low < whole.low.unwrap() && low < 0.9 * value && high > whole.high.unwrap(), "{nine_of_ten:?} {whole:?}");
+    assert!(found(1.0, Unit::Turns).low.is_some());
+    assert_eq!(found(0.9, Unit::Turns).low, None);
 }
 
 #[test]

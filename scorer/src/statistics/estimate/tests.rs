@@ -134,10 +134,15 @@ fn the_bounds_of_a_recall_count_the_gold_of_what_is_missing() {
 }
 
 #[test]
-fn a_precision_has_no_bounds_where_nobody_knows_what_would_have_been_predicted() {
-    let found = of_counts(&precision(), &[vec![Ok((3, 4, 4))], vec![Err(6)]]);
-    assert!(close(found.value, Some(0.75)));
-    assert_eq!((found.bound_low, found.bound_high), (None, None));
+fn the_bounds_of_a_precision_take_what_is_missing_for_as_talkative_as_the_most_talkative_session() {
+    let found = of_counts(&precision(), &[vec![Ok((3, 4, 4))], vec![Ok((1, 1, 2))], vec![Err(6)]]);
+    assert!(close(found.value, Some(0.8)));
+    // Of nine predictions the four that nobody knows are wrong, or right.
+    assert!(close(found.bound_low, Some(4.0 / 9.0)) && close(found.bound_high, Some(8.0 / 9.0)), "{found:?}");
+    assert!(found.low.unwrap() < 4.0 / 9.0 && found.high.unwrap() > 8.0 / 9.0, "{found:?}");
+    let endless = Metric { range: (0.0, f64::INFINITY), ..precision() };
+    let found = of_counts(&endless, &[vec![Ok((3, 4, 4))], vec![Err(6)]]);
+    assert_eq!((found.bound_low, found.bound_high), (Some(0.375), None));
 }
 
 #[test]
@@ -243,8 +248,8 @@ fn the_bounds_of_an_f1_are_nothing_predicted_and_all_right() {
 #[test]
 fn a_cell_with_nothing_measured_has_the_bounds_of_its_range() {
     let of_mean = of_scores(&[vec![None], vec![None]]);
-    let of_f1 = of_counts(&f1(), &[vec![Err(1)], vec![Err(2)]]);
-    for found in [of_mean, of_f1] {
+    let [of_f1, of_precision] = [f1(), precision()].map(|metric| of_counts(&metric, &[vec![Err(1)], vec![Err(2)]]));
+    for found in [of_mean, of_f1, of_precision] {
         assert_eq!((found.value, found.low, found.high), (None, None, None));
         assert_eq!((found.bound_low, found.bound_high), (Some(0.0), Some(1.0)));
     }
