@@ -11,7 +11,7 @@ use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Reply, Role, Se
 use super::data::{Data, Scenario};
 use super::items::{Items, Place, parts};
 use super::judge::{Conversation, question};
-use super::scoring::{self, GoldPlans, Step as PlannedStep};
+use super::scoring::{self, GoldPlans};
 use super::setting::Mode;
 use super::simulate::{self, Requests};
 use super::whole::Whole;
