@@ -20,6 +20,6 @@ fn odd_folders_are_scored_as_the_released_code_scores_them() {
 }
 
 #[test]
-fn folders_of_any_kind_are_scored_as_the_released_code_scores_them() {
+fn folders_and_sessions_of_any_kind_are_scored_as_the_released_code_scores_them() {
     differ(flowbench(), &examples().join("data/flowbench"));
 }
