@@ -17,8 +17,9 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
         Block::Text(
             "Two uncertainties: over new items, where this benchmark's are a sample of all that could be asked, and over reruns of the very \
              same items, from how their trials differ. The parts are those of the squared standard error over new items: what comes from \
-             which items there are shrinks with more items only, what comes from trials with more trials too. A judge is asked anew in every \
-             trial, so that what it adds is in the trials' part."
+             which items there are shrinks with more items only, what comes from trials with more trials too. A judge's verdict \
+             belongs to a question: where trials lead to different questions, what the judge adds is in the trials' part; where they lead to \
+             the same, it is in none."
                 .to_owned(),
         ),
         Block::Table(Sheet {

@@ -10,7 +10,7 @@ use super::linear::Linear;
 use super::sample::{Sample, Samples};
 
 /// Uncertainty over reruns of the same items, from how trials of one item differ. What answers differ by and what judges differ by over
-/// trials are in it together: every trial asks its judge anew.
+/// trials are in it together; where two trials lead to the same question, its one verdict hides what the judge adds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reruns {
     /// Lower end of the interval that holds the mean over endless reruns of these items.
