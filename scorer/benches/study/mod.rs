@@ -1,5 +1,6 @@
 //! Coverage of the scorer's intervals: synthetic scores of items in clusters, drawn again and again, whose true mean is known.
 
+mod alternatives;
 mod draws;
 
 use rand::{Rng, SeedableRng};
@@ -30,6 +31,25 @@ pub(crate) enum Sizes {
     Lognormal,
 }
 
+impl std::fmt::Display for Scores {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Binary => "right or wrong",
+            Self::Shares => "shares",
+            Self::Close => "close",
+        })
+    }
+}
+
+impl std::fmt::Display for Sizes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Equal => "equal",
+            Self::Lognormal => "lognormal",
+        })
+    }
+}
+
 /// A population and a sample of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Design {
@@ -50,6 +70,18 @@ pub(crate) enum Method {
     Printed,
     /// Student's, as it is printed of amounts.
     Student,
+    /// The bootstrap-t of whole clusters.
+    BootstrapT,
+    /// The same of log-odds.
+    BootstrapTOfLogOdds,
+    /// Student's, corrected for the skewness of the clusters.
+    Hall,
+}
+
+impl Method {
+    /// All of them, as the table of alternatives has them.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Printed, Self::Student, Self::Hall, Self::BootstrapT, Self::BootstrapTOfLogOdds];
 }
 
 /// Parts of the replications, 0..=1.
@@ -106,19 +138,37 @@ impl Design {
     }
 }
 
-/// Interval of a sample by `method`.
-pub(crate) fn interval(method: Method, drawn: &Drawn) -> Estimate {
+/// Interval of a sample by `method`; an interval that there is not (all items are alike, and that of Student has no width) holds nothing
+/// but its value.
+fn interval(method: Method, drawn: &Drawn, rng: &mut ChaCha8Rng) -> (f64, f64) {
+    let sums = alternatives::Sums::of(drawn);
+    match method {
+        Method::Printed | Method::Student => Some(printed(method, drawn)),
+        Method::BootstrapT => sums.bootstrap_t(alternatives::Transform::Identity, rng),
+        Method::BootstrapTOfLogOdds => sums.bootstrap_t(alternatives::Transform::LogOdds, rng),
+        Method::Hall => sums.hall(),
+    }
+    .unwrap_or_else(|| printed(Method::Printed, drawn))
+}
+
+fn printed(method: Method, drawn: &Drawn) -> (f64, f64) {
+    let estimate = estimated(method, drawn);
+    let value = estimate.value.unwrap_or(f64::NAN);
+    (estimate.low.unwrap_or(value), estimate.high.unwrap_or(value))
+}
+
+/// Estimate of a sample as it is printed, of a share or of an amount.
+pub(crate) fn estimated(method: Method, drawn: &Drawn) -> Estimate {
     let positions: Vec<usize> = (0..drawn.samples.len()).collect();
     let unit = match method {
-        Method::Printed => Unit::Plain,
         Method::Student => Unit::Turns,
+        _ => Unit::Plain,
     };
     let metric = Metric { unit, ..Metric::mean("score") };
     estimate(&metric, &[vec![drawn.samples.clone()]], &positions, &drawn.clusters)
 }
 
-/// The coverage of `methods` over the same `replications` of `design`, whose true mean is `mean`. An interval that there is not (all items
-/// are alike, and that of Student has no width) covers nothing but its value.
+/// The coverage of `methods` over the same `replications` of `design`, whose true mean is `mean`.
 pub(crate) fn coverage<const N: usize>(
     design: &Design,
     mean: f64,
@@ -127,14 +177,14 @@ pub(crate) fn coverage<const N: usize>(
     seed: u64,
 ) -> [Coverage; N] {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    // Its own, so that the samples are the same whatever methods there are.
+    let mut resampled = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
     let mut found = [Coverage::default(); N];
     let each = 1.0 / f64::from(replications);
     for _ in 0..replications {
         let drawn = design.draw(mean, &mut rng);
         for (method, coverage) in methods.into_iter().zip(&mut found) {
-            let estimate = interval(method, &drawn);
-            let value = estimate.value.unwrap_or(f64::NAN);
-            let (low, high) = (estimate.low.unwrap_or(value), estimate.high.unwrap_or(value));
+            let (low, high) = interval(method, &drawn, &mut resampled);
             coverage.covered += if low <= mean && mean <= high { each } else { 0.0 };
             coverage.above += if low > mean { each } else { 0.0 };
             coverage.width += (high - low) * each;

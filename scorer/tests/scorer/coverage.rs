@@ -49,3 +49,12 @@ fn students_interval_fails_near_the_end_which_is_why_it_is_not_printed_there() {
     let [printed, student] = coverage(&design, 0.984, [Method::Printed, Method::Student], REPLICATIONS / 2, 1);
     assert!(student.covered < 0.6 && printed.covered > 0.92, "{student:?} {printed:?}");
 }
+
+#[test]
+fn a_bootstrap_t_covers_rare_failures_in_few_clusters_only_by_being_much_wider() {
+    let design = Design { items: 300, alikeness: 0.3, ..BINARY };
+    let [printed, _, hall, bootstrap, of_log_odds] = coverage(&design, 0.95, Method::ALL, REPLICATIONS / 12, 1);
+    for other in [hall, bootstrap, of_log_odds] {
+        assert!(other.covered > 0.85 && other.width > 1.4 * printed.width, "{other:?} {printed:?}");
+    }
+}
