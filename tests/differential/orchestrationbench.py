@@ -1,6 +1,6 @@
-"""OrchestrationBench: the released search for plans, and its evaluation of whole runs without a judge.
+"""OrchestrationBench: the released search for plans, and its evaluation of whole runs, without a judge and with one.
 
-The history of a run is made by the released code too, from the scenarios of the data set; in place of its models stand the predictions.
+The judge answers by a hash of the item that it is asked about. The history of a run is made by the released code too, from the scenarios of the data set; in place of its models stand the predictions.
 What it imports and does not need here (providers, terminals) are empty modules.
 """
 
@@ -9,6 +9,8 @@ import contextlib
 import datetime
 import io
 import json
+import random
+import re
 import signal
 import sys
 import types
@@ -43,6 +45,10 @@ def released(official):
     logger.remove()
     from src.step_history_generator import EvaluationStep, SimpleHistoryGenerator
     from src.utils.evaluation import evaluate_arguments, evaluate_workflow_as_DAG
+
+    evaluate_arguments.released = types.SimpleNamespace(
+        history=evaluate_arguments.create_history, ask=evaluate_arguments.call_evaluation_llm
+    )
 
     return types.SimpleNamespace(
         step=EvaluationStep, generator=SimpleHistoryGenerator, arguments=evaluate_arguments, plans=evaluate_workflow_as_DAG
@@ -124,13 +130,66 @@ def plan_of_run(code, run):
     return {"dropped": False, "scores": scores, "compared": len(scores), "failed": failed}
 
 
-def decisions_of_run(code, run, tools):
+class Judge:
+    """Answers, and keeps what it was asked about: the released code asks by position, so the steps are told from the histories it makes."""
+
+    def __init__(self, arguments, name):
+        self.name, self.said, self.asked, self.steps = name, {}, [], {}
+        self.released, self.histories = arguments.released, []
+        arguments.create_history, arguments.call_evaluation_llm = self.history, self.ask
+        arguments._call_llm_with_semaphore = self.answer
+
+    def history(self, run, step):
+        made = self.released.history(run, step)
+        self.histories.append(made)
+        self.steps[id(made)] = step
+        return made
+
+    async def ask(self, *given, llm_history, **named):
+        self.asked = [self.steps[id(made)] for made in llm_history]
+        return await self.released.ask(*given, llm_history=llm_history, **named)
+
+    async def answer(self, messages, *_):
+        position = int(re.match(r"\[ID: EVAL_BATCH_(\d+)_", messages[-1]["content"]).group(1))
+        item = f"{self.name}/{self.asked[position]}"
+        keys = re.findall(r"^\*\*Argument: (.*):\*\*$", messages[-1]["content"], re.MULTILINE)
+        kind, reply = judgement(random.Random(item), keys)
+        if kind == "error":
+            self.said[item] = {"item": item, "response": None, "error": True}
+            raise ConnectionError("nobody answered")
+        self.said[item] = {"item": item, "response": reply}
+        return {"choices": [{"message": {"content": reply}}]}
+
+
+def judgement(random, keys):
+    """What a judge says of arguments: `reply` or `error`, and the text."""
+    odd = random.random()
+    if odd < 0.05:
+        return "error", None
+    if odd < 0.08:
+        return "reply", None
+    if odd < 0.16:
+        return "reply", random.choice(["", "I cannot tell.", "{", "{}", "[]", "{'a': 1}", "{\"a\": {}}", "null", "} {", "<think>{\"a\": 1}</think>", "{}{}"])
+    counts = {}
+    for key in keys:
+        if random.random() < 0.92:
+            numbers = {name: random.choice([0, 0, 1, 1, 1, 2, 5]) for name in ("tp_count", "fp_count", "fn_count") if random.random() < 0.95}
+            if random.random() < 0.1:
+                numbers[random.choice([*numbers, "reason"])] = random.choice([-1, 0.5, True, False, 10**20])
+            counts[key if random.random() < 0.96 else key.upper()] = numbers
+    if random.random() < 0.1:
+        counts["another"] = {"tp_count": 1, "fp_count": 1, "fn_count": 1}
+    text = json.dumps(counts, ensure_ascii=random.random() < 0.5)
+    frame = random.choice(["{}"] * 6 + ["```json\n{}\n```", "<think>{{}}</think>{}", "Here: {} done", "{}\n</think>", " {} "]).format(text)
+    return "reply", frame if random.random() < 0.9 else frame.replace('"', "'")
+
+
+def decisions_of_run(code, run, tools, is_judged):
+    config = {
+        "skip_llm_eval": not is_judged, "judge": {"generation_params": {}, "model": {}}, "prompts": {"arguments_evaluation": {"prompt": ""}},
+    }
     try:
-        found = asyncio.run(
-            code.arguments.evaluate_sub_agent_history_f1(
-                {"history": {"run #1": run}}, {"skip_llm_eval": True, "judge": {"generation_params": {}, "model": {}}}, tools
-            )
-        )
+        found = asyncio.run(code.arguments.evaluate_sub_agent_history_f1({"history": {"run #1": run}}, config, tools))
     except Exception as error:
         return {"exception": type(error).__name__}
     scores = {
@@ -192,13 +251,18 @@ def expect(folder, official, data):
     for line in cases.read_lines(folder / "predictions.jsonl"):
         run, step = line["item"].rsplit("/", 1)
         runs.setdefault(run, {})[step] = line
-    expected = {}
+    is_judged = cases.read_document(folder / "case.json")["params"]["judge"] == "recorded"
+    expected, said = {}, []
     for name, predictions in runs.items():
+        judge = Judge(code.arguments, name)
         _, scenario, _ = name.split("/")
         steps = yaml.safe_load((data / f"data/EN/scenario_data/{scenario}.yaml").read_text(encoding="utf-8"))["steps"]
         run = history(code, steps, predictions, ids)
         with contextlib.redirect_stdout(io.StringIO()):
-            expected[name] = {"plan": plan_of_run(code, run), "decision": decisions_of_run(code, run, tools)}
+            expected[name] = {"plan": plan_of_run(code, run), "decision": decisions_of_run(code, run, tools, is_judged)}
+        said.extend(judge.said.values())
+    if is_judged:
+        cases.write_lines(folder / "judge.jsonl", said)
     cases.write_document(folder / "expected.json", {"evaluator": "official", "runs": expected})
 
 
@@ -308,10 +372,26 @@ def tool_calls(random, label, names):
     return made
 
 
+def reworded(random, label):
+    """The same calls with other texts, which only a judge can compare."""
+
+    def other(value):
+        if isinstance(value, str) and random.random() < 0.6:
+            return random.choice([f"{value} please", value.upper(), f" {value}", value[::-1], "", f"{value}, {value}"])
+        if isinstance(value, list):
+            return [other(one) for one in value] + random.choice([[], [], ["more"]])
+        if isinstance(value, dict):
+            return {key: other(one) for key, one in value.items()}
+        return value
+
+    made = [{"name": call["name"], "arguments": json.dumps(other(json.loads(call["arguments"])), ensure_ascii=random.random() < 0.5)} for call in label]
+    return random.sample(made, len(made)) if random.random() < 0.2 else made
+
+
 def generate(out, random, count, data):
     import yaml
 
-    texts = count // 2
+    texts = count // 3
     cases.write_case(out / "texts", "orchestrationbench", "unit_parse", {"expected.json": "official"}, ["texts.jsonl"], {})
     cases.write_lines(out / "texts/texts.jsonl", [{"id": str(number), "text": plan_text(random)} for number in range(texts)])
 
@@ -321,8 +401,15 @@ def generate(out, random, count, data):
     scenarios = {
         path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))["steps"] for path in sorted((data / "data/EN/scenario_data").glob("*.yaml"))
     }
+    for name, judge in (("runs", "skip"), ("judged", "recorded")):
+        generate_runs(out / name, random, (count - texts) // 2, judge, scenarios, ids, names)
+
+
+def generate_runs(folder, random, count, judge, scenarios, ids, names):
+    import yaml
+
     asked = sum(step["agent_type"] == "agent" or step["data"]["content"].startswith("workflow_") for steps in scenarios.values() for step in steps)
-    runs = max(1, (count - texts) // asked)
+    runs = max(1, count // asked)
     lines = []
     for run in range(1, runs + 1):
         for scenario, steps in scenarios.items():
@@ -338,15 +425,16 @@ def generate(out, random, count, data):
                     label = [{"name": one.get("tool", "x"), "arguments": json.dumps(one.get("arguments", {}), ensure_ascii=False, default=str)} for one in entries]
                     line["output"] = "" if label and is_gold else content if is_gold else random.choice(["", "AWAITING_USER_INPUT", "hm TOOL_CONSTRAINT_VIOLATION", "awaiting"])
                     line["tool_calls"] = label if is_gold else tool_calls(random, label, names)
+                    if judge != "skip" and label and random.random() < 0.7:
+                        line["output"], line["tool_calls"] = "", reworded(random, label)
                 else:
                     continue
                 if random.random() < 0.95:
                     lines.append(line)
-    cases.write_case(
-        out / "runs", "orchestrationbench", "predictions", {"expected.json": "official"}, ["predictions.jsonl"],
-        {"num_runs": runs, "judge": "skip", "language": "EN"},
-    )
-    write_predictions(out / "runs/predictions.jsonl", lines, random)
+    inputs = ["predictions.jsonl"] if judge == "skip" else ["judge.jsonl", "predictions.jsonl"]
+    params = {"num_runs": runs, "judge": judge, "language": "EN"}
+    cases.write_case(folder, "orchestrationbench", "predictions", {"expected.json": "official"}, inputs, params)
+    write_predictions(folder / "predictions.jsonl", lines, random)
 
 
 def write_predictions(path, lines, random):
