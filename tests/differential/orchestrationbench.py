@@ -260,7 +260,9 @@ def expect(folder, official, data):
         run = history(code, steps, predictions, ids)
         with contextlib.redirect_stdout(io.StringIO()):
             expected[name] = {"plan": plan_of_run(code, run), "decision": decisions_of_run(code, run, tools, is_judged)}
-        said.extend(judge.said.values())
+        # Nobody asks about a run that crashes first; to have an answer must then make no difference.
+        items = (line["item"] for line in predictions.values())
+        said.extend(judge.said.get(item, {"item": item, "response": "{}"}) for item in items)
     if is_judged:
         cases.write_lines(folder / "judge.jsonl", said)
     cases.write_document(folder / "expected.json", {"evaluator": "official", "runs": expected})
