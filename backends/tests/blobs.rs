@@ -38,6 +38,7 @@ conformance![
     keys_are_listed_in_order_and_by_prefix,
     more_than_a_thousand_keys_are_listed_whole,
     content_is_found_by_its_digest_and_stored_once,
+    content_in_a_file_is_stored_as_if_it_had_been_in_memory,
     content_that_was_never_stored_is_an_error_that_says_so,
     damaged_content_is_never_returned,
     content_of_a_wrong_size_is_repaired_by_storing_it_again,
@@ -95,6 +96,18 @@ async fn content_is_found_by_its_digest_and_stored_once(blobs: &Blobs) {
     assert_eq!(blobs.list("").await.unwrap(), [format!("content/{digest}")]);
     let empty = blobs.put_content(Bytes::new()).await.unwrap();
     assert_eq!(blobs.get_content(&empty).await.unwrap(), Bytes::new());
+}
+
+async fn content_in_a_file_is_stored_as_if_it_had_been_in_memory(blobs: &Blobs) {
+    let (content, file) = (Bytes::from(vec![7; 300_000]), tempfile::NamedTempFile::new().unwrap());
+    std::fs::write(file.path(), &content).unwrap();
+    let digest = Digest::of(&content);
+    assert_eq!(blobs.content_size(&digest).await.unwrap(), None);
+    for _ in 0..2 {
+        blobs.put_content_file(&digest, file.path(), content.len() as u64).await.unwrap();
+        assert_eq!(blobs.get_content(&digest).await.unwrap(), content);
+        assert_eq!(blobs.content_size(&digest).await.unwrap(), Some(content.len() as u64));
+    }
 }
 
 async fn content_that_was_never_stored_is_an_error_that_says_so(blobs: &Blobs) {

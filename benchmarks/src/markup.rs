@@ -23,10 +23,14 @@ pub fn markup_text(text: &str) -> String {
 #[must_use]
 pub fn markdown_cell(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
             '&' => out += "&amp;",
             '<' => out += "&lt;",
+            // No pictures from elsewhere, which tell who reads the report, and no links: intervals keep their brackets.
+            '!' if chars.peek() == Some(&'[') => out += "\\!",
+            ']' if matches!(chars.peek(), Some('(' | '[' | ':')) => out += "\\]",
             '\\' | '`' | '*' | '|' => out.extend(['\\', c]),
             c if c.is_control() => out.push(' '),
             c => out.push(c),
@@ -46,5 +50,14 @@ mod tests {
             "&lt;a b=&#39;&quot;&#39;&gt;&amp;\u{fffd}[1m\u{fffd}\n\u{fffd}"
         );
         assert_eq!(markdown_cell("a|b\n*c* `d` \\ <e> & f"), "a\\|b \\*c\\* \\`d\\` \\\\ &lt;e> &amp; f");
+    }
+
+    #[test]
+    fn no_text_loads_a_picture_or_hides_where_a_link_leads() {
+        let text = "![x](http://evil.example/p.png) [here](http://evil.example) [a][b] [b]: http://evil.example [0.1, 0.2] (n)";
+        assert_eq!(
+            markdown_cell(text),
+            "\\![x\\](http://evil.example/p.png) [here\\](http://evil.example) [a\\][b] [b\\]: http://evil.example [0.1, 0.2] (n)"
+        );
     }
 }

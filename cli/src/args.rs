@@ -155,6 +155,46 @@ pub(crate) struct HealthArgs {
     pub(crate) alive: bool,
 }
 
+impl Command {
+    /// `true` if it writes what models said and what was paid for it. What others write is named by the person, and read by whom it is for.
+    pub(crate) const fn writes_runs(&self) -> bool {
+        match self {
+            Self::Run(_)
+            | Self::Check(_)
+            | Self::Simulate(_)
+            | Self::Submit(_)
+            | Self::Resume(_)
+            | Self::Export(_)
+            | Self::Plan(_)
+            | Self::Rescore(_)
+            | Self::Replay(_)
+            | Self::Coordinator(_)
+            | Self::Worker(_)
+            | Self::Scorer(_) => true,
+            Self::Score(_)
+            | Self::Status(_)
+            | Self::Watch(_)
+            | Self::Cancel(_)
+            | Self::Prices(_)
+            | Self::Reprice(_)
+            | Self::Show(_)
+            | Self::Align(_)
+            | Self::Compare(_)
+            | Self::Gate(_)
+            | Self::Health(_)
+            | Self::Migrate(_) => false,
+        }
+    }
+}
+
+/// What may be done for specs, besides what they say themselves.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    /// Policy file: commands of agents by name, origins that may see a key, private addresses that may be reached (SECURITY.md)
+    #[arg(long = "policy", value_name = "FILE", env = "REGATTA_POLICY")]
+    pub(crate) file: Option<PathBuf>,
+}
+
 /// A spec and what the command line changes in it.
 #[derive(Debug, Args)]
 pub(crate) struct SpecArgs {
@@ -199,6 +239,8 @@ pub(crate) struct RunArgs {
     /// Seconds to wait for a disk that cannot be written before the run ends (4); nothing is paid for meanwhile
     #[arg(long, value_name = "SECONDS", env = "REGATTA_GIVE_UP_AFTER_S", default_value_t = 60)]
     pub(crate) give_up_after_s: u64,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
     /// Print the summary (or the estimate of --dry-run) as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -211,6 +253,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) spec: SpecArgs,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
     /// Print the resolved spec
     #[arg(long)]
     pub(crate) print: bool,
@@ -343,6 +387,8 @@ pub(crate) struct ResumeArgs {
     /// Directory of kept answers (embedded run)
     #[arg(long, value_name = "DIR", env = "REGATTA_CACHE")]
     pub(crate) cache_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
     /// Seconds to wait for a disk that cannot be written before an embedded run ends (4); nothing is paid for meanwhile
@@ -533,6 +579,8 @@ pub(crate) struct ReplayArgs {
     /// Only print the request, as JSON
     #[arg(long)]
     pub(crate) print: bool,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
     /// Send it to this address instead of the endpoint's own
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,

@@ -86,7 +86,7 @@ impl Client {
     }
 
     pub(crate) async fn cancel(&self, sweep: &SweepId) -> anyhow::Result<()> {
-        self.send(self.request(Method::POST, &format!("sweeps/{sweep}/cancel"))).await.map(drop)
+        self.send(self.request(Method::POST, &format!("sweeps/{sweep}/cancel")).json(&())).await.map(drop)
     }
 
     pub(crate) async fn resume(&self, sweep: &SweepId, resumption: Resumption) -> anyhow::Result<()> {

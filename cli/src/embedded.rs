@@ -19,13 +19,14 @@ use regatta_llm::CallMetrics;
 use regatta_proto::{Clock, Report, SessionOutcome, SweepState, SystemClock};
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
-use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
+use regatta_worker::{Environment, KeptAnswers, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::{BadConfiguration, CannotRecord, bad_configuration};
 use crate::output;
+use crate::private_files::own_folder;
 use crate::signals::Leaving;
 use crate::simulated::SimulatedEndpoints;
 
@@ -48,10 +49,13 @@ pub(crate) struct Embedded {
     ledger: Ledger,
     queue: Queue,
     permits: Permits,
+    /// Where answers are kept.
     answers: PathBuf,
     catalog: Catalog,
     registry: Registry,
     pub(crate) coordinator: Arc<Coordinator>,
+    /// What is done for specs, besides what they say.
+    pub(crate) policy: Arc<Policy>,
     /// How long to wait for stores that cannot be written before the run ends.
     pub(crate) give_up_after: Duration,
     /// Last, so that nobody else begins before the stores are closed.
@@ -65,7 +69,7 @@ impl Embedded {
     pub(crate) async fn open(directory: &Path, cache: Option<&Path>, prices: Option<&Path>) -> anyhow::Result<Self> {
         install_tls();
         let store = directory.join("store");
-        std::fs::create_dir_all(&store).with_context(|| format!("failed to create {}", store.display()))?;
+        own_folder(&store)?;
         let lock = DirectoryLock::take(directory, &store)?;
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.context("failed to open the run's ledger")?;
         let catalog = Catalog::new(
@@ -91,10 +95,14 @@ impl Embedded {
             ledger,
             queue,
             permits,
-            answers: cache.map_or_else(default_cache, Path::to_owned),
+            answers: match cache {
+                Some(named) => named.to_owned(),
+                None => default_cache(&store)?,
+            },
             catalog,
             registry,
             coordinator: Arc::new(coordinator),
+            policy: Arc::new(Policy::trusting()),
             give_up_after: GIVE_UP_AFTER,
             _lock: lock,
         })
@@ -324,6 +332,7 @@ impl Embedded {
             answers: Arc::new(KeptAnswers(Blobs::directory(&self.answers).with_context(|| {
                 format!("failed to open the directory of kept answers {}", self.answers.display())
             })?)),
+            policy: self.policy.clone(),
             network: None,
         };
         let metrics = WorkerMetrics::register(&self.registry)?;
@@ -373,11 +382,19 @@ impl Embedded {
     }
 }
 
-/// Where answers are kept unless told otherwise: `$XDG_CACHE_HOME/regatta/answers`, else `~/.cache/regatta/answers`.
-fn default_cache() -> PathBuf {
+/// Where answers are kept unless told otherwise: `$XDG_CACHE_HOME/regatta/answers`, else `~/.cache/regatta/answers`. Who has neither keeps
+/// them with the run: a folder that everybody knows of is everybody's.
+fn default_cache(store: &Path) -> anyhow::Result<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = given("XDG_CACHE_HOME").or_else(|| Some(given("HOME")?.join(".cache")));
-    base.unwrap_or_else(std::env::temp_dir).join("regatta/answers")
+    let Some(base) = base.filter(|base| base.is_absolute()) else { return Ok(store.join("answers")) };
+    let (ours, answers) = (base.join("regatta"), base.join("regatta/answers"));
+    // A home that cannot be written, as of a service's user, is as good as none.
+    match own_folder(&ours).and_then(|()| own_folder(&answers)) {
+        Err(error) if error.downcast_ref::<BadConfiguration>().is_some() => Err(error),
+        Err(_) => Ok(store.join("answers")),
+        Ok(()) => Ok(answers),
+    }
 }
 
 fn clock() -> Arc<dyn Clock> {
@@ -398,7 +415,8 @@ fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
             link_tree(&entry.path(), &target)?;
             continue;
         }
-        if target.exists() {
+        // Also a link that leads nowhere yet: a copy would follow it.
+        if std::fs::symlink_metadata(&target).is_ok() {
             std::fs::remove_file(&target)?;
         }
         // Some file systems have no links.

@@ -9,10 +9,13 @@ mod data;
 mod embedded;
 mod ended_run;
 mod exit;
+mod listener;
 mod logging;
 mod output;
 mod paired_runs;
+mod policy;
 mod price_tables;
+mod private_files;
 mod process;
 mod results;
 #[cfg(feature = "cluster")]
@@ -36,6 +39,9 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     logging::start(&cli.log);
+    if cli.command.writes_runs() {
+        private_files::keep_private();
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return exit::failed(&anyhow::Error::from(error).context("failed to start the runtime")),

@@ -10,6 +10,7 @@ use regatta_proto::{
     BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, Judge, SweepLock, SweepSpec,
     parse_spec,
 };
+use regatta_worker::Policy;
 
 use crate::args::SpecArgs;
 use crate::data::read_dataset;
@@ -97,15 +98,15 @@ fn override_from(args: &SpecArgs, spec: &mut SweepSpec) {
 }
 
 /// Refuses a spec with endpoints that cannot be used here, before anything is started.
-pub(crate) fn check_endpoints(spec: &SweepSpec) -> anyhow::Result<()> {
+pub(crate) fn check_endpoints(spec: &SweepSpec, policy: &Policy) -> anyhow::Result<()> {
     let used = spec.all_models().into_iter().map(|(_, model)| &model.endpoint);
-    check_used(&spec.endpoints, &used.collect(), spec.cache, Build::THIS)
+    check_used(&spec.endpoints, &used.collect(), spec.cache, Build::THIS, policy)
 }
 
 /// Refuses judges at endpoints that cannot be used here. Nobody else is asked anything.
-pub(crate) fn check_judges(spec: &SweepSpec) -> anyhow::Result<()> {
+pub(crate) fn check_judges(spec: &SweepSpec, policy: &Policy) -> anyhow::Result<()> {
     let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref()).flat_map(Judge::ids);
-    check_used(&spec.endpoints, &judges.map(|judge| &judge.endpoint).collect(), spec.cache, Build::THIS)
+    check_used(&spec.endpoints, &judges.map(|judge| &judge.endpoint).collect(), spec.cache, Build::THIS, policy)
 }
 
 /// Refuses a spec with endpoints that this build does not have. What only plans sends nothing, so it needs no keys.
@@ -119,8 +120,8 @@ pub(crate) fn check_build(spec: &SweepSpec) -> anyhow::Result<()> {
 }
 
 /// Refuses a sweep that is planned with endpoints that cannot be used here.
-pub(crate) fn check_locked_endpoints(lock: &SweepLock) -> anyhow::Result<()> {
-    check_used(&lock.endpoints, &lock.used_endpoints(), lock.cache, Build::THIS)
+pub(crate) fn check_locked_endpoints(lock: &SweepLock, policy: &Policy) -> anyhow::Result<()> {
+    check_used(&lock.endpoints, &lock.used_endpoints(), lock.cache, Build::THIS, policy)
 }
 
 /// Refuses endpoints of those `used` that `build` does not have, or whose keys are not there. Replaying asks nobody and needs no keys.
@@ -129,11 +130,12 @@ fn check_used(
     used: &BTreeSet<&EndpointName>,
     cache: CacheMode,
     build: Build,
+    policy: &Policy,
 ) -> anyhow::Result<()> {
     for (name, endpoint) in endpoints.iter().filter(|(name, _)| used.contains(name)) {
         build.check(name, endpoint).map_err(bad_configuration)?;
         if endpoint.kind.takes_address() && cache != CacheMode::Replay {
-            regatta_llm::check_access(name, endpoint, &|variable| std::env::var(variable).ok())
+            regatta_llm::check_access(name, endpoint, &|variable| std::env::var(variable).ok(), policy.outbound())
                 .map_err(bad_configuration)?;
         }
     }
@@ -152,7 +154,7 @@ mod tests {
         let name: EndpointName = "judge".parse().unwrap();
         for kind in [EndpointKind::Encoder, EndpointKind::Bedrock] {
             let endpoints = BTreeMap::from([(name.clone(), EndpointSpec::of_kind(kind))]);
-            let check = |used, cache, build| check_used(&endpoints, &used, cache, build);
+            let check = |used, cache, build| check_used(&endpoints, &used, cache, build, &Policy::trusting());
             for cache in [CacheMode::Off, CacheMode::ReadWrite, CacheMode::Replay] {
                 let error = check(BTreeSet::from([&name]), cache, lean).unwrap_err();
                 assert!(format!("{error:#}").contains("--features"), "{error:#}");

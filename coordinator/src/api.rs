@@ -1,12 +1,15 @@
 //! The coordinator over HTTP: hand sweeps in, look, cancel, resume.
 
+mod content;
+mod guard;
+
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
-use axum::http::{StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, FromRef, Path, State};
+use axum::http::StatusCode;
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use regatta_backends::{LedgerError, SweepRow};
@@ -15,8 +18,10 @@ use serde::Serialize;
 
 use crate::{Coordinator, CoordinatorError, Resumption, Submission, Submitted, SweepStatus};
 
-/// Largest upload of one file, and largest request, in bytes.
-const BODY_BYTES_MAX: usize = 256 << 20;
+use self::content::Turns;
+
+/// Largest request besides uploads, in bytes: a spec of a mebibyte, and the names of ten thousand files.
+const BODY_BYTES_MAX: usize = 8 << 20;
 
 /// What the API needs besides the coordinator.
 #[derive(Clone, Default)]
@@ -27,6 +32,7 @@ pub struct ApiConfig {
 
 /// The routes below `/v1`.
 pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router {
+    let shared = Shared { coordinator, turns: Turns::default() };
     axum::Router::new()
         .route("/v1/content/{digest}", put(upload).head(is_stored))
         .route("/v1/sweeps", post(submit).get(list))
@@ -36,23 +42,27 @@ pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router 
         .route("/v1/sweeps/{id}/files", get(files))
         .route("/v1/sweeps/{id}/files/{*path}", get(file))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(config, authorise))
-        .with_state(coordinator)
+        .layer(middleware::from_fn_with_state(config, guard::guard))
+        .with_state(shared)
 }
 
-async fn authorise(State(config): State<ApiConfig>, request: Request, next: Next) -> Response {
-    let Some(token) = &config.token else { return next.run(request).await };
-    let given = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "));
-    // Digests are compared, so that the time taken tells nothing about the token.
-    if given.is_some_and(|given| Digest::of(given.as_bytes()) == Digest::of(token.as_bytes())) {
-        return next.run(request).await;
+/// What all requests share.
+#[derive(Clone)]
+struct Shared {
+    coordinator: Arc<Coordinator>,
+    turns: Turns,
+}
+
+impl FromRef<Shared> for Arc<Coordinator> {
+    fn from_ref(shared: &Shared) -> Self {
+        shared.coordinator.clone()
     }
-    let problem = "this coordinator asks for a token; set REGATTA_TOKEN to it";
-    (StatusCode::UNAUTHORIZED, Json(Problem { error: problem.to_owned() })).into_response()
+}
+
+impl FromRef<Shared> for Turns {
+    fn from_ref(shared: &Shared) -> Self {
+        shared.turns.clone()
+    }
 }
 
 #[derive(Serialize)]
@@ -86,28 +96,34 @@ impl IntoResponse for CoordinatorError {
 
 type Api = State<Arc<Coordinator>>;
 
-async fn upload(State(coordinator): Api, Path(digest): Path<Digest>, body: Bytes) -> Result<StatusCode, Response> {
-    if Digest::of(&body) != digest {
-        let problem = Problem { error: format!("the content does not have the digest {digest}") };
-        return Err((StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response());
-    }
-    let stored = coordinator.catalog().blobs().put_content(body).await;
-    stored.map_err(|error| CoordinatorError::from(error).into_response())?;
+async fn upload(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Path(digest): Path<Digest>,
+    body: Body,
+) -> Result<StatusCode, Response> {
+    content::receive(coordinator.catalog().blobs(), &turns, digest, body).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn is_stored(State(coordinator): Api, Path(digest): Path<Digest>) -> StatusCode {
-    match coordinator.catalog().blobs().get_content(&digest).await {
-        Ok(_) => StatusCode::NO_CONTENT,
-        Err(_) => StatusCode::NOT_FOUND,
+    match coordinator.catalog().blobs().content_size(&digest).await {
+        Ok(Some(_)) => StatusCode::NO_CONTENT,
+        Ok(None) => StatusCode::NOT_FOUND,
+        Err(error) => {
+            tracing::error!(%error, "failed to look for a file");
+            StatusCode::SERVICE_UNAVAILABLE
+        }
     }
 }
 
 async fn submit(
     State(coordinator): Api,
+    State(turns): State<Turns>,
     Json(submission): Json<Submission>,
-) -> Result<Json<Submitted>, CoordinatorError> {
-    coordinator.submit(submission).await.map(Json)
+) -> Result<Json<Submitted>, Response> {
+    let _turn = turns.plan().await?;
+    coordinator.submit(submission).await.map(Json).map_err(IntoResponse::into_response)
 }
 
 async fn list(State(coordinator): Api) -> Result<Json<Vec<SweepRow>>, CoordinatorError> {
@@ -127,7 +143,7 @@ async fn resume(State(coordinator): Api, Path(id): Path<SweepId>, body: Bytes) -
     let resumption = match body.is_empty() {
         true => Resumption::default(),
         false => serde_json::from_slice(&body).map_err(|error| {
-            let problem = Problem { error: format!("the body says no wish that a resume understands: {error}") };
+            let problem = Problem { error: format!("invalid resume request: {error}") };
             (StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response()
         })?,
     };
@@ -153,10 +169,18 @@ fn media_type(path: &str) -> &'static str {
 }
 
 /// A file that the sweep has left behind, as `results.jsonl`.
-async fn file(State(coordinator): Api, Path((id, path)): Path<(SweepId, String)>) -> Response {
+async fn file(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Path((id, path)): Path<(SweepId, String)>,
+) -> Response {
+    let turn = match turns.download().await {
+        Ok(turn) => turn,
+        Err(refused) => return refused,
+    };
     let key = format!("sweeps/{id}/{path}");
     match coordinator.catalog().blobs().get(&key).await {
-        Ok(Some(bytes)) => ([(header::CONTENT_TYPE, media_type(&path))], bytes).into_response(),
+        Ok(Some(bytes)) => content::send(bytes, media_type(&path), turn),
         Ok(None) => (StatusCode::NOT_FOUND, Json(Problem { error: format!("there is no {key} yet") })).into_response(),
         Err(error) => CoordinatorError::from(error).into_response(),
     }

@@ -14,6 +14,7 @@ use regatta_proto::{
     AccountId, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, SweepId, SweepState, WorkerId,
 };
 
+use crate::admission::check_data;
 use crate::forecast::Forecasts;
 use crate::leading::Leading;
 use crate::{CoordinatorMetrics, PlanError, PriceBook, Resumption, Submission, Submitted, SweepStatus, plan, shards};
@@ -196,6 +197,11 @@ impl Coordinator {
     /// When the spec does not fit its data, or Blobs fail.
     pub fn plan<'a>(&'a self, submission: Submission) -> BoxFuture<'a, Result<Arc<Sweep>, CoordinatorError>> {
         Box::pin(async move {
+            if self.config.queue_survives {
+                refuse_commands(&submission)?;
+                check_data(&submission.data)?;
+                self.check_sizes(&submission).await?;
+            }
             let mut datasets = BTreeMap::new();
             for (benchmark, snapshot) in &submission.data {
                 datasets.insert(benchmark.clone(), self.store_manifest(snapshot).await?);
@@ -248,6 +254,23 @@ impl Coordinator {
             tracing::info!(sweep = %sweep.id, sessions, cells = sweep.cells().len(), "planned");
             Ok(Submitted { id: sweep.id.clone(), created: matches!(created, Created::New), sessions })
         })
+    }
+
+    /// The files have the sizes that their manifests say: what is loaded is what was allowed.
+    async fn check_sizes(&self, submission: &Submission) -> Result<(), CoordinatorError> {
+        for (name, snapshot) in &submission.data {
+            for file in &snapshot.files {
+                let found = self.catalog.blobs().content_size(&file.digest).await?;
+                if found.is_some_and(|found| found != file.size) {
+                    let (field, problem) = (
+                        format!("data.{name}"),
+                        format!("{:?} is said to have {} bytes, and has others; submit it again", file.path, file.size),
+                    );
+                    return Err(PlanError::Field { field, problem }.into());
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn store_manifest(&self, snapshot: &regatta_proto::Snapshot) -> Result<Digest, CoordinatorError> {
@@ -347,6 +370,20 @@ fn refuse_batches(submission: &Submission) -> Result<(), PlanError> {
             problem: "batches take hours and must outlive this process: hand the sweep to a coordinator with `regatta submit`, or leave \
                       out lane: batch"
                 .to_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Whoever reaches a coordinator would otherwise run what they like on its workers.
+fn refuse_commands(submission: &Submission) -> Result<(), PlanError> {
+    match submission.spec.agents.iter().find(|(_, agent)| !agent.command.is_empty()) {
+        Some((name, _)) => Err(PlanError::Field {
+            field: format!("agents.{name}.command"),
+            problem: format!(
+                "workers of a deployment run no commands that specs bring: have their operator name it in their policy file (agents), \
+                 and choose it here with registered: {name}"
+            ),
         }),
         None => Ok(()),
     }

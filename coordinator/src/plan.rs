@@ -12,6 +12,8 @@ use regatta_proto::{
     Limit, ModelRef, ModelSpec, Price, PriceSource, Setting, SpecError, SweepLock, SweepSpec, check_spec,
 };
 
+use crate::admission::check_grid;
+
 /// Says what a model at an endpoint costs, and where that is known from.
 pub type PriceBook = dyn Fn(&EndpointSpec, &ModelSpec) -> (Option<Price>, PriceSource) + Send + Sync;
 
@@ -118,6 +120,7 @@ pub fn plan<'a>(
             cast::check_lanes(name, &locked, &*load(catalog, name, &locked.dataset).await?, &spec)?;
             benchmarks.insert(name.clone(), locked);
         }
+        check_grid(benchmarks.values(), spec.models.len(), spec.trials)?;
         let mut models = spec.models.clone();
         let mut price_sources = Vec::new();
         for (position, model) in models.iter_mut().enumerate() {

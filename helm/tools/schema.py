@@ -80,6 +80,11 @@ BY_PATH = {
         },
     },
     "networkPolicy.endpoints": OBJECTS,
+    "worker.policy": {
+        "type": "object",
+        "properties": {name: {"type": "object"} for name in ("agents", "keys", "egress")},
+        "additionalProperties": False,
+    },
     "topologySpread.whenUnsatisfiable": {"enum": ["ScheduleAnyway", "DoNotSchedule"]},
     "podSecurity.runAsUser": {"type": "integer", "minimum": 1},
 }

@@ -31,6 +31,7 @@ mod metrics;
 mod money;
 mod open;
 mod permits;
+mod policy;
 mod prices;
 mod quarantine;
 mod recorded;
@@ -59,6 +60,7 @@ pub use metrics::CallMetrics;
 pub use money::{OUTPUT_TOKENS_MAX, Purses, worst_case};
 pub use open::{Build, OpenContext, OpenError, check_access};
 pub use permits::store::{PermitStore, StoreError};
+pub use policy::{EgressRules, EgressSection, KeyRule, Origin, OutboundPolicy, OutboundRules, PrivateNetwork};
 pub use prices::{
     CrossCheck, DatedPrice, Disagreement, Import, ImportError, ImportProblem, ImportReport, Listed,
     PRICE_FILE_BYTES_MAX, PriceTable, PriceTableError,

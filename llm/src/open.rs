@@ -8,9 +8,10 @@ use std::sync::Arc;
 use regatta_proto::{Clock, EndpointKind, EndpointName, EndpointSpec, WorkerId};
 
 use crate::encoding::Encoding;
+use crate::policy::Origin;
 use crate::recorded::{RecordedError, RecordedVerdicts};
 use crate::transport::TransportError;
-use crate::{AnswerStore, CallMetrics, Network, PermitStore, Purses};
+use crate::{AnswerStore, CallMetrics, Network, OutboundPolicy, PermitStore, Purses};
 
 pub use access::check_access;
 #[cfg(feature = "bedrock")]
@@ -42,6 +43,8 @@ pub struct OpenContext<'a> {
     pub purses: Arc<Purses>,
     /// Kept answers, shared by the fleet.
     pub answers: Arc<dyn AnswerStore>,
+    /// Which keys may go where, and which addresses may be reached.
+    pub policy: Arc<OutboundPolicy>,
     /// Takes the calls over HTTP; `None` is the machine's network.
     pub network: Option<Arc<dyn Network>>,
 }
@@ -58,6 +61,59 @@ pub enum OpenError {
         endpoint: EndpointName,
         /// The variable.
         variable: String,
+    },
+    /// The address is the spec's own, and the key is not named.
+    #[error(
+        "endpoint {endpoint} has a base_url of its own, and to such no key is sent that is not named: write \
+         api_key_env: {variable} (or `none`)"
+    )]
+    KeyNotNamed {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// The usual variable.
+        variable: String,
+    },
+    /// The address holds a user or a password.
+    #[error(
+        "base_url of endpoint {endpoint} holds credentials; put the key into a variable and name it in api_key_env"
+    )]
+    Credentials {
+        /// The endpoint.
+        endpoint: EndpointName,
+    },
+    /// No rule lets the key go there.
+    #[error(
+        "endpoint {endpoint} would send the key {variable} to {origin}, which no policy allows: allow it in the policy file (--policy) \
+         as keys: {{ {variable}: {{ origins: [\"{origin}\"] }} }}, or write api_key_env: none"
+    )]
+    KeyWithheld {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// The variable of the key.
+        variable: String,
+        /// Where it would go.
+        origin: Origin,
+    },
+    /// The key would be read by everybody on the way.
+    #[error(
+        "endpoint {endpoint} would send the key {variable} to {origin} without TLS, where everybody on the way can read it: use https, \
+         or allow it in the policy file (--policy) as keys: {{ {variable}: {{ origins: [\"{origin}\"], plain_http: true }} }}"
+    )]
+    KeyInTheClear {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// The variable of the key.
+        variable: String,
+        /// Where it would go.
+        origin: Origin,
+    },
+    /// The address is one that may not be reached.
+    #[error("endpoint {endpoint} is not reached from here: {problem}")]
+    Unreachable {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// Why.
+        problem: String,
     },
     /// There is no address.
     #[error("endpoint {endpoint} has no base_url{}", .variable.map(|name| format!("; set {name}")).unwrap_or_default())]

@@ -1,6 +1,9 @@
 //! The key of an endpoint, and texts of the endpoint that may hold it.
 
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use reqwest::header::{HeaderValue, InvalidHeaderValue};
 
@@ -9,20 +12,46 @@ pub(crate) const DETAIL_MAX: usize = 300;
 /// Longest id or model name taken over from an answer, in characters.
 const NAME_MAX: usize = 200;
 
-/// An API key; never printed.
+/// Characters in a row that a text and a key have in common, from which on the text shows a part of the key.
+const PART: usize = 8;
+
+/// Keys of an endpoint: that of `api_key_env`, and those of headers; never printed.
 #[derive(Clone, Default)]
-pub(crate) struct Secret(Option<String>);
+pub(crate) struct Secret {
+    key: Option<String>,
+    /// Every key, in each way that texts may write it.
+    shapes: Arc<[Shape]>,
+}
+
+/// A key as a text may write it.
+struct Shape {
+    text: Vec<char>,
+    /// Its parts of [`PART`] characters.
+    parts: HashSet<Vec<char>>,
+}
 
 impl Secret {
     /// Wraps a key.
     pub(crate) fn new(key: String) -> Self {
-        Self(Some(key))
+        let shapes = shapes(&key).map(Shape::of).collect();
+        Self { key: Some(key), shapes }
+    }
+
+    /// The same, which keeps `others` out of texts too.
+    pub(crate) fn beside<'a>(self, others: impl IntoIterator<Item = &'a str>) -> Self {
+        let others: Vec<&str> = others.into_iter().filter(|other| !other.is_empty()).collect();
+        if others.is_empty() {
+            return self;
+        }
+        let all = self.key.as_deref().into_iter().chain(others);
+        let shapes = all.flat_map(shapes).map(Shape::of).collect();
+        Self { shapes, ..self }
     }
 
     /// The key itself.
     #[cfg(test)]
     pub(crate) fn expose(&self) -> Option<&str> {
-        self.0.as_deref()
+        self.key.as_deref()
     }
 
     /// The value of that header: the key behind `prefix`, marked so that nothing prints it. `None` without a key.
@@ -30,7 +59,7 @@ impl Secret {
     /// # Errors
     /// When the key holds characters that no header may hold.
     pub(crate) fn header(&self, prefix: &str) -> Result<Option<HeaderValue>, InvalidHeaderValue> {
-        let Some(key) = &self.0 else { return Ok(None) };
+        let Some(key) = &self.key else { return Ok(None) };
         let mut value = HeaderValue::try_from(format!("{prefix}{key}"))?;
         value.set_sensitive(true);
         Ok(Some(value))
@@ -48,16 +77,102 @@ impl Secret {
 
     fn cut(&self, text: &str, max: usize) -> String {
         // Redacted before it is cut: a cut through the key would leave its beginning.
-        match &self.0 {
-            Some(key) if text.contains(key.as_str()) => one_line(&text.replace(key.as_str(), "[key]"), max),
-            _ => one_line(text, max),
+        one_line(&self.without(text), max)
+    }
+
+    /// `text` with `[key]` in the place of every key and of parts of it, also where they are encoded.
+    fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.shapes.is_empty() {
+            return text.into();
+        }
+        let chars: Vec<char> = text.chars().collect();
+        let mut shown = vec![false; chars.len()];
+        for shape in self.shapes.iter() {
+            shape.mark(&chars, &mut shown);
+        }
+        if !shown.contains(&true) {
+            return text.into();
+        }
+        let mut out = String::with_capacity(text.len());
+        for (at, c) in chars.iter().enumerate() {
+            match (shown[at], at > 0 && shown[at - 1]) {
+                (true, true) => {}
+                (true, false) => out.push_str("[key]"),
+                (false, _) => out.push(*c),
+            }
+        }
+        out.into()
+    }
+}
+
+impl Shape {
+    fn of(text: String) -> Self {
+        let text: Vec<char> = text.chars().collect();
+        let parts = text.windows(PART).map(<[char]>::to_vec).collect();
+        Self { text, parts }
+    }
+
+    /// Marks what of `chars` shows this.
+    fn mark(&self, chars: &[char], shown: &mut [bool]) {
+        // A key that is shorter than a part is only known whole.
+        let width = self.text.len().min(PART);
+        for (at, window) in chars.windows(width.max(1)).enumerate() {
+            let is_ours = if self.parts.is_empty() { window == self.text } else { self.parts.contains(window) };
+            if is_ours {
+                shown[at..at + width].fill(true);
+            }
         }
     }
 }
 
+/// The ways in which texts write `key`: as it is, in hexadecimal, in percent-encoding, in base64 wherever it begins within other text.
+fn shapes(key: &str) -> impl Iterator<Item = String> {
+    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent: String = key
+        .bytes()
+        .map(|byte| {
+            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect();
+    let mut shapes = vec![key.to_owned(), hex.to_uppercase(), hex, percent];
+    for before in 0..3 {
+        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
+        let encoded = base64(&bytes);
+        // Its first and last characters depend on what stands around.
+        let inside: String = encoded
+            .chars()
+            .skip((before * 8).div_ceil(6))
+            .take(bytes.len() * 8 / 6 - (before * 8).div_ceil(6))
+            .collect();
+        shapes.push(inside.replace('+', "-").replace('/', "_"));
+        shapes.push(inside);
+    }
+    // What is too short says nothing, and would be found everywhere.
+    let key = key.to_owned();
+    shapes.into_iter().filter(move |shape| *shape == key || shape.len() >= PART).collect::<BTreeSet<_>>().into_iter()
+}
+
+/// Base64 without padding.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let number = three.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for place in 0..=three.len() {
+            let digit = number >> (18 - 6 * place) & 63;
+            out.push(char::from(ALPHABET[digit as usize]));
+        }
+    }
+    out
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Secret([key])" } else { "Secret(none)" })
+        f.write_str(if self.key.is_some() { "Secret([key])" } else { "Secret(none)" })
     }
 }
 
@@ -84,6 +199,34 @@ mod tests {
         let detail = secret.detail(&format!("{} wrong key {key} {key}", "x".repeat(DETAIL_MAX - 20)));
         assert!(!detail.contains("sk-0"), "{detail}");
         assert_eq!(detail.chars().count(), DETAIL_MAX);
+    }
+
+    #[test]
+    fn the_key_is_removed_however_it_is_written() {
+        let key = "sk-proj-0a1B2c/3D4+e5F6";
+        let secret = Secret::new(key.to_owned());
+        let encoded = ["", "x", "xy", "Bearer "].map(|before| base64(format!("{before}{key}:tail").as_bytes()));
+        let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let percent = "sk-proj-0a1B2c%2F3D4%2Be5F6".to_owned();
+        let truncated = ["sk-proj-0a1B2****".to_owned(), "...2c/3D4+e5F6".to_owned()];
+        for text in encoded.into_iter().chain([hex, percent]).chain(truncated) {
+            let detail = secret.detail(&format!("refused: {text} is wrong"));
+            assert!(
+                detail.starts_with("refused: ") && detail.contains("[key]") && detail.ends_with("is wrong"),
+                "{text}: {detail}"
+            );
+            let (before, after) =
+                (detail.matches(|c: char| c.is_ascii_alphanumeric()).count(), "refused:keyiswrongxySZhaWw".len());
+            assert!(before <= after + 12, "{text}: {detail}");
+        }
+        assert_eq!(secret.detail("the model is overloaded"), "the model is overloaded");
+    }
+
+    #[test]
+    fn keys_of_headers_are_removed_too() {
+        let secret = Secret::default().beside(["litellm-key-1"]);
+        assert_eq!(secret.detail("wrong litellm-key-1"), "wrong [key]");
+        assert_eq!(Secret::new("short".to_owned()).detail("a short detail"), "a [key] detail");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use reqwest::{Client, Method, Request, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
 use crate::errors::Failure;
+use crate::policy::{AllowedAddresses, EgressRules, is_loopback_host};
 use crate::secret::Secret;
 
 /// Longest body read, in bytes; an answer beyond it is a bad response.
@@ -76,6 +77,9 @@ pub enum TransportError {
     /// The key holds characters that no header may hold.
     #[error("the key holds characters that cannot be sent in a header; check the variable for line breaks")]
     Key,
+    /// The address is one that may not be reached.
+    #[error("it is not reached from here: {0}")]
+    Egress(String),
     /// Certificates or TLS settings.
     #[error("failed to set up TLS: {0}")]
     Tls(#[source] Box<dyn Error + Send + Sync>),
@@ -88,6 +92,7 @@ impl Transport {
         secret: Secret,
         key_header: KeyHeader,
         timeouts: Timeouts,
+        egress: Arc<EgressRules>,
         network: Option<Arc<dyn Network>>,
     ) -> Result<Self, TransportError> {
         let mut headers = HeaderMap::from_iter([
@@ -97,7 +102,7 @@ impl Transport {
         if let Some(value) = secret.header(key_header.prefix).map_err(|_| TransportError::Key)? {
             headers.insert(HeaderName::from_static(key_header.name), value);
         }
-        let client = http_client(url, Duration::from_millis(timeouts.connect_ms))?;
+        let client = http_client(url, Duration::from_millis(timeouts.connect_ms), egress)?;
         Ok(Self { client, network, headers, timeouts, secret })
     }
 
@@ -312,11 +317,12 @@ fn answered(class: ErrorClass, status: StatusCode, detail: String) -> Failure {
     Failure { status: Some(status.as_u16()), ..Failure::unanswered(class, detail) }
 }
 
-/// A connection pool for `url` alone, with the TLS of all our traffic; no request is sent twice, and no redirection followed.
+/// A connection pool for `url` alone, which reaches the addresses of `egress`, with the TLS of all our traffic; no request is sent twice, and no redirection followed.
 ///
 /// # Errors
-/// When certificates are needed and none can be read.
-pub fn http_client(url: &Url, connect_max: Duration) -> Result<Client, TransportError> {
+/// When the address may not be reached, or certificates are needed and none can be read.
+pub fn http_client(url: &Url, connect_max: Duration, egress: Arc<EgressRules>) -> Result<Client, TransportError> {
+    egress.check_url(url).map_err(TransportError::Egress)?;
     let mut builder = Client::builder()
         .user_agent(concat!("regatta/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
@@ -326,6 +332,7 @@ pub fn http_client(url: &Url, connect_max: Duration) -> Result<Client, Transport
         .pool_max_idle_per_host(usize::MAX)
         .pool_idle_timeout(IDLE)
         .connect_timeout(connect_max)
+        .dns_resolver(Arc::new(AllowedAddresses(egress)))
         .tls_backend_preconfigured(tls(url.scheme() == "https")?);
     if is_loopback(url) {
         builder = builder.no_proxy();
@@ -353,8 +360,7 @@ fn tls(is_needed: bool) -> Result<rustls::ClientConfig, TransportError> {
 
 /// A proxy set for the outside world cannot reach this machine's own loopback.
 fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    url.host_str().is_some_and(is_loopback_host)
 }
 
 #[cfg(test)]

@@ -37,6 +37,12 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// Takes content piece by piece.
+    #[must_use]
+    pub fn hasher() -> Hasher {
+        Hasher(Sha256::new())
+    }
+
     /// Digest of several parts, each prefixed by its length, so that no two lists of parts collide by concatenation.
     #[must_use]
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
@@ -58,6 +64,23 @@ impl Digest {
     #[must_use]
     pub fn short(&self) -> String {
         hex::encode(&self.0[..4])
+    }
+}
+
+/// Content that comes piece by piece, on its way to a [`Digest`].
+#[derive(Debug, Clone)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Takes the next piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// Digest of everything taken: that of the pieces put together.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
     }
 }
 

@@ -101,6 +101,10 @@ pub struct EndpointSpec {
     /// Further headers of every request, as `OpenAI-Organization`. Never secrets: specs are stored.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// Further headers of every request whose values are secrets, by the name of the environment variable that holds each, as
+    /// `x-litellm-api-key: LITELLM_KEY`. The policy of whoever sends them says where they may go, as for `api_key_env`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers_env: BTreeMap<String, String>,
     /// Further fields of every request's body, as `{"provider": {"order": ["a"]}}`; they go before Regatta's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub body: BTreeMap<String, serde_json::Value>,
@@ -155,6 +159,7 @@ impl EndpointSpec {
             api_version: None,
             region: None,
             headers: BTreeMap::new(),
+            headers_env: BTreeMap::new(),
             body: BTreeMap::new(),
             stream: false,
             lane: Lane::Live,

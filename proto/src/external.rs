@@ -16,9 +16,12 @@ use crate::AgentName;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExternalAgent {
-    /// Program and arguments; nothing of it is read by a shell. Either this or `url`.
+    /// Program and arguments; nothing of it is read by a shell. Either this, `registered` or `url`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// A command of the workers' policy file, by the name that it has there. Workers of a deployment run no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<AgentName>,
     /// Address that a session is posted to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,

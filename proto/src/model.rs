@@ -32,9 +32,18 @@ impl FromStr for ModelRef {
         if model.len() > crate::MAX_ID_LENGTH {
             return Err(IdError::TooLong { kind: "model name", length: model.len() });
         }
+        if let Some(found) = model.chars().find(|c| c.is_control() || is_reordering(*c)) {
+            let (text, allowed) = (model.to_owned(), "any printable characters");
+            return Err(IdError::BadCharacter { kind: "model name", text, found, allowed });
+        }
         Ok(Self { endpoint: endpoint.parse()?, model: model.to_owned() })
     }
 }
+/// `true` for characters that make text read in another order than it is written.
+const fn is_reordering(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 impl TryFrom<String> for ModelRef {
     type Error = IdError;
     fn try_from(text: String) -> Result<Self, IdError> {

@@ -5,10 +5,13 @@ mod cast;
 
 use std::collections::BTreeSet;
 
+use crate::secret_names::is_secret_name;
 use crate::{EndpointKind, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, SweepSpec};
 
 /// Largest spec accepted, in bytes.
 const SPEC_BYTES_MAX: usize = 1 << 20;
+/// Deepest nesting of brackets.
+const NESTING_MAX: usize = 100;
 /// Most repetitions of a cell.
 const TRIALS_MAX: u16 = 1000;
 /// Largest weight of a sweep.
@@ -54,6 +57,7 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     if text.len() > SPEC_BYTES_MAX {
         return Err(SpecError::Yaml(format!("the spec is larger than {SPEC_BYTES_MAX} bytes")));
     }
+    check_nesting(text)?;
     let text = substitute(text, variable)?;
     let unreadable = |error: serde_yaml_ng::Error| SpecError::Yaml(error.to_string());
     let mut spec: SweepSpec = serde_yaml_ng::from_str(&text).map_err(unreadable)?;
@@ -62,6 +66,32 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     add_implied_endpoints(&mut spec);
     check_spec(&spec)?;
     Ok(spec)
+}
+
+/// Refuses what no spec needs and YAML readers take minutes for: brackets in brackets, and lists in lists.
+fn check_nesting(text: &str) -> Result<(), SpecError> {
+    let too_deep = |line: usize| {
+        let problem = "is nested too deeply";
+        Err(SpecError::Yaml(format!("line {line} {problem}: at most {NESTING_MAX} brackets, or dashes, may be open")))
+    };
+    let mut open = 0_usize;
+    for (number, line) in text.lines().enumerate() {
+        for c in line.chars() {
+            match c {
+                '[' | '{' => open += 1,
+                ']' | '}' => open = open.saturating_sub(1),
+                _ => {}
+            }
+            if open > NESTING_MAX {
+                return too_deep(number + 1);
+            }
+        }
+        let words = line.split_whitespace().take_while(|word| matches!(*word, "-" | "?" | ":"));
+        if words.count() > NESTING_MAX {
+            return too_deep(number + 1);
+        }
+    }
+    Ok(())
 }
 
 /// Replaces `${NAME}` and `${NAME:-default}`; `$$` is a dollar sign. Comments are left alone.
@@ -120,6 +150,11 @@ const IMPLIED: &[(&str, EndpointKind, Option<Access>)] = &[
     ("together", EndpointKind::Openai, Some(("https://api.together.xyz/v1", "TOGETHER_API_KEY"))),
     ("deepseek", EndpointKind::Openai, Some(("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"))),
 ];
+
+/// Addresses of the providers that need no `endpoints` entry and have one of their own, each with the variable of its key.
+pub fn implied_access() -> impl Iterator<Item = (&'static str, &'static str)> {
+    IMPLIED.iter().filter_map(|(_, _, elsewhere)| *elsewhere)
+}
 
 /// Adds the providers that `spec` names without an `endpoints` entry: `openai/…`, `anthropic/…` and their like work, as people expect.
 /// [`parse_spec`] does this too.
@@ -319,12 +354,45 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
         if !url.starts_with("http://") && !url.starts_with("https://") {
             return field("base_url", format!("must begin with http:// or https://, is {url:?}"));
         }
-        if url.split_once("://").is_some_and(|(_, rest)| rest.split('/').next().unwrap_or(rest).contains('@')) {
+        if has_credentials(url) {
             return field(
                 "base_url",
                 "holds credentials; put the key into a variable and name it in api_key_env".into(),
             );
         }
+    }
+    if let Some(name) = endpoint.headers.keys().find(|name| is_secret_name(name)) {
+        return field(
+            &format!("headers.{name}"),
+            format!(
+                "may hold a secret, and specs are stored: put it into a variable and write headers_env: {{ {name}: VARIABLE }}"
+            ),
+        );
+    }
+    if let Some((name, variable)) = endpoint.headers_env.iter().find(|(_, variable)| !is_variable(variable)) {
+        let problem = format!(
+            "must be the name of an environment variable, never the secret itself; it has {} characters",
+            variable.len()
+        );
+        return field(&format!("headers_env.{name}"), problem);
+    }
+    if let Some(name) = endpoint.api_key_env.as_deref().filter(|name| !is_variable(name)) {
+        let problem = format!(
+            "must be the name of an environment variable, never the key itself; it has {} characters",
+            name.len()
+        );
+        return field("api_key_env", problem);
+    }
+    if let Some(name) = endpoint.body.iter().find_map(|(name, value)| secret_field(name, value)) {
+        return field(
+            &format!("body.{name}"),
+            "may hold a secret, and specs are stored: name its variable in api_key_env or headers_env".into(),
+        );
+    }
+    if let Some(region) = &endpoint.region
+        && (region.is_empty() || !region.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
+    {
+        return field("region", format!("must be made of letters, digits and '-', is {region:?}"));
     }
     if endpoint.send_seed == Some(true) && !endpoint.kind.has_seed() {
         return field("send_seed", "cannot be true: requests of this kind have no field for a seed".into());
@@ -338,6 +406,32 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
         }
     }
     Ok(())
+}
+
+/// `true` if an address holds a user or a password. Readers of addresses skip slashes before the host, and take backslashes for slashes.
+fn has_credentials(url: &str) -> bool {
+    let rest = url.split_once(':').map_or(url, |(_, rest)| rest).trim_start_matches(['/', '\\']);
+    rest.split(['/', '\\', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+}
+
+/// `true` for names of variables as people give them; keys have other characters, or are longer.
+fn is_variable(name: &str) -> bool {
+    const LENGTH_MAX: usize = 100;
+    name.len() <= LENGTH_MAX
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The path of a text within `value` whose name says that it is a secret.
+fn secret_field(name: &str, value: &serde_json::Value) -> Option<String> {
+    match value {
+        serde_json::Value::String(_) => is_secret_name(name).then(|| name.to_owned()),
+        serde_json::Value::Object(fields) => {
+            fields.iter().find_map(|(inner, value)| secret_field(inner, value)).map(|inner| format!("{name}.{inner}"))
+        }
+        serde_json::Value::Array(values) => values.iter().find_map(|value| secret_field(name, value)),
+        serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => None,
+    }
 }
 
 fn check_batch(

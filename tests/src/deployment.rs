@@ -11,6 +11,9 @@ use tokio::process::Command;
 use crate::regatta::{Process, finish, free_address, regatta};
 use crate::{HarnessError, S3Config, Services};
 
+/// What clients of a deployment show its coordinator.
+const TOKEN: &str = "a token of these tests alone";
+
 /// One deployment in a virtual host, a database and a bucket of its own.
 #[derive(Debug)]
 pub struct Deployment {
@@ -54,6 +57,7 @@ impl Deployment {
             .env("AWS_ACCESS_KEY_ID", &self.s3.access_key)
             .env("AWS_SECRET_ACCESS_KEY", &self.s3.secret_key)
             .env("REGATTA_COORDINATOR", format!("http://{}", self.api))
+            .env("REGATTA_TOKEN", TOKEN)
             .env("REGATTA_DOUBTFUL_AFTER_S", "5");
         Ok(command)
     }
@@ -79,9 +83,16 @@ impl Deployment {
         let mut command = self.command(role)?;
         command.args(["--listen", &address.to_string()]);
         if role == "worker" {
-            command.args(["--drain-s", "1"]);
+            command.args(["--drain-s", "1", "--policy", &self.policy()?.to_string_lossy()]);
         }
         Process::start_until_ready(command, address).await
+    }
+
+    /// The policy of the workers: the endpoints of tests are on loopback.
+    fn policy(&self) -> Result<PathBuf, HarnessError> {
+        let path = self.folder.path().join("policy.yaml");
+        std::fs::write(&path, "egress: { private: [127.0.0.0/8] }\n").map_err(HarnessError::io("write a policy"))?;
+        Ok(path)
     }
 
     /// Runs a command of a client to its end.

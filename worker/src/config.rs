@@ -8,6 +8,8 @@ use std::time::Duration;
 use regatta_llm::{AnswerStore, Network, PermitStore};
 use regatta_proto::{Clock, WorkerId};
 
+use crate::Policy;
+
 /// How this process works.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
@@ -54,6 +56,8 @@ pub struct Environment {
     pub permits: Arc<dyn PermitStore>,
     /// Kept answers, shared by the fleet.
     pub answers: Arc<dyn AnswerStore>,
+    /// What is done for specs that others wrote.
+    pub policy: Arc<Policy>,
     /// Takes the calls to endpoints over HTTP; `None` is the machine's network.
     pub network: Option<Arc<dyn Network>>,
 }

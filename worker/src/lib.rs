@@ -11,6 +11,7 @@ mod external;
 mod judging;
 mod metrics;
 mod outbox;
+mod policy;
 mod route;
 mod running;
 mod session;
@@ -19,5 +20,6 @@ mod worker;
 
 pub use config::{Environment, WorkerConfig};
 pub use metrics::WorkerMetrics;
-pub use stores::{KeptAnswers, SharedPermits};
+pub use policy::{Policy, PolicyFile};
+pub use stores::{KeptAnswers, NoAnswers, SharedPermits};
 pub use worker::{Lifecycle, Worker, WorkerError};

@@ -157,7 +157,11 @@ impl Worker {
                     self.call_metrics.clone(),
                 ),
                 interrupt: CancellationToken::new(),
-                external: External::new(self.config.bridge, self.environment.variables.clone()),
+                external: External::new(
+                    self.config.bridge,
+                    self.environment.variables.clone(),
+                    self.environment.policy.clone(),
+                ),
                 catalog: self.catalog.clone(),
                 void: RwLock::default(),
                 running: Running::default(),
@@ -255,7 +259,7 @@ impl Worker {
             _ => None,
         };
         let (name, spec, pool) = (route.name.clone(), route.endpoint.clone(), route.pool.clone());
-        let Environment { clock, variables, permits, answers, network } = self.environment.clone();
+        let Environment { clock, variables, permits, answers, policy, network } = self.environment.clone();
         // Each opened endpoint holds leases of its own, also where two draw on one pool.
         let opened = self.opened.fetch_add(1, Ordering::Relaxed);
         let (holder, purses) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, purses.clone());
@@ -274,6 +278,7 @@ impl Worker {
                 pool,
                 purses,
                 answers,
+                policy: policy.outbound().clone(),
                 network,
             };
             Endpoint::open(&name, &spec, &context)

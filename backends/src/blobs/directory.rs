@@ -1,7 +1,7 @@
 //! Objects as files in a folder, written so that a crash leaves the old or the new one.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +35,16 @@ impl DirectoryBlobs {
     pub(super) async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
         let (path, store) = (self.root.join(key), self.clone());
         blocking("write", path, move |path| store.write(path, &bytes)).await
+    }
+
+    /// Stores the file at `from`.
+    pub(super) async fn put_file(&self, key: &str, from: &Path) -> Result<(), BlobError> {
+        let (path, store, from) = (self.root.join(key), self.clone(), from.to_owned());
+        blocking("write", path, move |path| {
+            let mut content = File::open(&from).map_err(failed("read", &from))?;
+            store.write_from(path, &mut content)
+        })
+        .await
     }
 
     pub(super) async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
@@ -80,11 +90,15 @@ impl DirectoryBlobs {
         .await
     }
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), BlobError> {
+    fn write(&self, path: &Path, mut bytes: &[u8]) -> Result<(), BlobError> {
+        self.write_from(path, &mut bytes)
+    }
+
+    fn write_from(&self, path: &Path, content: &mut dyn Read) -> Result<(), BlobError> {
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
         let (mut file, unfinished) = self.unfinished_file()?;
-        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        let written = io::copy(content, &mut file).and_then(|_| file.sync_all());
         let named = written
             .map_err(failed("write", &unfinished))
             .and_then(|()| fs::rename(&unfinished, path).map_err(failed("write", path)));

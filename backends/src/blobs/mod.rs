@@ -127,6 +127,44 @@ impl Blobs {
         })
     }
 
+    /// Stores the content of the file at `path`, which has `bytes` bytes and this digest, without holding it in memory. Costs one look when
+    /// it is there already.
+    ///
+    /// # Errors
+    /// When it is too large or cannot be read, or the store refuses.
+    pub fn put_content_file<'a>(
+        &'a self,
+        digest: &'a Digest,
+        path: &'a std::path::Path,
+        bytes: u64,
+    ) -> BoxFuture<'a, Result<(), BlobError>> {
+        Box::pin(async move {
+            let key = content_key(digest);
+            self.check_size(&key, bytes)?;
+            if self.size(&key).await? == Some(bytes) {
+                return Ok(());
+            }
+            match self {
+                Self::Directory(directory) => directory.put_file(&key, path).await,
+                #[cfg(feature = "cluster")]
+                Self::S3(s3) => s3.put_file(&key, path, digest).await,
+                #[cfg(feature = "faults")]
+                Self::Memory(memory) => match std::fs::read(path) {
+                    Ok(content) => memory.put(&key, content.into()).await,
+                    Err(source) => Err(BlobError::Io { action: "read", path: path.to_owned(), source }),
+                },
+            }
+        })
+    }
+
+    /// Size of the content, in bytes; `None` when it is not there.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn content_size<'a>(&'a self, digest: &'a Digest) -> BoxFuture<'a, Result<Option<u64>, BlobError>> {
+        Box::pin(async move { self.size(&content_key(digest)).await })
+    }
+
     /// Reads content, verified.
     ///
     /// # Errors

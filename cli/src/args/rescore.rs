@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use regatta_proto::{BenchmarkName, Evaluator, ModelRef};
 
-use super::name_and_directory;
+use super::{PolicyArgs, name_and_directory};
 
 #[derive(Debug, Args)]
 pub(crate) struct RescoreArgs {
@@ -38,6 +38,8 @@ pub(crate) struct RescoreArgs {
     /// Price table to use instead of the shipped one
     #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
     pub(crate) prices: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
     /// Print the difference as JSON
     #[arg(long)]
     pub(crate) json: bool,

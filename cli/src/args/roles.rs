@@ -71,9 +71,12 @@ pub(crate) struct CoordinatorArgs {
     /// Price table to use instead of the shipped one
     #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
     pub(crate) prices: Option<PathBuf>,
-    /// Token that requests must carry
+    /// Token that requests must carry, at least 16 characters
     #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
     pub(crate) token: Option<String>,
+    /// Work without a token: everybody on this machine may then do everything. Never beyond loopback
+    #[arg(long, conflicts_with = "token")]
+    pub(crate) no_token: bool,
     /// Most sessions outstanding per queue
     #[arg(long, env = "REGATTA_WINDOW", default_value_t = 4096)]
     pub(crate) window: u32,
@@ -103,6 +106,13 @@ pub(crate) struct WorkerArgs {
     /// can ask at its cost
     #[arg(long, env = "REGATTA_BRIDGE", default_value = "127.0.0.1:0")]
     pub(crate) bridge: std::net::SocketAddr,
+    /// Policy file: commands of agents by name, origins that may see a key, private addresses that may be reached (SECURITY.md). Without one,
+    /// no commands are run, and keys go to their own providers alone
+    #[arg(long, value_name = "FILE", env = "REGATTA_POLICY")]
+    pub(crate) policy: Option<PathBuf>,
+    /// User that commands of agents run as whose policy names none; for workers that run as root
+    #[arg(long, value_name = "USER", env = "REGATTA_AGENT_USER")]
+    pub(crate) agent_user: Option<String>,
 }
 
 #[derive(Debug, Args)]

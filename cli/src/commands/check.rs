@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use comfy_table::{Table, presets};
 use regatta_backends::Blobs;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
@@ -17,6 +18,7 @@ use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::bad_configuration;
 use crate::output;
+use crate::policy::of_person;
 use crate::spec::{Loaded, check_endpoints, load};
 
 /// Power at which a difference is to be seen.
@@ -24,7 +26,7 @@ const AIM: Aim = Aim { power: 0.8, level: 0.05 };
 
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
-    check_endpoints(&loaded.spec)?;
+    check_endpoints(&loaded.spec, &*of_person(args.policy.file.as_deref())?)?;
     plan_and_describe(loaded, args.print, args.json).await
 }
 
@@ -167,7 +169,8 @@ struct Scratch(std::path::PathBuf);
 impl Scratch {
     fn create() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("regatta-check-{:x}", crate::process::random_seed()));
-        std::fs::create_dir_all(&path)?;
+        // Not one that somebody has prepared.
+        std::fs::create_dir(&path).with_context(|| format!("failed to create {}", path.display()))?;
         Ok(Self(path))
     }
 }

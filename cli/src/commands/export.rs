@@ -8,6 +8,7 @@ use crate::args::ExportArgs;
 use crate::client::Client;
 use crate::exit::BadConfiguration;
 use crate::output;
+use crate::private_files;
 
 /// Everything but the transcripts.
 const FILES: [&str; 10] = [
@@ -31,7 +32,7 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
             return Err(BadConfiguration(format!("sweep {} has no {name} yet; wait for its end", args.sweep)).into());
         };
         let path = args.output.join(name);
-        std::fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
+        private_files::write(&path, &content).with_context(|| format!("failed to write {}", path.display()))?;
         output::line(&path.display().to_string());
     }
     tables(&client, &args).await?;
@@ -48,7 +49,7 @@ async fn tables(client: &Client, args: &ExportArgs) -> anyhow::Result<()> {
     for name in names.iter().filter(is_table) {
         let content = client.file(&args.sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
         let path = args.output.join(name);
-        std::fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
+        private_files::write(&path, &content).with_context(|| format!("failed to write {}", path.display()))?;
         output::line(&path.display().to_string());
     }
     Ok(())
@@ -63,7 +64,7 @@ async fn transcripts(client: &Client, args: &ExportArgs) -> anyhow::Result<()> {
     for (name, segment) in segments.filter(|(_, segment)| !segment.contains(['/', '\\'])) {
         let content = client.file(&args.sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
         let path = directory.join(segment);
-        std::fs::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
+        private_files::write(&path, &content).with_context(|| format!("failed to write {}", path.display()))?;
     }
     output::line(&directory.display().to_string());
     Ok(())

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use prometheus::Registry;
-use regatta_backends::{Blobs, Permits};
+use regatta_backends::Permits;
 use regatta_llm::{CallError, CallMetrics, ChatCall, Endpoint, OpenContext, Payer, Purses};
 use regatta_proto::{
     CacheMode, Call, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Share, SweepLock, SystemClock,
     Transcript, Try, WorkerId,
 };
-use regatta_worker::{KeptAnswers, SharedPermits};
+use regatta_worker::{NoAnswers, SharedPermits};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ReplayArgs;
@@ -22,6 +22,7 @@ use crate::commands::reprice::lock;
 use crate::embedded::install_tls;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
+use crate::policy::of_person;
 use crate::transcripts::{self, Session};
 
 /// Exit code of a request that failed again.
@@ -125,8 +126,8 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
         holder,
         pool: spec.pool(),
         purses,
-        // Never looked into: the cache is off.
-        answers: Arc::new(KeptAnswers(Blobs::directory(std::env::temp_dir())?)),
+        answers: Arc::new(NoAnswers),
+        policy: of_person(args.policy.file.as_deref())?.outbound().clone(),
         network: None,
     };
     let endpoint = Endpoint::open(name, &spec, &context).map_err(bad_configuration)?;

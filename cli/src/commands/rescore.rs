@@ -26,6 +26,8 @@ use crate::args::RescoreArgs;
 use crate::embedded::Embedded;
 use crate::exit::{BadConfiguration, bad_configuration, of_state};
 use crate::output;
+use crate::policy::of_person;
+use crate::private_files;
 use crate::results;
 use crate::signals::Leaving;
 use crate::spec::{Loaded, check_judges};
@@ -43,7 +45,7 @@ pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
     let old = Run::open(&args.run).await?;
     let directory = args.output.clone().unwrap_or_else(|| beside(&args.run));
     let loaded = wish::spec(&args, &old.run, &old.sweep).await.map_err(bad_configuration)?;
-    check_judges(&loaded.spec)?;
+    check_judges(&loaded.spec, &*of_person(args.policy.file.as_deref())?)?;
     let planned = Planned::from(wish::copy(&loaded)).await?;
     refuse_other_items(&old.sweep, &planned.sweep)?;
     let mut rescoring = Rescoring::new(old.run.ledger(), &old.sweep, &planned.sweep);
@@ -62,7 +64,7 @@ pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
     let state = conclude(&args, &old, loaded, &directory).await?;
     let difference = Difference::between(&args.run, &directory)?;
     let path = directory.join("rescored.json");
-    std::fs::write(&path, serde_json::to_vec_pretty(&difference)?)
+    private_files::write(&path, &serde_json::to_vec_pretty(&difference)?)
         .with_context(|| format!("failed to write {}", path.display()))?;
     if args.json {
         output::line(&serde_json::to_string_pretty(&difference)?);
@@ -125,7 +127,8 @@ fn price(sweep: &Sweep, rescoring: &Rescoring<'_>) -> (u64, String) {
 /// Records the old sessions in the new directory, has judges asked, and writes the reports.
 async fn conclude(args: &RescoreArgs, old: &Run, loaded: Loaded, directory: &Path) -> anyhow::Result<SweepState> {
     let leaving = Leaving::on_signals()?;
-    let run = Embedded::open(directory, None, args.prices.as_deref()).await?;
+    let mut run = Embedded::open(directory, None, args.prices.as_deref()).await?;
+    run.policy = of_person(args.policy.file.as_deref())?;
     let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
     run.refuse_another(&sweep).await?;
     run.coordinator.enter(&sweep).await?;

@@ -30,6 +30,7 @@ pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
 async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
     let mut run = Embedded::open(directory, args.cache_dir.as_deref(), None).await?;
+    run.policy = crate::policy::of_person(args.policy.file.as_deref())?;
     run.give_up_after = Duration::from_secs(args.give_up_after_s);
     let Some(sweep) = run.held().await? else {
         return Err(BadConfiguration(format!(
@@ -38,7 +39,7 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
         ))
         .into());
     };
-    crate::spec::check_locked_endpoints(&sweep.lock)?;
+    crate::spec::check_locked_endpoints(&sweep.lock, &run.policy)?;
     let state = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await?;
     super::run::conclude(&run, directory, state, args.json)
 }

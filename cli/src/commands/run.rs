@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::args::RunArgs;
 use crate::embedded::Embedded;
 use crate::exit::{bad_configuration, of_state};
+use crate::policy::of_person;
 use crate::signals::Leaving;
 use crate::spec::{Loaded, check_build, check_endpoints, load};
-use crate::{output, telemetry};
+use crate::{listener, output, telemetry};
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
@@ -23,10 +24,12 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         check_build(&loaded.spec)?;
         return super::check::plan_and_describe(loaded, false, args.json).await;
     }
-    check_endpoints(&loaded.spec)?;
+    let policy = of_person(args.policy.file.as_deref())?;
+    check_endpoints(&loaded.spec, &policy)?;
     let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
     let leaving = Leaving::on_signals()?;
     let mut run = Embedded::open(&directory, args.cache_dir.as_deref(), args.spec.prices.as_deref()).await?;
+    run.policy = policy;
     run.give_up_after = Duration::from_secs(args.give_up_after_s);
     let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
     run.refuse_another(&sweep).await?;
@@ -34,8 +37,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     output::note(&format!("{} · {} sessions · {}", sweep.id, submitted.sessions, directory.display()));
     let stop = CancellationToken::new();
     if let Some(address) = args.metrics {
-        let listener = telemetry::listen(address).await?;
-        telemetry::serve(listener, telemetry::routes(run.registry().clone()), stop.clone());
+        let listener = listener::listen(address).await?;
+        listener::serve(listener, telemetry::routes(run.registry().clone()), stop.clone());
     }
     let state = run.execute(&sweep, Resumption::default(), &leaving).await?;
     stop.cancel();

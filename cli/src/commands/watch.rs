@@ -116,9 +116,9 @@ mod tests {
             async move { answer }
         };
         let routes = axum::Router::new().route("/v1/sweeps/s", get(status));
-        let listener = crate::telemetry::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let listener = crate::listener::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let coordinator = format!("http://{}", listener.local_addr().unwrap());
-        let server = crate::telemetry::serve(listener, routes, tokio_util::sync::CancellationToken::new());
+        let server = crate::listener::serve(listener, routes, tokio_util::sync::CancellationToken::new());
         let client = Client::new(&ClientArgs { coordinator, token: None }).unwrap();
         let end = to_the_end(&client, &"s".parse().unwrap(), Duration::from_millis(1)).await;
         server.abort();

@@ -1,6 +1,7 @@
 //! `regatta coordinator`.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +16,17 @@ use tokio_util::sync::CancellationToken;
 use super::{Readiness, services};
 use crate::args::CoordinatorArgs;
 use crate::benchmarks::BENCHMARKS;
+use crate::exit::BadConfiguration;
+use crate::listener::is_reached_by_others;
 use crate::price_tables::price_book;
 use crate::signals::Leaving;
-use crate::{embedded, telemetry};
+use crate::{embedded, listener, telemetry};
 
 pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
-    let listener = telemetry::listen(args.listen).await?;
+    let token = token(args.token.as_deref(), args.no_token, args.listen)?;
+    let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
     let seed = crate::process::random_seed();
     let config = CoordinatorConfig {
@@ -33,7 +37,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     };
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
     let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
-    let server = telemetry::serve(listener, routes, stop.clone());
+    let server = listener::serve(listener, routes, stop.clone());
     let connect = async {
         Ok::<_, anyhow::Error>(Coordinator::new(
             config,
@@ -48,7 +52,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     };
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
     let coordinator = Arc::new(coordinator?);
-    readiness.works(router(coordinator.clone(), ApiConfig { token: args.token.map(Arc::from) }));
+    readiness.works(router(coordinator.clone(), ApiConfig { token }));
     let surveyed = coordinator.clone();
     let survey = move || -> BoxFuture<'static, anyhow::Result<()>> {
         let coordinator = surveyed.clone();
@@ -60,4 +64,54 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     stop.cancel();
     server.await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shortest token that nobody guesses.
+const TOKEN_MIN: usize = 16;
+
+/// The token that requests must carry. Whoever reaches a coordinator without one may do everything.
+fn token(given: Option<&str>, no_token: bool, listen: SocketAddr) -> anyhow::Result<Option<Arc<str>>> {
+    let refuse = |problem: String| Err(BadConfiguration(problem).into());
+    match given.map(str::trim).filter(|token| !token.is_empty()) {
+        Some(token) if token.len() < TOKEN_MIN => refuse(format!(
+            "the token has {} characters, which can be guessed; make one of at least {TOKEN_MIN}, as by `openssl rand -hex 32`",
+            token.len()
+        )),
+        Some(token) => Ok(Some(token.into())),
+        None if is_reached_by_others(listen) => refuse(format!(
+            "others would reach the API on {listen} without a token: set REGATTA_TOKEN, as to the output of `openssl rand -hex 32`, or \
+             listen on 127.0.0.1"
+        )),
+        None if no_token => Ok(None),
+        None => refuse(
+            "the API has no token: set REGATTA_TOKEN, as to the output of `openssl rand -hex 32`, here and for `submit` and its like; or let \
+             in everybody on this machine with --no-token"
+                .to_owned(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_listens_without_a_token_by_accident_nor_beyond_loopback_at_all() {
+        let asked = |given, no_token, listen: &str| token(given, no_token, listen.parse().unwrap());
+        let long = "0123456789abcdef";
+        for (given, no_token, listen, expected) in [
+            (Some(long), false, "0.0.0.0:8080", true),
+            (Some(long), false, "127.0.0.1:8080", true),
+            (Some("short"), false, "127.0.0.1:8080", false),
+            (Some("  "), false, "0.0.0.0:8080", false),
+            (None, false, "127.0.0.1:8080", false),
+            (None, true, "127.0.0.1:8080", true),
+            (None, true, "0.0.0.0:8080", false),
+            (None, true, "[::]:8080", false),
+        ] {
+            assert_eq!(asked(given, no_token, listen).is_ok(), expected, "{given:?} {no_token} {listen}");
+        }
+        let error = asked(None, true, "0.0.0.0:8080").unwrap_err();
+        assert!(error.to_string().contains("openssl rand -hex 32"), "{error}");
+    }
 }

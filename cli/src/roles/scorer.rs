@@ -14,16 +14,16 @@ use super::{Readiness, services};
 use crate::args::ScorerArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::signals::Leaving;
-use crate::{embedded, telemetry};
+use crate::{embedded, listener, telemetry};
 
 pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
-    let listener = telemetry::listen(args.listen).await?;
+    let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
     let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
-    let server = telemetry::serve(listener, routes, stop.clone());
+    let server = listener::serve(listener, routes, stop.clone());
     let seed = crate::process::random_seed();
     let connect = async {
         let ledger = services::ledger(&args.ledger, &readiness).await?;

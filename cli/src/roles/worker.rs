@@ -9,19 +9,21 @@ use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_llm::CallMetrics;
 use regatta_proto::{Digest, SystemClock};
-use regatta_worker::{Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
+use regatta_worker::{Environment, KeptAnswers, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
 use super::{Readiness, services};
 use crate::args::WorkerArgs;
 use crate::benchmarks::BENCHMARKS;
+use crate::policy::with_file;
 use crate::signals::Leaving;
-use crate::{embedded, telemetry};
+use crate::{embedded, listener, telemetry};
 
 pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
-    let listener = telemetry::listen(args.listen).await?;
+    let policy = with_file(Policy::closed(), args.policy.as_deref())?.with_agent_user(args.agent_user);
+    let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
     let seed = crate::process::random_seed();
     let config = WorkerConfig {
@@ -33,7 +35,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let id = config.id.clone();
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
     let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
-    let server = telemetry::serve(listener, routes, stop.clone());
+    let server = listener::serve(listener, routes, stop.clone());
     let connect = async {
         let permits = services::permits(&args.ledger, &readiness).await?;
         let queue = services::queue(&args.queue, seed, &readiness).await?;
@@ -62,6 +64,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
             variables: crate::process::variables(),
             permits: Arc::new(SharedPermits(permits)),
             answers: Arc::new(KeptAnswers(blobs)),
+            policy: Arc::new(policy),
             network: None,
         },
         WorkerMetrics::register(&registry)?,

@@ -14,10 +14,14 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 
 use crate::open::{OpenError, headers};
+use crate::policy::{Origin, OutboundPolicy, Withheld};
 use crate::secret::Secret;
 
 /// Where gateways and services other than AWS ask for none.
 const USUAL_REGION: &str = "us-east-1";
+
+/// The variable that requests are signed with.
+const KEY: &str = "AWS_SECRET_ACCESS_KEY";
 
 /// What the client is made of.
 #[derive(Debug)]
@@ -40,6 +44,7 @@ impl Settings {
         name: &EndpointName,
         spec: &EndpointSpec,
         env: &dyn Fn(&str) -> Option<String>,
+        policy: &OutboundPolicy,
     ) -> Result<Self, OpenError> {
         let variable = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         if let Some(url) = &spec.base_url {
@@ -48,9 +53,18 @@ impl Settings {
             if !matches!(parsed.scheme(), "http" | "https") {
                 return Err(bad(format!("its scheme is {:?}", parsed.scheme())));
             }
+            policy
+                .egress
+                .check_url(&parsed)
+                .map_err(|problem| OpenError::Unreachable { endpoint: name.clone(), problem })?;
+            let origin = Origin::of(&parsed).ok_or_else(|| bad("it names no host".to_owned()))?;
+            // The secret itself is never sent, but what is signed with it can be handed on to AWS.
+            if policy.check_key(KEY, &origin, false) == Err(Withheld::Unbound) {
+                return Err(OpenError::KeyWithheld { endpoint: name.clone(), variable: KEY.to_owned(), origin });
+            }
         }
         let region = spec.region.clone().or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION"));
-        let secret_key = variable("AWS_SECRET_ACCESS_KEY");
+        let secret_key = variable(KEY);
         let credentials = variable("AWS_ACCESS_KEY_ID").zip(secret_key.clone()).map(|(id, secret)| {
             Credentials::new(id, secret, variable("AWS_SESSION_TOKEN"), None, "environment of the endpoint")
         });

@@ -62,7 +62,7 @@ impl BedrockClient {
     /// # Errors
     /// When the address is none, or a header cannot be sent; names the endpoint.
     pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
-        let settings = Settings::new(name, spec, context.env)?;
+        let settings = Settings::new(name, spec, context.env, &context.policy)?;
         Ok(Self::new(settings, spec, Arc::clone(&context.clock)))
     }
 

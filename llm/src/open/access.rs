@@ -1,10 +1,13 @@
 //! Where an endpoint behind HTTP is, and with what credentials: a table of providers, and the way from a spec through it.
 
-use regatta_proto::{EndpointKind, EndpointName, EndpointSpec};
+use std::sync::Arc;
+
+use regatta_proto::{EndpointKind, EndpointName, EndpointSpec, is_secret_name};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::OpenError;
+use crate::policy::{EgressRules, Origin, OutboundPolicy, Withheld};
 use crate::secret::Secret;
 use crate::transport::KeyHeader;
 
@@ -80,9 +83,6 @@ const fn provider(kind: EndpointKind) -> Option<&'static Provider> {
     }
 }
 
-/// Headers that carry secrets, which specs must not hold.
-const SECRET_HEADERS: [&str; 6] =
-    ["authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
 /// Value of `api_key_env` that sends no key.
 const NO_KEY: &str = "none";
 
@@ -97,6 +97,8 @@ pub(crate) struct Access {
     pub(crate) key_header: KeyHeader,
     /// Those of the spec.
     pub(crate) headers: HeaderMap,
+    /// Addresses that its name may resolve to.
+    pub(crate) egress: Arc<EgressRules>,
     /// The address is the provider's own, whose ways are known, and no server or gateway that may have others.
     pub(crate) is_providers_own: bool,
 }
@@ -110,6 +112,7 @@ impl Access {
         endpoint: &EndpointName,
         spec: &EndpointSpec,
         env: &dyn Fn(&str) -> Option<String>,
+        policy: &OutboundPolicy,
     ) -> Result<Self, OpenError> {
         let not_spoken = || OpenError::NotSpoken { endpoint: endpoint.clone(), kind: spec.kind };
         let provider = provider(spec.kind).ok_or_else(not_spoken)?;
@@ -128,28 +131,61 @@ impl Access {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(bad(format!("its scheme is {:?}", url.scheme())));
         }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(OpenError::Credentials { endpoint: endpoint.clone() });
+        }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(bad("it goes on after the path; api_version is a field of its own".to_owned()));
         }
+        let origin = Origin::of(&url).ok_or_else(|| bad("it names no host".to_owned()))?;
+        let origin_of = |address: &str| Origin::of(&Url::parse(address).ok()?);
+        // Who set the variable with the address, set that with the key: what a spec says beside it changes nothing.
+        let of_environment =
+            first(provider.address_variables).and_then(|address| origin_of(&address)) == Some(origin.clone());
+        let egress = if of_environment { Arc::new(EgressRules::open()) } else { policy.egress.clone() };
+        egress.check_url(&url).map_err(|problem| OpenError::Unreachable { endpoint: endpoint.clone(), problem })?;
         let no_key = |name: &str| OpenError::NoKey { endpoint: endpoint.clone(), variable: name.to_owned() };
         let needs_key = is_providers_own || !provider.key_is_optional_elsewhere;
-        let secret = match (spec.api_key_env.as_deref(), provider.key_variables) {
-            (Some(NO_KEY), _) => Secret::default(),
-            (Some(name), _) => Secret::new(variable(name).ok_or_else(|| no_key(name))?),
-            (None, names) => match (first(names), names) {
-                (Some(key), _) => Secret::new(key),
+        let is_known = of_environment || provider.address.and_then(origin_of).as_ref() == Some(&origin);
+        let usual = || provider.key_variables.iter().find_map(|name| Some((*name, variable(name)?)));
+        let key = match (spec.api_key_env.as_deref(), provider.key_variables) {
+            (Some(NO_KEY), _) => None,
+            (Some(name), _) => Some((name, variable(name).ok_or_else(|| no_key(name))?)),
+            (None, [name, ..]) if !is_known && needs_key => {
+                return Err(OpenError::KeyNotNamed { endpoint: endpoint.clone(), variable: (*name).to_owned() });
+            }
+            (None, _) if !is_known => None,
+            (None, names) => match (usual(), names) {
                 (None, [name, ..]) if needs_key => return Err(no_key(name)),
-                (None, _) => Secret::default(),
+                (found, _) => found,
             },
         };
-        Ok(Self {
-            base,
-            url,
-            secret,
-            key_header: provider.key_header,
-            headers: headers(endpoint, spec)?,
-            is_providers_own,
-        })
+        let refused = |withheld, variable: &str| {
+            let (endpoint, variable, origin) = (endpoint.clone(), variable.to_owned(), origin.clone());
+            match withheld {
+                Withheld::Unbound => OpenError::KeyWithheld { endpoint, variable, origin },
+                Withheld::InTheClear => OpenError::KeyInTheClear { endpoint, variable, origin },
+            }
+        };
+        if let Some((name, _)) = &key {
+            let is_of_environment = of_environment && provider.key_variables.contains(name);
+            policy.check_key(name, &origin, is_of_environment).map_err(|withheld| refused(withheld, name))?;
+        }
+        let (mut headers, mut others) = (headers(endpoint, spec)?, Vec::with_capacity(spec.headers_env.len()));
+        for (header, name) in &spec.headers_env {
+            let value = variable(name).ok_or_else(|| no_key(name))?;
+            policy.check_key(name, &origin, false).map_err(|withheld| refused(withheld, name))?;
+            let bad = |problem| OpenError::BadHeader { endpoint: endpoint.clone(), header: header.clone(), problem };
+            let header = HeaderName::try_from(header).map_err(|_| bad("that is no name of a header"))?;
+            let mut sent = HeaderValue::try_from(&value)
+                .map_err(|_| bad("its variable holds characters that no header may hold"))?;
+            sent.set_sensitive(true);
+            headers.insert(header, sent);
+            others.push(value);
+        }
+        let secret = key.map(|(_, key)| Secret::new(key)).unwrap_or_default();
+        let secret = secret.beside(others.iter().map(String::as_str));
+        Ok(Self { base, url, secret, key_header: provider.key_header, headers, egress, is_providers_own })
     }
 }
 
@@ -170,8 +206,10 @@ pub(crate) fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<He
     for (name, value) in &spec.headers {
         let bad = |problem| OpenError::BadHeader { endpoint: endpoint.clone(), header: name.clone(), problem };
         let name = HeaderName::try_from(name).map_err(|_| bad("that is no name of a header"))?;
-        if SECRET_HEADERS.contains(&name.as_str()) {
-            return Err(bad("specs are stored, and it may hold a secret; name a variable in api_key_env"));
+        if is_secret_name(name.as_str()) {
+            return Err(bad(
+                "specs are stored, and it may hold a secret; name a variable in headers_env or api_key_env",
+            ));
         }
         let value =
             HeaderValue::try_from(value).map_err(|_| bad("its value holds characters that no header may hold"))?;
@@ -184,13 +222,15 @@ pub(crate) fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<He
 /// or sent. Kinds that are not behind HTTP have neither.
 ///
 /// # Errors
-/// When the key's variable is not set, the address is none, or a header cannot be sent; names the endpoint and the variable.
+/// When the key's variable is not set or may not go there, the address is none, or a header cannot be sent; names the endpoint and the
+/// variable.
 pub fn check_access(
     endpoint: &EndpointName,
     spec: &EndpointSpec,
     env: &dyn Fn(&str) -> Option<String>,
+    policy: &OutboundPolicy,
 ) -> Result<(), OpenError> {
-    provider(spec.kind).map_or(Ok(()), |_| Access::resolve(endpoint, spec, env).map(drop))
+    provider(spec.kind).map_or(Ok(()), |_| Access::resolve(endpoint, spec, env, policy).map(drop))
 }
 
 #[cfg(test)]

@@ -130,6 +130,7 @@ impl FakeStore {
             holder,
             pool: "pool".into(),
             answers: Arc::new(crate::cache::tests::MemoryStore::default()),
+            policy: Arc::new(crate::OutboundPolicy::trusting()),
             network: None,
         }
     }

@@ -2,6 +2,10 @@ use super::*;
 use crate::scripted::{Server, Step};
 
 const BEARER: KeyHeader = KeyHeader { name: "authorization", prefix: "Bearer " };
+fn open() -> Arc<EgressRules> {
+    Arc::new(EgressRules::open())
+}
+
 const TIMEOUTS: Timeouts = Timeouts { connect_ms: 5_000, first_byte_ms: 30_000, total_ms: 60_000 };
 
 async fn post(server: &Server, timeouts: Timeouts) -> Result<Answer, Failure> {
@@ -11,7 +15,7 @@ async fn post(server: &Server, timeouts: Timeouts) -> Result<Answer, Failure> {
 
 fn transport(server: &Server, timeouts: Timeouts) -> (Transport, Url) {
     let url = Url::parse(&format!("{}/chat/completions", server.base_url)).unwrap();
-    (Transport::new(&url, Secret::default(), BEARER, timeouts, None).unwrap(), url)
+    (Transport::new(&url, Secret::default(), BEARER, timeouts, open(), None).unwrap(), url)
 }
 
 async fn failure(step: Step, timeouts: Timeouts) -> Failure {
@@ -116,14 +120,14 @@ async fn an_answer_must_begin_and_end_in_time() {
 #[test]
 fn a_key_that_no_header_can_hold_is_refused_without_being_shown() {
     let url = Url::parse("http://localhost/v1").unwrap();
-    let error = Transport::new(&url, Secret::new("sk\n1".into()), BEARER, TIMEOUTS, None).err().unwrap();
+    let error = Transport::new(&url, Secret::new("sk\n1".into()), BEARER, TIMEOUTS, open(), None).err().unwrap();
     assert!(!format!("{error} {error:?}").contains("sk"));
 }
 
 #[test]
 fn tls_finds_the_machines_certificates() {
     let url = Url::parse("https://example.org/v1").unwrap();
-    assert!(Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, None).is_ok());
+    assert!(Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, open(), None).is_ok());
 }
 
 #[test]
@@ -137,4 +141,20 @@ fn only_this_machine_is_loopback() {
     ] {
         assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
     }
+}
+
+#[tokio::test]
+async fn a_name_that_resolves_to_a_forbidden_address_is_not_reached() {
+    let server = Server::scripted(vec![Step::ok("")]).await;
+    let port = Url::parse(&server.base_url).unwrap().port().unwrap();
+    // A name that is no literal: only resolving it shows where it leads.
+    let host = "ip6-localhost";
+    let url = Url::parse(&format!("http://{host}:{port}/")).unwrap();
+    let closed = Arc::new(EgressRules::default());
+    let transport = Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, closed, None).unwrap();
+    let failure = transport.post(&url, &HeaderMap::new(), Bytes::new()).await.unwrap_err();
+    assert!(failure.unreached, "{failure:?}");
+    let local = Url::parse(&server.base_url).unwrap();
+    let refused = Transport::new(&local, Secret::default(), BEARER, TIMEOUTS, Arc::new(EgressRules::default()), None);
+    assert!(matches!(refused, Err(TransportError::Egress(_))));
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::cast::check_player;
 use super::{IMPLIED, SpecError};
-use crate::{BenchmarkSpec, ExternalAgent, Setting, SweepSpec};
+use crate::secret_names::is_secret_name;
+use crate::{AgentName, BenchmarkSpec, ExternalAgent, Setting, SweepSpec};
 
 /// Longest deadline, in seconds. A session must end well before it would be handed over to another worker.
 const DEADLINE_MAX_S: u32 = 900;
@@ -62,9 +63,16 @@ pub(super) fn check_agents(spec: &SweepSpec) -> Result<(), SpecError> {
 }
 
 fn check_agent(place: &str, agent: &ExternalAgent, keys: &BTreeSet<&str>) -> Result<(), SpecError> {
+    if let Some(name) = &agent.registered {
+        return check_registered(place, name, agent);
+    }
     match (&agent.command[..], &agent.url) {
         ([], None) => {
-            return field(place.into(), "needs a `command` that starts it, or the `url` that it is called at");
+            return field(
+                place.into(),
+                "needs a `command` that starts it, the name under which the workers' policy has one (`registered`), or the `url` that it \
+                 is called at",
+            );
         }
         ([_, ..], Some(_)) => return field(place.into(), "has both `command` and `url`; leave one of them out"),
         ([program, ..], None) if program.is_empty() => {
@@ -81,7 +89,8 @@ fn check_agent(place: &str, agent: &ExternalAgent, keys: &BTreeSet<&str>) -> Res
     {
         check_variable(&format!("{place}.{of}"), name, keys)?;
     }
-    let is_secret = |name: &&String| name.starts_with(OF_WORKER) || SECRETS.contains(&name.as_str());
+    let is_secret =
+        |name: &&String| name.starts_with(OF_WORKER) || SECRETS.contains(&name.as_str()) || is_secret_name(name);
     if let Some(name) = agent.pass_env.iter().find(is_secret) {
         let problem = format!("{name} is the worker's own and may hold secrets; agents do not need it, leave it out");
         return field(format!("{place}.pass_env"), problem);
@@ -89,6 +98,25 @@ fn check_agent(place: &str, agent: &ExternalAgent, keys: &BTreeSet<&str>) -> Res
     if let Some((name, _)) = agent.env.iter().find(|(_, value)| value.contains('\0')) {
         return field(format!("{place}.env.{name}"), "holds a zero byte, which no variable can");
     }
+    check_ranges(place, agent)
+}
+
+fn check_registered(place: &str, name: &AgentName, agent: &ExternalAgent) -> Result<(), SpecError> {
+    let others = [
+        ("command", !agent.command.is_empty()),
+        ("url", agent.url.is_some()),
+        ("directory", agent.directory.is_some()),
+        ("pass_env", !agent.pass_env.is_empty()),
+        ("env", !agent.env.is_empty()),
+    ];
+    if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
+        let problem = format!("does not go with `registered`: the workers' policy says it of {name}; leave it out");
+        return field(format!("{place}.{other}"), problem);
+    }
+    check_ranges(place, agent)
+}
+
+fn check_ranges(place: &str, agent: &ExternalAgent) -> Result<(), SpecError> {
     let ranges = [
         ("startup_s", agent.startup_s, 1, DEADLINE_MAX_S),
         ("deadline_s", agent.deadline_s, 1, DEADLINE_MAX_S),
@@ -110,7 +138,7 @@ fn check_url(place: &str, url: &str, agent: &ExternalAgent) -> Result<(), SpecEr
         return field(format!("{place}.url"), format!("must begin with http:// or https://, is {url:?}"));
     }
     let host = url.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
-    if host.is_none_or(|host| host.is_empty() || host.contains('@')) {
+    if host.is_none_or(str::is_empty) || super::has_credentials(url) {
         return field(format!("{place}.url"), "must name a host, and hold no credentials");
     }
     let of_commands = [

@@ -164,3 +164,41 @@ fn wrong_roles_and_judges_are_errors_that_name_the_field() {
         .join("\n")
     );
 }
+
+#[test]
+fn a_spec_that_is_nested_without_end_is_refused_at_once() {
+    for deep in
+        ["[".repeat(200_000), "- ".repeat(100_000), "{a: ".repeat(50_000), "? ".repeat(100_000), "[\n".repeat(100_000)]
+    {
+        let error = parse_spec(&deep, &|_| None).unwrap_err().to_string();
+        assert!(error.contains("nested too deeply"), "{error}");
+    }
+}
+
+#[test]
+fn a_secret_in_a_spec_is_refused_with_the_way_to_do_it() {
+    let refused = |fields: &str| {
+        let endpoint: EndpointSpec = serde_yaml_ng::from_str(&format!("{{ kind: openai, {fields} }}")).unwrap();
+        check_endpoint("endpoints.main", &endpoint).map_err(|error| error.to_string()).unwrap_err()
+    };
+    for (fields, words) in [
+        ("headers: { x-litellm-api-key: sk-1 }", "headers_env: { x-litellm-api-key: VARIABLE }"),
+        ("headers_env: { x-litellm-api-key: 'sk-1 234' }", "never the secret itself"),
+        ("api_key_env: sk-proj-123", "never the key itself"),
+        ("body: { api_key: sk-1 }", "endpoints.main.body.api_key"),
+        ("body: { extra: { deep: [{ auth_token: t }] } }", "endpoints.main.body.extra.deep.auth_token"),
+        ("base_url: 'http:///user:PW@host/v1'", "holds credentials"),
+        ("base_url: 'https://\\user:PW@host/v1'", "holds credentials"),
+        ("region: 'x.evil.example/#'", "region"),
+    ] {
+        let error = refused(fields);
+        assert!(error.contains(words), "{fields}: {error}");
+        assert!(!error.contains("sk-1") && !error.contains("PW"), "{error}");
+    }
+    let fine: EndpointSpec = serde_yaml_ng::from_str(
+        "{ kind: openai, base_url: 'https://host/v1/a@b', headers: { OpenAI-Organization: o }, headers_env: { x-api-key: OWN_KEY }, \
+         body: { max_completion_tokens: 5, reasoning: { effort: low } } }",
+    )
+    .unwrap();
+    check_endpoint("endpoints.main", &fine).unwrap();
+}

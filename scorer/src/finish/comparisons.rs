@@ -3,6 +3,7 @@
 use regatta_benchmarks::Better;
 
 use super::FinishError;
+use super::csv_text::harmless;
 use crate::pairs::PairFamily;
 use crate::statistics::Difference;
 
@@ -37,7 +38,7 @@ pub(crate) fn csv(families: &[PairFamily]) -> Result<Vec<u8>, FinishError> {
             writer.write_record([
                 family.benchmark.to_string(),
                 pair.evaluator.to_string(),
-                pair.metric.clone(),
+                harmless(&pair.metric),
                 better(pair.better).to_owned(),
                 pair.one.model.to_string(),
                 pair.one.setting.to_string(),

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::FinishError;
+use super::csv_text::harmless;
 use super::group::GroupResult;
 use super::lines::document;
 use crate::statistics::{Estimate, LEVEL, Pass};
@@ -233,9 +234,9 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             row.setting.to_string(),
             row.model.to_string(),
             row.trial.map_or_else(String::new, |trial| trial.to_string()),
-            row.task.unwrap_or_default().to_owned(),
+            harmless(row.task.unwrap_or_default()),
             row.evaluator.to_string(),
-            row.metric.to_owned(),
+            harmless(row.metric),
             number(value),
             number(low),
             number(high),
@@ -247,7 +248,7 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             number(bound_high),
             number(sd),
             clusters.to_string(),
-            row.part.unwrap_or_default().to_owned(),
+            harmless(row.part.unwrap_or_default()),
             number(reruns.map(|reruns| reruns.low)),
             number(reruns.map(|reruns| reruns.high)),
             number(reruns.and_then(|reruns| reruns.item_variance)),

@@ -2,6 +2,7 @@
 
 mod agent_ends;
 mod comparisons;
+mod csv_text;
 mod error;
 mod filtered;
 mod flag_counts;

@@ -7,6 +7,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{Evaluator, ModelSpec};
 
 use super::FinishError;
+use super::csv_text::harmless;
 use super::group::{GroupResult, MetricKey};
 use super::jackknife::{Without, add_intervals};
 use super::per_session::Usages;
@@ -112,12 +113,12 @@ pub(crate) fn csv(table: &BenchmarkTable) -> Result<Vec<u8>, FinishError> {
     let mut header = table.keys.clone();
     header.extend(["simulated", "coverage"].map(str::to_owned));
     for column in &table.columns {
-        header.push(column.label.clone());
-        header.extend(["low", "high", "sd", "published"].map(|what| format!("{} {what}", column.label)));
+        header.push(harmless(&column.label));
+        header.extend(["low", "high", "sd", "published"].map(|what| format!("{} {what}", harmless(&column.label))));
     }
     writer.write_record(&header)?;
     for row in &table.rows {
-        let mut line = row.keys.clone();
+        let mut line: Vec<String> = row.keys.iter().map(|key| harmless(key)).collect();
         line.extend([row.simulated.to_string(), row.coverage.to_string()]);
         for PaperEntry { ours, published } in &row.entries {
             let numbers = [ours.value, ours.low, ours.high, ours.sd, *published];

@@ -133,6 +133,7 @@ fn worker(id: &str, stores: &Stores, life: &Arc<Life>, line: Line) -> Worker {
         variables: Arc::default(),
         permits: Arc::new(ReachedPermits { life: life.clone(), permits: stores.permits.clone() }),
         answers: Arc::new(NoAnswers),
+        policy: Arc::new(regatta_worker::Policy::trusting()),
         network: Some(Arc::new(line)),
     };
     Worker::new(

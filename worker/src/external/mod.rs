@@ -4,12 +4,14 @@
 //! An agent has no memory that we could hand over, so one that is started again begins anew. What it asks then that it had asked before is
 //! answered from the transcript: no call is paid twice.
 
+pub(crate) mod account;
 mod briefing;
 mod budget;
 mod clock;
 mod desk;
 mod failures;
 mod group;
+mod launcher;
 mod pipes;
 mod places;
 mod post;
@@ -18,6 +20,7 @@ mod recorded;
 mod running;
 mod starts;
 mod stop;
+mod survivors;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,6 +36,7 @@ use regatta_proto::{Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, 
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use crate::policy::Policy;
 use crate::session::{Ended, Session};
 use briefing::{Addresses, Briefing};
 use budget::Budget;
@@ -56,11 +60,13 @@ pub(crate) struct External {
     failures: Failures,
     /// Where commands get the variables that are passed on to them.
     variables: Arc<BTreeMap<String, String>>,
+    policy: Arc<Policy>,
 }
 
 impl External {
-    pub(crate) fn new(listen: SocketAddr, variables: Arc<BTreeMap<String, String>>) -> Self {
-        Self { listen, bridge: OnceCell::new(), places: Places::default(), failures: Failures::default(), variables }
+    pub(crate) fn new(listen: SocketAddr, variables: Arc<BTreeMap<String, String>>, policy: Arc<Policy>) -> Self {
+        let (places, failures) = (Places::default(), Failures::default());
+        Self { listen, bridge: OnceCell::new(), places, failures, variables, policy }
     }
 
     async fn bridge(&self) -> io::Result<&Bridge> {
@@ -69,8 +75,11 @@ impl External {
 
     async fn run(&self, agent: &ExternalAgent, briefing: &Briefing, stop: &Stop) -> AgentEnded {
         match &agent.url {
-            Some(url) => post::run(agent, url, briefing, stop).await,
-            None => program::run(agent, briefing, &self.variables, stop).await,
+            Some(url) => post::run(agent, url, &self.policy.outbound.egress, briefing, stop).await,
+            None => {
+                let program = self.policy.program(agent, rustix::process::geteuid().is_root());
+                program::run(agent, program, briefing, &self.variables, stop).await
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! An external agent that is a service: each session is posted to it, and its answer is what it wrote.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_llm::http_client;
+use regatta_llm::{EgressRules, http_client};
 use regatta_proto::{Ended, ExternalAgent, HowEnded};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, Url};
@@ -21,11 +22,17 @@ const BUSY: [u16; 2] = [408, 429];
 const BROKEN: i32 = 0;
 
 /// Posts the session to the address of `agent`, and reads the answer to its end or until `stop` says so.
-pub(super) async fn run(agent: &ExternalAgent, url: &str, briefing: &Briefing, stop: &Stop) -> Ended {
+pub(super) async fn run(
+    agent: &ExternalAgent,
+    url: &str,
+    egress: &Arc<EgressRules>,
+    briefing: &Briefing,
+    stop: &Stop,
+) -> Ended {
     let mut output = Head::new(agent.output_bytes_max as usize);
     let (how, errors) = tokio::select! {
         biased;
-        ended = exchange(url, briefing, &mut output) => ended,
+        ended = exchange(url, egress, briefing, &mut output) => ended,
         () = stop.told() => (HowEnded::Interrupted, String::new()),
     };
     let (output, is_cut) = output.text();
@@ -37,11 +44,13 @@ pub(super) fn is_unable(status: i32) -> bool {
     status >= 500 || BUSY.map(i32::from).contains(&status)
 }
 
-async fn exchange(url: &str, briefing: &Briefing, output: &mut Head) -> (HowEnded, String) {
-    let client = match url.parse().map_err(|error| format!("{url} is no address: {error}")).and_then(client) {
-        Ok(client) => client,
-        Err(problem) => return (HowEnded::NotStarted, problem),
-    };
+async fn exchange(url: &str, egress: &Arc<EgressRules>, briefing: &Briefing, output: &mut Head) -> (HowEnded, String) {
+    let client =
+        match url.parse().map_err(|error| format!("{url} is no address: {error}")).and_then(|url| client(&url, egress))
+        {
+            Ok(client) => client,
+            Err(problem) => return (HowEnded::NotStarted, problem),
+        };
     let request = client.post(url).header(CONTENT_TYPE, "application/json").body(briefing.line.clone());
     let response = match request.send().await {
         Ok(response) => response,
@@ -57,8 +66,8 @@ async fn exchange(url: &str, briefing: &Briefing, output: &mut Head) -> (HowEnde
     }
 }
 
-fn client(url: Url) -> Result<Client, String> {
-    http_client(&url, CONNECT_MAX).map_err(|error| error.to_string())
+fn client(url: &Url, egress: &Arc<EgressRules>) -> Result<Client, String> {
+    http_client(url, CONNECT_MAX, egress.clone()).map_err(|error| error.to_string())
 }
 
 /// `false` when there is too much of it.

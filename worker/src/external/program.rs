@@ -11,10 +11,13 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use super::account::Account;
 use super::briefing::Briefing;
 use super::group::Group;
 use super::pipes::{Head, Tail, feed};
 use super::stop::Stop;
+use super::{launcher, survivors};
+use crate::policy::Program;
 
 /// How long a program may take to end after it was asked to, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,13 +40,17 @@ const SIGTERM: i32 = 15;
 /// Runs the command of `agent` to its end, or until `stop` says so. Nothing of it is left afterwards, nor when this is dropped.
 pub(super) async fn run(
     agent: &ExternalAgent,
+    program: Result<Program, String>,
     briefing: &Briefing,
     variables: &BTreeMap<String, String>,
     stop: &Stop,
 ) -> Ended {
     keep_to_ourselves();
     // Held until the group has ended, also when this is dropped.
-    let started = home().and_then(|home| Ok((start(agent, briefing, variables, home.path())?, home)));
+    let started = program.and_then(|program| {
+        let home = home(program.account)?;
+        Ok((start(&program, briefing, variables, home.path())?, home))
+    });
     let (home, mut child) = match started {
         Ok((child, home)) => (home, child),
         Err(problem) => {
@@ -87,11 +94,9 @@ pub(super) async fn run(
             }
         };
         group.end();
+        survivors::end(home.path());
         if !are_closed && timeout(LEFTOVERS, &mut pipes).await.is_err() {
-            tracing::warn!(
-                program = agent.command.first(),
-                "somebody outside its process group holds an agent's output open"
-            );
+            tracing::warn!("somebody outside its process group holds an agent's output open");
         }
         status
     };
@@ -116,12 +121,23 @@ fn keep_to_ourselves() {
     }
 }
 
+/// What this thread starts from now on, gains nothing by programs that run as somebody else (`sudo` and its like).
+fn gain_nothing() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::thread::set_no_new_privs(true) {
+        tracing::warn!(%error, "failed to keep external agents from programs that run as somebody else");
+    }
+}
+
 /// A directory of one start's own.
-fn home() -> Result<TempDir, String> {
-    tempfile::Builder::new()
-        .prefix("regatta-agent-")
-        .tempdir()
-        .map_err(|error| format!("failed to make a directory in {}: {error}", std::env::temp_dir().display()))
+fn home(account: Option<Account>) -> Result<TempDir, String> {
+    let made = tempfile::Builder::new().prefix("regatta-agent-").tempdir().and_then(|home| {
+        if let Some(Account { uid, gid }) = account {
+            std::os::unix::fs::chown(home.path(), Some(uid), Some(gid))?;
+        }
+        Ok(home)
+    });
+    made.map_err(|error| format!("failed to make a directory in {}: {error}", std::env::temp_dir().display()))
 }
 
 /// How a status that nobody here caused is to be read. Wrappers report the signal of what they wrapped as a number of their own.
@@ -135,35 +151,38 @@ fn how_ended(status: ExitStatus) -> HowEnded {
 }
 
 fn start(
-    agent: &ExternalAgent,
+    program: &Program,
     briefing: &Briefing,
     variables: &BTreeMap<String, String>,
     home: &Path,
 ) -> Result<Child, String> {
-    let [program, arguments @ ..] = &agent.command[..] else { return Err("its command is empty".to_owned()) };
-    let passed = PASSED.iter().copied().chain(agent.pass_env.iter().map(String::as_str));
-    let mut command = Command::new(program);
+    launcher::check(program, variables.get("PATH").map_or("", String::as_str))?;
+    let passed = PASSED.iter().copied().chain(program.pass_env.iter().map(String::as_str));
+    let words = launcher::words(program);
+    let mut command = Command::new(&words[0]);
     command
-        .args(arguments)
+        .args(&words[1..])
         .env_clear()
         .envs(OWN.map(|name| (name, home)))
         .envs(passed.filter_map(|name| Some((name, variables.get(name)?))))
         // What an interpreter still holds back when it is stopped would be lost.
         .env("PYTHONUNBUFFERED", "1")
-        .envs(&agent.env)
+        .envs(&program.env)
         .envs(briefing.variables.iter().map(|(name, value)| (*name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
-    if let Some(directory) = &agent.directory {
+    if let Some(directory) = &program.directory {
         command.current_dir(directory);
     }
-    command.spawn().map_err(|error| match &agent.directory {
-        Some(directory) => format!("failed to start {program} in {}: {error}", directory.display()),
-        None => format!("failed to start {program}: {error}"),
-    })
+    if let Some(Account { uid, gid }) = program.account {
+        command.uid(uid).gid(gid);
+    }
+    gain_nothing();
+    let as_whom = program.account.map(|account| format!(" as user {}", account.uid)).unwrap_or_default();
+    command.spawn().map_err(|error| format!("failed to start {}{as_whom}: {error}", program.command[0]))
 }
 
 /// Waits for the program's own end, or brings it about. `None` when the system does not tell.

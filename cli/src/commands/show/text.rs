@@ -12,7 +12,7 @@ pub(super) fn text(shown: &Shown) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write(&mut out, shown);
-    printable(out.trim_end())
+    out.trim_end().to_owned()
 }
 
 fn write(out: &mut String, shown: &Shown) -> fmt::Result {
@@ -55,9 +55,4 @@ pub(super) fn scores(scores: &Scores) -> Vec<String> {
 pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// Whatever a model wrote must not command the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }

@@ -28,7 +28,7 @@ fn spec(server: &Server) -> EndpointSpec {
 }
 
 fn open(spec: &EndpointSpec) -> BedrockClient {
-    let settings = Settings::new(&"aws".parse().unwrap(), spec, &env).unwrap();
+    let settings = Settings::new(&"aws".parse().unwrap(), spec, &env, &crate::OutboundPolicy::trusting()).unwrap();
     BedrockClient::new(settings, spec, Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap())))
 }
 

@@ -56,7 +56,9 @@ async fn the_region_of_the_spec_goes_first() {
 fn an_address_that_is_none_is_refused_by_name() {
     for url in ["bedrock.example", "ftp://bedrock.example"] {
         let spec = EndpointSpec { base_url: Some(url.to_owned()), ..EndpointSpec::of_kind(EndpointKind::Bedrock) };
-        let error = Settings::new(&"aws".parse().unwrap(), &spec, &env).unwrap_err().to_string();
+        let error = Settings::new(&"aws".parse().unwrap(), &spec, &env, &crate::OutboundPolicy::trusting())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("aws") && error.contains(url), "{error}");
     }
 }

@@ -56,7 +56,8 @@ fn spec_of(wire: Wire, base_url: String, stream: bool) -> EndpointSpec {
     };
     let retries =
         Retries { attempts: 1, base_delay_ms: 1, max_delay_ms: 5, deadline_ms: 600_000, quarantine_after: 16 };
-    EndpointSpec { base_url: Some(base_url), stream, retries, ..EndpointSpec::of_kind(kind) }
+    let api_key_env = (kind != EndpointKind::Bedrock).then(|| "OPENAI_API_KEY".to_owned());
+    EndpointSpec { base_url: Some(base_url), api_key_env, stream, retries, ..EndpointSpec::of_kind(kind) }
 }
 
 fn open_wire(wire: Wire, base_url: String, stream: bool) -> Bench {

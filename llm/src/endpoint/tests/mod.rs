@@ -38,6 +38,7 @@ fn spec(server: &Server) -> EndpointSpec {
     EndpointSpec {
         base_url: Some(server.base_url.clone()),
         retries: Retries { attempts: 3, base_delay_ms: 1, max_delay_ms: 5, deadline_ms: 600_000, quarantine_after: 16 },
+        api_key_env: Some("OPENAI_API_KEY".to_owned()),
         ..EndpointSpec::of_kind(EndpointKind::Openai)
     }
 }

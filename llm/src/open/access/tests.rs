@@ -2,7 +2,54 @@ use super::*;
 
 fn resolve(spec: &EndpointSpec, variables: &[(&str, &str)]) -> Result<Access, OpenError> {
     let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-    Access::resolve(&"main".parse().unwrap(), spec, &env)
+    Access::resolve(&"main".parse().unwrap(), spec, &env, &OutboundPolicy::trusting())
+}
+
+/// As a deployed worker resolves it whose policy holds `rules`.
+fn deployed(rules: &str, spec: &EndpointSpec, variables: &[(&str, &str)]) -> Result<Option<String>, String> {
+    let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let policy = OutboundPolicy::closed().with(serde_yaml_ng::from_str(rules).unwrap());
+    let access = Access::resolve(&"main".parse().unwrap(), spec, &env, &policy).map_err(|error| error.to_string())?;
+    Ok(access.secret.expose().map(str::to_owned))
+}
+
+#[test]
+fn a_deployed_worker_sends_no_key_to_an_address_that_a_stranger_names() {
+    let variables = [("OPENAI_API_KEY", "usual"), ("AWS_SECRET_ACCESS_KEY", "aws"), ("GATEWAY_KEY", "gate")];
+    let stranger = Some("https://stranger.example.com/v1");
+    assert_eq!(deployed("{}", &openai(stranger, None), &variables), Ok(None));
+    insta::assert_snapshot!(deployed("{}", &openai(stranger, Some("AWS_SECRET_ACCESS_KEY")), &variables).unwrap_err(), @r#"endpoint main would send the key AWS_SECRET_ACCESS_KEY to https://stranger.example.com, which no policy allows: allow it in the policy file (--policy) as keys: { AWS_SECRET_ACCESS_KEY: { origins: ["https://stranger.example.com"] } }, or write api_key_env: none"#);
+    assert!(deployed("{}", &openai(stranger, Some("OPENAI_API_KEY")), &variables).is_err());
+    assert_eq!(deployed("{}", &openai(None, None), &variables), Ok(Some("usual".into())));
+    let bound = "keys: { GATEWAY_KEY: { origins: ['https://stranger.example.com'] } }";
+    assert_eq!(deployed(bound, &openai(stranger, Some("GATEWAY_KEY")), &variables), Ok(Some("gate".into())));
+    assert!(deployed(bound, &openai(stranger, Some("OPENAI_API_KEY")), &variables).is_err());
+}
+
+#[test]
+fn who_sets_the_address_beside_the_key_has_it_sent_there() {
+    let variables = [("OPENAI_API_KEY", "usual"), ("OPENAI_BASE_URL", "http://litellm.internal:4000")];
+    assert_eq!(deployed("{}", &openai(None, None), &variables), Ok(Some("usual".into())));
+    assert_eq!(key(&openai(None, None), &variables).as_deref(), Some("usual"));
+    assert!(deployed("{}", &openai(None, Some("GATEWAY_KEY")), &[variables[1], ("GATEWAY_KEY", "gate")]).is_err());
+}
+
+#[test]
+fn a_deployed_worker_reaches_private_addresses_only_if_they_are_named() {
+    let spec = openai(Some("http://10.0.0.5:8000/v1"), Some("none"));
+    insta::assert_snapshot!(deployed("{}", &spec, &[]).unwrap_err(), @"endpoint main is not reached from here: 10.0.0.5 is a private address that the policy does not name; add it under egress.private of the policy file");
+    assert_eq!(deployed("egress: { private: [10.0.0.0/24] }", &spec, &[]), Ok(None));
+    let metadata = openai(Some("http://169.254.169.254/latest"), Some("none"));
+    assert!(deployed("egress: { private: [169.254.0.0/16] }", &metadata, &[]).is_err());
+}
+
+#[test]
+fn a_key_that_everybody_on_the_way_could_read_is_not_sent() {
+    let variables = [("OWN_KEY", "own")];
+    let error = resolve(&openai(Some("http://10.0.0.5:8000/v1"), Some("OWN_KEY")), &variables).unwrap_err();
+    insta::assert_snapshot!(error, @r#"endpoint main would send the key OWN_KEY to http://10.0.0.5:8000 without TLS, where everybody on the way can read it: use https, or allow it in the policy file (--policy) as keys: { OWN_KEY: { origins: ["http://10.0.0.5:8000"], plain_http: true } }"#);
+    assert_eq!(key(&openai(Some("http://127.0.0.1:8000/v1"), Some("OWN_KEY")), &variables).as_deref(), Some("own"));
+    assert_eq!(key(&openai(Some("https://own.example.com"), Some("OWN_KEY")), &variables).as_deref(), Some("own"));
 }
 
 fn openai(base_url: Option<&str>, api_key_env: Option<&str>) -> EndpointSpec {
@@ -39,7 +86,8 @@ fn keys_come_from_the_named_variable_or_the_usual_one() {
     let variables = [("OPENAI_API_KEY", "usual\n"), ("OWN_KEY", "own")];
     assert_eq!(key(&openai(None, None), &variables).as_deref(), Some("usual"));
     assert_eq!(key(&openai(None, Some("OWN_KEY")), &variables).as_deref(), Some("own"));
-    assert_eq!(key(&openai(Some("http://own/v1"), None), &variables).as_deref(), Some("usual"));
+    // Servers of one's own are not the provider: what its key may do is none of theirs.
+    assert_eq!(key(&openai(Some("http://own/v1"), None), &variables), None);
     assert_eq!(key(&openai(Some("http://own/v1"), None), &[]), None);
     assert_eq!(key(&openai(None, Some("none")), &variables), None);
 }
@@ -115,7 +163,7 @@ fn each_provider_names_the_variable_that_is_missing() {
     ];
     insta::assert_snapshot!(problems.join("\n"), @r"
     endpoint main has no base_url; set AZURE_OPENAI_ENDPOINT
-    endpoint main needs a key: set AZURE_OPENAI_API_KEY, or name another variable in api_key_env (`none` sends no key)
+    endpoint main has a base_url of its own, and to such no key is sent that is not named: write api_key_env: AZURE_OPENAI_API_KEY (or `none`)
     endpoint main needs a key: set ANTHROPIC_API_KEY, or name another variable in api_key_env (`none` sends no key)
     endpoint main needs a key: set GEMINI_API_KEY, or name another variable in api_key_env (`none` sends no key)
     ");
@@ -141,7 +189,7 @@ fn headers_of_the_spec_are_sent_unless_they_may_hold_a_secret() {
     assert_eq!(resolve(&with("OpenAI-Organization", "org"), &[]).unwrap().headers["openai-organization"], "org");
     let problem = |name: &str, value: &str| resolve(&with(name, value), &[]).unwrap_err().to_string();
     insta::assert_snapshot!([problem("Authorization", "Bearer x"), problem("a b", "c"), problem("a", "b\nc")].join("\n"), @r#"
-    header "Authorization" of endpoint main cannot be sent: specs are stored, and it may hold a secret; name a variable in api_key_env
+    header "Authorization" of endpoint main cannot be sent: specs are stored, and it may hold a secret; name a variable in headers_env or api_key_env
     header "a b" of endpoint main cannot be sent: that is no name of a header
     header "a" of endpoint main cannot be sent: its value holds characters that no header may hold
     "#);
@@ -150,7 +198,7 @@ fn headers_of_the_spec_are_sent_unless_they_may_hold_a_secret() {
 #[test]
 fn access_is_checked_for_what_is_behind_http() {
     let check = |kind| {
-        check_access(&"main".parse().unwrap(), &EndpointSpec::of_kind(kind), &|_| None)
+        check_access(&"main".parse().unwrap(), &EndpointSpec::of_kind(kind), &|_| None, &OutboundPolicy::trusting())
             .map_err(|error| error.to_string())
     };
     assert!(check(EndpointKind::Anthropic).is_err());
@@ -158,4 +206,20 @@ fn access_is_checked_for_what_is_behind_http() {
     for kind in [EndpointKind::Bedrock, EndpointKind::Encoder, EndpointKind::Recorded] {
         assert_eq!(check(kind), Ok(()), "{kind:?}");
     }
+}
+
+#[test]
+fn headers_with_secrets_come_from_variables_and_go_where_keys_may_go() {
+    let with = |base: &str| EndpointSpec {
+        headers_env: [("x-litellm-api-key".to_owned(), "LITELLM_KEY".to_owned())].into(),
+        ..openai(Some(base), Some("none"))
+    };
+    let variables = [("LITELLM_KEY", "sk-litellm-1")];
+    let access = resolve(&with("https://litellm.example.com"), &variables).unwrap();
+    assert!(access.headers["x-litellm-api-key"].is_sensitive());
+    assert_eq!(access.headers["x-litellm-api-key"], "sk-litellm-1");
+    assert_eq!(access.secret.detail("bad sk-litellm-1"), "bad [key]");
+    assert!(deployed("{}", &with("https://litellm.example.com"), &variables).is_err());
+    assert!(resolve(&with("http://10.0.0.5:4000"), &variables).is_err());
+    assert!(resolve(&with("https://litellm.example.com"), &[]).unwrap_err().to_string().contains("LITELLM_KEY"));
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use rustix::process::{Pid, test_kill_process};
 
 use super::*;
+use crate::Policy;
 
 fn agent(script: &str) -> ExternalAgent {
     let mut agent: ExternalAgent = serde_json::from_str("{}").unwrap();
@@ -26,7 +27,7 @@ fn variables() -> BTreeMap<String, String> {
 }
 
 async fn run_with(agent: &ExternalAgent, stop: &Stop) -> Ended {
-    run(agent, &briefing(), &variables(), stop).await
+    run(agent, Policy::trusting().program(agent, false), &briefing(), &variables(), stop).await
 }
 
 async fn end_of(script: &str) -> Ended {
@@ -209,7 +210,7 @@ async fn one_that_is_to_have_the_workers_home_has_it() {
     let agent = ExternalAgent { pass_env: vec!["HOME".to_owned()], ..agent("echo \"$HOME\"") };
     let mut variables = variables();
     variables.insert("HOME".to_owned(), "/the/workers".to_owned());
-    let ended = run(&agent, &briefing(), &variables, &Stop::default()).await;
+    let ended = run(&agent, Policy::trusting().program(&agent, false), &briefing(), &variables, &Stop::default()).await;
     assert_eq!(&*ended.output, "/the/workers\n");
 }
 
@@ -219,4 +220,39 @@ async fn the_worker_hides_its_variables_before_an_agent_runs() {
     end_of("true").await;
     let behaviour = rustix::process::dumpable_behavior().unwrap();
     assert_eq!(behaviour, rustix::process::DumpableBehavior::NotDumpable);
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn nothing_of_it_survives_by_leaving_its_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = folder.path().join("child");
+    let script = format!(
+        "setsid sh -c 'echo $$ > {0}; exec sleep 1000' >/dev/null 2>&1 & until [ -s {0} ]; do :; done",
+        child.display()
+    );
+    let ended = end_of(&script).await;
+    assert_eq!(ended.how, HowEnded::Exited(0));
+    gone(&std::fs::read_to_string(child).unwrap()).await;
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn what_it_may_use_is_limited_and_it_gains_nothing_by_programs_of_others() {
+    let output = end_of("ulimit -c; ulimit -t; ulimit -n; grep NoNewPrivs /proc/self/status").await.output;
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!((lines[0], lines[1]), ("0", "3600"), "{output}");
+    assert!(lines[2].parse::<u32>().unwrap() <= 4096, "{output}");
+    assert_eq!(lines[3].split_whitespace().last(), Some("1"), "{output}");
+}
+
+#[tokio::test]
+async fn a_command_of_a_spec_is_not_started_by_a_worker_that_trusts_no_specs() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = agent(&format!("touch {}/ran", folder.path().display()));
+    let program = Policy::closed().program(&agent, false);
+    let ended = run(&agent, program, &briefing(), &variables(), &Stop::default()).await;
+    assert_eq!(ended.how, HowEnded::NotStarted);
+    assert!(ended.errors.contains("registered"), "{}", ended.errors);
+    assert!(!folder.path().join("ran").exists());
 }

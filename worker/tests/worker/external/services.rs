@@ -32,7 +32,8 @@ struct Asker {
 
 impl Asker {
     fn new(together: usize) -> Self {
-        let client = http_client(&"http://127.0.0.1/".parse().unwrap(), Duration::from_secs(60)).unwrap();
+        let open = std::sync::Arc::new(regatta_llm::EgressRules::open());
+        let client = http_client(&"http://127.0.0.1/".parse().unwrap(), Duration::from_secs(60), open).unwrap();
         Self { client, together: Arc::new(Barrier::new(together)), running: Arc::default(), most: Arc::default() }
     }
 

@@ -157,6 +157,7 @@ impl Stage {
                 variables: Arc::new(self.variables.clone()),
                 permits: Arc::new(SharedPermits(self.permits.clone())),
                 answers: Arc::new(KeptAnswers(Blobs::directory(self.folder.path().join("answers")).unwrap())),
+                policy: Arc::new(regatta_worker::Policy::trusting()),
                 network: None,
             },
             metrics.clone(),

@@ -1,0 +1,179 @@
+//! Listening for HTTP: so many connections, none that says nothing for long.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::http::Request;
+use axum::response::{IntoResponse, Response};
+use axum::{Json, http::StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+/// Connections served at once; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 512;
+/// A connection without a whole head of a request for so long is closed.
+const HEAD_MAX: Duration = Duration::from_secs(15);
+/// Longest request, its body and the beginning of its answer included: the largest upload on a slow line.
+const REQUEST_MAX: Duration = Duration::from_secs(600);
+/// Longest head of a request, in bytes.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+const HEADERS_MAX: usize = 100;
+/// Pause after a failed accept, which is mostly a lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Opens `address`; a taken port is a configuration error that says what to do.
+pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .with_context(|| {
+            format!("failed to listen on {address}; is another process using the port? Choose another with --listen")
+        })
+        .map_err(crate::exit::bad_configuration)
+}
+
+/// Serves `routes` until `stop` fires; requests that are being answered are answered.
+pub(crate) fn serve(
+    listener: TcpListener,
+    routes: axum::Router,
+    stop: CancellationToken,
+) -> tokio::task::JoinHandle<()> {
+    serve_within(listener, routes, stop, HEAD_MAX)
+}
+
+fn serve_within(
+    listener: TcpListener,
+    routes: axum::Router,
+    stop: CancellationToken,
+    head_max: Duration,
+) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let (places, connections) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), TaskTracker::new());
+        loop {
+            let next = async {
+                let place = Arc::clone(&places).acquire_owned().await.ok()?;
+                Some((place, listener.accept().await))
+            };
+            let Some(Some((place, accepted))) = stop.run_until_cancelled(next).await else { break };
+            match accepted {
+                Ok((stream, _)) => {
+                    let (routes, stop) = (routes.clone(), stop.clone());
+                    connections.spawn(async move {
+                        converse(stream, routes, stop, head_max).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "failed to accept a connection; trying again");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+        connections.close();
+        connections.wait().await;
+    })
+}
+
+async fn converse(stream: TcpStream, routes: axum::Router, stop: CancellationToken, head_max: Duration) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let routes = routes.clone();
+        async move {
+            let answered = tokio::time::timeout(REQUEST_MAX, routes.oneshot(request.map(axum::body::Body::new))).await;
+            Ok::<Response, std::convert::Infallible>(match answered {
+                Ok(Ok(response)) => response,
+                Ok(Err(never)) => match never {},
+                Err(_) => too_slow(),
+            })
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(head_max)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+fn too_slow() -> Response {
+    let problem = format!("the request took longer than {} s; send it again", REQUEST_MAX.as_secs());
+    (StatusCode::REQUEST_TIMEOUT, Json(serde_json::json!({ "error": problem }))).into_response()
+}
+
+/// `true` if others than this machine reach what listens on `address`.
+pub(crate) fn is_reached_by_others(address: SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn server(head_max: Duration) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+        let routes = axum::Router::new().route("/", axum::routing::get(|| async { "ok" }));
+        (address, stop.clone(), serve_within(listener, routes, stop, head_max))
+    }
+
+    #[tokio::test]
+    async fn a_head_that_is_never_finished_is_not_waited_for() {
+        let (address, _stop, _serving) = server(Duration::from_millis(50)).await;
+        for said in ["", "GET / HT", "GET / HTTP/1.1\r\nhost: x\r\nx-slow: 1"] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(said.as_bytes()).await.unwrap();
+            let mut rest = Vec::new();
+            // Ends when the server closes.
+            let _ = stream.read_to_end(&mut rest).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kept_connection_that_asks_nothing_more_is_closed() {
+        let (address, _stop, _serving) = server(Duration::from_millis(50)).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        assert!(answer.ends_with(b"ok"));
+    }
+
+    #[tokio::test]
+    async fn it_ends_when_it_is_told_to() {
+        let (address, stop, serving) = server(HEAD_MAX).await;
+        let _idle = TcpStream::connect(address).await.unwrap();
+        stop.cancel();
+        serving.await.unwrap();
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[test]
+    fn others_reach_everything_but_loopback() {
+        for others in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1"] {
+            assert!(is_reached_by_others(others.parse().unwrap()), "{others}");
+        }
+        for own in ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(!is_reached_by_others(own.parse().unwrap()), "{own}");
+        }
+    }
+}

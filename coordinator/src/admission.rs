@@ -1,0 +1,139 @@
+//! What is too much for a coordinator that many people share: files, bytes, cells, sessions.
+
+use std::collections::BTreeSet;
+
+use regatta_proto::{BenchmarkLock, BenchmarkName, Snapshot};
+
+use crate::PlanError;
+
+/// Most files of a data set.
+const FILES_MAX: usize = 10_000;
+/// Most bytes of all data sets of a submission: they are in memory while it is planned.
+const DATA_BYTES_MAX: u64 = 256 << 20;
+/// Longest path of a file, in bytes.
+const PATH_BYTES_MAX: usize = 700;
+/// Most cells of a sweep.
+const CELLS_MAX: u64 = 50_000;
+/// Most sessions of a sweep.
+const SESSIONS_MAX: u64 = 20_000_000;
+
+fn too_much(field: String, problem: String) -> Result<(), PlanError> {
+    Err(PlanError::Field { field, problem })
+}
+
+/// The files of a submission are few and small enough, and named once each.
+///
+/// # Errors
+/// With the field, and the limit.
+pub(crate) fn check_data<'a>(
+    data: impl IntoIterator<Item = (&'a BenchmarkName, &'a Snapshot)>,
+) -> Result<(), PlanError> {
+    let mut bytes = 0_u64;
+    for (name, snapshot) in data {
+        let place = format!("data.{name}");
+        if snapshot.files.len() > FILES_MAX {
+            return too_much(place, format!("lists {} files, at most {FILES_MAX} are allowed", snapshot.files.len()));
+        }
+        let mut paths = BTreeSet::new();
+        for file in &snapshot.files {
+            let is_inside = file.path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            if !is_inside || file.path.len() > PATH_BYTES_MAX || file.path.chars().any(|c| c.is_control() || c == '\\')
+            {
+                return too_much(place, format!("{:?} is no path within a folder", file.path));
+            }
+            if !paths.insert(&file.path) {
+                return too_much(place, format!("lists {:?} twice", file.path));
+            }
+            // The same content is in memory once for each of its paths.
+            bytes = bytes.saturating_add(file.size);
+        }
+    }
+    if bytes > DATA_BYTES_MAX {
+        return too_much(
+            "data".to_owned(),
+            format!(
+                "has {bytes} bytes in all, at most {DATA_BYTES_MAX} are allowed; leave out files that the benchmark does not need"
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// The grid of a sweep is not larger than what can be planned and watched.
+///
+/// # Errors
+/// With the numbers, and the limit.
+pub(crate) fn check_grid<'a>(
+    benchmarks: impl IntoIterator<Item = &'a BenchmarkLock>,
+    models: usize,
+    trials: u16,
+) -> Result<(), PlanError> {
+    let each = (models as u64).saturating_mul(u64::from(trials));
+    let (mut settings, mut items) = (0_u64, 0_u64);
+    for benchmark in benchmarks {
+        settings += benchmark.settings.len() as u64;
+        items = items.saturating_add(benchmark.items.values().map(|count| u64::from(*count)).sum());
+    }
+    for (what, count, most) in
+        [("cells", settings.saturating_mul(each), CELLS_MAX), ("sessions", items.saturating_mul(each), SESSIONS_MAX)]
+    {
+        if count > most {
+            return too_much(
+                "trials".to_owned(),
+                format!(
+                    "the sweep has {count} {what} ({models} models, {trials} trials), at most {most} are allowed; split it into several"
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{Digest, FileEntry};
+
+    use super::*;
+
+    fn data(files: impl IntoIterator<Item = (String, u64)>) -> Result<(), PlanError> {
+        let entry = |(path, size)| FileEntry { path, digest: Digest::of(b"x"), size };
+        let snapshot = Snapshot { files: files.into_iter().map(entry).collect() };
+        check_data([(&"b".parse().unwrap(), &snapshot)])
+    }
+
+    #[test]
+    fn one_file_that_is_listed_often_counts_each_time() {
+        let listed = |times: u64| data((0..times).map(|number| (format!("f{number}"), 20 << 20)));
+        assert!(listed(12).is_ok());
+        let error = listed(80).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "data: has 1677721600 bytes in all, at most 268435456 are allowed; leave out files that the benchmark does not need"
+        );
+        assert!(data([("f".to_owned(), 1), ("f".to_owned(), 1)]).is_err());
+        assert!(data([("f".to_owned(), u64::MAX), ("g".to_owned(), u64::MAX)]).is_err());
+        assert!(data((0..=FILES_MAX).map(|number| (number.to_string(), 0))).is_err());
+    }
+
+    #[test]
+    fn a_path_that_leads_out_of_its_folder_is_refused() {
+        for bad in ["../x", "/etc/passwd", "a/../../b", "a//b", "a\\b", "a\u{1b}b", ""] {
+            assert!(data([(bad.to_owned(), 1)]).is_err(), "{bad:?}");
+        }
+        assert!(data([("a/b.json".to_owned(), 1)]).is_ok());
+    }
+
+    #[test]
+    fn a_grid_that_nobody_could_watch_is_refused() {
+        let benchmark = |items: u32| -> BenchmarkLock {
+            serde_json::from_value(serde_json::json!({
+                "dataset": Digest::of(b""), "settings": ["one"], "evaluators": [], "items": { "one": items },
+            }))
+            .unwrap()
+        };
+        assert!(check_grid([&benchmark(100)], 20, 10).is_ok());
+        let error = check_grid([&benchmark(1)], 1500, 1000).unwrap_err().to_string();
+        assert!(error.starts_with("trials: the sweep has 1500000 cells"), "{error}");
+        assert!(check_grid([&benchmark(4_000_000)], 6, 1).is_err());
+    }
+}

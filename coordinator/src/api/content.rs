@@ -1,0 +1,128 @@
+//! Files of data sets, by content: uploaded on the way to a disk, never held in memory whole.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::{StreamExt as _, stream};
+use regatta_backends::Blobs;
+use regatta_proto::Digest;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::Problem;
+use crate::CoordinatorError;
+
+/// Largest file, in bytes.
+pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;
+/// Files received at once, which bounds the disk that they take on their way.
+const UPLOADS_MAX: usize = 4;
+/// Files sent at once, which bounds the memory that they take.
+const DOWNLOADS_MAX: usize = 4;
+/// Submissions planned at once: each has its data sets in memory.
+const PLANS_MAX: usize = 1;
+/// Longest wait for one's turn, and longest pause between two pieces of a body.
+const TURN_MAX: Duration = Duration::from_secs(30);
+/// Size of the pieces of an answer, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What pages may load and run: nothing. Reports hold what models wrote, and are served from where the API is.
+const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
+
+/// Turns at what takes memory or disk.
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    uploads: Arc<Semaphore>,
+    downloads: Arc<Semaphore>,
+    plans: Arc<Semaphore>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        let of = |count| Arc::new(Semaphore::new(count));
+        Self { uploads: of(UPLOADS_MAX), downloads: of(DOWNLOADS_MAX), plans: of(PLANS_MAX) }
+    }
+}
+
+impl Turns {
+    pub(super) async fn plan(&self) -> Result<OwnedSemaphorePermit, Response> {
+        turn(&self.plans, "sweeps being planned").await
+    }
+
+    pub(super) async fn download(&self) -> Result<OwnedSemaphorePermit, Response> {
+        turn(&self.downloads, "files being fetched").await
+    }
+}
+
+async fn turn(turns: &Arc<Semaphore>, what: &str) -> Result<OwnedSemaphorePermit, Response> {
+    match tokio::time::timeout(TURN_MAX, Arc::clone(turns).acquire_owned()).await {
+        Ok(Ok(turn)) => Ok(turn),
+        _ => {
+            let problem = Problem { error: format!("too many {what} at once; try again in a moment") };
+            Err((StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "5")], Json(problem)).into_response())
+        }
+    }
+}
+
+/// Receives the content of `digest` and stores it.
+pub(super) async fn receive(blobs: &Blobs, turns: &Turns, digest: Digest, body: Body) -> Result<(), Response> {
+    let _turn = turn(&turns.uploads, "uploads").await?;
+    let refused = |status, error: String| (status, Json(Problem { error })).into_response();
+    let broken = |error: std::io::Error| {
+        tracing::error!(%error, "failed to write an upload");
+        refused(StatusCode::SERVICE_UNAVAILABLE, format!("failed to write the upload on its way: {error}"))
+    };
+    // Deleted already: whatever ends this, nothing of it stays.
+    let mut file = tempfile::NamedTempFile::new().map_err(broken)?;
+    let (mut pieces, mut hasher, mut size) = (body.into_data_stream(), Digest::hasher(), 0_u64);
+    loop {
+        let piece = match tokio::time::timeout(TURN_MAX, pieces.next()).await {
+            Ok(Some(Ok(piece))) => piece,
+            Ok(Some(Err(error))) => {
+                return Err(refused(StatusCode::BAD_REQUEST, format!("the upload broke off: {error}")));
+            }
+            Ok(None) => break,
+            Err(_) => {
+                let problem = format!("the upload paused for {} s; send it again", TURN_MAX.as_secs());
+                return Err(refused(StatusCode::REQUEST_TIMEOUT, problem));
+            }
+        };
+        size += piece.len() as u64;
+        if size > FILE_BYTES_MAX {
+            let problem = format!(
+                "a file has at most {FILE_BYTES_MAX} bytes; split it, or leave out what the benchmark does not need"
+            );
+            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, problem));
+        }
+        hasher.update(&piece);
+        file.write_all(&piece).map_err(broken)?;
+    }
+    if hasher.finish() != digest {
+        let problem = format!("the content does not have the digest {digest}");
+        return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, problem));
+    }
+    let stored = blobs.put_content_file(&digest, file.path(), size).await;
+    stored.map_err(|error| CoordinatorError::from(error).into_response())
+}
+
+/// `bytes` as an answer that keeps `turn` until it is sent.
+pub(super) fn send(bytes: Bytes, media_type: &'static str, turn: OwnedSemaphorePermit) -> Response {
+    let length = bytes.len();
+    let pieces = stream::unfold((bytes, turn), |(mut left, turn)| async move {
+        if left.is_empty() {
+            return None;
+        }
+        let piece = left.split_to(left.len().min(PIECE_BYTES));
+        Some((Ok::<Bytes, std::convert::Infallible>(piece), (left, turn)))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, media_type.to_owned()),
+        (header::CONTENT_LENGTH, length.to_string()),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, PAGE_POLICY.to_owned()),
+    ];
+    (headers, Body::from_stream(pieces)).into_response()
+}

@@ -1,0 +1,257 @@
+//! Which addresses may be reached. They are checked where names become addresses, so a name that resolves to something else the second time
+//! gains nothing.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use serde::Deserialize;
+
+/// An address with the number of its leading bits that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl FromStr for Network {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = || format!("{text:?} is no network; write one as 10.1.0.0/16, 127.0.0.1 or fd00::/8");
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| wanted())?;
+        let width = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(width), str::parse).map_err(|_| wanted())?;
+        if bits > width { Err(wanted()) } else { Ok(Self { address, bits }) }
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl Network {
+    fn contains(self, address: IpAddr) -> bool {
+        let differing = match (self.address, address) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => (u32::from(own) ^ u32::from(other)).leading_zeros(),
+            (IpAddr::V6(own), IpAddr::V6(other)) => (u128::from(own) ^ u128::from(other)).leading_zeros(),
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => return false,
+        };
+        differing >= u32::from(self.bits)
+    }
+}
+
+/// Addresses that may be reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EgressRules {
+    /// Private networks that may be reached.
+    pub private: Vec<Network>,
+    /// Every private address may be reached.
+    pub allows_private: bool,
+}
+
+/// Addresses at which clouds tell a machine its credentials, besides link-local ones: Alibaba's, and AWS's and Oracle's over IPv6.
+const METADATA: [&str; 3] = ["100.100.100.200", "fd00:ec2::254", "fd00:c1::a9fe:a9fe"];
+
+impl EgressRules {
+    /// Everything but the addresses that no endpoint ever has.
+    #[must_use]
+    pub const fn open() -> Self {
+        Self { private: Vec::new(), allows_private: true }
+    }
+
+    /// Why `address` is not to be reached, if it is not.
+    #[must_use]
+    pub fn refusal(&self, address: IpAddr) -> Option<&'static str> {
+        let address = plain(address);
+        let is_metadata = METADATA.iter().any(|known| known.parse() == Ok(address));
+        if is_link_local(address) || is_metadata {
+            return Some("a link-local or metadata address, which is never reached");
+        }
+        if is_nowhere(address) {
+            return Some("no address of a single machine");
+        }
+        if is_private(address) && !self.allows_private && !self.private.iter().any(|network| network.contains(address))
+        {
+            return Some(
+                "a private address that the policy does not name; add it under egress.private of the policy file",
+            );
+        }
+        None
+    }
+
+    /// Refuses an address that `url` itself names; names are checked when they are resolved.
+    ///
+    /// # Errors
+    /// With the reason.
+    pub fn check_url(&self, url: &Url) -> Result<(), String> {
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let address = match host.parse::<IpAddr>() {
+            Ok(address) => address,
+            // Resolved alike everywhere, and by some libraries without asking anybody.
+            Err(_) if host == "localhost" || host.ends_with(".localhost") => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Err(_) => return Ok(()),
+        };
+        self.refusal(address).map_or(Ok(()), |why| Err(format!("{host} is {why}")))
+    }
+}
+
+/// An IPv4 address that is written as one of IPv6, as itself.
+fn plain(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(six) = address.to_canonical() else { return address.to_canonical() };
+    let segments = six.segments();
+    // What NAT64 (64:ff9b::/96) and 6to4 (2002::/16) carry inside reaches the IPv4 address.
+    let inside = match segments {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some((high, low)),
+        [0x2002, high, low, ..] => Some((high, low)),
+        _ => None,
+    };
+    inside.map_or(IpAddr::V6(six), |(high, low)| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)).into())
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(four) => four.is_link_local(),
+        IpAddr::V6(six) => six.is_unicast_link_local(),
+    }
+}
+
+fn is_nowhere(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(four) => four.octets()[0] == 0 || four.is_broadcast() || four.is_multicast(),
+        IpAddr::V6(six) => six.is_unspecified() || six.is_multicast(),
+    }
+}
+
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        // 100.64.0.0/10 is shared between carriers and their customers.
+        IpAddr::V4(four) => {
+            let [a, b, ..] = four.octets();
+            four.is_private() || four.is_loopback() || (a == 100 && b & 0xc0 == 64) || (a == 198 && b & 0xfe == 18)
+        }
+        IpAddr::V6(six) => six.is_loopback() || six.is_unique_local(),
+    }
+}
+
+/// Resolves names as the machine does, and keeps the addresses that may be reached.
+#[derive(Debug, Clone)]
+pub(crate) struct AllowedAddresses(pub(crate) Arc<EgressRules>);
+
+impl Resolve for AllowedAddresses {
+    fn resolve(&self, name: Name) -> Resolving {
+        let rules = self.0.clone();
+        Box::pin(async move {
+            let host = name.as_str().to_owned();
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
+            let allowed = allowed(&rules, &host, found)
+                .map_err(|problem| io::Error::new(io::ErrorKind::PermissionDenied, problem))?;
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Those of `found` that may be reached. One that may not be refuses the name as a whole: an honest one has none of them.
+fn allowed(rules: &EgressRules, host: &str, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
+    match found.iter().find_map(|address| Some((address.ip(), rules.refusal(address.ip())?))) {
+        Some((address, why)) => Err(format!("{host} resolves to {address}, {why}")),
+        None => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(rules: &EgressRules, address: &str) -> bool {
+        rules.refusal(address.parse().unwrap()).is_some()
+    }
+
+    #[test]
+    fn link_local_and_metadata_addresses_are_never_reached_however_they_are_written() {
+        let named = EgressRules { private: vec!["0.0.0.0/0".parse().unwrap()], allows_private: true };
+        for rules in [EgressRules::open(), EgressRules::default(), named] {
+            for address in [
+                "169.254.169.254",
+                "169.254.170.2",
+                "fe80::1",
+                "::ffff:169.254.169.254",
+                "64:ff9b::a9fe:a9fe",
+                "2002:a9fe:a9fe::1",
+                "100.100.100.200",
+                "fd00:ec2::254",
+                "0.0.0.0",
+                "224.0.0.1",
+                "::",
+            ] {
+                assert!(refused(&rules, address), "{address}");
+            }
+            assert!(!refused(&rules, "93.184.216.34"));
+            assert!(!refused(&rules, "2606:2800:220:1::1"));
+        }
+    }
+
+    #[test]
+    fn private_addresses_are_reached_only_if_they_are_named() {
+        let none = EgressRules::default();
+        let private = [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "100.64.0.1",
+            "::1",
+            "fd12::1",
+            "::ffff:10.1.2.3",
+            "64:ff9b::0a01:0203",
+        ];
+        for address in private {
+            assert!(refused(&none, address), "{address}");
+            assert!(!refused(&EgressRules::open(), address), "{address}");
+        }
+        let some = EgressRules { private: vec!["10.1.0.0/16".parse().unwrap()], ..none };
+        assert!(!refused(&some, "10.1.2.3"));
+        assert!(!refused(&some, "::ffff:10.1.2.3"));
+        assert!(refused(&some, "10.2.0.1"));
+    }
+
+    #[test]
+    fn a_name_with_one_forbidden_address_is_refused_whole() {
+        let found =
+            |addresses: &[&str]| addresses.iter().map(|text| SocketAddr::new(text.parse().unwrap(), 0)).collect();
+        let rules = EgressRules::default();
+        assert!(allowed(&rules, "a", found(&["93.184.216.34"])).is_ok());
+        let error = allowed(&rules, "rebound.example", found(&["93.184.216.34", "169.254.169.254"])).unwrap_err();
+        assert_eq!(
+            error,
+            "rebound.example resolves to 169.254.169.254, a link-local or metadata address, which is never reached"
+        );
+    }
+
+    #[test]
+    fn an_address_in_a_url_is_checked_too() {
+        let rules = EgressRules::default();
+        for bad in
+            ["http://127.0.0.1:1/v1", "http://[::1]/", "http://localhost/", "http://2130706433/", "http://0x7f.1/"]
+        {
+            assert!(rules.check_url(&bad.parse().unwrap()).is_err(), "{bad}");
+        }
+        assert!(rules.check_url(&"https://api.openai.com/v1".parse().unwrap()).is_ok());
+    }
+
+    #[test]
+    fn a_network_is_an_address_with_bits() {
+        for bad in ["10.0.0.0/33", "ten", "10.0.0.0/x", "fd00::/129", ""] {
+            assert!(bad.parse::<Network>().is_err(), "{bad}");
+        }
+        let all: Network = "0.0.0.0/0".parse().unwrap();
+        assert!(all.contains("255.1.1.1".parse().unwrap()) && !all.contains("::1".parse().unwrap()));
+    }
+}

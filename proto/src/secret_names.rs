@@ -1,0 +1,92 @@
+//! Names by which people call secrets.
+
+/// Words of a name that say that its value is one.
+const SECRET_WORDS: [&str; 12] = [
+    "key",
+    "apikey",
+    "token",
+    "auth",
+    "authorization",
+    "secret",
+    "password",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "credential",
+    "credentials",
+];
+/// Words that name a credential where they are the whole name or its beginning, as `PGPASSWORD` and `cookie`.
+const SECRET_PARTS: [&str; 5] = ["password", "passwd", "secret", "apikey", "cookie"];
+/// Names with such a word whose values are none.
+const HARMLESS: [&str; 8] = [
+    "idempotency-key",
+    "max-tokens",
+    "max-token",
+    "token-limit",
+    "key-id",
+    "tokenizers-parallelism",
+    "sort-key",
+    "cache-key",
+];
+
+/// `true` if a variable, header or field of this name is likely to hold a secret: a word of it is key, token, auth, secret or the like.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    let mut plain = String::with_capacity(name.len() + 4);
+    let mut was_small = false;
+    for c in name.chars() {
+        // apiKey is two words.
+        if c.is_ascii_uppercase() && was_small {
+            plain.push('-');
+        }
+        was_small = c.is_ascii_lowercase();
+        plain.push(if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+    }
+    if HARMLESS.contains(&plain.as_str()) {
+        return false;
+    }
+    plain.split('-').any(|word| SECRET_WORDS.contains(&word) || SECRET_PARTS.iter().any(|part| word.contains(part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_told_from_others() {
+        for name in [
+            "HF_TOKEN",
+            "PGPASSWORD",
+            "AWS_SECRET_ACCESS_KEY",
+            "x-litellm-api-key",
+            "api_key",
+            "apiKey",
+            "Authorization",
+            "X-Auth-Token",
+            "client_secret",
+            "ocp-apim-subscription-key",
+            "set-cookie",
+            "APIKEY",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "OpenAI-Organization",
+            "max_tokens",
+            "max_completion_tokens",
+            "X-Title",
+            "HTTP-Referer",
+            "keyboard",
+            "monkey",
+            "tokens",
+            "author",
+            "Idempotency-Key",
+            "TOKENIZERS_PARALLELISM",
+            "reasoning",
+            "HF_HOME",
+            "CUDA_VISIBLE_DEVICES",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+}

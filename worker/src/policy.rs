@@ -1,0 +1,249 @@
+//! What this worker does for specs that others wrote: the commands it runs, the keys it sends, the addresses it reaches.
+//!
+//! A spec only chooses among names. [`Policy::trusting`] is for a person's own machine, where specs, commands and keys are one person's.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use regatta_llm::{EgressSection, KeyRule, OutboundPolicy, OutboundRules};
+use regatta_proto::{AgentName, ExternalAgent};
+use serde::Deserialize;
+
+use crate::external::account::Account;
+
+/// What a worker does for specs that others wrote.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    agents: BTreeMap<AgentName, RegisteredAgent>,
+    /// Commands of specs are run as they are.
+    runs_commands_of_specs: bool,
+    /// User that agents run as which name none.
+    agent_user: Option<String>,
+    /// Keys and addresses.
+    pub(crate) outbound: Arc<OutboundPolicy>,
+}
+
+/// A policy file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyFile {
+    agents: BTreeMap<AgentName, RegisteredAgent>,
+    keys: BTreeMap<String, KeyRule>,
+    egress: EgressSection,
+}
+
+/// A command that specs may choose by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RegisteredAgent {
+    /// Program and arguments.
+    command: Vec<String>,
+    /// Directory that it runs in.
+    #[serde(default)]
+    directory: Option<PathBuf>,
+    /// Its own variables.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Variables of the worker that it gets.
+    #[serde(default)]
+    pass_env: Vec<String>,
+    /// User that it runs as, by name or number; the worker must be root to start it so.
+    #[serde(default)]
+    user: Option<String>,
+    /// What it may use.
+    #[serde(default)]
+    limits: AgentLimits,
+}
+
+/// What a process of an agent may use at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AgentLimits {
+    /// Processor time of a process, in seconds.
+    pub(crate) cpu_s: u32,
+    /// Memory that a process may write to, in MiB.
+    pub(crate) memory_mb: u32,
+    /// Largest file it may write, in MiB.
+    pub(crate) file_mb: u32,
+    /// Files and connections that a process holds open.
+    pub(crate) files: u32,
+    /// Processes and threads of its user, all together; not limited when absent, because a user who shares it with the worker would count
+    /// the worker's.
+    pub(crate) processes: Option<u32>,
+}
+
+impl Default for AgentLimits {
+    fn default() -> Self {
+        Self { cpu_s: 3600, memory_mb: 16 << 10, file_mb: 4 << 10, files: 4096, processes: None }
+    }
+}
+
+/// A command as it is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) command: Vec<String>,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) pass_env: Vec<String>,
+    pub(crate) account: Option<Account>,
+    pub(crate) limits: AgentLimits,
+}
+
+impl PolicyFile {
+    /// Reads a policy.
+    ///
+    /// # Errors
+    /// When it is no YAML of a policy; names line and field.
+    pub fn from_yaml(text: &str) -> Result<Self, String> {
+        let file: Self = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+        match file.agents.iter().find(|(_, agent)| agent.command.first().is_none_or(String::is_empty)) {
+            Some((name, _)) => Err(format!("agents.{name}.command: is empty; begin it with a program")),
+            None => Ok(file),
+        }
+    }
+}
+
+impl Policy {
+    /// Of a person's own machine: commands of specs run, their keys go where they say.
+    #[must_use]
+    pub fn trusting() -> Self {
+        Self {
+            agents: BTreeMap::new(),
+            runs_commands_of_specs: true,
+            agent_user: None,
+            outbound: Arc::new(OutboundPolicy::trusting()),
+        }
+    }
+
+    /// Of a deployed worker whose policy file allows nothing.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self { runs_commands_of_specs: false, outbound: Arc::new(OutboundPolicy::closed()), ..Self::trusting() }
+    }
+
+    /// This policy with what `file` adds.
+    #[must_use]
+    pub fn with(self, file: PolicyFile) -> Self {
+        let rules = OutboundRules { keys: file.keys, egress: file.egress };
+        let outbound = Arc::new((*self.outbound).clone().with(rules));
+        Self { agents: file.agents, outbound, ..self }
+    }
+
+    /// Agents that name no user run as this one.
+    #[must_use]
+    pub fn with_agent_user(self, agent_user: Option<String>) -> Self {
+        Self { agent_user, ..self }
+    }
+
+    /// Keys and addresses, for those who ask models themselves.
+    #[must_use]
+    pub const fn outbound(&self) -> &Arc<OutboundPolicy> {
+        &self.outbound
+    }
+
+    /// The command of `agent`, as this worker starts it. `is_root` says that the worker may do everything.
+    pub(crate) fn program(&self, agent: &ExternalAgent, is_root: bool) -> Result<Program, String> {
+        let (name, registered) = match &agent.registered {
+            Some(name) => (name.as_str(), self.agents.get(name).cloned().ok_or_else(|| self.unknown(name))?),
+            None if self.runs_commands_of_specs => ("it", RegisteredAgent::of_spec(agent)),
+            None => {
+                return Err("this worker runs no commands that specs bring: have its operator name the command under `agents` of the \
+                            worker's policy file (--policy), and choose it with registered: NAME"
+                    .to_owned());
+            }
+        };
+        let user = registered.user.as_ref().or(self.agent_user.as_ref());
+        let account = user.map(|user| Account::of(user)).transpose()?;
+        if is_root && account.is_none_or(Account::is_root) && !self.runs_commands_of_specs {
+            return Err(format!(
+                "this worker is root, and agents do not run as root: name a `user` for {name} in the policy file, give --agent-user, or \
+                 start the worker as another user"
+            ));
+        }
+        let RegisteredAgent { command, directory, env, pass_env, limits, .. } = registered;
+        Ok(Program { command, directory, env, pass_env, account, limits })
+    }
+
+    fn unknown(&self, name: &AgentName) -> String {
+        let known = self.agents.keys().map(AgentName::as_str).collect::<Vec<_>>().join(", ");
+        let known = if known.is_empty() { "none" } else { &known };
+        format!("the policy file (--policy) of this worker has no agent {name}; it has: {known}")
+    }
+}
+
+impl RegisteredAgent {
+    fn of_spec(agent: &ExternalAgent) -> Self {
+        Self {
+            command: agent.command.clone(),
+            directory: agent.directory.clone(),
+            env: agent.env.clone(),
+            pass_env: agent.pass_env.clone(),
+            user: None,
+            limits: AgentLimits::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "
+agents:
+  tidy: { command: [python3, agent.py], directory: /opt/tidy, pass_env: [HF_HOME], user: '1234', limits: { memory_mb: 512 } }
+keys:
+  GATEWAY_KEY: { origins: ['https://gateway.example.com'] }
+egress: { private: [10.1.0.0/16] }
+";
+
+    fn agent(fields: &str) -> ExternalAgent {
+        serde_json::from_str(fields).unwrap()
+    }
+
+    fn policy(base: Policy) -> Policy {
+        base.with(PolicyFile::from_yaml(FILE).unwrap())
+    }
+
+    #[test]
+    fn a_deployed_worker_runs_the_commands_of_its_policy_and_no_others() {
+        let policy = policy(Policy::closed());
+        let refused = policy.program(&agent(r#"{"command":["sh","-c","id"]}"#), false).unwrap_err();
+        assert!(refused.contains("registered: NAME"), "{refused}");
+        let program = policy.program(&agent(r#"{"registered":"tidy"}"#), true).unwrap();
+        assert_eq!(program.command, ["python3", "agent.py"]);
+        assert_eq!((program.limits.memory_mb, program.limits.files), (512, 4096));
+        assert_eq!(program.account.map(|account| (account.uid, account.gid)), Some((1234, 1234)));
+        let unknown = policy.program(&agent(r#"{"registered":"other"}"#), false).unwrap_err();
+        assert_eq!(unknown, "the policy file (--policy) of this worker has no agent other; it has: tidy");
+    }
+
+    #[test]
+    fn agents_of_a_deployed_worker_do_not_run_as_root() {
+        let file = PolicyFile::from_yaml("agents: { tidy: { command: [tidy] } }").unwrap();
+        let policy = Policy::closed().with(file);
+        let agent = agent(r#"{"registered":"tidy"}"#);
+        assert!(policy.program(&agent, true).unwrap_err().contains("--agent-user"));
+        assert!(policy.program(&agent, false).is_ok());
+        assert!(policy.clone().with_agent_user(Some("0".to_owned())).program(&agent, true).is_err());
+        assert!(policy.with_agent_user(Some("1000".to_owned())).program(&agent, true).is_ok());
+    }
+
+    #[test]
+    fn a_persons_own_machine_runs_what_the_spec_says() {
+        let program = policy(Policy::trusting()).program(&agent(r#"{"command":["sh"]}"#), true).unwrap();
+        assert_eq!((program.command, program.account), (vec!["sh".to_owned()], None));
+    }
+
+    #[test]
+    fn a_policy_with_a_typo_is_refused() {
+        for bad in [
+            "agent: {}",
+            "agents: { a: { command: [] } }",
+            "keys: { K: { origins: [nowhere] } }",
+            "egress: { private: [x] }",
+        ] {
+            assert!(PolicyFile::from_yaml(bad).is_err(), "{bad}");
+        }
+    }
+}
