@@ -73,7 +73,7 @@ pub(crate) async fn blobs(args: &BlobArgs, readiness: &Readiness) -> anyhow::Res
         .await
         .context("failed to open the blob store; check REGATTA_BUCKET, S3_ENDPOINT and the AWS variables")?;
     // The service says in words alone why it refused: a bucket that is to be made looks like one that nobody will make.
-    let look = || -> BoxFuture<'_, Result<_, BlobError>> { Box::pin(async { blobs.get("readiness").await }) };
+    let look = || -> BoxFuture<'_, Result<_, BlobError>> { Box::pin(async { blobs.list("readiness/").await }) };
     wait_for("the bucket", readiness, look, |error| matches!(error, BlobError::S3 { .. })).await?;
     Ok(blobs)
 }
