@@ -28,6 +28,12 @@ impl<'a> Client<'a> {
         let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
+
+    async fn media_type(&self, path: &str) -> String {
+        let router = router(self.process.coordinator.clone(), self.config.clone());
+        let response = router.oneshot(Request::builder().uri(path).body(Body::empty()).unwrap()).await.unwrap();
+        response.headers()["content-type"].to_str().unwrap().to_owned()
+    }
 }
 
 async fn submission(stage: &Stage, spec: &str) -> serde_json::Value {
@@ -147,5 +153,20 @@ async fn a_file_is_served_only_from_within_its_sweep() {
     for path in ["../../locks/x.json", "%2e%2e/%2e%2e/locks/x.json", "..%2F..%2Flocks%2Fx.json"] {
         let (status, text) = client.ask(Method::GET, &format!("/v1/sweeps/s/files/{path}"), "").await;
         assert!(!status.is_success() && !text.contains("\"lock\""), "{path}: {status} {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_report_is_shown_by_a_browser_and_not_saved() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let client = Client::of(&process);
+    for (file, media_type) in [
+        ("report.html", "text/html; charset=utf-8"),
+        ("metrics.csv", "text/plain; charset=utf-8"),
+        ("transcripts/0.zst", "application/octet-stream"),
+    ] {
+        stage.blobs().put(&format!("sweeps/s/{file}"), bytes::Bytes::from_static(b"x")).await.unwrap();
+        assert_eq!(client.media_type(&format!("/v1/sweeps/s/files/{file}")).await, media_type);
     }
 }

@@ -6,4 +6,5 @@ mod dispatching;
 mod ending;
 mod planning;
 mod recovering;
+mod showing;
 mod stage;
