@@ -62,6 +62,12 @@ impl Deployment {
         Ok(command)
     }
 
+    /// Where the API of the first coordinator is, and what it shows.
+    #[must_use]
+    pub const fn api(&self) -> SocketAddr {
+        self.api
+    }
+
     /// Starts a coordinator, worker or scorer, and waits until it is ready.
     ///
     /// # Errors
@@ -79,7 +85,11 @@ impl Deployment {
         self.start_at("coordinator", free_address().await?).await
     }
 
-    async fn start_at(&self, role: &str, address: SocketAddr) -> Result<Process, HarnessError> {
+    /// Starts a coordinator, worker or scorer that listens at `address`, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it ends first.
+    pub async fn start_at(&self, role: &str, address: SocketAddr) -> Result<Process, HarnessError> {
         let mut command = self.command(role)?;
         command.args(["--listen", &address.to_string()]);
         if role == "worker" {

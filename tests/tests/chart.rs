@@ -529,3 +529,18 @@ fn a_sweep_whose_spec_changes_is_another_job_and_one_that_is_scheduled_keeps_its
     let kept: Vec<&str> = before.intersection(&after).map(String::as_str).collect();
     assert_eq!((before.len(), after.len(), kept), (2, 2, vec!["release-name-regatta-sweep-nightly"]));
 }
+
+#[test]
+fn a_pools_zero_counts_and_its_null_takes_a_default_away() {
+    let Some(renderer) = renderer("chart") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let values = folder.path().join("values.yaml");
+    let pool = "{ replicas: 0, drainSeconds: 0, podDisruptionBudget: { maxUnavailable: null } }";
+    std::fs::write(&values, format!("worker: {{ pools: {{ default: null, gpu: {pool} }} }}")).unwrap();
+    let objects = documents(&render(renderer, &values));
+    let of_workers: Vec<&Value> =
+        objects.iter().filter(|one| word(field(one, "metadata.name")).contains("-worker-")).collect();
+    assert_eq!(of_workers.iter().map(|one| kind(one)).collect::<Vec<_>>(), ["Deployment"]);
+    assert_eq!(field(of_workers[0], "spec.replicas").as_u64(), Some(0));
+    assert_eq!(field(pod(of_workers[0]).unwrap(), "terminationGracePeriodSeconds").as_u64(), Some(65));
+}

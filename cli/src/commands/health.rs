@@ -4,28 +4,43 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::args::HealthArgs;
 use crate::output;
 
 /// A process that does not answer within this time is not ready.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// Most bytes of an answer that are read.
+const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 pub(crate) async fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
-    crate::embedded::install_tls();
-    let path = if args.alive { "healthz" } else { "readyz" };
-    let url = format!("http://{}/{path}", reachable(args.address));
-    let http =
-        reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().context("failed to start the HTTP client")?;
-    let answer = http.get(&url).send().await.with_context(|| format!("failed to ask {url}; give another --address"))?;
-    let status = answer.status();
-    let text = answer.text().await.unwrap_or_default();
-    if !status.is_success() {
-        anyhow::bail!("{url} answered {status}: {text}");
+    let (address, path) = (reachable(args.address), if args.alive { "/healthz" } else { "/readyz" });
+    let asked = tokio::time::timeout(PATIENCE, ask(address, path)).await;
+    let asked = asked.with_context(|| format!("no answer within {} s", PATIENCE.as_secs())).flatten();
+    let (status, body) = asked.with_context(|| format!("failed to ask {address}; give another --address"))?;
+    if status != 200 {
+        bail!("{address}{path} answered {status}: {body}");
     }
-    output::line(&text);
+    output::line(&body);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Status and body of an answer. Not by the HTTP client: that reads all certificate authorities first, and probes run every few seconds.
+async fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(u16, String)> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await?;
+    read(&String::from_utf8_lossy(&answer)).context("it does not speak HTTP")
+}
+
+fn read(answer: &str) -> Option<(u16, String)> {
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
+    Some((status, body.to_owned()))
 }
 
 /// A process that listens on all addresses is asked on the loopback interface.
@@ -40,6 +55,13 @@ fn reachable(listens: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_has_a_status_and_a_body() {
+        let answer = "HTTP/1.0 503 Service Unavailable\r\ncontent-length: 20\r\n\r\nnot ready: it starts";
+        assert_eq!(read(answer), Some((503, "not ready: it starts".to_owned())));
+        assert!(["", "SSH-2.0-OpenSSH", "HTTP/1.1 200 OK\r\n"].iter().all(|answer| read(answer).is_none()));
+    }
 
     #[test]
     fn a_process_that_listens_everywhere_is_asked_on_the_loopback_interface() {
