@@ -180,18 +180,24 @@ impl Coordinator {
 
     /// Sets the gauges of money, so far as the stores answer; sweeps that are over leave them.
     async fn show_money(&self, progress: &BTreeMap<SweepId, Vec<CellProgress>>) {
-        self.forget_money();
+        let mut found = Vec::new();
         for (id, progress) in progress {
-            if let Ok(Some(forecast)) = self.forecast(id, progress).await {
+            let forecast = self.forecast(id, progress).await.ok().flatten();
+            let account = self.permits.account(&AccountId { sweep: id.clone(), model: None }).await.ok().flatten();
+            found.push((id.as_str(), forecast, account));
+        }
+        // Nothing is awaited from here on, so that hardly a scrape falls between the old values and the new.
+        self.forget_money();
+        for (id, forecast, account) in found {
+            if let Some(forecast) = forecast {
                 for (bound, money) in [("low", forecast.low), ("expected", forecast.expected), ("high", forecast.high)]
                 {
-                    self.metrics.forecast.with_label_values(&[id.as_str(), bound]).set(money.dollars());
+                    self.metrics.forecast.with_label_values(&[id, bound]).set(money.dollars());
                 }
             }
-            let account = AccountId { sweep: id.clone(), model: None };
-            if let Ok(Some(account)) = self.permits.account(&account).await {
-                self.metrics.budget_left.with_label_values(&[id.as_str()]).set(account.left.dollars());
-                self.metrics.budget.with_label_values(&[id.as_str()]).set(account.cap.dollars());
+            if let Some(account) = account {
+                self.metrics.budget_left.with_label_values(&[id]).set(account.left.dollars());
+                self.metrics.budget.with_label_values(&[id]).set(account.cap.dollars());
             }
         }
     }

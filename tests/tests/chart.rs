@@ -514,6 +514,17 @@ fn a_hook_that_would_run_before_its_secret_is_refused() {
 }
 
 #[test]
+fn a_sweep_whose_jobs_could_not_be_named_is_refused() {
+    let Some(renderer) = renderer("chart") else { return };
+    let values = workspace().join("helm/tests/values/sweeps.yaml");
+    let long = "fullnameOverride=the-deployment-of-all-our-evaluations";
+    let mut command = Command::new(renderer);
+    let output = command.arg("-f").arg(values).args(["--set", long]).arg(chart()).output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output).contains("set fullnameOverride"), "{}", text(&output));
+}
+
+#[test]
 fn a_sweep_whose_spec_changes_is_another_job_and_one_that_is_scheduled_keeps_its_name() {
     let Some(renderer) = renderer("chart") else { return };
     let names = |more: &[&str]| -> BTreeSet<String> {

@@ -254,6 +254,8 @@ async fn a_resumed_sweep_runs_what_has_no_result() {
     process.coordinator.cancel(&sweep.id).await.unwrap();
     assert_eq!(stage.report().await, tabulate(&sweep));
     process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    // A coordinator that has not noticed the end between both asks first whether all is recorded.
+    stage.until_waiting(&sweep, 2).await;
     let again = stage.take(&sweep, 2).await;
     assert_eq!(
         again.iter().map(|job| &job.key).collect::<Vec<_>>(),
