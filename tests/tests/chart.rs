@@ -517,7 +517,7 @@ fn a_hook_that_would_run_before_its_secret_is_refused() {
 fn a_sweep_whose_jobs_could_not_be_named_is_refused() {
     let Some(renderer) = renderer("chart") else { return };
     let values = workspace().join("helm/tests/values/sweeps.yaml");
-    let long = "fullnameOverride=the-deployment-of-all-our-evaluations";
+    let long = "fullnameOverride=the-deployment-of-all-our-evaluations-of-agents";
     let mut command = Command::new(renderer);
     let output = command.arg("-f").arg(values).args(["--set", long]).arg(chart()).output().unwrap();
     assert!(!output.status.success());
