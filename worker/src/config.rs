@@ -1,12 +1,12 @@
 //! What a worker must be told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_llm::{AnswerStore, Network, PermitStore};
-use regatta_proto::{Clock, WorkerId};
+use regatta_proto::{Clock, EndpointName, WorkerId};
 
 use crate::Policy;
 
@@ -15,6 +15,8 @@ use crate::Policy;
 pub struct WorkerConfig {
     /// Unique per process start; attempt ids derive from it.
     pub id: WorkerId,
+    /// Endpoints whose queues this process consumes, by their names in specs; `None` is all whose keys it has.
+    pub endpoints: Option<BTreeSet<EndpointName>>,
     /// How long sessions may go on after the first signal, before they are handed over.
     pub drain: Duration,
     /// A session older than this is handed over as a continuation job. Must stay below the broker's acknowledgement time-out
@@ -35,6 +37,7 @@ impl WorkerConfig {
     pub const fn new(id: WorkerId, seed: u64) -> Self {
         Self {
             id,
+            endpoints: None,
             drain: Duration::from_secs(25),
             hand_over_after: Duration::from_secs(20 * 60),
             progress_every: Duration::from_millis(250),

@@ -211,9 +211,17 @@ impl Worker {
         routes.opened.retain(|_, (spec, _)| is_told(spec));
         let opened = &routes.opened;
         routes.running.retain(|_, running| is_told(&running.spec) && beside(opened, &running.spec).is_some());
-        // All of them before any is consumed: sessions of one need others beside it.
+        let is_served = |route: &EndpointRoute| {
+            self.config.endpoints.as_ref().is_none_or(|endpoints| endpoints.contains(&route.name))
+        };
+        // Sessions of what is served here may need others beside it, which are opened and not consumed.
+        let served = control.routes.iter().filter(|route| is_served(route));
+        let beside_served: BTreeSet<(&SweepId, &EndpointName)> =
+            served.flat_map(|route| route.needs.iter().map(|name| (&route.sweep, name))).collect();
+        // All of them before any is consumed.
         for route in &control.routes {
-            if routes.opened.contains_key(&route.queue) {
+            let is_wanted = is_served(route) || beside_served.contains(&(&route.sweep, &route.name));
+            if !is_wanted || routes.opened.contains_key(&route.queue) {
                 continue;
             }
             let same = routes.opened.values().find(|(other, _)| is_same_endpoint(other, route));
@@ -231,7 +239,7 @@ impl Worker {
             routes.opened.insert(route.queue.clone(), (route.clone(), endpoint));
         }
         for route in control.routes {
-            if routes.running.contains_key(&route.queue) {
+            if !is_served(&route) || routes.running.contains_key(&route.queue) {
                 continue;
             }
             let queue = route.queue.clone();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use regatta_proto::EndpointName;
 
 /// The queue of a deployment.
 #[derive(Debug, Args, Clone)]
@@ -96,6 +97,9 @@ pub(crate) struct WorkerArgs {
     /// Address of /metrics and /healthz
     #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8081")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Endpoints whose queues this worker consumes, by their names in specs, separated by commas; all whose keys it has when left out
+    #[arg(long, value_name = "NAMES", env = "REGATTA_ENDPOINTS", value_delimiter = ',')]
+    pub(crate) endpoints: Vec<EndpointName>,
     /// Seconds that sessions may go on after SIGTERM before they are handed over
     #[arg(long, env = "REGATTA_DRAIN_S", default_value_t = 25)]
     pub(crate) drain_s: u64,

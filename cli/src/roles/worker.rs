@@ -27,6 +27,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let registry = Registry::new();
     let seed = crate::process::random_seed();
     let config = WorkerConfig {
+        endpoints: (!args.endpoints.is_empty()).then(|| args.endpoints.into_iter().collect()),
         drain: Duration::from_secs(args.drain_s),
         hand_over_after: Duration::from_secs(args.hand_over_after_s),
         bridge: args.bridge,

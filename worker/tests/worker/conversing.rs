@@ -323,6 +323,23 @@ async fn a_conversation_that_another_version_began_is_not_measured_and_nobody_is
 }
 
 #[tokio::test]
+async fn a_worker_of_one_endpoint_consumes_no_other_and_asks_those_that_its_sessions_need() {
+    let company = Company::gather(Simulation::default()).await;
+    let stage = &company.stage;
+    let [people] = &company.routes(&["people"])[..] else { panic!() };
+    stage.queue.declare_jobs(&people.queue).await.unwrap();
+    stage.queue.publish_jobs(&people.queue, vec![Job::Session(Box::new(stage.job(0, 0)))]).await.unwrap();
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let worker = stage.start_untold("w", |config| config.endpoints = Some(["sim".parse().unwrap()].into()));
+    assert_eq!(reports.outcome().await.outcome, Outcome::Measured);
+    worker.leave().await;
+    assert!(company.requests().iter().all(|requests| *requests > 0), "{:?}", company.requests());
+    assert_eq!((stage.waiting().await, stage.queue.depth(&people.queue).await.unwrap()), (0, 1));
+}
+
+#[tokio::test]
 async fn a_worker_takes_no_conversation_until_every_endpoint_of_it_is_open() {
     let company = Company::gather(Simulation::default()).await;
     let stage = &company.stage;
