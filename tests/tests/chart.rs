@@ -408,7 +408,7 @@ fn the_specs_of_smoke_tests_and_of_the_demonstration_are_specs() {
                 .arg("check")
                 .arg(spec)
                 .args(["--data", &data])
-                .env("REGATTA_POD_UID", "0b9f"),
+                .env("REGATTA_POD_UID", "7d0c1f5e-3b1a-4c59-9a53-0f2f6f8f9b1e"),
         );
     }
 }
