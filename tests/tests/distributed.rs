@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use regatta_tests::regatta::{Process, finish, get_json, regatta, workspace};
 use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
 
 /// A simulated endpoint and a spec that uses it.
 async fn sweep(folder: &Path, name: &str, median_ms: u32) -> (Process, PathBuf) {
@@ -158,4 +160,27 @@ async fn a_sweep_that_is_cancelled_and_resumed_at_once_makes_no_call_twice() {
     let results = read(&directory, "results.jsonl");
     assert_eq!(calls(&server).await, results.lines().count() as u64, "one call a session");
     assert_eq!(results, embedded_results(deployment.folder.path(), &spec).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_follows_a_sweep_follows_it_over_a_coordinator_that_is_replaced() {
+    let deployment = Deployment::new().await.unwrap();
+    let (_server, spec) = sweep(deployment.folder.path(), &unique_name("followed"), 100).await;
+    let coordinator = deployment.start("coordinator").await.unwrap();
+    let _roles = [deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap()];
+    let id = deployment.submit(&spec).await.unwrap();
+    // As a job of a cluster does: submitting again is harmless.
+    let mut command = deployment.command("submit").unwrap();
+    let mut following = command.arg(&spec).arg("--watch").stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut said = BufReader::new(following.stderr.take().unwrap()).lines();
+    deployment.wait_for(&id, 10).await.unwrap();
+    coordinator.kill().await.unwrap();
+    while !said.next_line().await.unwrap().unwrap().contains("the sweep goes on, asking again") {}
+    let _next = deployment.start("coordinator").await.unwrap();
+    let mut last = String::new();
+    while let Some(line) = said.next_line().await.unwrap() {
+        last = line;
+    }
+    assert_eq!(following.wait().await.unwrap().code(), Some(0), "{last}");
+    assert!(last.contains(&format!("/v1/sweeps/{id}/files/report.html")), "{last}");
 }
