@@ -66,7 +66,7 @@ pub(crate) struct CoordinatorArgs {
     pub(crate) ledger: LedgerArgs,
     #[command(flatten)]
     pub(crate) blobs: BlobArgs,
-    /// Address of the API and of /metrics
+    /// Address of the API, of /metrics, /healthz and /readyz
     #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8080")]
     pub(crate) listen: std::net::SocketAddr,
     /// Price table to use instead of the shipped one
@@ -94,7 +94,7 @@ pub(crate) struct WorkerArgs {
     pub(crate) ledger: LedgerArgs,
     #[command(flatten)]
     pub(crate) blobs: BlobArgs,
-    /// Address of /metrics and /healthz
+    /// Address of /metrics, /healthz and /readyz
     #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8081")]
     pub(crate) listen: std::net::SocketAddr,
     /// Endpoints whose queues this worker consumes, by their names in specs, separated by commas; all whose keys it has when left out
@@ -127,7 +127,7 @@ pub(crate) struct ScorerArgs {
     pub(crate) ledger: LedgerArgs,
     #[command(flatten)]
     pub(crate) blobs: BlobArgs,
-    /// Address of /metrics and /healthz
+    /// Address of /metrics, /healthz and /readyz
     #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8082")]
     pub(crate) listen: std::net::SocketAddr,
     /// Most reports recorded at once

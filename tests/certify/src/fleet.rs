@@ -124,6 +124,17 @@ impl<'s> Fleet<'s> {
                 fleet.add(role).await?;
             }
         }
+        let ready = async {
+            for member in &fleet.members {
+                while !get(member.address, "/readyz").await.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            }
+        };
+        let is_ready = tokio::time::timeout(PATIENCE, ready).await.is_ok();
+        if !is_ready {
+            return Err(CertifyError::Broken(format!("a role is not ready; see {}", fleet.folder.display())));
+        }
         Ok(fleet)
     }
 
