@@ -17,7 +17,6 @@ mod uncertainty;
 
 use regatta_catalog::Sweep;
 
-
 use self::content::Section;
 use self::numbers::{duration, grouped};
 use crate::finish::GroupResult;

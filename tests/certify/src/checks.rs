@@ -206,10 +206,7 @@ fn limits(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
 
 fn nothing_left(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     let left = &evidence.leftovers;
-    let counts = [
-        ("open attempts", left.open_attempts),
-        ("sessions that await verdicts", left.awaiting),
-    ];
+    let counts = [("open attempts", left.open_attempts), ("sessions that await verdicts", left.awaiting)];
     let tables = counts.into_iter().map(|(what, count)| (what.to_owned(), count));
     let all = tables.chain(left.queues.iter().cloned()).filter(|(_, count)| *count > 0);
     all.map(|(what, count)| finding("nothing left", what, format!("{count} are left"))).collect()

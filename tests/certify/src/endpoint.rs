@@ -96,7 +96,9 @@ impl Endpoint {
         let books = self.clerk.books();
         let mut sessions: Vec<String> = books
             .iter()
-            .filter(|call| !call.is_judges && ports.contains(&call.client) && call.ended_ms.is_none_or(|ended| ended >= since))
+            .filter(|call| {
+                !call.is_judges && ports.contains(&call.client) && call.ended_ms.is_none_or(|ended| ended >= since)
+            })
             .map(|call| call.session.clone())
             .collect();
         sessions.sort();

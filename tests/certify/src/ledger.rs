@@ -68,12 +68,7 @@ impl<'u> LedgerView<'u> {
                      (SELECT count(*) FROM awaiting_questions)";
         let row = self.row(query).await?;
         let count = |column| row.get::<_, i64>(column).cast_unsigned();
-        Ok(Leftovers {
-            open_attempts: count(0),
-            awaiting: count(1) + count(2),
-           
-            queues: Vec::new(),
-        })
+        Ok(Leftovers { open_attempts: count(0), awaiting: count(1) + count(2), queues: Vec::new() })
     }
 
     /// Refuses to write, or does again. Open connections are closed, because the setting is for new ones.
