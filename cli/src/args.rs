@@ -171,6 +171,8 @@ impl Command {
             | Self::Coordinator(_)
             | Self::Worker(_)
             | Self::Scorer(_) => true,
+            #[cfg(feature = "certify")]
+            Self::Certify(_) => false,
             Self::Score(_)
             | Self::Status(_)
             | Self::Watch(_)

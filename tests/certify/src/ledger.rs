@@ -76,12 +76,9 @@ impl<'u> LedgerView<'u> {
         let client = self.client().await?;
         let name: String = client.query_one("SELECT current_database()::TEXT", &[]).await?.get(0);
         let setting = if is_read_only { "on" } else { "off" };
-        // The connection itself may be read-only.
-        client
-            .batch_execute(&format!(
-                "SET default_transaction_read_only = off; ALTER DATABASE {name} SET default_transaction_read_only = {setting}"
-            ))
-            .await?;
+        // The connection itself may be read-only, and several statements at once are one transaction.
+        client.batch_execute("SET default_transaction_read_only = off").await?;
+        client.batch_execute(&format!("ALTER DATABASE {name} SET default_transaction_read_only = {setting}")).await?;
         let others =
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()";
         client.execute(others, &[&name]).await?;
