@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use regatta_proto::SweepState;
+use regatta_proto::{SweepState, causes};
 
 use crate::output;
 
@@ -48,7 +48,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 }
 
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
-    output::error(&format!("{error:#}"));
+    output::error(&causes(error.as_ref()));
     if error.downcast_ref::<BadConfiguration>().is_some() {
         ExitCode::from(78)
     } else if error.downcast_ref::<CannotRecord>().is_some() {

@@ -90,7 +90,7 @@ impl IntoResponse for CoordinatorError {
                 StatusCode::SERVICE_UNAVAILABLE
             }
         };
-        (status, Json(Problem { error: format!("{:#}", anyhow::Error::from(self)) })).into_response()
+        (status, Json(Problem { error: regatta_proto::causes(&self) })).into_response()
     }
 }
 

@@ -335,7 +335,7 @@ impl Coordinator {
     /// Counts a failure; what to say of it.
     fn failed(&self, error: CoordinatorError) -> String {
         self.metrics.failed_ticks.inc();
-        let reason = format!("{:#}", anyhow::Error::from(error));
+        let reason = regatta_proto::causes(&error);
         self.health.fails(&reason);
         reason
     }

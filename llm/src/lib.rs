@@ -40,6 +40,7 @@ mod retry_after;
 #[cfg(test)]
 mod scripted;
 mod secret;
+mod silence;
 mod similarity;
 mod transport;
 mod tries;

@@ -17,6 +17,7 @@ use crate::metrics::EndpointMetrics;
 use crate::money::{self, Purses, Reservation, UsedUp};
 use crate::permits::{Ask, Governor, Permit};
 use crate::quarantine::{Quarantine, Suspect};
+use crate::silence::Silence;
 use crate::{OpenContext, Payer};
 
 use life::{Life, Step};
@@ -35,6 +36,7 @@ pub(crate) struct Tries {
     calls: AtomicU64,
     /// Calls that were answered.
     answered: AtomicU64,
+    silence: Silence,
 }
 
 /// What is to be tried, and on whose behalf.
@@ -115,6 +117,7 @@ impl Tries {
             seed: context.seed,
             calls: AtomicU64::new(0),
             answered: AtomicU64::new(0),
+            silence: Silence::new(name.clone()),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod answerer;
 mod cast;
+mod causes;
 mod chat;
 mod clock;
 mod dataset;
@@ -36,6 +37,7 @@ pub mod wire;
 
 pub use answerer::Answerer;
 pub use cast::{Judge, Panel, PanelRule, RoleModels};
+pub use causes::causes;
 pub use chat::{
     ChatMessage, ChatRequest, ChatRole, Finish, OutputSchema, Reasoning, Reply, Sampling, Thinking, TokenLogprob, Tool,
     ToolCall, ToolChoice,

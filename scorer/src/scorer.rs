@@ -242,7 +242,7 @@ impl Scorer {
             }
             tries_left -= u32::from(!outage);
             self.metrics.failed_batches.inc();
-            let error = format!("{:#}", anyhow::Error::from(error));
+            let error = regatta_proto::causes(&error);
             if is_outage {
                 self.health.fails(&error);
             }

@@ -99,7 +99,7 @@ impl Readiness {
             };
             match looked {
                 Ok(()) => self.change(|state| state.lacks = Lacks::Nothing),
-                Err(error) => self.lacks(format!("{error:#}")),
+                Err(error) => self.lacks(regatta_proto::causes(error.as_ref())),
             }
         }
     }

@@ -97,7 +97,7 @@ impl<'a> Life<'a> {
         let in_flight = self.all.metrics.begin();
         let (at, begun) = (self.all.clock.now(), Instant::now());
         // In flight it is as good as paid: its answer is awaited, and only what would come after it is given up.
-        let result = once().await;
+        let result = self.all.silence.watch(once()).await;
         let latency = begun.elapsed();
         drop(in_flight);
         match result {
