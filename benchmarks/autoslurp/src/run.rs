@@ -20,6 +20,6 @@ pub(crate) struct Run {
     pub(crate) members: Option<BTreeSet<MemberName>>,
     /// Whether it ended at a limit of its own (rounds, steps, time) and not because it was done.
     pub(crate) hit_limit: bool,
-    /// Whether it came to nothing further, or went another way, because the framework could not read what one of its models said.
+    /// `true` if it ended, or went another way, because the framework could not read what one of its models said.
     pub(crate) is_unreadable: bool,
 }

@@ -208,7 +208,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// What the failed try cost as far as told, else what it may have cost; and what an account pays for it.
+    /// Cost of the failed try as far as told, else the most it may have cost; and the money that an account pays for it.
     fn billed(&self, failure: &Failure, at: Timestamp) -> (Option<Money>, Option<Money>, Paid) {
         let Some(usage) = &failure.usage else {
             return match failure.maybe_billed {

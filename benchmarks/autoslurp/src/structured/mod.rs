@@ -39,7 +39,7 @@ use super::run::Run;
 use super::servers::Server;
 use regatta_benchmarks::Score;
 
-/// Whether no intent can be read in what the intent agent said.
+/// `true` if no intent can be read in what the intent agent said.
 pub(crate) fn names_no_intent(output: &str) -> bool {
     intent::read(output).intent.is_none()
 }

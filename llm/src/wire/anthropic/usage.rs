@@ -28,14 +28,14 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
     (read, plain.is_some() && output.is_some())
 }
 
-/// What a body or event says was billed.
+/// Bill in a body or event.
 pub(super) const BILL: Bill = Bill { usage: |body| billed(metered(body)?), tier: |body| tier(metered(body)?) };
 
 fn metered(body: &Value) -> Option<&Value> {
     body.get("usage").or_else(|| body.pointer("/message/usage"))
 }
 
-/// What a `usage` object says of an answer that cannot be used: nothing where a meter that costs money is missing.
+/// Tokens in the `usage` object of an answer that cannot be used; `None` where a meter that costs money is missing.
 pub(super) fn billed(usage: &Value) -> Option<Usage> {
     let (usage, is_known) = read(usage);
     (is_known && usage.input > 0).then_some(usage)

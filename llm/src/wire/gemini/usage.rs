@@ -23,11 +23,11 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
     (read, prompt.is_some())
 }
 
-/// What a body or event says was billed.
+/// Bill in a body or event.
 pub(super) const BILL: Bill =
     Bill { usage: |body| billed(body.get("usageMetadata")?), tier: |body| tier(body.get("usageMetadata")?) };
 
-/// What a `usageMetadata` object says of an answer that cannot be used: nothing where no prompt was counted.
+/// Tokens in the `usageMetadata` object of an answer that cannot be used; `None` where no prompt was counted.
 pub(super) fn billed(usage: &Value) -> Option<Usage> {
     let (usage, is_known) = read(usage);
     (is_known && usage.input > 0).then_some(usage)

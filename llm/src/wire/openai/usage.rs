@@ -53,13 +53,13 @@ pub(crate) fn read(usage: &Value) -> (Usage, bool) {
     (read, prompt.is_some() && completion.is_some())
 }
 
-/// What a whole body, or an event of a stream, says was billed.
+/// Bill in a whole body, or in an event of a stream.
 pub(crate) const BILL: Bill = Bill {
     usage: |body| body.get("usage").and_then(billed),
     tier: |body| body.get("service_tier").and_then(Value::as_str),
 };
 
-/// What a `usage` object says of an answer that cannot be used: nothing where a meter that costs money is missing or nothing was read.
+/// Tokens in the `usage` object of an answer that cannot be used; `None` where a meter that costs money is missing or no prompt was counted.
 pub(super) fn billed(usage: &Value) -> Option<Usage> {
     let (usage, is_known) = read(usage);
     (is_known && usage.input > 0).then_some(usage)

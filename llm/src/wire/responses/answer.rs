@@ -90,7 +90,7 @@ pub(super) fn completion(
     })
 }
 
-/// What a response object, or an event that holds one, says was billed.
+/// Bill in a response object, or in an event that holds one.
 pub(super) const BILL: Bill = Bill {
     usage: |body| {
         let (usage, is_known) = meters(body.get("usage").or_else(|| body.pointer("/response/usage"))?);
