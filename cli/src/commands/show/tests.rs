@@ -64,7 +64,7 @@ fn shown() -> Shown {
 
 #[test]
 fn a_session_reads_like_a_conversation() {
-    insta::assert_snapshot!(text::text(&shown()));
+    insta::assert_snapshot!(crate::output::printable(&text::text(&shown())));
 }
 
 #[test]

@@ -81,3 +81,22 @@ fn a_setting_names_agents_and_casts_that_there_are_and_a_cast_models_that_chat()
     ];
     insta::assert_snapshot!(cases.map(|(from, to)| error(from, to)).join("\n"));
 }
+
+#[test]
+fn a_registered_agent_says_nothing_that_the_workers_policy_says() {
+    let command = "command: [python3, agent.py], directory: agents, pass_env: [VIRTUAL_ENV], env: { A: b }";
+    let spec = parse(&SPEC.replace(command, "registered: tidy, deadline_s: 60")).unwrap();
+    assert_eq!(spec.agents.values().next().unwrap().registered.as_ref().unwrap().as_str(), "tidy");
+    for also in ["command: [sh]", "url: 'http://127.0.0.1:1/'", "directory: x", "pass_env: [A]", "env: { A: b }"] {
+        let problem = error(command, &format!("registered: tidy, {also}"));
+        assert!(problem.contains("does not go with `registered`"), "{problem}");
+    }
+    assert!(error(command, "registered: ../tidy").contains("agent name"));
+}
+
+#[test]
+fn variables_that_are_likely_to_hold_secrets_are_not_passed_on() {
+    for secret in ["HF_TOKEN", "PGPASSWORD", "AWS_ACCESS_KEY_ID", "DATABASE_URL", "MY_SECRET"] {
+        assert!(error("[VIRTUAL_ENV]", &format!("[{secret}]")).contains("may hold secrets"), "{secret}");
+    }
+}
