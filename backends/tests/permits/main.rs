@@ -11,6 +11,7 @@ compile_error!("the conformance suites need every implementation: scripts/test -
 mod accounts;
 mod failures;
 mod pools;
+mod roles;
 mod server;
 mod world;
 

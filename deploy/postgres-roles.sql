@@ -1,0 +1,45 @@
+-- Rights of the roles of a deployment, for databases that `regatta migrate` has made. Run by the owner of the tables, again after each
+-- migration; then `GRANT regatta_worker TO some_login`, and give each role's processes the URL of a login of their own. They run with
+-- REGATTA_SCHEMA=check, because none of them may change the schema.
+--
+--   psql "$OWNER_URL" --file deploy/postgres-roles.sql
+
+DO $$
+DECLARE
+    role TEXT;
+BEGIN
+    FOREACH role IN ARRAY ARRAY['regatta_coordinator', 'regatta_scorer', 'regatta_worker', 'regatta_reader'] LOOP
+        BEGIN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', role);
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN
+            NULL; -- roles belong to the server, and another database of it has made this one
+        END;
+        EXECUTE format('GRANT USAGE ON SCHEMA public TO %I', role);
+        EXECUTE format('GRANT SELECT ON ledger_version, permits_version TO %I', role);
+    END LOOP;
+END $$;
+
+-- Plans, dispatches, resumes, opens accounts.
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
+    counted_calls, leadership
+    TO regatta_coordinator;
+GRANT SELECT, INSERT, UPDATE, DELETE ON permit_pools, permit_pool_states, permit_accounts, permit_failures TO regatta_coordinator;
+GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_coordinator;
+
+-- Records what was reported. It never leads, and has nothing to do with permits.
+GRANT SELECT, UPDATE ON sweeps, cells, shards TO regatta_scorer;
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls, counted_calls
+    TO regatta_scorer;
+
+-- Asks for permits and pays. It sees no sweep and no result, opens no account and raises none by adding one.
+GRANT SELECT, INSERT, UPDATE, DELETE ON permit_pools, permit_pool_states, permit_failures TO regatta_worker;
+GRANT SELECT, UPDATE ON permit_accounts TO regatta_worker;
+GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_worker;
+
+-- Looks.
+GRANT SELECT ON
+    sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
+    counted_calls, leadership, permit_pools, permit_pool_states, permit_accounts, permit_failures
+    TO regatta_reader;
