@@ -11,9 +11,6 @@ use tokio::process::Command;
 use crate::regatta::{Process, finish, free_address, regatta};
 use crate::{HarnessError, S3Config, Services};
 
-/// What clients of a deployment show its coordinator.
-const TOKEN: &str = "a token of these tests alone";
-
 /// One deployment in a virtual host, a database and a bucket of its own.
 #[derive(Debug)]
 pub struct Deployment {
@@ -26,6 +23,15 @@ pub struct Deployment {
 }
 
 impl Deployment {
+    /// Clients show it to the coordinator.
+    pub const TOKEN: &str = "a-token-of-these-tests-alone";
+
+    /// Where the coordinator is.
+    #[must_use]
+    pub const fn api(&self) -> SocketAddr {
+        self.api
+    }
+
     /// Places for a deployment; nothing is started.
     ///
     /// # Errors
@@ -57,7 +63,7 @@ impl Deployment {
             .env("AWS_ACCESS_KEY_ID", &self.s3.access_key)
             .env("AWS_SECRET_ACCESS_KEY", &self.s3.secret_key)
             .env("REGATTA_COORDINATOR", format!("http://{}", self.api))
-            .env("REGATTA_TOKEN", TOKEN)
+            .env("REGATTA_TOKEN", Self::TOKEN)
             .env("REGATTA_DOUBTFUL_AFTER_S", "5");
         Ok(command)
     }

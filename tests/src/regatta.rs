@@ -165,6 +165,13 @@ impl Process {
         Ok(Self { child, first_line: String::new() })
     }
 
+    /// Most memory that it has had at once, in KiB; `None` where the system does not tell.
+    #[must_use]
+    pub fn resident_max_kb(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()?)).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse().ok())
+    }
+
     /// SIGKILL: nothing of it gets a chance to clean up.
     ///
     /// # Errors

@@ -1,0 +1,172 @@
+//! What strangers, models and neighbours can do: hostile requests beside a running sweep, secrets in every place, files of others.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use regatta_tests::regatta::{Process, finish, regatta, workspace};
+use regatta_tests::{Deployment, unique_name};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// Most memory that a coordinator holds, whatever is asked of it, in KiB.
+const RESIDENT_MAX_KB: u64 = 300 << 10;
+
+async fn simulator(folder: &Path, name: &str, endpoint: &str) -> (Process, PathBuf) {
+    let data = workspace().join("examples/data/worfbench");
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("worfbench={}", data.display())]);
+    let server = Process::start_and_read(simulate).await.unwrap();
+    let spec = folder.join(format!("{name}.yaml"));
+    let text = format!(
+        "name: {name}\nseed: 5\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: sim/lexical }}\n\
+         endpoints:\n  sim: {{ kind: openai, base_url: '{}', identify_sessions: true, {endpoint} }}\n\
+         models: [sim/oracle]\n",
+        data.display(),
+        server.first_line
+    );
+    std::fs::write(&spec, text).unwrap();
+    (server, spec)
+}
+
+/// Every file below `folder`.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found
+}
+
+/// A file's bytes, and what they are when they are decompressed.
+fn contents(file: &Path) -> Vec<Vec<u8>> {
+    let bytes = std::fs::read(file).unwrap();
+    let plain = zstd::decode_all(&bytes[..]).ok();
+    plain.into_iter().chain([bytes]).collect()
+}
+
+#[tokio::test]
+async fn no_secret_is_in_anything_that_a_run_writes_or_says_and_nobody_else_can_read_it() {
+    const MARKERS: [&str; 2] = ["marker-of-the-key-0123456789", "marker-of-the-header-0123456789"];
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = "api_key_env: MARKED_KEY, headers_env: { x-litellm-api-key: MARKED_HEADER }";
+    let (_server, spec) = simulator(folder.path(), "marked", endpoint).await;
+    let directory = folder.path().join("run");
+    let mut run = regatta().unwrap();
+    run.arg("--log").arg("debug").arg("run").arg(&spec).arg("--output").arg(&directory);
+    run.env("MARKED_KEY", MARKERS[0]).env("MARKED_HEADER", MARKERS[1]);
+    let output = finish(run).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let holds = |bytes: &[u8], marker: &str| bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
+    for marker in MARKERS {
+        assert!(!holds(&output.stdout, marker) && !holds(&output.stderr, marker), "it was said");
+        for file in files(&directory) {
+            assert!(!contents(&file).iter().any(|bytes| holds(bytes, marker)), "{}", file.display());
+        }
+    }
+    for file in files(&directory) {
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0, "{}", file.display());
+    }
+    assert_eq!(directory.join("store").metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn a_coordinator_does_not_start_where_others_reach_it_without_a_token() {
+    let mut command = regatta().unwrap();
+    command.args(["coordinator", "--listen", "0.0.0.0:0", "--no-token"]);
+    for (name, value) in
+        [("AMQP_URL", "amqp://127.0.0.1:1"), ("DATABASE_URL", "postgres://127.0.0.1:1/x"), ("REGATTA_BUCKET", "x")]
+    {
+        command.env(name, value);
+    }
+    let output = finish(command).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(78), "{said}");
+    assert!(said.contains("REGATTA_TOKEN") && said.contains("openssl rand -hex 32"), "{said}");
+}
+
+/// The status with which `request` is answered; `None` when the connection is closed without one.
+async fn status(deployment: &Deployment, request: String, body: &[u8]) -> Option<u16> {
+    let mut stream = TcpStream::connect(deployment.api()).await.ok()?;
+    stream.write_all(request.as_bytes()).await.ok()?;
+    // A server that refuses a body does not read it to its end.
+    let _ = stream.write_all(body).await;
+    let mut answer = vec![0; 64];
+    let read = stream.read(&mut answer).await.ok()?;
+    String::from_utf8_lossy(&answer[..read]).split(' ').nth(1)?.parse().ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_requests_beside_a_sweep_change_no_result_and_fill_no_memory() {
+    let deployment = Deployment::new().await.unwrap();
+    let (_server, spec) = simulator(deployment.folder.path(), &unique_name("beside"), "api_key_env: none").await;
+    let coordinator = deployment.start("coordinator").await.unwrap();
+    let _roles = [deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap()];
+    let id = deployment.submit(&spec).await.unwrap();
+    let head = |method: &str, path: &str, rest: &str| {
+        format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n{rest}\r\n",
+            deployment.api(),
+            Deployment::TOKEN
+        )
+    };
+    let large = vec![b'x'; 100 << 20];
+    let upload = || {
+        let digest = "0".repeat(64);
+        head("PUT", &format!("/v1/content/{digest}"), &format!("content-length: {}\r\n", large.len()))
+    };
+    let uploads = futures::future::join_all((0..8).map(|_| status(&deployment, upload(), &large)));
+    let mut half_sent = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(deployment.api()).await.unwrap();
+        stream.write_all(b"GET /v1/sweeps HTTP/1.1\r\nhost:").await.unwrap();
+        half_sent.push(stream);
+    }
+    let nested = format!("{{\"spec\":{}", "[".repeat(200_000));
+    let post = |rest: &str, length: usize| head("POST", "/v1/sweeps", &format!("{rest}content-length: {length}\r\n"));
+    let json = "content-type: application/json\r\n";
+    let (uploaded, deep, foreign, text, huge) = tokio::join!(
+        uploads,
+        status(&deployment, post(json, nested.len()), nested.as_bytes()),
+        status(&deployment, post(&format!("{json}origin: https://evil.example\r\n"), 2), b"{}"),
+        status(&deployment, post("content-type: text/plain\r\n", 2), b"{}"),
+        status(&deployment, post(json, 1 << 30), &large),
+    );
+    assert!(uploaded.iter().all(|status| matches!(status, Some(422 | 429))), "{uploaded:?}");
+    assert!(matches!(deep, Some(400 | 422)), "{deep:?}");
+    assert_eq!((foreign, text, huge), (Some(403), Some(415), Some(413)));
+    let resident = coordinator.resident_max_kb().unwrap();
+    assert!(resident < RESIDENT_MAX_KB, "{resident} KiB");
+    let (code, directory) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    let mut alone = regatta().unwrap();
+    let embedded = deployment.folder.path().join("alone");
+    alone.arg("run").arg(&spec).arg("--output").arg(&embedded);
+    assert_eq!(finish(alone).await.unwrap().status.code(), Some(0));
+    let results = |directory: &Path| std::fs::read_to_string(directory.join("results.jsonl")).unwrap();
+    assert_eq!(results(&directory), results(&embedded));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_runs_no_command_on_a_worker_and_gets_no_key_of_it() {
+    let deployment = Deployment::new().await.unwrap();
+    let folder = deployment.folder.path();
+    let (_server, spec) = simulator(folder, &unique_name("stranger"), "api_key_env: AWS_SECRET_ACCESS_KEY").await;
+    let _roles = [
+        deployment.start("coordinator").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+        deployment.start("scorer").await.unwrap(),
+    ];
+    let text = std::fs::read_to_string(&spec).unwrap();
+    let with_command = text.clone() + "agents: { mine: { command: [sh, -c, 'touch ran'] } }\n";
+    std::fs::write(&spec, with_command).unwrap();
+    let refused = deployment.submit(&spec).await.unwrap_err().to_string();
+    assert!(refused.contains("agents.mine.command") && refused.contains("registered: mine"), "{refused}");
+    // A worker does not open an endpoint that would take its key elsewhere: nothing is asked, and nothing ends.
+    std::fs::write(&spec, text).unwrap();
+    let id = deployment.submit(&spec).await.unwrap();
+    assert!(deployment.run(&["cancel", &id]).await.unwrap().status.success());
+}
