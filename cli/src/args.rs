@@ -344,6 +344,15 @@ pub(crate) struct ClientArgs {
     /// Token, if the coordinator asks for one
     #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
     pub(crate) token: Option<String>,
+    /// Authorities of the coordinator's certificate (PEM), in place of the system's
+    #[arg(long, value_name = "FILE", env = "REGATTA_CA")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Certificate to show to the coordinator (PEM)
+    #[arg(long, value_name = "FILE", env = "REGATTA_CLIENT_CERT", requires = "client_key")]
+    pub(crate) client_cert: Option<PathBuf>,
+    /// Key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", env = "REGATTA_CLIENT_KEY", requires = "client_cert")]
+    pub(crate) client_key: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::args::ClientArgs;
 use crate::exit::BadConfiguration;
+use crate::tls::{self, Identity};
 
 /// A coordinator somewhere.
 pub(crate) struct Client {
@@ -27,7 +28,13 @@ struct Problem {
 impl Client {
     pub(crate) fn new(args: &ClientArgs) -> anyhow::Result<Self> {
         crate::embedded::install_tls();
-        let http = reqwest::Client::builder().build().context("failed to start the HTTP client")?;
+        let identity = args.client_cert.as_deref().zip(args.client_key.as_deref());
+        let identity = identity.map(|(certificate, key)| Identity { certificate, key });
+        let tls = tls::client(args.ca.as_deref(), identity)?;
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .build()
+            .context("failed to start the HTTP client")?;
         Ok(Self { http, base: args.coordinator.trim_end_matches('/').to_owned(), token: args.token.clone() })
     }
 

@@ -12,8 +12,10 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
@@ -46,11 +48,22 @@ pub(crate) fn serve(
     routes: axum::Router,
     stop: CancellationToken,
 ) -> tokio::task::JoinHandle<()> {
-    serve_within(listener, routes, stop, HEAD_MAX)
+    serve_within(listener, None, routes, stop, HEAD_MAX)
+}
+
+/// The same, over TLS where there is an acceptor.
+pub(crate) fn serve_tls(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    routes: axum::Router,
+    stop: CancellationToken,
+) -> tokio::task::JoinHandle<()> {
+    serve_within(listener, tls, routes, stop, HEAD_MAX)
 }
 
 fn serve_within(
     listener: TcpListener,
+    tls: Option<TlsAcceptor>,
     routes: axum::Router,
     stop: CancellationToken,
     head_max: Duration,
@@ -65,9 +78,18 @@ fn serve_within(
             let Some(Some((place, accepted))) = stop.run_until_cancelled(next).await else { break };
             match accepted {
                 Ok((stream, _)) => {
-                    let (routes, stop) = (routes.clone(), stop.clone());
+                    let (tls, routes, stop) = (tls.clone(), routes.clone(), stop.clone());
                     connections.spawn(async move {
-                        converse(stream, routes, stop, head_max).await;
+                        match tls {
+                            Some(tls) => match tokio::time::timeout(head_max, tls.accept(stream)).await {
+                                Ok(Ok(stream)) => converse(stream, routes, stop, head_max).await,
+                                Ok(Err(error)) => {
+                                    tracing::warn!(%error, "refused a connection: its TLS handshake failed")
+                                }
+                                Err(_) => {}
+                            },
+                            None => converse(stream, routes, stop, head_max).await,
+                        }
                         drop(place);
                     });
                 }
@@ -82,7 +104,10 @@ fn serve_within(
     })
 }
 
-async fn converse(stream: TcpStream, routes: axum::Router, stop: CancellationToken, head_max: Duration) {
+async fn converse<S>(stream: S, routes: axum::Router, stop: CancellationToken, head_max: Duration)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = service_fn(move |request: Request<Incoming>| {
         let routes = routes.clone();
         async move {
@@ -126,6 +151,7 @@ pub(crate) fn is_reached_by_others(address: SocketAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
 
     use super::*;
 
@@ -133,7 +159,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let routes = axum::Router::new().route("/", axum::routing::get(|| async { "ok" }));
-        (address, stop.clone(), serve_within(listener, routes, stop, head_max))
+        (address, stop.clone(), serve_within(listener, None, routes, stop, head_max))
     }
 
     #[tokio::test]

@@ -24,6 +24,7 @@ mod signals;
 mod simulated;
 mod spec;
 mod telemetry;
+mod tls;
 mod transcripts;
 
 use std::process::ExitCode;

@@ -28,6 +28,8 @@ const BODY_BYTES_MAX: usize = 8 << 20;
 pub struct ApiConfig {
     /// Token that requests must carry as `Authorization: Bearer …`; without one everybody who reaches the port may do everything.
     pub token: Option<Arc<str>>,
+    /// Clients show certificates: then a request comes from one of them, by whatever name it asks.
+    pub asks_for_certificates: bool,
 }
 
 /// The routes below `/v1`.

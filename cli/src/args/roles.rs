@@ -75,6 +75,18 @@ pub(crate) struct CoordinatorArgs {
     /// Token that requests must carry, at least 16 characters
     #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
     pub(crate) token: Option<String>,
+    /// Certificate of the API (PEM): it speaks HTTPS then, and /metrics and the probes of /healthz and /readyz need --metrics
+    #[arg(long, value_name = "FILE", env = "REGATTA_TLS_CERT", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", env = "REGATTA_TLS_KEY", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Authorities of clients (PEM): who shows no certificate of theirs is not answered
+    #[arg(long, value_name = "FILE", env = "REGATTA_TLS_CLIENT_CA", requires = "tls_cert")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+    /// Serve /metrics, /healthz and /readyz at this address, over HTTP, and not beside the API
+    #[arg(long, value_name = "ADDRESS", env = "REGATTA_METRICS")]
+    pub(crate) metrics: Option<std::net::SocketAddr>,
     /// Work without a token: everybody on this machine may then do everything. Never beyond loopback
     #[arg(long, conflicts_with = "token")]
     pub(crate) no_token: bool,

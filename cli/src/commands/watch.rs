@@ -119,7 +119,9 @@ mod tests {
         let listener = crate::listener::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let coordinator = format!("http://{}", listener.local_addr().unwrap());
         let server = crate::listener::serve(listener, routes, tokio_util::sync::CancellationToken::new());
-        let client = Client::new(&ClientArgs { coordinator, token: None }).unwrap();
+        let client =
+            Client::new(&ClientArgs { coordinator, token: None, ca: None, client_cert: None, client_key: None })
+                .unwrap();
         let end = to_the_end(&client, &"s".parse().unwrap(), Duration::from_millis(1)).await;
         server.abort();
         end

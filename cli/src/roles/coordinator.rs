@@ -20,12 +20,17 @@ use crate::exit::BadConfiguration;
 use crate::listener::is_reached_by_others;
 use crate::price_tables::price_book;
 use crate::signals::Leaving;
+use crate::tls::{self, Identity};
 use crate::{embedded, listener, telemetry};
 
 pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
-    let token = token(args.token.as_deref(), args.no_token, args.listen)?;
+    let token = token(args.token.as_deref(), args.no_token, args.tls_client_ca.is_some(), args.listen)?;
+    let identity = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
+    let identity = identity.map(|(certificate, key)| Identity { certificate, key });
+    let tls = identity.map(|identity| tls::server(identity, args.tls_client_ca.as_deref())).transpose()?;
+    let asks_for_certificates = args.tls_client_ca.is_some();
     let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
     let seed = crate::process::random_seed();
@@ -36,8 +41,15 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         ..CoordinatorConfig::default()
     };
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
-    let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
-    let server = listener::serve(listener, routes, stop.clone());
+    let watched = telemetry::routes(registry.clone());
+    let server = match args.metrics {
+        Some(address) => {
+            let beside = listener::listen(address).await?;
+            listener::serve(beside, watched.merge(readiness.probe()), stop.clone());
+            listener::serve_tls(listener, tls, readiness.routes(), stop.clone())
+        }
+        None => listener::serve_tls(listener, tls, watched.merge(readiness.routes()), stop.clone()),
+    };
     let connect = async {
         Ok::<_, anyhow::Error>(Coordinator::new(
             config,
@@ -52,7 +64,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     };
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
     let coordinator = Arc::new(coordinator?);
-    readiness.works(router(coordinator.clone(), ApiConfig { token }));
+    readiness.works(router(coordinator.clone(), ApiConfig { token, asks_for_certificates }));
     let surveyed = coordinator.clone();
     let survey = move || -> BoxFuture<'static, anyhow::Result<()>> {
         let coordinator = surveyed.clone();
@@ -70,7 +82,12 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
 const TOKEN_MIN: usize = 16;
 
 /// The token that requests must carry. Whoever reaches a coordinator without one may do everything.
-fn token(given: Option<&str>, no_token: bool, listen: SocketAddr) -> anyhow::Result<Option<Arc<str>>> {
+fn token(
+    given: Option<&str>,
+    no_token: bool,
+    asks_for_certificates: bool,
+    listen: SocketAddr,
+) -> anyhow::Result<Option<Arc<str>>> {
     let refuse = |problem: String| Err(BadConfiguration(problem).into());
     match given.map(str::trim).filter(|token| !token.is_empty()) {
         Some(token) if token.len() < TOKEN_MIN => refuse(format!(
@@ -78,9 +95,11 @@ fn token(given: Option<&str>, no_token: bool, listen: SocketAddr) -> anyhow::Res
             token.len()
         )),
         Some(token) => Ok(Some(token.into())),
+        // Who shows a certificate is known.
+        None if asks_for_certificates => Ok(None),
         None if is_reached_by_others(listen) => refuse(format!(
-            "others would reach the API on {listen} without a token: set REGATTA_TOKEN, as to the output of `openssl rand -hex 32`, or \
-             listen on 127.0.0.1"
+            "others would reach the API on {listen} without a token: set REGATTA_TOKEN, as to the output of `openssl rand -hex 32`, ask for \
+             client certificates (--tls-client-ca), or listen on 127.0.0.1"
         )),
         None if no_token => Ok(None),
         None => refuse(
@@ -97,7 +116,7 @@ mod tests {
 
     #[test]
     fn nobody_listens_without_a_token_by_accident_nor_beyond_loopback_at_all() {
-        let asked = |given, no_token, listen: &str| token(given, no_token, listen.parse().unwrap());
+        let asked = |given, no_token, listen: &str| token(given, no_token, false, listen.parse().unwrap());
         let long = "0123456789abcdef";
         for (given, no_token, listen, expected) in [
             (Some(long), false, "0.0.0.0:8080", true),
@@ -111,6 +130,8 @@ mod tests {
         ] {
             assert_eq!(asked(given, no_token, listen).is_ok(), expected, "{given:?} {no_token} {listen}");
         }
+        let by_certificate = token(None, false, true, "0.0.0.0:8443".parse().unwrap());
+        assert!(by_certificate.unwrap().is_none());
         let error = asked(None, true, "0.0.0.0:8080").unwrap_err();
         assert!(error.to_string().contains("openssl rand -hex 32"), "{error}");
     }

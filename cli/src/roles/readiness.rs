@@ -59,12 +59,16 @@ impl Readiness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// `/readyz` alone.
+    pub(crate) fn probe(&self) -> axum::Router {
+        let ready = self.clone();
+        axum::Router::new().route("/readyz", get(move || async move { ready.answer() }))
+    }
+
     /// `/readyz`, and whatever the role serves once it works.
     pub(crate) fn routes(&self) -> axum::Router {
-        let (ready, late) = (self.clone(), self.clone());
-        axum::Router::new()
-            .route("/readyz", get(move || async move { ready.answer() }))
-            .fallback(move |request: Request| async move { late.serve(request).await })
+        let late = self.clone();
+        self.probe().fallback(move |request: Request| async move { late.serve(request).await })
     }
 
     fn answer(&self) -> Response {

@@ -57,7 +57,21 @@ pub(crate) async fn migrate(database_url: &str, readiness: &Readiness) -> anyhow
 }
 
 fn database(args: &LedgerArgs) -> PostgresConfig {
-    PostgresConfig { url: args.database_url.clone(), pool_size: args.database_connections as usize }
+    let url = with_certificates(&args.database_url, &|name| std::env::var(name).ok());
+    PostgresConfig { url, pool_size: args.database_connections as usize }
+}
+
+/// `url` with the certificates that libpq's variables name, where it names none itself.
+fn with_certificates(url: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut url = url.to_owned();
+    for (parameter, name) in [("sslrootcert", "PGSSLROOTCERT"), ("sslcert", "PGSSLCERT"), ("sslkey", "PGSSLKEY")] {
+        let value = variable(name).filter(|value| !value.is_empty());
+        if let Some(value) = value.filter(|_| !url.contains(&format!("{parameter}="))) {
+            let joint = if url.contains('?') { '&' } else { '?' };
+            url = format!("{url}{joint}{parameter}={value}");
+        }
+    }
+    url
 }
 
 pub(crate) async fn blobs(args: &BlobArgs, readiness: &Readiness) -> anyhow::Result<Blobs> {
@@ -121,6 +135,14 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
+
+    #[test]
+    fn certificates_of_the_database_may_come_from_its_usual_variables() {
+        let variable = |name: &str| (name == "PGSSLROOTCERT").then(|| "/etc/ca.pem".to_owned());
+        assert_eq!(with_certificates("postgres://h/d", &variable), "postgres://h/d?sslrootcert=/etc/ca.pem");
+        assert_eq!(with_certificates("postgres://h/d?a=b", &variable), "postgres://h/d?a=b&sslrootcert=/etc/ca.pem");
+        assert_eq!(with_certificates("postgres://h/d?sslrootcert=x", &variable), "postgres://h/d?sslrootcert=x");
+    }
 
     #[derive(Debug, thiserror::Error)]
     enum Refused {

@@ -62,7 +62,7 @@ async fn a_sweep_is_handed_in_looked_at_and_cancelled() {
 async fn who_does_not_have_the_token_is_refused() {
     let stage = Stage::set().await;
     let process = stage.process();
-    let config = ApiConfig { token: Some("secret".into()) };
+    let config = ApiConfig { token: Some("secret".into()), ..ApiConfig::default() };
     for (token, expected) in [
         (None, StatusCode::UNAUTHORIZED),
         (Some("wrong"), StatusCode::UNAUTHORIZED),

@@ -139,6 +139,10 @@ topologySpreadConstraints:
     secretKeyRef:
       name: {{ required "database.url.secret: name the secret with the Postgres URL" .Values.database.url.secret }}
       key: {{ .Values.database.url.key }}
+{{- if .Values.database.ca.secret }}
+- name: PGSSLROOTCERT
+  value: /etc/regatta/database/ca.crt
+{{- end }}
 {{- end -}}
 
 {{/* Variables of the three stores, of every role. */}}
@@ -198,6 +202,11 @@ topologySpreadConstraints:
 {{- define "regatta.mounts" -}}
 - name: tmp
   mountPath: /tmp
+{{- if .Values.database.ca.secret }}
+- name: database-ca
+  mountPath: /etc/regatta/database
+  readOnly: true
+{{- end }}
 {{- if .Values.ca.configMap }}
 - name: ca
   mountPath: /etc/regatta/ca
@@ -210,6 +219,14 @@ topologySpreadConstraints:
 - name: tmp
   emptyDir:
     sizeLimit: 1Gi
+{{- if .Values.database.ca.secret }}
+- name: database-ca
+  secret:
+    secretName: {{ .Values.database.ca.secret }}
+    items:
+      - key: {{ .Values.database.ca.key }}
+        path: ca.crt
+{{- end }}
 {{- if .Values.ca.configMap }}
 - name: ca
   configMap:

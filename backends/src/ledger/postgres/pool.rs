@@ -1,10 +1,14 @@
 //! Connections, transactions, and which errors are worth another try.
 
 use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
@@ -29,8 +33,9 @@ const SESSION_SETTINGS: &str = "SET idle_in_transaction_session_timeout = '60s';
 /// How to reach the database.
 #[derive(Clone)]
 pub struct PostgresConfig {
-    /// `postgres://user:password@host:port/database`; with `?sslmode=require` the connection is encrypted and the server's
-    /// certificate checked against the system's roots (`verify-ca` and `verify-full` mean the same), else it is plain.
+    /// `postgres://user:password@host:port/database`. Beyond this machine the connection is encrypted, and the server's certificate and name
+    /// are checked, unless `?sslmode=disable` says otherwise; on this machine only with `?sslmode=require` (`verify-ca` and `verify-full` mean
+    /// the same). `sslrootcert=FILE` names authorities (PEM) in place of the system's, `sslcert=FILE&sslkey=FILE` a certificate to show.
     pub url: String,
     /// Most connections of this process.
     pub pool_size: usize,
@@ -103,14 +108,13 @@ pub(crate) struct Connections(Pool);
 
 impl Connections {
     pub(crate) fn prepare(config: &PostgresConfig) -> Result<(Self, String), LedgerError> {
-        let (settings, encrypted) = parse(&config.url)?;
+        let (settings, encryption) = parse(&config.url)?;
         let location = location(&settings);
         let failed = |source| LedgerError::Open { location: location.clone(), source };
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = if encrypted {
-            Manager::from_config(settings, tls().map_err(failed)?, manager)
-        } else {
-            Manager::from_config(settings, NoTls, manager)
+        let manager = match encryption {
+            Some(files) => Manager::from_config(settings, tls(&files).map_err(failed)?, manager),
+            None => Manager::from_config(settings, NoTls, manager),
         };
         let settle_in = Hook::async_fn(|client, _| {
             Box::pin(async move { client.batch_execute(SESSION_SETTINGS).await.map_err(HookError::Backend) })
@@ -167,25 +171,71 @@ macro_rules! write {
 }
 pub(crate) use write;
 
-/// The driver's settings, and whether to encrypt.
-fn parse(url: &str) -> Result<(Config, bool), LedgerError> {
+/// Files of certificates that a URL names, as libpq calls them.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct CertificateFiles {
+    sslrootcert: Option<PathBuf>,
+    sslcert: Option<PathBuf>,
+    sslkey: Option<PathBuf>,
+}
+
+impl CertificateFiles {
+    /// Those of `url`, and the URL without them: the driver does not know them.
+    fn taken_from(url: &str) -> (String, Self) {
+        let mut files = Self::default();
+        let Some((address, query)) = url.split_once('?') else { return (url.to_owned(), files) };
+        let mut rest = Vec::new();
+        for parameter in query.split('&') {
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            let place = match name {
+                "sslrootcert" => &mut files.sslrootcert,
+                "sslcert" => &mut files.sslcert,
+                "sslkey" => &mut files.sslkey,
+                _ => {
+                    rest.push(parameter);
+                    continue;
+                }
+            };
+            *place = Some(PathBuf::from(value.replace("%2F", "/").replace("%2f", "/")));
+        }
+        (format!("{address}?{}", rest.join("&")), files)
+    }
+}
+
+/// `true` if the server is this machine's own: nobody else is on the way.
+fn is_on_this_machine(settings: &Config) -> bool {
+    let hosts = settings.get_hosts();
+    let is_here = |host: &Host| match host {
+        Host::Tcp(name) => {
+            let name = name.trim_matches(['[', ']']);
+            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    };
+    hosts.iter().all(is_here) && settings.get_hostaddrs().iter().all(IpAddr::is_loopback)
+}
+
+/// The driver's settings, and with which certificates to encrypt, if at all.
+fn parse(url: &str) -> Result<(Config, Option<CertificateFiles>), LedgerError> {
+    let (url, files) = CertificateFiles::taken_from(url);
+    let is_said = url.contains("sslmode=") && !url.contains("sslmode=prefer");
     // rustls always verifies in full, so the stricter modes, which the driver does not know, need nothing more.
     let known = url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
     let mut settings: Config = known.parse().map_err(|error| LedgerError::Open {
         location: "of the Postgres URL".to_owned(),
         source: StoreError::Postgres { source: error },
     })?;
-    let encrypted = settings.get_ssl_mode() == SslMode::Require;
-    if !encrypted {
-        settings.ssl_mode(SslMode::Disable);
-    }
+    // Preferring encryption would let whoever is on the way decide.
+    let encrypted = if is_said { settings.get_ssl_mode() == SslMode::Require } else { !is_on_this_machine(&settings) };
+    settings.ssl_mode(if encrypted { SslMode::Require } else { SslMode::Disable });
     if settings.get_application_name().is_none() {
         settings.application_name("regatta");
     }
     if settings.get_connect_timeout().is_none() {
         settings.connect_timeout(CONNECT_TIMEOUT);
     }
-    Ok((settings, encrypted))
+    Ok((settings, encrypted.then_some(files)))
 }
 
 /// `host/database`, for messages; never a password.
@@ -202,18 +252,40 @@ fn location(settings: &Config) -> String {
     format!("{}/{}", hosts.join(","), settings.get_dbname().unwrap_or_default())
 }
 
-fn tls() -> Result<MakeRustlsConnect, StoreError> {
+fn tls(files: &CertificateFiles) -> Result<MakeRustlsConnect, StoreError> {
+    let refused = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Tls { source };
+    let unread = |path: &Path, error: pem::Error| refused(format!("failed to read {}: {error}", path.display()).into());
+    let read = |path: &Path| -> Result<Vec<CertificateDer<'static>>, StoreError> {
+        let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+        found.map_err(|error| unread(path, error))
+    };
     let mut roots = RootCertStore::empty();
-    let system = rustls_native_certs::load_native_certs();
-    let (added, _) = roots.add_parsable_certificates(system.certs);
+    let found = match &files.sslrootcert {
+        Some(path) => read(path)?,
+        None => rustls_native_certs::load_native_certs().certs,
+    };
+    let (added, _) = roots.add_parsable_certificates(found);
     if added == 0 {
-        return Err(StoreError::Tls { source: "no root certificates were found on this system".into() });
+        let place = files
+            .sslrootcert
+            .as_ref()
+            .map_or_else(|| "on this system".to_owned(), |path| format!("in {}", path.display()));
+        return Err(refused(format!("no root certificates were found {place}").into()));
     }
     let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| StoreError::Tls { source: Box::new(error) })?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .map_err(|error| refused(error.into()))?
+        .with_root_certificates(roots);
+    let config = match (&files.sslcert, &files.sslkey) {
+        (Some(certificate), Some(key)) => {
+            let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unread(key, error))?;
+            config.with_client_auth_cert(read(certificate)?, secret).map_err(|error| refused(error.into()))?
+        }
+        (None, None) => config.with_no_client_auth(),
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(refused("sslcert and sslkey belong together; the URL has one of them".into()));
+        }
+    };
     Ok(MakeRustlsConnect::new(config))
 }
 
@@ -222,10 +294,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_sslmode_that_asks_for_it_encrypts() {
-        let encrypted = |query: &str| parse(&format!("postgres://u:p@h/d{query}")).unwrap().1;
-        assert_eq!(["", "?sslmode=disable", "?sslmode=prefer"].map(encrypted), [false; 3]);
-        assert_eq!(["?sslmode=require", "?sslmode=verify-ca", "?sslmode=verify-full"].map(encrypted), [true; 3]);
+    fn beyond_this_machine_all_is_encrypted_unless_the_url_says_otherwise() {
+        let encrypted =
+            |host: &str, query: &str| parse(&format!("postgres://u:p@{host}/d{query}")).unwrap().1.is_some();
+        for query in ["?sslmode=require", "?sslmode=verify-ca", "?sslmode=verify-full"] {
+            assert!(encrypted("h", query) && encrypted("127.0.0.1", query), "{query}");
+        }
+        for query in ["", "?sslmode=prefer", "?connect_timeout=3"] {
+            assert!(encrypted("h", query) && encrypted("localhost,h", query), "{query}");
+            assert!(!encrypted("127.0.0.1:5432", query) && !encrypted("localhost", query), "{query}");
+        }
+        assert!(!encrypted("h", "?sslmode=disable"));
+    }
+
+    #[test]
+    fn certificates_are_named_as_libpq_names_them() {
+        let url = "postgres://h/d?sslrootcert=/etc/ca.pem&connect_timeout=3&sslcert=%2Fme.pem&sslkey=/me.key";
+        let (settings, files) = parse(url).unwrap();
+        assert_eq!(settings.get_connect_timeout(), Some(&Duration::from_secs(3)));
+        let files = files.unwrap();
+        assert_eq!(files.sslrootcert.as_deref(), Some(Path::new("/etc/ca.pem")));
+        assert_eq!(
+            (files.sslcert.as_deref(), files.sslkey.as_deref()),
+            (Some(Path::new("/me.pem")), Some(Path::new("/me.key")))
+        );
+        let error = tls(&files).err().unwrap();
+        assert!(format!("{error:?}").contains("/etc/ca.pem"), "{error:?}");
     }
 
     #[test]

@@ -1,0 +1,202 @@
+//! TLS of the API, on both sides: certificates from PEM files, and what is refused.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio_rustls::TlsAcceptor;
+
+use crate::exit::bad_configuration;
+
+/// A certificate with its key, as files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Identity<'a> {
+    pub(crate) certificate: &'a Path,
+    pub(crate) key: &'a Path,
+}
+
+/// A server that shows `identity`, and talks only to clients with a certificate of `client_ca` where there is one.
+pub(crate) fn server(identity: Identity<'_>, client_ca: Option<&Path>) -> anyhow::Result<TlsAcceptor> {
+    let make = || -> anyhow::Result<TlsAcceptor> {
+        let (chain, key) = read(identity)?;
+        let builder = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
+        let builder = match client_ca {
+            Some(path) => {
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots(path)?), provider()).build()?;
+                builder.with_client_cert_verifier(verifier)
+            }
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder
+            .with_single_cert(chain, key)
+            .with_context(|| format!("{} and {} do not fit", identity.certificate.display(), identity.key.display()))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    };
+    make().map_err(bad_configuration)
+}
+
+/// A client that trusts the authorities of `ca` alone, or, without it, those of the system; it shows `identity` to whoever asks for one.
+pub(crate) fn client(ca: Option<&Path>, identity: Option<Identity<'_>>) -> anyhow::Result<ClientConfig> {
+    let make = || -> anyhow::Result<ClientConfig> {
+        let roots = match ca {
+            Some(path) => roots(path)?,
+            None => {
+                let mut roots = RootCertStore::empty();
+                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+                roots
+            }
+        };
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots);
+        Ok(match identity {
+            Some(identity) => {
+                let (chain, key) = read(identity)?;
+                builder.with_client_auth_cert(chain, key)?
+            }
+            None => builder.with_no_client_auth(),
+        })
+    };
+    make().map_err(bad_configuration)
+}
+
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn read(identity: Identity<'_>) -> anyhow::Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
+    let key = PrivateKeyDer::from_pem_file(identity.key);
+    let key = key.with_context(|| format!("failed to read a private key from {}", identity.key.display()))?;
+    Ok((certificates(identity.certificate)?, key))
+}
+
+fn roots(path: &Path) -> anyhow::Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).with_context(|| format!("{} holds what is no authority", path.display()))?;
+    }
+    Ok(roots)
+}
+
+fn certificates(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let failed = || format!("failed to read certificates from {}", path.display());
+    let found: Vec<_> =
+        CertificateDer::pem_file_iter(path).with_context(failed)?.collect::<Result<_, _>>().with_context(failed)?;
+    anyhow::ensure!(!found.is_empty(), "{} holds no certificate (PEM)", path.display());
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+    use tokio::net::TcpListener;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::args::ClientArgs;
+    use crate::client::Client;
+
+    /// A throw-away authority.
+    struct Authority {
+        folder: PathBuf,
+        name: &'static str,
+        issuer: Issuer<'static, KeyPair>,
+    }
+
+    impl Authority {
+        fn new(folder: &Path, name: &'static str) -> Self {
+            let mut params = CertificateParams::new(Vec::new()).unwrap();
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            params.distinguished_name.push(rcgen::DnType::CommonName, name);
+            let key = KeyPair::generate().unwrap();
+            std::fs::write(folder.join(format!("{name}.pem")), params.self_signed(&key).unwrap().pem()).unwrap();
+            Self { folder: folder.to_owned(), name, issuer: Issuer::new(params, key) }
+        }
+
+        fn certificate(&self) -> PathBuf {
+            self.folder.join(format!("{}.pem", self.name))
+        }
+
+        /// Files of a certificate for `host`, and of its key.
+        fn issue(&self, host: &str, is_expired: bool) -> (PathBuf, PathBuf) {
+            let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+            if is_expired {
+                (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
+            }
+            let key = KeyPair::generate().unwrap();
+            let place = |what: &str| self.folder.join(format!("{}-{host}-{is_expired}.{what}", self.name));
+            std::fs::write(place("pem"), params.signed_by(&key, &self.issuer).unwrap().pem()).unwrap();
+            std::fs::write(place("key"), key.serialize_pem()).unwrap();
+            (place("pem"), place("key"))
+        }
+    }
+
+    fn identity((certificate, key): &(PathBuf, PathBuf)) -> Identity<'_> {
+        Identity { certificate, key }
+    }
+
+    /// What a client says that asks a server for its sweeps.
+    async fn asked(
+        server: &(PathBuf, PathBuf),
+        client_ca: Option<&Path>,
+        ca: &Path,
+        own: Option<&(PathBuf, PathBuf)>,
+    ) -> Result<usize, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let coordinator = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let routes = axum::Router::new().route("/v1/sweeps", axum::routing::get(|| async { "[]" }));
+        let acceptor = super::server(identity(server), client_ca).unwrap();
+        let stop = CancellationToken::new();
+        let serving = crate::listener::serve_tls(listener, Some(acceptor), routes, stop.clone());
+        let args = ClientArgs {
+            coordinator,
+            token: None,
+            ca: Some(ca.to_owned()),
+            client_cert: own.map(|own| own.0.clone()),
+            client_key: own.map(|own| own.1.clone()),
+        };
+        let answer = Client::new(&args).unwrap().sweeps().await;
+        stop.cancel();
+        serving.await.unwrap();
+        answer.map(|sweeps| sweeps.len()).map_err(|error| format!("{error:#}"))
+    }
+
+    #[tokio::test]
+    async fn a_handshake_succeeds_with_the_right_certificates_and_fails_with_the_reason_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (Authority::new(folder.path(), "ours"), Authority::new(folder.path(), "theirs"));
+        let server = ours.issue("localhost", false);
+        let (right, wrong) = (ours.certificate(), theirs.certificate());
+        assert_eq!(asked(&server, None, &right, None).await, Ok(0));
+        let problems = [
+            (asked(&server, None, &wrong, None).await, "UnknownIssuer"),
+            (asked(&ours.issue("other.example", false), None, &right, None).await, "not valid for name"),
+            (asked(&ours.issue("localhost", true), None, &right, None).await, "expired"),
+            (asked(&server, Some(&right), &right, None).await, "CertificateRequired"),
+            (asked(&server, Some(&right), &right, Some(&theirs.issue("somebody", false))).await, "alert"),
+        ];
+        for (answer, reason) in problems {
+            let problem = answer.unwrap_err();
+            assert!(problem.contains(reason), "{reason}: {problem}");
+        }
+        assert_eq!(asked(&server, Some(&right), &right, Some(&ours.issue("somebody", false))).await, Ok(0));
+    }
+
+    #[test]
+    fn files_that_hold_no_certificate_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let empty = folder.path().join("empty.pem");
+        std::fs::write(&empty, "").unwrap();
+        let error = client(Some(&empty), None).unwrap_err().to_string();
+        assert!(error.contains("empty.pem"), "{error}");
+        assert!(client(Some(Path::new("/no/such/ca.pem")), None).is_err());
+    }
+}
