@@ -74,6 +74,40 @@ async fn no_secret_is_in_anything_that_a_run_writes_or_says_and_nobody_else_can_
 }
 
 #[tokio::test]
+async fn without_a_home_nothing_is_kept_where_others_could_have_prepared_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (temporary, directory) = (folder.path().join("tmp"), folder.path().join("run"));
+    std::fs::create_dir(&temporary).unwrap();
+    let (_server, spec) = simulator(folder.path(), "homeless", "api_key_env: none").await;
+    let mut run = regatta().unwrap();
+    run.arg("run").arg(&spec).args(["--cache", "read_write"]).arg("--output").arg(&directory);
+    run.env_remove("HOME").env("TMPDIR", &temporary);
+    let output = finish(run).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!files(&directory.join("store/answers")).is_empty());
+    let mut replay = regatta().unwrap();
+    replay.arg("replay").arg(&directory).env_remove("HOME").env("TMPDIR", &temporary);
+    assert_eq!(finish(replay).await.unwrap().status.code(), Some(0));
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{:?}", files(&temporary));
+}
+
+#[tokio::test]
+async fn a_store_that_somebody_else_prepared_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (elsewhere, directory) = (folder.path().join("elsewhere"), folder.path().join("run"));
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::create_dir(&directory).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, directory.join("store")).unwrap();
+    let mut run = regatta().unwrap();
+    run.arg("run").arg(workspace().join("examples/quickstart.yaml")).arg("--output").arg(&directory);
+    let output = finish(run).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(78), "{said}");
+    assert!(said.contains("is a link"), "{said}");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[tokio::test]
 async fn a_coordinator_does_not_start_where_others_reach_it_without_a_token() {
     let mut command = regatta().unwrap();
     command.args(["coordinator", "--listen", "0.0.0.0:0", "--no-token"]);
