@@ -26,12 +26,6 @@ impl Deployment {
     /// Clients show it to the coordinator.
     pub const TOKEN: &str = "a-token-of-these-tests-alone";
 
-    /// Where the coordinator is.
-    #[must_use]
-    pub const fn api(&self) -> SocketAddr {
-        self.api
-    }
-
     /// Places for a deployment; nothing is started.
     ///
     /// # Errors
