@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use regatta_proto::{ErrorClass, Timeouts};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Request, Response, StatusCode, Url};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::errors::Failure;
@@ -20,6 +21,13 @@ use crate::secret::Secret;
 const BODY_MAX: usize = 64 << 20;
 /// Room made at once for a body of declared length, in bytes; more is made as it comes.
 const BODY_ROOM_MAX: usize = 1 << 20;
+/// Bodies that are longer wait for their turn; nearly no answer is.
+const SMALL_BODY_MAX: usize = 1 << 20;
+/// Longer bodies that the process reads at once, whatever endpoints send: with [`BODY_MAX`] it bounds what they take together. What waits is
+/// not read, so that its sender waits too.
+const LARGE_BODIES_MAX: usize = 3;
+/// Turns at reading long bodies.
+static LARGE_BODIES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(LARGE_BODIES_MAX)));
 /// An idle connection is closed after this; most servers keep theirs for a minute or more.
 const IDLE: Duration = Duration::from_secs(50);
 /// How long the end of a body is waited for after the last event of a stream. Servers send both at once.
@@ -147,7 +155,7 @@ impl Transport {
             }
         };
         let headers = std::mem::take(response.headers_mut());
-        Ok(Incoming { transport: self, status: response.status(), headers, response, sent, end, read: 0 })
+        Ok(Incoming { transport: self, status: response.status(), headers, response, sent, end, read: 0, turn: None })
     }
 
     async fn execute(&self, request: Request) -> Result<Response, Failure> {
@@ -197,6 +205,8 @@ pub(crate) struct Incoming<'a> {
     sent: Instant,
     end: Instant,
     read: usize,
+    /// Of a long body; held until it is taken.
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Incoming<'_> {
@@ -219,6 +229,9 @@ impl Incoming<'_> {
     /// The body broke off, is too large, or stood still for as long as an answer may take to begin; or the call's time is over, however
     /// the bytes trickle.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
+        if self.read > SMALL_BODY_MAX && timeout_at(self.end, self.take_turn()).await.is_err() {
+            return Err(self.incomplete());
+        }
         let timeouts = self.transport.timeouts;
         let idle = Instant::now() + Duration::from_millis(timeouts.first_byte_ms);
         let chunk = match timeout_at(idle.min(self.end), self.response.chunk()).await {
@@ -287,8 +300,19 @@ impl Incoming<'_> {
                 return Err(too_large());
             }
             body.extend_from_slice(&chunk);
+            if body.len() > SMALL_BODY_MAX {
+                self.take_turn().await;
+            }
         }
         Ok(body.freeze())
+    }
+
+    /// Waits until few enough long bodies are being read.
+    async fn take_turn(&mut self) {
+        if self.turn.is_none() {
+            // Nobody closes it.
+            self.turn = Arc::clone(&LARGE_BODIES).acquire_owned().await.ok();
+        }
     }
 
     fn broke_off(&self, read: usize, error: &reqwest::Error) -> String {

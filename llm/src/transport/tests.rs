@@ -158,3 +158,16 @@ async fn a_name_that_resolves_to_a_forbidden_address_is_not_reached() {
     let refused = Transport::new(&local, Secret::default(), BEARER, TIMEOUTS, Arc::new(EgressRules::default()), None);
     assert!(matches!(refused, Err(TransportError::Egress(_))));
 }
+
+#[tokio::test]
+async fn a_long_answer_is_read_only_when_it_is_its_turn() {
+    let long = || Step::Chunks(vec![vec![b'x'; SMALL_BODY_MAX]; 3]);
+    let server = Server::scripted(vec![long(), Step::ok("short"), long()]).await;
+    let timeouts = Timeouts { total_ms: 500, ..TIMEOUTS };
+    let others = Arc::clone(&LARGE_BODIES).acquire_many_owned(LARGE_BODIES_MAX as u32).await.unwrap();
+    let failure = post(&server, timeouts).await.unwrap_err();
+    assert_eq!(failure.class, ErrorClass::Timeout, "{failure:?}");
+    assert_eq!(post(&server, timeouts).await.unwrap().body, "short");
+    drop(others);
+    assert_eq!(post(&server, TIMEOUTS).await.unwrap().body.len(), 3 * SMALL_BODY_MAX);
+}
