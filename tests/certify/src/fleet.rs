@@ -15,6 +15,8 @@ use tokio::process::{Child, Command};
 use crate::CertifyError;
 use crate::proxy::{Proxy, Traffic};
 
+/// Clients show it to the coordinators, which listen on loopback for a certification alone.
+const TOKEN: &str = "of-a-certification-alone";
 /// Longest time that a client's command, or a process that was asked to leave, may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -158,7 +160,7 @@ impl<'s> Fleet<'s> {
             .stderr(output);
         match role {
             Role::Coordinator => command.env("REGATTA_DOUBTFUL_AFTER_S", "5").env("REGATTA_WINDOW", "48"),
-            Role::Worker => command.env("REGATTA_DRAIN_S", "2"),
+            Role::Worker => command.env("REGATTA_DRAIN_S", "2").env("REGATTA_POLICY", self.policy()?),
             Role::Scorer => &mut command,
         };
         let child = command.spawn().map_err(CertifyError::system("start a role"))?;
@@ -173,11 +175,19 @@ impl<'s> Fleet<'s> {
         Ok(())
     }
 
+    /// The policy of the workers: the endpoint is on loopback.
+    fn policy(&self) -> Result<PathBuf, CertifyError> {
+        let path = self.folder.join("policy.yaml");
+        std::fs::write(&path, "egress: { private: [127.0.0.0/8] }\n").map_err(CertifyError::file(&path))?;
+        Ok(path)
+    }
+
     /// `regatta VERB` with what a client or a role needs and nothing of this process's environment.
     pub(crate) fn command(&self, verb: &str) -> Command {
         let mut command = plain(self.binary);
         command
             .arg(verb)
+            .env("REGATTA_TOKEN", TOKEN)
             .env("REGATTA_BUCKET", &self.stores.bucket.bucket)
             .env("AWS_REGION", &self.stores.bucket.region)
             .env("AWS_ACCESS_KEY_ID", &self.stores.bucket.access_key)
