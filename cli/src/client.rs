@@ -100,9 +100,9 @@ impl Client {
         self.send(self.request(Method::POST, &format!("sweeps/{sweep}/resume")).json(&resumption)).await.map(drop)
     }
 
-    /// Where a browser finds a file that the sweep has left behind.
-    pub(crate) fn address_of(&self, sweep: &SweepId, path: &str) -> String {
-        format!("{}/v1/sweeps/{sweep}/files/{path}", self.base)
+    /// Where a browser finds a file that the sweep has left behind; nowhere when the coordinator asks for a token.
+    pub(crate) fn address_of(&self, sweep: &SweepId, path: &str) -> Option<String> {
+        self.token.is_none().then(|| format!("{}/v1/sweeps/{sweep}/files/{path}", self.base))
     }
 
     /// Names of all files that the sweep has left behind.

@@ -182,5 +182,5 @@ async fn who_follows_a_sweep_follows_it_over_a_coordinator_that_is_replaced() {
         last = line;
     }
     assert_eq!(following.wait().await.unwrap().code(), Some(0), "{last}");
-    assert!(last.contains(&format!("/v1/sweeps/{id}/files/report.html")), "{last}");
+    assert!(last.contains(&format!("regatta export {id}")), "{last}");
 }

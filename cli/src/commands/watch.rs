@@ -47,11 +47,9 @@ async fn to_the_end(client: &Client, sweep: &SweepId, look_every: Duration) -> a
             Ok((status, Some(leaderboard))) => {
                 bars.finish(&status);
                 output::line(&leaderboard);
-                let report = client.address_of(sweep, "report.html");
-                output::note(&format!(
-                    "{} · report: {report} · files: regatta export {sweep} --output DIR",
-                    status.state
-                ));
+                let report = client.address_of(sweep, "report.html").map(|address| format!(" · report: {address}"));
+                let report = report.unwrap_or_default();
+                output::note(&format!("{}{report} · files: regatta export {sweep} --output DIR", status.state));
                 return Ok(status.state);
             }
             Ok((status, None)) if status.state.is_end() => {

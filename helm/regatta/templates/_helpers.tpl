@@ -218,7 +218,8 @@ topologySpreadConstraints:
 {{- define "regatta.volumes" -}}
 - name: tmp
   emptyDir:
-    sizeLimit: 1Gi
+    # Four uploads at once, and what agents write.
+    sizeLimit: 2Gi
 {{- if .Values.database.ca.secret }}
 - name: database-ca
   secret:
@@ -272,4 +273,9 @@ readinessProbe:
 {{- $max = min $max (div (add $sum $per -1) $per) -}}
 {{- end -}}
 {{- max 1 $max (.autoscaling.minReplicas | int64) -}}
+{{- end -}}
+
+{{/* Whether the smoke test can be run: workers reach its simulated endpoint, at an address of the cluster, only if their policy names it. */}}
+{{- define "regatta.smoke" -}}
+{{- if and .Values.smoke.enabled (or .Values.simulator.enabled (dig "egress" "private" nil .Values.worker.policy)) }}true{{ end -}}
 {{- end -}}
