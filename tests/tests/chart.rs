@@ -550,8 +550,9 @@ fn a_pools_zero_counts_and_its_null_takes_a_default_away() {
     std::fs::write(&values, format!("worker: {{ pools: {{ default: null, gpu: {pool} }} }}")).unwrap();
     let objects = documents(&render(renderer, &values));
     let of_workers: Vec<&Value> =
-        objects.iter().filter(|one| word(field(one, "metadata.name")).contains("-worker-")).collect();
+        objects.iter().filter(|one| word(field(one, "metadata.name")).contains("-worker-gpu")).collect();
     assert_eq!(of_workers.iter().map(|one| kind(one)).collect::<Vec<_>>(), ["Deployment"]);
+    assert_eq!(objects.iter().filter(|one| word(field(one, "metadata.name")).contains("-worker-default")).count(), 0);
     assert_eq!(field(of_workers[0], "spec.replicas").as_u64(), Some(0));
     assert_eq!(field(pod(of_workers[0]).unwrap(), "terminationGracePeriodSeconds").as_u64(), Some(65));
 }
