@@ -1,5 +1,4 @@
 //! The crash certificate in short: a deployment is killed in parts, and nothing is lost, paid twice or changed.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use regatta_tests::regatta::{finish, regatta};
 use serde_json::Value;

@@ -131,7 +131,8 @@ fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
         let (known_calls, known) = known.get(session.as_str()).copied().unwrap_or_default();
         let was_cut_off = interruptions.contains_key(session.as_str());
         let is_exact = known == billed && known_calls == billed_calls;
-        if !is_exact && !(was_cut_off && known <= billed && known_calls <= billed_calls) {
+        let is_explained = was_cut_off && known <= billed && known_calls <= billed_calls;
+        if !is_exact && !is_explained {
             let message = format!(
                 "the ledger has {known} nano-dollars of {known_calls} calls, the endpoint {billed} of {billed_calls}"
             );

@@ -232,7 +232,7 @@ impl<'s> Fleet<'s> {
     /// SIGKILL; nothing of it gets a chance to clean up.
     pub(crate) async fn kill(&mut self, position: usize) -> Result<(), CertifyError> {
         let mut member = self.members.remove(position);
-        Ok(member.child.kill().await.map_err(CertifyError::system("kill a role"))?)
+        member.child.kill().await.map_err(CertifyError::system("kill a role"))
     }
 
     /// SIGTERM, and waits for the end.
