@@ -6,13 +6,14 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use regatta_tests::regatta::free_address;
-use regatta_tests::{HarnessError, S3Config, Services};
+use regatta_tests::{S3Config, Services};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 use crate::CertifyError;
+use crate::ledger::LedgerView;
 use crate::proxy::{Proxy, Traffic};
 
 /// Clients show it to the coordinators, which listen on loopback for a certification alone.
@@ -46,12 +47,15 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    pub(crate) async fn new(services: &Services) -> Result<Self, HarnessError> {
-        Ok(Self {
+    pub(crate) async fn new(services: &Services) -> Result<Self, CertifyError> {
+        let stores = Self {
             broker_url: services.create_vhost().await?,
             database_url: services.create_database().await?,
             bucket: services.create_bucket().await?,
-        })
+        };
+        // The server is one for tests, which does not wait for its log; what is killed here must keep what it has committed.
+        LedgerView::of(&stores.database_url).commit_durably().await?;
+        Ok(stores)
     }
 }
 

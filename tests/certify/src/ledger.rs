@@ -71,6 +71,14 @@ impl<'u> LedgerView<'u> {
         Ok(Leftovers { open_attempts: count(0), awaiting: count(1) + count(2), queues: Vec::new() })
     }
 
+    /// From the next connection on, whatever is committed survives a crash of the server.
+    pub(crate) async fn commit_durably(&self) -> Result<(), CertifyError> {
+        let client = self.client().await?;
+        let name: String = client.query_one("SELECT current_database()::TEXT", &[]).await?.get(0);
+        client.batch_execute(&format!("ALTER DATABASE {name} SET synchronous_commit = on")).await?;
+        Ok(())
+    }
+
     /// Refuses to write, or does again. Open connections are closed, because the setting is for new ones.
     pub(crate) async fn set_read_only(&self, is_read_only: bool) -> Result<(), CertifyError> {
         let client = self.client().await?;

@@ -248,6 +248,7 @@ async fn what_happens_is_counted() {
         .map(str::to_owned)
         .collect();
     insta::assert_snapshot!(counted.join("\n"), @r#"
+    regatta_llm_breaker_open{endpoint="main"} 0
     regatta_llm_call_duration_seconds_count{endpoint="main"} 1
     regatta_llm_calls_in_flight{endpoint="main"} 0
     regatta_llm_calls_total{class="bad_request",code="400",endpoint="main"} 1
