@@ -1,6 +1,7 @@
 //! All roles in one process: the same code over a memory queue, SQLite and a directory.
 
 mod gate;
+mod integrity;
 mod lock;
 mod reserve;
 
@@ -76,6 +77,7 @@ impl Embedded {
             Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?,
             BENCHMARKS,
         );
+        integrity::refuse_without_ledger(directory, &ledger, catalog.blobs()).await?;
         let queue = Queue::memory();
         let permits = Permits::memory();
         let registry = Registry::new();
@@ -137,7 +139,13 @@ impl Embedded {
     ) -> anyhow::Result<SweepState> {
         let mut reserve = self.recover(sweep).await?;
         let state = self.state(sweep).await?;
+        integrity::tell_of_transcripts(sweep, &self.ledger, self.catalog.blobs()).await?;
+        if state.is_end() && integrity::lacks_documents(sweep, self.catalog.blobs()).await? {
+            output::note("what the sweep had left behind is not all there; it is made again from the ledger");
+            self.tabulate(sweep).await?;
+        }
         if state == SweepState::Complete {
+            self.link_artifacts(sweep)?;
             reserve.remove().context("failed to give the reserve's space back")?;
             return Ok(state);
         }
@@ -163,7 +171,17 @@ impl Embedded {
         if matches!(state, Ok(state) if state.is_end()) {
             reserve.remove().context("failed to give the reserve's space back")?;
         }
+        self.ledger.checkpoint().await.context("failed to bring the ledger's log into its file")?;
         state
+    }
+
+    /// Writes what an ended sweep leaves behind once more; the bytes are the same.
+    async fn tabulate(&self, sweep: &Sweep) -> anyhow::Result<()> {
+        let tabulate = Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest };
+        self.scorer(&Registry::new())?
+            .record_left_over(vec![tabulate])
+            .await
+            .context("failed to write the reports again")
     }
 
     /// Records what an earlier run of this directory could only keep in its reserve, and takes the space of one for this run.

@@ -262,3 +262,50 @@ async fn a_run_whose_files_cannot_grow_stops_paying_ends_and_loses_nothing_that_
     assert!(before < results.len() as u64, "it stopped before it had paid for everything");
     assert_eq!(calls(&server).await, results.len() as u64, "one call a session, over both runs");
 }
+
+#[tokio::test]
+async fn what_an_ended_run_has_lost_of_its_outputs_is_made_again_and_nothing_is_paid_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spec, directory) = (spec(folder.path(), "again", "{}"), folder.path().join("run"));
+    assert_eq!(run(&spec, &directory).await.status.code(), Some(0));
+    let log = std::fs::metadata(directory.join("store/ledger.sqlite-wal")).map_or(0, |log| log.len());
+    assert_eq!(log, 0, "nothing hangs on the ledger's log");
+    let before = results(&directory);
+    let stored = std::fs::read_dir(directory.join("store/blobs/sweeps")).unwrap().next().unwrap().unwrap().path();
+    for name in ["results.jsonl", "report.html"] {
+        std::fs::remove_file(directory.join(name)).unwrap();
+        std::fs::remove_file(stored.join(name)).unwrap();
+    }
+    let segment = std::fs::read_dir(stored.join("transcripts")).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_file(&segment).unwrap();
+    let again = run(&spec, &directory).await;
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert_eq!(results(&directory), before);
+    assert!(directory.join("report.html").is_file());
+    let said = text(&again.stderr);
+    assert!(
+        said.contains("is made again from the ledger") && said.contains("files of transcripts are missing"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_run_whose_ledger_is_gone_or_damaged_does_not_begin_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spec, directory) = (spec(folder.path(), "gone", "{}"), folder.path().join("run"));
+    assert_eq!(run(&spec, &directory).await.status.code(), Some(0));
+    let ledger = directory.join("store/ledger.sqlite");
+    let mut bytes = std::fs::read(&ledger).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[4096..middle].fill(0x5a);
+    std::fs::write(&ledger, bytes).unwrap();
+    let damaged = run(&spec, &directory).await;
+    assert_ne!(damaged.status.code(), Some(0));
+    assert!(text(&damaged.stderr).contains("the file is damaged"), "{}", text(&damaged.stderr));
+    for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] {
+        let _ = std::fs::remove_file(directory.join("store").join(name));
+    }
+    let gone = run(&spec, &directory).await;
+    assert_eq!(gone.status.code(), Some(78), "{}", text(&gone.stderr));
+    assert!(text(&gone.stderr).contains("the ledger has been removed or emptied"), "{}", text(&gone.stderr));
+}

@@ -133,6 +133,24 @@ impl Ledger {
     }
 }
 
+/// Closing.
+impl Ledger {
+    /// Brings what a file's write-ahead log holds into the file itself, so that nothing hangs on the log any more. Servers do so by
+    /// themselves.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub async fn checkpoint(&self) -> Result<(), LedgerError> {
+        match self {
+            Self::Sqlite(ledger) => ledger.checkpoint().await,
+            #[cfg(feature = "faults")]
+            Self::Troubled(ledger, _) => ledger.checkpoint().await,
+            #[cfg(feature = "cluster")]
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+}
+
 /// Planning and dispatch: the coordinator's calls.
 impl Ledger {
     /// Writes a sweep with its cells and shards; a sweep of the same id that is there already stays as it is.

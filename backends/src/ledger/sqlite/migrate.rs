@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params};
 
 use crate::ledger::{LedgerError, StoreError};
 
@@ -39,11 +39,31 @@ pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     // file, because closing a second handle to the file would drop SQLite's own locks on it.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let _alone = lock(folder).map_err(|error| failed(error.into()))?;
-    let mut connection = connect(path).map_err(|error| failed(error.into()))?;
-    match migrate(&mut connection).map_err(|error| failed(error.into()))? {
+    let mut connection = connect(path).map_err(|error| failed(opening(error)))?;
+    check(&connection).map_err(failed)?;
+    match migrate(&mut connection).map_err(|error| failed(opening(error)))? {
         Some(found) => Err(LedgerError::NewerSchema { found, known: newest() }),
         None => Ok(connection),
     }
+}
+
+/// Refuses a file that is damaged: what is read from it would be some of the truth.
+fn check(connection: &Connection) -> Result<(), StoreError> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(opening)?;
+    if found == "ok" { Ok(()) } else { Err(damaged(&found)) }
+}
+
+/// What is wrong with a file that cannot be opened.
+fn opening(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(&error.to_string()),
+        _ => error.into(),
+    }
+}
+
+fn damaged(found: &str) -> StoreError {
+    let problem = format!("the file is damaged ({found}); restore it, with its -wal file, from a backup");
+    std::io::Error::other(problem).into()
 }
 
 /// A new ledger in memory.

@@ -46,6 +46,10 @@ impl SqliteLedger {
         Ok(Self(Thread::of_callers()?, Presence::default()))
     }
 
+    pub(super) async fn checkpoint(&self) -> Result<(), LedgerError> {
+        self.0.checkpoint().await
+    }
+
     pub(super) async fn create_sweep(&self, sweep: NewSweep) -> Result<Created, LedgerError> {
         self.0.write("create a sweep", move |tx| planning::create(tx, &sweep)).await
     }

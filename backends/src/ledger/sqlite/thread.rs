@@ -98,6 +98,29 @@ impl Thread {
         self.call(action, TransactionBehavior::Deferred, body).await
     }
 
+    /// Empties the write-ahead log into the file.
+    pub(super) async fn checkpoint(&self) -> Result<(), LedgerError> {
+        let action = "empty the ledger's log";
+        let truncate = |connection: &mut Connection| -> Result<(), Fault> {
+            Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+        };
+        let calls = match self {
+            Self::Own(calls) => calls,
+            #[cfg(feature = "faults")]
+            Self::Callers(connection) => {
+                let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+                return truncate(&mut connection).map_err(|fault| fault.during(action));
+            }
+        };
+        let (report, result) = oneshot::channel();
+        let call: Call = Box::new(move |connection| {
+            // A caller that went away does not want to know.
+            let _ = report.send(truncate(connection).map_err(|fault| fault.during(action)));
+        });
+        calls.send(call).await.map_err(|_| LedgerError::Closed { action })?;
+        result.await.map_err(|_| LedgerError::Closed { action })?
+    }
+
     async fn call<T: Send + 'static>(
         &self,
         action: &'static str,
