@@ -139,6 +139,7 @@ mod tests {
         assert!(silence.locked().warned.is_none(), "it answers again");
         sleep(Duration::from_secs(600)).await;
         silence.watch(sleep(Duration::from_secs(10))).await;
-        assert_eq!((silence.locked().warned, silence.locked().waiting), (None, 0));
+        let state = silence.locked();
+        assert_eq!((state.warned, state.waiting), (None, 0));
     }
 }

@@ -73,6 +73,7 @@ async fn a_judge_that_is_written_with_nothing_but_its_price_can_be_read_back_by_
     let model = submission.spec.models[0].id.clone();
     let price: regatta_proto::Price = serde_json::from_str(r#"{"input_per_mtok": 1, "output_per_mtok": 2}"#).unwrap();
     for benchmark in submission.spec.benchmarks.values_mut() {
+        benchmark.judge_price = None;
         benchmark.judge =
             Some(Judge::Model(Box::new(ModelSpec { price: Some(price.clone()), ..ModelSpec::from(model.clone()) })));
     }

@@ -98,7 +98,8 @@ async fn carry(
                 let _ = traffic.wait_for(|traffic| *traffic != Traffic::LosesAnswers).await;
                 return;
             }
-            Traffic::Passes | Traffic::IsCut | Traffic::LosesAnswers => {}
+            Traffic::IsCut => return,
+            Traffic::Passes | Traffic::LosesAnswers => {}
         }
         if to.write_all(&piece[..length]).await.is_err() {
             return;
@@ -152,7 +153,8 @@ mod tests {
         let mut client = TcpStream::connect(proxy.address).await.unwrap();
         client.write_u8(7).await.unwrap();
         counted.wait_for(|count| *count == 1).await.unwrap();
-        proxy.set(Traffic::Passes);
+        // Whether or not the answer has come as far as the proxy, it goes no further.
+        proxy.set(Traffic::IsCut);
         assert!(client.read_u8().await.is_err(), "closed without the answer");
     }
 }
