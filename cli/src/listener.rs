@@ -52,6 +52,7 @@ pub(crate) fn serve(
 }
 
 /// The same, over TLS where there is an acceptor.
+#[cfg_attr(not(any(test, feature = "cluster")), expect(dead_code, reason = "only the roles of a deployment need it"))]
 pub(crate) fn serve_tls(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -144,6 +145,7 @@ fn too_slow() -> Response {
 }
 
 /// `true` if others than this machine reach what listens on `address`.
+#[cfg_attr(not(any(test, feature = "cluster")), expect(dead_code, reason = "only the roles of a deployment need it"))]
 pub(crate) fn is_reached_by_others(address: SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }

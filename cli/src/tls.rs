@@ -20,6 +20,7 @@ pub(crate) struct Identity<'a> {
 }
 
 /// A server that shows `identity`, and talks only to clients with a certificate of `client_ca` where there is one.
+#[cfg_attr(not(any(test, feature = "cluster")), expect(dead_code, reason = "only the roles of a deployment need it"))]
 pub(crate) fn server(identity: Identity<'_>, client_ca: Option<&Path>) -> anyhow::Result<TlsAcceptor> {
     let make = || -> anyhow::Result<TlsAcceptor> {
         let (chain, key) = read(identity)?;
