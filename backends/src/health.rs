@@ -1,10 +1,10 @@
-//! Whether a role gets on with its stores, for whoever must not go on paying when it does not.
+//! State of a role's writes to its stores, so that nothing more is paid for while they fail.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-/// Whether a role can write what it has to; clones share it.
+/// State of the writes of one role; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct StoreHealth(Arc<Mutex<Option<Stalled>>>);
 

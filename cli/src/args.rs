@@ -1,5 +1,7 @@
 //! The command line.
 
+#[cfg(feature = "certify")]
+mod certify;
 mod plan;
 mod rescore;
 #[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
@@ -12,6 +14,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_coordinator::BudgetChange;
 use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, ModelRef, Setting, SweepId};
 
+#[cfg(feature = "certify")]
+pub(crate) use self::certify::CertifyArgs;
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::rescore::RescoreArgs;
 #[cfg(feature = "cluster")]
@@ -119,32 +123,6 @@ pub(crate) enum Command {
     Health(HealthArgs),
 }
 
-#[cfg(feature = "certify")]
-#[derive(Debug, Args)]
-pub(crate) struct CertifyArgs {
-    /// First seed; a seed makes the same plan again
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Number of seeds, one after the other
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seeds: u64,
-    /// Faults of each seed
-    #[arg(long, default_value_t = 4)]
-    pub(crate) faults: usize,
-    /// Only these faults, by name and separated by commas; `help` lists them
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) only: Vec<String>,
-    /// Trials of every cell: how long a sweep is
-    #[arg(long, default_value_t = 8)]
-    pub(crate) trials: u16,
-    /// Folder with data of worfbench and flowbench
-    #[arg(long, value_name = "DIR", default_value = "examples/data")]
-    pub(crate) data: PathBuf,
-    /// Folder for certificate.json, certificate.md, and the logs and exports of every seed
-    #[arg(long, value_name = "DIR")]
-    pub(crate) output: Option<PathBuf>,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct HealthArgs {
     /// Address of the process
@@ -189,7 +167,7 @@ impl Command {
     }
 }
 
-/// What may be done for specs, besides what they say themselves.
+/// Permissions of specs that come from outside of them.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
     /// Policy file: commands of agents by name, origins that may see a key, private addresses that may be reached (SECURITY.md)

@@ -41,7 +41,7 @@ const TICK: Duration = Duration::from_millis(50);
 const REDRAW: Duration = Duration::from_millis(200);
 /// Time the scorer gets to record what the workers reported last.
 const RECORD_GRACE: Duration = Duration::from_secs(30);
-/// How long a run waits for stores that cannot be written before it ends, unless told otherwise.
+/// Time that a run waits for stores that cannot be written before it ends, unless told otherwise.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
 /// A run's directory and the stores in it.
@@ -55,9 +55,9 @@ pub(crate) struct Embedded {
     catalog: Catalog,
     registry: Registry,
     pub(crate) coordinator: Arc<Coordinator>,
-    /// What is done for specs, besides what they say.
+    /// Permissions of the spec: commands, keys, addresses.
     pub(crate) policy: Arc<Policy>,
-    /// How long to wait for stores that cannot be written before the run ends.
+    /// Time to wait for stores that cannot be written before the run ends.
     pub(crate) give_up_after: Duration,
     /// Last, so that nobody else begins before the stores are closed.
     _lock: DirectoryLock,
@@ -79,7 +79,7 @@ impl Embedded {
         );
         integrity::refuse_without_ledger(directory, &ledger, catalog.blobs()).await?;
         let queue = Queue::memory();
-        let permits = Permits::memory();
+        let permits = Permits::kept(&store.join("accounts.json")).map_err(bad_configuration)?;
         let registry = Registry::new();
         let config = CoordinatorConfig { tick: TICK, queue_survives: false, ..CoordinatorConfig::default() };
         let coordinator = Coordinator::new(

@@ -144,7 +144,7 @@ mod tests {
         Identity { certificate, key }
     }
 
-    /// What a client says that asks a server for its sweeps.
+    /// Request of a client that asks a server for its sweeps.
     async fn asked(
         server: &(PathBuf, PathBuf),
         client_ca: Option<&Path>,

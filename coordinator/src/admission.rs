@@ -1,4 +1,4 @@
-//! What is too much for a coordinator that many people share: files, bytes, cells, sessions.
+//! Limits of what a coordinator that many people share takes in: files, bytes, cells, sessions.
 
 use std::collections::BTreeSet;
 

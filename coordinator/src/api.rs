@@ -48,7 +48,7 @@ pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router 
         .with_state(shared)
 }
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Clone)]
 struct Shared {
     coordinator: Arc<Coordinator>,

@@ -6,6 +6,8 @@ use regatta_proto::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::Meter;
+
 /// One chat call.
 #[derive(Debug, Clone, Copy)]
 pub struct ChatCall<'a> {
@@ -25,6 +27,8 @@ pub struct ChatCall<'a> {
     pub repeat: u32,
     /// Once it fires, no further try begins and every wait ends. A request in flight is awaited: it is paid already.
     pub interrupt: &'a CancellationToken,
+    /// Hears of its tries as they are sent.
+    pub meter: Option<&'a dyn Meter>,
 }
 
 /// On whose behalf models are called, and who pays.

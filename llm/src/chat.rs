@@ -123,6 +123,7 @@ impl Caller {
             suspect: Some(Suspect::new(call.model, call.request)),
             seed: told.map(|told| told.seed().0),
             interrupt: call.interrupt,
+            meter: call.meter,
         };
         let done = match self.tries.run(errand, || self.client.once(prepared)).await {
             Ok(done) => done,

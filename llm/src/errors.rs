@@ -277,7 +277,7 @@ impl ErrorInfo {
         Some(Self::read(detail))
     }
 
-    /// What an `error` object says.
+    /// Content of an `error` object.
     pub(crate) fn read(error: &Value) -> Self {
         let message = match (error.get("message").and_then(Value::as_str), error) {
             (Some(message), _) => message.to_owned(),

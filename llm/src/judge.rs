@@ -81,6 +81,7 @@ impl Caller {
                 suspect: None,
                 seed: None,
                 interrupt,
+                meter: None,
             };
             let (tries, embedded) = match self.tries.run(errand, || self.client.embed_once(prepared, count)).await {
                 Ok(done) => (done.tries, Some((done.value, done.cost))),

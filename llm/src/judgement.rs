@@ -117,6 +117,7 @@ impl Caller {
                 session: None,
                 repeat: number,
                 interrupt,
+                meter: None,
             };
             let key = self.cache.judgement_key(model, &request, asked, number);
             match self.ask_or_replay(call, Some(Told::Judgement(seed)), &key).await {

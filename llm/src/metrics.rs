@@ -240,7 +240,7 @@ impl EndpointMetrics {
         self.wait.observe(wait.as_secs_f64());
     }
 
-    /// What the endpoint's breaker counts in.
+    /// Gauge of the endpoint's breaker.
     pub(crate) fn breaker_open(&self) -> IntGauge {
         self.all.breaker_open.with_label_values(&[self.endpoint.as_str()])
     }

@@ -1,4 +1,4 @@
-//! What this process may send where: which origins see which key, and which addresses are reached at all.
+//! Limits of what this process sends: which origins see which key, and which addresses are reached at all.
 //!
 //! A spec may come from a stranger, the policy never does: it is a file of whoever runs the process. [`OutboundPolicy::trusting`] is for a
 //! person's own machine, where the spec's author and the keys' owner are one; [`OutboundPolicy::closed`] is for deployed workers.

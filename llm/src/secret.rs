@@ -26,7 +26,7 @@ pub(crate) struct Secret {
 /// A key as a text may write it.
 struct Shape {
     text: Vec<char>,
-    /// Its parts of [`PART`] characters.
+    /// Parts of the secret, of [`PART`] characters.
     parts: HashSet<Vec<char>>,
 }
 

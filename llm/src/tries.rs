@@ -18,7 +18,7 @@ use crate::money::{self, Purses, Reservation, UsedUp};
 use crate::permits::{Ask, Governor, Permit};
 use crate::quarantine::{Quarantine, Suspect};
 use crate::silence::Silence;
-use crate::{OpenContext, Payer};
+use crate::{Meter, OpenContext, Payer};
 
 use life::{Life, Step};
 
@@ -56,6 +56,8 @@ pub(crate) struct Errand<'a> {
     pub(crate) seed: Option<u64>,
     /// Once it fires, no further try begins and every wait ends.
     pub(crate) interrupt: &'a CancellationToken,
+    /// Hears of the tries as they are sent.
+    pub(crate) meter: Option<&'a dyn Meter>,
 }
 
 /// An answer, as far as its tries are concerned.

@@ -119,7 +119,7 @@ macro_rules! text_id {
     };
 }
 
-/// How an id must begin. Ids become names of folders, keys and queues: there `..` leads elsewhere, and what begins with a dot or a dash is
+/// Rule of the first character of an id. Ids become names of folders, keys and queues: there `..` leads elsewhere, and what begins with a dot or a dash is
 /// hidden, refused, or taken for an option.
 #[derive(Clone, Copy)]
 enum Beginning {

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AskedQuestion, AttemptId, CostSum, Digest, ModelRef, Money, Outcome, SessionKey, SweepId, Transcript, Usage,
-    Verdict, WorkerId,
+    AskedQuestion, AttemptId, AttemptTotals, CostSum, Digest, ModelRef, Money, Outcome, SessionKey, SweepId,
+    Transcript, Usage, Verdict, WorkerId,
 };
 
 /// One try at a session. The first attempt that is recorded counts; later ones are recorded as waste.
@@ -81,11 +81,10 @@ pub struct OpenAttempt {
     /// When it began.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Timestamp,
-    /// Tokens of its finished calls.
-    pub usage: Usage,
-    /// Cost of its finished calls.
-    pub cost: CostSum,
-    /// Worst-case cost of the call in flight; `None` when the price is unknown.
+    /// Its finished calls.
+    #[serde(flatten)]
+    pub totals: AttemptTotals,
+    /// Worst-case cost of the tries in flight, beyond `totals`; `None` when the price is unknown.
     pub in_flight_at_most: Option<Money>,
 }
 
@@ -97,10 +96,6 @@ pub struct Progress {
     pub worker: WorkerId,
     /// Attempts that are running, or whose spending changed since the last report.
     pub open: Vec<OpenAttempt>,
-}
-
-fn is_zero(amount: &Money) -> bool {
-    *amount == Money::ZERO
 }
 
 /// A message for scorers.
@@ -116,13 +111,9 @@ pub enum Report {
         key: SessionKey,
         /// The attempt that stopped here.
         attempt: Attempt,
-        /// Tokens it used.
-        usage: Usage,
-        /// Money it cost.
-        cost: CostSum,
-        /// What its failed tries may have cost on top, at most, without the provider telling.
-        #[serde(default, skip_serializing_if = "is_zero")]
-        maybe_spent: Money,
+        /// Its calls.
+        #[serde(flatten)]
+        totals: AttemptTotals,
     },
     /// A judge answered.
     Judge(JudgeOutcome),

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatRequest, CostSum, Ended, Exchange, Finish, Lane, ModelRef, Money, Reply, Started, Usage};
+use crate::{ChatRequest, Ended, Exchange, Finish, Lane, ModelRef, Money, Reply, Started, Usage};
 
 /// Who was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -318,42 +318,5 @@ impl Transcript {
             };
             tries.iter().map(move |one| (attempt, one))
         })
-    }
-
-    /// Tries of `attempt` beyond the first of each call, whether the call was answered in the end or given up.
-    #[must_use]
-    pub fn retries_by(&self, attempt: u32) -> u32 {
-        let retries = self.events.iter().map(|event| match event {
-            Event::Call(call) if call.attempt == attempt => call.tries.len(),
-            // The last one was not tried again.
-            Event::Failed(failed) if failed.attempt == attempt => failed.tries.len().saturating_sub(1),
-            Event::Call(_) | Event::Failed(_) => 0,
-            Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => 0,
-        });
-        u32::try_from(retries.sum::<usize>()).unwrap_or(u32::MAX)
-    }
-
-    /// Tokens and money that `attempt` alone paid for. Usage that a broken answer still reported is counted; answers from the cache are not.
-    #[must_use]
-    pub fn spent_by(&self, attempt: u32) -> (Usage, CostSum) {
-        let mut usage = Usage::default();
-        let mut cost = CostSum::default();
-        for call in self.calls().filter(|call| call.attempt == attempt && !call.from_cache) {
-            usage += call.usage;
-            cost.add_call(call.cost);
-        }
-        for (_, failed) in self.failed_tries().filter(|(number, _)| *number == attempt) {
-            if let Some(billed) = failed.usage {
-                usage += billed;
-                cost.add_call(failed.cost);
-            }
-        }
-        (usage, cost)
-    }
-
-    /// What the failed tries of `attempt` may have cost on top, at most: nobody knows whether they were billed.
-    #[must_use]
-    pub fn at_most_by(&self, attempt: u32) -> Money {
-        self.failed_tries().filter(|(number, _)| *number == attempt).filter_map(|(_, failed)| failed.at_most).sum()
     }
 }

@@ -187,20 +187,15 @@ fn reports_of_every_build_are_read() {
             transcript: transcript(),
         }))
     };
-    let handed_over = |maybe_spent| Report::HandedOver {
-        key: key(),
-        attempt: attempt(),
-        usage: Usage::default(),
-        cost: CostSum::default(),
-        maybe_spent,
-    };
+    let handed_over = |totals| Report::HandedOver { key: key(), attempt: attempt(), totals };
+    let in_doubt = AttemptTotals { maybe_spent: Money(70_000), ..AttemptTotals::default() };
+    let of_two_calls = AttemptTotals { calls: 2, retries: 1, latency_us: 812_000, ..in_doubt };
     let open = OpenAttempt {
         key: key(),
         id: "w1-78".parse().unwrap(),
         number: 1,
         started_at: at(1),
-        usage: Usage::default(),
-        cost: CostSum::default(),
+        totals: AttemptTotals { calls: 1, ..AttemptTotals::default() },
         in_flight_at_most: Some(Money(900_000)),
     };
     let judged = JudgeOutcome {
@@ -226,8 +221,9 @@ fn reports_of_every_build_are_read() {
             ("measured", outcome(Outcome::Measured)),
             ("model_failure", outcome(Outcome::ModelFailure { cause: Cause::ContextLength })),
             ("not_measured", outcome(Outcome::NotMeasured { cause: Cause::RateLimited })),
-            ("handed_over", handed_over(Money::ZERO)),
-            ("handed_over_in_doubt", handed_over(Money(70_000))),
+            ("handed_over", handed_over(AttemptTotals::default())),
+            ("handed_over_in_doubt", handed_over(in_doubt)),
+            ("handed_over_after_calls", handed_over(of_two_calls)),
             ("judge", Report::Judge(judged)),
             ("judge_in_words", Report::Judge(in_words)),
             ("progress", Report::Progress(Progress { worker: "w1".parse().unwrap(), open: vec![open] })),
@@ -260,7 +256,7 @@ fn control_messages_of_every_build_are_read() {
 
 #[test]
 fn what_an_attempt_spent_is_only_its_own_calls() {
-    let (usage, cost) = transcript().spent_by(1);
-    assert_eq!((usage.input, usage.output, cost.known), (20, 15, Money(12_300)));
-    assert_eq!(transcript().spent_by(2), (Usage::default(), CostSum::default()));
+    let AttemptTotals { calls, usage, cost, .. } = transcript().totals_of(1);
+    assert_eq!((calls, usage.input, usage.output, cost.known), (1, 20, 15, Money(12_300)));
+    assert_eq!(transcript().totals_of(2), AttemptTotals::default());
 }

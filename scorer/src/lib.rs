@@ -21,7 +21,7 @@ pub mod statistics;
 mod summary;
 mod verdicts;
 
-pub use finish::FinishError;
+pub use finish::{DOCUMENTS, FinishError};
 pub use leaderboard::render_leaderboard;
 pub use metrics::ScorerMetrics;
 pub use pairs::flips_seed;

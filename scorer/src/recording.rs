@@ -7,7 +7,8 @@ use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, Transcrip
 use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
 use regatta_proto::{
-    Cause, Cell, CostSum, Digest, Flags, ItemId, Outcome, Role, SessionKey, SessionOutcome, Transcript, Usage, wire,
+    AttemptTotals, Cause, Cell, CostSum, Digest, Flags, ItemId, Outcome, Role, SessionKey, SessionOutcome, Transcript,
+    Usage, wire,
 };
 
 use crate::agents::agent_end;
@@ -141,10 +142,12 @@ fn prepare(
         },
     };
     let number = outcome.attempt.number;
-    let (usage, cost) = outcome.transcript.spent_by(number);
-    let own = || outcome.transcript.calls().filter(move |call| call.attempt == number);
+    let AttemptTotals { calls, retries, latency_us, usage, cost, maybe_spent } = outcome.transcript.totals_of(number);
     // What answered in the place of the model under test; its partners are no part of it, nor are members that others play.
-    let agents = own().filter(|call| call.role == Role::Agent && call.model == cell.model);
+    let agents = outcome
+        .transcript
+        .calls()
+        .filter(|call| call.attempt == number && call.role == Role::Agent && call.model == cell.model);
     let mut served: Vec<String> = agents.filter_map(|call| served_as(&call.served)).collect();
     served.sort();
     served.dedup();
@@ -156,10 +159,10 @@ fn prepare(
         outcome: result,
         usage,
         cost,
-        maybe_spent: outcome.transcript.at_most_by(number),
-        calls: own().count() as u32,
-        retries: outcome.transcript.retries_by(number),
-        latency_us: own().map(|call| call.latency_us).sum(),
+        maybe_spent,
+        calls,
+        retries,
+        latency_us,
         served,
         flags: flags_of(sweep, cell, outcome)?,
         agent_end: agent_end(&outcome.transcript),

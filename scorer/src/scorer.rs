@@ -93,7 +93,7 @@ impl ScorerError {
         }
     }
 
-    /// Whether a store found a row or a key wrong, which trying again does not change.
+    /// `true` if a store found a row or a key wrong, which trying again does not change.
     fn is_refusal(&self) -> bool {
         match self {
             Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) => error.is_refusal(),
@@ -102,7 +102,7 @@ impl ScorerError {
         }
     }
 
-    /// What went wrong with blobs.
+    /// Error of the blob store, if it is one.
     const fn of_blobs(&self) -> Option<&BlobError> {
         match self {
             Self::Blobs(error)
@@ -269,10 +269,10 @@ impl Scorer {
         }
         for report in &batch.others {
             match report {
-                Report::HandedOver { key, attempt, usage, cost, maybe_spent } => {
-                    self.ledger.record_handover(key, attempt.clone(), *usage, *cost, *maybe_spent).await?;
+                Report::HandedOver { key, attempt, totals } => {
+                    self.ledger.record_handover(key, attempt.clone(), *totals).await?;
                     self.metrics.surplus.with_label_values(&["handed_over"]).inc();
-                    self.count_usage(usage, cost);
+                    self.count_usage(&totals.usage, &totals.cost);
                 }
                 Report::Judge(outcome) => {
                     let sweep = self.catalog.sweep(&outcome.lock).await?;

@@ -203,7 +203,7 @@ pub async fn free_address() -> Result<SocketAddr, HarnessError> {
     listener.local_addr().map_err(HarnessError::io("run regatta"))
 }
 
-/// Whether the role at `address` says that it is ready, and what it says.
+/// Asks the role at `address` whether it is ready; returns that and its words.
 ///
 /// # Errors
 /// When nobody answers.
@@ -221,7 +221,7 @@ pub async fn get_json(url: &str) -> Result<serde_json::Value, HarnessError> {
     serde_json::from_slice(&body).map_err(|error| HarnessError::Binary(format!("GET {url}: {error}")))
 }
 
-/// What `GET` at `url` answers, as text; for metrics.
+/// Body of `GET` at `url`, as text; for metrics.
 ///
 /// # Errors
 /// When nobody answers.

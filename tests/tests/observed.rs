@@ -14,7 +14,7 @@ use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 use tokio::process::Command;
 
-/// What a healthy sweep gives no answer to.
+/// Queries to which a healthy sweep gives no answer.
 const UNANSWERED: [&str; 0] = [];
 
 /// An endpoint that fails now and then and answers in streams, and a sweep with a budget.

@@ -1,4 +1,4 @@
-//! What strangers, models and neighbours can do: hostile requests beside a running sweep, secrets in every place, files of others.
+//! Attacks of strangers, models and neighbours: hostile requests beside a running sweep, secrets in every place, files of others.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::os::unix::fs::PermissionsExt as _;

@@ -2,24 +2,52 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use regatta_proto::{Attempt, AttemptId, CostSum, IdError, Money, OpenAttempt, Progress, SessionKey, Usage, WorkerId};
+use regatta_llm::Meter;
+use regatta_proto::{
+    Attempt, AttemptId, AttemptTotals, IdError, Money, OpenAttempt, Progress, SessionKey, Try, WorkerId,
+};
 use tokio::time::Instant;
 
 /// The attempts of this process.
+#[derive(Debug)]
 pub(crate) struct Attempts {
     worker: WorkerId,
     numbered: AtomicU64,
     open: Mutex<BTreeMap<AttemptId, Entry>>,
 }
 
+#[derive(Debug)]
 struct Entry {
+    /// Its calls that are recorded, and none that is under way.
     attempt: OpenAttempt,
+    under_way: BTreeMap<u64, UnderWay>,
     /// When the present state was reported.
     reported: Option<Instant>,
+}
+
+/// A call of which a try was sent, and that is not recorded yet.
+#[derive(Debug, Default)]
+struct UnderWay {
+    /// Its tries that have failed.
+    failed: AttemptTotals,
+    /// Worst-case cost of the one that is on its way or answered; `None` when the price is unknown.
+    at_most: Option<Money>,
+}
+
+impl Entry {
+    /// The attempt with its calls under way.
+    fn as_it_stands(&self) -> OpenAttempt {
+        let mut attempt = self.attempt.clone();
+        for call in self.under_way.values() {
+            attempt.totals += call.failed;
+            attempt.in_flight_at_most = attempt.in_flight_at_most.zip(call.at_most).map(|(sum, one)| sum + one);
+        }
+        attempt
+    }
 }
 
 /// A running attempt is told of at least this often: who hears of it no more takes it for dead, and its session may be dispatched again.
@@ -48,11 +76,10 @@ impl Attempts {
             id: id.clone(),
             number,
             started_at,
-            usage: Usage::default(),
-            cost: CostSum::default(),
+            totals: AttemptTotals::default(),
             in_flight_at_most: Some(Money::ZERO),
         };
-        self.locked().insert(id.clone(), Entry { attempt, reported: None });
+        self.locked().insert(id.clone(), Entry { attempt, under_way: BTreeMap::new(), reported: None });
         Ok(OpenGuard { attempts: self, id, number, started_at })
     }
 
@@ -63,7 +90,7 @@ impl Attempts {
         for entry in self.locked().values_mut() {
             if entry.reported.is_none_or(|reported| now.duration_since(reported) >= TOLD_EVERY) {
                 entry.reported = Some(now);
-                changed.push(entry.attempt.clone());
+                changed.push(entry.as_it_stands());
             }
         }
         (!changed.is_empty()).then(|| Progress { worker: self.worker.clone(), open: changed })
@@ -87,12 +114,17 @@ impl OpenGuard<'_> {
         self.number
     }
 
-    /// The attempt has spent this much, and its call in flight will cost at most `in_flight_at_most`.
-    pub(crate) fn spent(&self, usage: Usage, cost: CostSum, in_flight_at_most: Option<Money>) {
+    /// A call begins, as one of those under way. What its meter hears counts until the call is recorded, or the meter is dropped.
+    pub(crate) fn call(&self) -> CallMeter<'_> {
+        let number = self.attempts.numbered.fetch_add(1, Ordering::Relaxed);
+        CallMeter { attempts: self.attempts, id: self.id.clone(), number }
+    }
+
+    /// The calls that are over have spent this much, those of `recorded` among them.
+    pub(crate) fn record(&self, totals: AttemptTotals, recorded: &[Arc<CallMeter<'_>>]) {
         if let Some(entry) = self.attempts.locked().get_mut(&self.id) {
-            entry.attempt.usage = usage;
-            entry.attempt.cost = cost;
-            entry.attempt.in_flight_at_most = in_flight_at_most;
+            entry.attempt.totals = totals;
+            recorded.iter().for_each(|meter| drop(entry.under_way.remove(&meter.number)));
             entry.reported = None;
         }
     }
@@ -109,6 +141,45 @@ impl OpenGuard<'_> {
     }
 }
 
+/// Tells of a call of a running attempt while it is under way.
+#[derive(Debug)]
+pub(crate) struct CallMeter<'a> {
+    attempts: &'a Attempts,
+    id: AttemptId,
+    /// Unique within the process.
+    number: u64,
+}
+
+impl CallMeter<'_> {
+    fn tell(&self, change: impl FnOnce(&mut UnderWay)) {
+        if let Some(entry) = self.attempts.locked().get_mut(&self.id) {
+            change(entry.under_way.entry(self.number).or_default());
+            entry.reported = None;
+        }
+    }
+}
+
+impl Meter for CallMeter<'_> {
+    fn sent(&self, at_most: Option<Money>) {
+        self.tell(|call| call.at_most = at_most);
+    }
+
+    fn failed(&self, failed: &Try) {
+        self.tell(|call| {
+            call.at_most = Some(Money::ZERO);
+            call.failed.add_failed(failed);
+        });
+    }
+}
+
+impl Drop for CallMeter<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.attempts.locked().get_mut(&self.id) {
+            entry.under_way.remove(&self.number);
+        }
+    }
+}
+
 impl Drop for OpenGuard<'_> {
     fn drop(&mut self) {
         self.attempts.locked().remove(&self.id);
@@ -117,12 +188,16 @@ impl Drop for OpenGuard<'_> {
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::{CellIndex, ItemIndex};
+    use regatta_proto::{CellIndex, ErrorClass, ItemIndex, Usage};
 
     use super::*;
 
     fn key() -> SessionKey {
         SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) }
+    }
+
+    fn totals(output: u64) -> AttemptTotals {
+        AttemptTotals { usage: Usage { output, ..Usage::default() }, ..AttemptTotals::default() }
     }
 
     fn attempts() -> Attempts {
@@ -135,8 +210,35 @@ mod tests {
         let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(attempts.progress().unwrap().open.len(), 1);
         assert_eq!(attempts.progress(), None);
-        open.spent(Usage { output: 5, ..Usage::default() }, CostSum::default(), None);
-        assert_eq!(attempts.progress().unwrap().open[0].usage.output, 5);
+        open.record(totals(5), &[]);
+        assert_eq!(attempts.progress().unwrap().open[0].totals, totals(5));
+        assert_eq!(attempts.progress(), None);
+    }
+
+    #[test]
+    fn calls_under_way_count_from_when_they_are_sent_until_they_are_recorded() {
+        let attempts = attempts();
+        let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
+        let told = || {
+            let open = attempts.progress().unwrap().open.remove(0);
+            (open.totals, open.in_flight_at_most)
+        };
+        let (first, second) = (Arc::new(open.call()), Arc::new(open.call()));
+        assert_eq!(told(), (totals(0), Some(Money::ZERO)));
+        first.sent(Some(Money(7)));
+        second.sent(Some(Money(20)));
+        assert_eq!(told(), (totals(0), Some(Money(27))));
+        let failed = Try { at_most: Some(Money(7)), ..Try::not_sent(ErrorClass::Timeout, String::new()) };
+        first.failed(&failed);
+        let doubtful = AttemptTotals { maybe_spent: Money(7), ..totals(0) };
+        assert_eq!(told(), (doubtful, Some(Money(20))));
+        first.sent(None);
+        assert_eq!(told(), (doubtful, None));
+        open.record(AttemptTotals { maybe_spent: Money(7), ..totals(5) }, &[first]);
+        assert_eq!(told(), (AttemptTotals { maybe_spent: Money(7), ..totals(5) }, Some(Money(20))));
+        drop(second);
+        open.record(totals(5), &[]);
+        assert_eq!(told(), (totals(5), Some(Money::ZERO)));
     }
 
     #[tokio::test(start_paused = true)]

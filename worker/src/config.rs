@@ -59,7 +59,7 @@ pub struct Environment {
     pub permits: Arc<dyn PermitStore>,
     /// Kept answers, shared by the fleet.
     pub answers: Arc<dyn AnswerStore>,
-    /// What is done for specs that others wrote.
+    /// Permissions of specs that others wrote.
     pub policy: Arc<Policy>,
     /// Takes the calls to endpoints over HTTP; `None` is the machine's network.
     pub network: Option<Arc<dyn Network>>,

@@ -116,8 +116,8 @@ mod tests {
 
     use regatta_backends::QueueError;
     use regatta_proto::{
-        Attempt, Cause, CellIndex, CostSum, Digest, Event, ItemIndex, Money, Outcome, Reply, SessionJob, SessionKey,
-        SessionOutcome, Transcript, Usage,
+        Attempt, AttemptTotals, Cause, CellIndex, Digest, Event, ItemIndex, Outcome, Reply, SessionJob, SessionKey,
+        SessionOutcome, Transcript,
     };
 
     use super::*;
@@ -247,8 +247,8 @@ mod tests {
     }
 
     fn handed_over(item: u32, text: &str) -> (Report, (String, Job)) {
-        let (usage, cost, maybe_spent) = (Usage::default(), CostSum::default(), Money::ZERO);
-        let report = Report::HandedOver { key: key(item), attempt: attempt(item), usage, cost, maybe_spent };
+        let totals = AttemptTotals::default();
+        let report = Report::HandedOver { key: key(item), attempt: attempt(item), totals };
         let job = SessionJob {
             key: key(item),
             lock: Digest::of(b""),

@@ -1,4 +1,4 @@
-//! What this worker does for specs that others wrote: the commands it runs, the keys it sends, the addresses it reaches.
+//! Permissions of specs that others wrote: the commands it runs, the keys it sends, the addresses it reaches.
 //!
 //! A spec only chooses among names. [`Policy::trusting`] is for a person's own machine, where specs, commands and keys are one person's.
 
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::external::account::Account;
 
-/// What a worker does for specs that others wrote.
+/// Permissions of specs that others wrote.
 #[derive(Debug, Clone)]
 pub struct Policy {
     agents: BTreeMap<AgentName, RegisteredAgent>,
@@ -42,7 +42,7 @@ pub(crate) struct RegisteredAgent {
     /// Directory that it runs in.
     #[serde(default)]
     directory: Option<PathBuf>,
-    /// Its own variables.
+    /// Variables set for it.
     #[serde(default)]
     env: BTreeMap<String, String>,
     /// Variables of the worker that it gets.
@@ -51,12 +51,12 @@ pub(crate) struct RegisteredAgent {
     /// User that it runs as, by name or number; the worker must be root to start it so.
     #[serde(default)]
     user: Option<String>,
-    /// What it may use.
+    /// Resources it may use.
     #[serde(default)]
     limits: AgentLimits,
 }
 
-/// What a process of an agent may use at most.
+/// Limits of a process of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentLimits {

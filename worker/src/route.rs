@@ -177,8 +177,7 @@ impl Line {
             Err(Unreadable::Interrupted) => Ended::Interrupted,
             Err(Unreadable::Damaged) => internal(),
         };
-        let (usage, cost) = transcript.spent_by(number);
-        let maybe_spent = transcript.at_most_by(number);
+        let totals = transcript.totals_of(number);
         let attempt = open.close(shared.clock.now());
         let (label, report, job) = match ended {
             Ended::Over(outcome) => {
@@ -196,7 +195,7 @@ impl Line {
             Ended::Interrupted => {
                 let attempt_next = number.saturating_add(1);
                 let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, generation, transcript };
-                let report = Report::HandedOver { key, attempt, usage, cost, maybe_spent };
+                let report = Report::HandedOver { key, attempt, totals };
                 ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))
             }
         };

@@ -7,13 +7,13 @@ use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{CallError, ChatCall, Payer, SessionTag};
 use regatta_proto::{
-    AccountId, Call, Cause, Cell, ChatRequest, ErrorClass, Event, Filtered, ItemIndex, ModelSpec, Money, Outcome,
-    Price, Role, Transcript,
+    AccountId, Call, Cause, Cell, ChatRequest, ErrorClass, Event, Filtered, ItemIndex, ModelSpec, Outcome, Price, Role,
+    Transcript,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::attempts::OpenGuard;
+use crate::attempts::{CallMeter, OpenGuard};
 use crate::cast::{Cast, Player};
 use crate::external::External;
 
@@ -75,12 +75,15 @@ impl Session<'_> {
             let Some(player) = self.dress(role, &mut request) else {
                 return Ended::Over(Outcome::NotMeasured { cause: Cause::Internal });
             };
-            self.report(transcript, player.price().map(|price| worst_case(&request, price)));
+            let meter = Arc::new(self.attempt.call());
             let repeat = asked_before(transcript, role, &request);
             let is_free = transcript.calls().next().is_none();
             let interrupt = if is_free { self.waited_for } else { self.interrupt };
-            match self.ask(player, role, &request, repeat, interrupt).await {
-                Ok(call) => transcript.events.push(Event::Call(Box::new(call))),
+            match self.ask(player, role, &request, repeat, (interrupt, &meter)).await {
+                Ok(call) => {
+                    transcript.events.push(Event::Call(Box::new(call)));
+                    self.record(transcript, &[meter]);
+                }
                 Err(CallError::Interrupted(_)) if is_free && !self.interrupt.is_cancelled() => return Ended::Unwanted,
                 Err(CallError::Interrupted(failed)) => {
                     if !failed.tries.is_empty() {
@@ -124,7 +127,7 @@ impl Session<'_> {
         role: Role,
         request: &ChatRequest,
         repeat: u32,
-        interrupt: &CancellationToken,
+        (interrupt, meter): (&CancellationToken, &CallMeter<'_>),
     ) -> Result<Call, CallError> {
         let call = ChatCall {
             model: &player.model,
@@ -142,15 +145,14 @@ impl Session<'_> {
             }),
             repeat,
             interrupt,
+            meter: Some(meter),
         };
         player.endpoint.chat(call).await
     }
 
-    /// Tells what the attempt has spent so far, and what the calls that are under way may cost; `None` when a price is unknown.
-    pub(crate) fn report(&self, transcript: &Transcript, in_flight: Option<Money>) {
-        let (usage, cost) = transcript.spent_by(self.attempt.number());
-        let doubtful = transcript.at_most_by(self.attempt.number());
-        self.attempt.spent(usage, cost, in_flight.map(|in_flight| doubtful + in_flight));
+    /// Tells what the attempt has spent so far: calls have come to be in the transcript, those of `recorded`.
+    pub(crate) fn record(&self, transcript: &Transcript, recorded: &[Arc<CallMeter<'_>>]) {
+        self.attempt.record(transcript.totals_of(self.attempt.number()), recorded);
     }
 }
 
@@ -182,13 +184,6 @@ pub(crate) fn override_sampling(request: &mut ChatRequest, model: &ModelSpec) {
     sampling.top_p = model.top_p.or(sampling.top_p);
     sampling.max_tokens = model.max_tokens.or(sampling.max_tokens);
     request.thinking = model.thinking.or(request.thinking);
-}
-
-/// What one try of `request` can cost at most: a token is at least one byte of the prompt, and the answer fills its limit.
-pub(crate) fn worst_case(request: &ChatRequest, price: &Price) -> Money {
-    /// Assumed when a benchmark sets no limit.
-    const OUTPUT_TOKENS_MAX: u32 = 16_384;
-    price.at_most(request.prompt_bytes(), u64::from(request.sampling.max_tokens.unwrap_or(OUTPUT_TOKENS_MAX)))
 }
 
 #[cfg(test)]

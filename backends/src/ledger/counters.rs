@@ -2,7 +2,7 @@
 
 use std::ops::{AddAssign, SubAssign};
 
-use regatta_proto::{Attempt, AttemptId, Cause, CostSum, Money, OpenAttempt, Outcome, Usage, WorkerId};
+use regatta_proto::{Attempt, AttemptId, AttemptTotals, Cause, CostSum, OpenAttempt, Outcome, Usage, WorkerId};
 
 use super::columns::{Place, cost, large, stored, stored_money, stored_time};
 use super::rows::{Recorded, SessionRecord, TranscriptRef};
@@ -134,11 +134,8 @@ impl<'a> AttemptWrite<'a> {
     pub(super) fn reported(place: Place, state: AttemptState, record: &'a SessionRecord) -> Result<Self, LedgerError> {
         Ok(Self {
             outcome: Some(&record.outcome),
-            calls: record.calls,
-            retries: record.retries,
-            latency_us: stored(record.latency_us, "latency_us")?,
             transcript: Some(&record.transcript),
-            ..Self::ended(place, state, &record.attempt, record.usage, record.cost, record.maybe_spent)?
+            ..Self::ended(place, state, &record.attempt, record.totals())?
         })
     }
 
@@ -147,9 +144,7 @@ impl<'a> AttemptWrite<'a> {
         place: Place,
         state: AttemptState,
         attempt: &'a Attempt,
-        usage: Usage,
-        cost: CostSum,
-        maybe_spent: Money,
+        totals: AttemptTotals,
     ) -> Result<Self, LedgerError> {
         Ok(Self {
             place,
@@ -160,12 +155,12 @@ impl<'a> AttemptWrite<'a> {
             started_at: stored_time(attempt.started_at, "started_at")?,
             ended_at: Some(stored_time(attempt.ended_at, "ended_at")?),
             outcome: None,
-            spent: Spent::of(usage, cost)?,
-            maybe_spent: stored(maybe_spent.0, "maybe_spent")?,
+            spent: Spent::of(totals.usage, totals.cost)?,
+            maybe_spent: stored(totals.maybe_spent.0, "maybe_spent")?,
             at_most: None,
-            calls: 0,
-            retries: 0,
-            latency_us: 0,
+            calls: totals.calls,
+            retries: totals.retries,
+            latency_us: stored(totals.latency_us, "latency_us")?,
             transcript: None,
         })
     }
@@ -177,8 +172,11 @@ impl<'a> AttemptWrite<'a> {
         open: &'a OpenAttempt,
         worker: &'a WorkerId,
     ) -> Result<Option<Self>, LedgerError> {
-        let spent = Spent::of(open.usage, open.cost)?;
-        if before.is_some_and(|before| before.state != AttemptState::Open || spent.is_behind(&before.spent)) {
+        let totals = open.totals;
+        let spent = Spent::of(totals.usage, totals.cost)?;
+        let maybe_spent = stored(totals.maybe_spent.0, "maybe_spent")?;
+        let is_old = |before: Before| spent.is_behind(&before.spent) || maybe_spent < before.maybe_spent;
+        if before.is_some_and(|before| before.state != AttemptState::Open || is_old(before)) {
             return Ok(None);
         }
         Ok(Some(Self {
@@ -191,11 +189,11 @@ impl<'a> AttemptWrite<'a> {
             ended_at: None,
             outcome: None,
             spent,
-            maybe_spent: 0,
+            maybe_spent,
             at_most: stored_money(open.in_flight_at_most, "at_most")?,
-            calls: 0,
-            retries: 0,
-            latency_us: 0,
+            calls: totals.calls,
+            retries: totals.retries,
+            latency_us: stored(totals.latency_us, "latency_us")?,
             transcript: None,
         }))
     }

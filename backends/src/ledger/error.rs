@@ -112,7 +112,7 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// Whether the database was not there, or not yet as it will be: it starts, changes its leader, has no connection free, or somebody
+    /// `true` if the database was not there, or not yet as it will be: it starts, changes its leader, has no connection free, or somebody
     /// else is to migrate it. A wrong password or a missing database stays what it is.
     #[cfg(feature = "cluster")]
     #[must_use]
@@ -163,21 +163,21 @@ pub enum StoreError {
     Sqlite(#[from] rusqlite::Error),
     #[cfg(feature = "cluster")]
     /// From PostgreSQL.
-    #[error("{}", with_reasons(source))]
+    #[error("{}", regatta_proto::causes(source))]
     Postgres {
         /// The driver's error; its own text is little more than "db error".
         source: tokio_postgres::Error,
     },
     #[cfg(feature = "cluster")]
     /// No connection was to be had.
-    #[error("no connection: {}", with_reasons(&**source))]
+    #[error("no connection: {}", regatta_proto::causes(&**source))]
     Pool {
         /// The pool's error.
         source: Box<dyn Error + Send + Sync>,
     },
     #[cfg(feature = "cluster")]
     /// No TLS session was to be had.
-    #[error("no TLS: {}", with_reasons(&**source))]
+    #[error("no TLS: {}", regatta_proto::causes(&**source))]
     Tls {
         /// The TLS library's error.
         source: Box<dyn Error + Send + Sync>,
@@ -203,7 +203,7 @@ impl StoreError {
 }
 
 #[cfg(feature = "cluster")]
-/// Whether a server gave no answer, or said that it cannot answer now.
+/// `true` if a server gave no answer, or said that it cannot answer now.
 fn is_away(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         Some(state) => is_of_the_moment(state.code()),
@@ -213,7 +213,7 @@ fn is_away(error: &tokio_postgres::Error) -> bool {
 }
 
 #[cfg(feature = "cluster")]
-/// Whether an SQLSTATE passes by itself: class 08 (connection), 53 (resources), 57 (shutdown, start, recovery).
+/// `true` for an SQLSTATE that passes by itself: class 08 (connection), 53 (resources), 57 (shutdown, start, recovery).
 fn is_of_the_moment(state: &str) -> bool {
     ["08", "53", "57"].iter().any(|class| state.starts_with(class))
 }
@@ -223,22 +223,6 @@ fn present_budget(present: Option<Money>) -> String {
         || "it has none, and a budget can only be raised".to_owned(),
         |budget| format!("it is {budget}, and can only be raised"),
     )
-}
-
-#[cfg(feature = "cluster")]
-/// An error with all that caused it, each said once.
-fn with_reasons(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(reason) = next {
-        let said = reason.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        next = reason.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Answerer, Attempt, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
-    SweepId, SweepState, Usage, Verdict, WorkerId,
+    Answerer, Attempt, AttemptTotals, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey,
+    ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 pub use self::calls::{CallSums, OtherCalls, ReportedCost};
@@ -383,11 +383,9 @@ impl Ledger {
         &'a self,
         key: &'a SessionKey,
         attempt: Attempt,
-        usage: Usage,
-        cost: CostSum,
-        maybe_spent: Money,
+        totals: AttemptTotals,
     ) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.record_handover(key, attempt, usage, cost, maybe_spent)) })
+        Box::pin(async move { each!(self, ledger => ledger.record_handover(key, attempt, totals)) })
     }
 
     /// The answers that `answerer` has given to any of `questions`, in any sweep.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_proto::{
-    Answerer, Attempt, AttemptId, Cause, Cell, CellIndex, CostSum, Digest, Evaluator, Flags, ItemId, ItemIndex,
-    JudgeOutcome, ModelRef, Money, Outcome, SessionKey, ShardIndex, SweepId, SweepState, Usage, WorkerId,
+    Answerer, Attempt, AttemptId, AttemptTotals, Cause, Cell, CellIndex, CostSum, Digest, Evaluator, Flags, ItemId,
+    ItemIndex, JudgeOutcome, ModelRef, Money, Outcome, SessionKey, ShardIndex, SweepId, SweepState, Usage, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -200,6 +200,13 @@ pub struct SessionRecord {
     pub transcript: TranscriptRef,
     /// Its scores, or what it waits for.
     pub state: RecordState,
+}
+
+impl SessionRecord {
+    pub(super) const fn totals(&self) -> AttemptTotals {
+        let Self { calls, retries, latency_us, usage, cost, maybe_spent, .. } = *self;
+        AttemptTotals { calls, retries, latency_us, usage, cost, maybe_spent }
+    }
 }
 
 /// Where a transcript is: a line of a compressed segment in Blobs.

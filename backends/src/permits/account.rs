@@ -40,6 +40,13 @@ pub struct AccountState {
     pub left: Money,
 }
 
+impl AccountState {
+    /// Everything that is spent, may be, or still may become so without another grant.
+    pub(super) fn granted(&self) -> Money {
+        self.spent + self.maybe_spent + self.reserved + self.lost
+    }
+}
+
 /// What a worker has told, and holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Holder {
@@ -62,9 +69,9 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// An account of which `spent` is spent already.
-    pub(super) fn new(cap: Money, spent: Money) -> Self {
-        Self { cap, spent_before: spent, ..Self::default() }
+    /// An account of which `spent` is spent already. Whatever processes of the past were granted beyond that is lost.
+    pub(super) fn new(cap: Money, spent: Money, granted: Money) -> Self {
+        Self { cap, spent_before: spent, lost_before: less(granted, spent), ..Self::default() }
     }
 
     /// What is reserved stays so, also beyond a smaller cap.
@@ -118,7 +125,7 @@ impl Account {
                 state.reserved += holder.reserved;
             }
         }
-        state.left = less(self.cap, state.spent + state.maybe_spent + state.reserved + state.lost);
+        state.left = less(self.cap, state.granted());
         state
     }
 

@@ -1,5 +1,8 @@
 //! What can go wrong with permits.
 
+use std::io;
+use std::path::PathBuf;
+
 use regatta_proto::AccountId;
 
 use crate::ledger::LedgerError;
@@ -23,6 +26,17 @@ pub enum PermitsError {
         account: AccountId,
         /// What is wrong with it.
         reason: String,
+    },
+    /// The file of what was granted cannot be read or written.
+    #[error(
+        "failed to keep what budgets have granted in {}: {source}; a file that is damaged may be removed, after which only what \
+         the ledger knows of is counted as spent", path.display()
+    )]
+    Grants {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
     },
     /// The database, which is the ledger's, refused or could not be reached.
     #[error(transparent)]

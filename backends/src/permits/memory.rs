@@ -1,6 +1,7 @@
 //! Permits within one process.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -12,6 +13,7 @@ use regatta_proto::{
 use tokio::time::Instant;
 
 use super::account::{Account, AccountState};
+use super::kept::KeptGrants;
 use super::pool::{Change, Pool};
 use super::{FAILURES_KEPT_MS, FAILURES_MAX, PermitsError};
 
@@ -26,6 +28,8 @@ struct Shared {
     /// tokio's time, so that tests can pause it.
     started: Instant,
     state: Mutex<State>,
+    /// Grants of accounts outlive the process here.
+    kept: Option<KeptGrants>,
 }
 
 #[derive(Debug)]
@@ -44,14 +48,20 @@ struct Failures {
 
 impl MemoryPermits {
     pub(super) fn new() -> Self {
-        Self::begun_at(SystemClock.now())
+        Self::begun_at(SystemClock.now(), None)
+    }
+
+    /// Permits whose accounts know what processes before this one were granted.
+    pub(super) fn kept(path: &Path) -> Result<Self, PermitsError> {
+        let unusable = |source| PermitsError::Grants { path: path.to_owned(), source };
+        Ok(Self::begun_at(SystemClock.now(), Some(KeptGrants::open(path).map_err(unusable)?)))
     }
 
     /// Permits of a store that began at that moment, which is now.
-    pub(super) fn begun_at(moment: Timestamp) -> Self {
+    pub(super) fn begun_at(moment: Timestamp, kept: Option<KeptGrants>) -> Self {
         let state = State { pools: HashMap::new(), accounts: HashMap::new(), failures: LruCache::unbounded() };
         let started_ms = u64::try_from(moment.as_millisecond()).unwrap_or(0);
-        Self(Arc::new(Shared { started_ms, started: Instant::now(), state: Mutex::new(state) }))
+        Self(Arc::new(Shared { started_ms, started: Instant::now(), state: Mutex::new(state), kept }))
     }
 
     pub(super) fn lease(&self, request: &PoolRequest) -> PoolReply {
@@ -69,14 +79,21 @@ impl MemoryPermits {
 
     pub(super) fn open_account(&self, account: &AccountId, cap: Money, base_spent: Money) {
         let (_, mut state) = self.enter();
-        state.accounts.entry(account.clone()).or_insert_with(|| Account::new(cap, base_spent)).set_cap(cap);
+        let granted = self.0.kept.as_ref().map_or(Money::ZERO, |kept| kept.granted(account));
+        state.accounts.entry(account.clone()).or_insert_with(|| Account::new(cap, base_spent, granted)).set_cap(cap);
     }
 
     pub(super) fn settle(&self, request: &AccountRequest) -> Result<AccountReply, PermitsError> {
         let (now, mut state) = self.enter();
         let account = state.accounts.get_mut(&request.account);
         let account = account.ok_or_else(|| PermitsError::UnknownAccount { account: request.account.clone() })?;
-        Ok(account.settle(now, request))
+        let reply = account.settle(now, request);
+        if let Some(kept) = &self.0.kept {
+            // Under the lock, so that what is written never falls behind what another was told. It is a few bytes, a few times a second.
+            let unusable = |source| PermitsError::Grants { path: kept.path().to_owned(), source };
+            kept.keep(&request.account, account.read(now).granted()).map_err(unusable)?;
+        }
+        Ok(reply)
     }
 
     pub(super) fn account(&self, account: &AccountId) -> Option<AccountState> {

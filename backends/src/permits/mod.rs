@@ -6,11 +6,14 @@
 
 mod account;
 mod error;
+mod kept;
 mod memory;
 mod pool;
 #[cfg(feature = "cluster")]
 mod postgres;
 mod steady;
+
+use std::path::Path;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -61,11 +64,20 @@ impl Permits {
         Self::Memory(MemoryPermits::new())
     }
 
+    /// Permits within this process whose accounts remember in the file at `path` what they have granted: what a process that died had
+    /// reserved counts as lost for those after it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is damaged.
+    pub fn kept(path: &Path) -> Result<Self, PermitsError> {
+        MemoryPermits::kept(path).map(Self::Memory)
+    }
+
     /// Permits within this process whose clock shows `moment` now: for simulations, whose time is their own.
     #[cfg(feature = "faults")]
     #[must_use]
     pub fn memory_at(moment: Timestamp) -> Self {
-        Self::Memory(MemoryPermits::begun_at(moment))
+        Self::Memory(MemoryPermits::begun_at(moment, None))
     }
 
     /// Connects to a database, as a rule the ledger's, and brings the schema of permits up to date; any number of processes may do so at

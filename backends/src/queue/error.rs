@@ -109,7 +109,7 @@ impl QueueError {
         matches!(self, Self::TooLarge { .. } | Self::Encode { .. })
     }
 
-    /// Whether the broker was not there, so that the same may succeed when it is. What it said in so many words stays so.
+    /// `true` if the broker was not there, so that the same may succeed when it is. What it said in so many words stays so.
     #[cfg(feature = "cluster")]
     #[must_use]
     pub fn is_outage(&self) -> bool {

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use regatta_backends::Ledger;
 use regatta_backends::ledger::{SessionRecord, Settlement, TranscriptRef};
-use regatta_proto::{Cause, CellIndex, ItemIndex, Money, Outcome, SweepId};
+use regatta_proto::{AttemptTotals, Cause, CellIndex, ItemIndex, Money, Outcome, SweepId};
 
 use crate::oracle::{ExpectedAttempt, Oracle};
 use crate::world::{
-    World, at, attempt, calls, cost, judge, judged, key, not_measured, open, question, record, scored, unmeasured,
-    usage, waiting,
+    World, at, attempt, calls, cost, judge, judged, key, not_measured, open, question, record, scored, totals,
+    unmeasured, usage, waiting,
 };
 
 const CELLS: u32 = 2;
@@ -113,16 +113,22 @@ async fn take(ledger: &Ledger, oracle: &mut Oracle, sweep: &SweepId, step: &Step
             assert_eq!(ledger.record(records).await.unwrap(), expected);
         }
         Step::Progress(running) => {
-            let running: Vec<_> =
-                running.iter().map(|(cell, item, id, units)| open(key(sweep, *cell, *item), id, *units)).collect();
+            let running: Vec<_> = running
+                .iter()
+                .map(|(cell, item, id, units)| {
+                    let (mut open, worker) = open(key(sweep, *cell, *item), id, *units);
+                    (open.totals.maybe_spent, open.totals.calls) = (Money(units / 5), *units as u32);
+                    (open, worker)
+                })
+                .collect();
             running.iter().for_each(|(open, _)| oracle.progress(open));
             ledger.record_progress(running).await.unwrap();
         }
         Step::HandOver((cell, item, id, units)) => {
             let key = key(sweep, *cell, *item);
-            let (tokens, money, maybe) = (usage(*units), cost(*units), Money(units / 3));
-            oracle.handover(&key, &attempt(id), tokens, money, maybe);
-            ledger.record_handover(&key, attempt(id), tokens, money, maybe).await.unwrap();
+            let totals = AttemptTotals { maybe_spent: Money(units / 3), calls: *units as u32, ..totals(*units) };
+            oracle.handover(&key, &attempt(id), totals);
+            ledger.record_handover(&key, attempt(id), totals).await.unwrap();
         }
         Step::Settle(sessions) => {
             let settlements: Vec<Settlement> = sessions

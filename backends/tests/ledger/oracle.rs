@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_backends::ledger::{
     AttemptState, CallSums, RecordState, Recorded, Reopened, SessionRecord, Settlement, SettlementResult,
 };
-use regatta_proto::{Attempt, Cause, CostSum, Digest, JudgeOutcome, Money, OpenAttempt, Outcome, SessionKey, Usage};
+use regatta_proto::{
+    Attempt, AttemptTotals, Cause, CostSum, Digest, JudgeOutcome, Money, OpenAttempt, Outcome, SessionKey, Usage,
+};
 use serde_json::Value;
 
 /// An attempt as the ledger should show it.
@@ -114,26 +116,30 @@ impl Oracle {
         let id = (open.key.clone(), open.id.to_string());
         let news = self.attempts.get(&id).is_none_or(|old| {
             old.state == AttemptState::Open
-                && open.usage.input >= old.usage.input
-                && open.cost.known >= old.cost.known
-                && open.cost.unknown_calls >= old.cost.unknown_calls
+                && open.totals.usage.input >= old.usage.input
+                && open.totals.cost.known >= old.cost.known
+                && open.totals.cost.unknown_calls >= old.cost.unknown_calls
+                && open.totals.maybe_spent >= old.maybe_spent
         });
         if news {
             let attempt = ExpectedAttempt {
                 in_flight_at_most: open.in_flight_at_most,
-                ..ExpectedAttempt::without_result(AttemptState::Open, open.number, open.usage, open.cost)
+                maybe_spent: open.totals.maybe_spent,
+                calls: open.totals.calls,
+                ..ExpectedAttempt::without_result(AttemptState::Open, open.number, open.totals.usage, open.totals.cost)
             };
             self.attempts.insert(id, attempt);
         }
     }
 
-    pub(crate) fn handover(&mut self, key: &SessionKey, attempt: &Attempt, usage: Usage, cost: CostSum, maybe: Money) {
+    pub(crate) fn handover(&mut self, key: &SessionKey, attempt: &Attempt, totals: AttemptTotals) {
         let id = (key.clone(), attempt.id.to_string());
         let ended = [AttemptState::Recorded, AttemptState::Waste, AttemptState::HandedOver];
         if !self.attempts.get(&id).is_some_and(|old| ended.contains(&old.state)) {
             let attempt = ExpectedAttempt {
-                maybe_spent: maybe,
-                ..ExpectedAttempt::without_result(AttemptState::HandedOver, attempt.number, usage, cost)
+                maybe_spent: totals.maybe_spent,
+                calls: totals.calls,
+                ..ExpectedAttempt::without_result(AttemptState::HandedOver, attempt.number, totals.usage, totals.cost)
             };
             self.attempts.insert(id, attempt);
         }

@@ -250,10 +250,10 @@ pub(crate) async fn an_overtaken_progress_report_is_ignored(world: World) {
     };
     world.ledger.record_progress(vec![open(key(&sweep, 0, 0), "w-1", 7)]).await.unwrap();
     let older = vec![
-        report(|open| open.usage.input -= 1),
-        report(|open| open.usage.output -= 1),
-        report(|open| open.cost.known.0 -= 1),
-        report(|open| open.cost.unknown_calls -= 1),
+        report(|open| open.totals.usage.input -= 1),
+        report(|open| open.totals.usage.output -= 1),
+        report(|open| open.totals.cost.known.0 -= 1),
+        report(|open| open.totals.cost.unknown_calls -= 1),
     ];
     for older in older {
         world.ledger.record_progress(vec![older]).await.unwrap();
@@ -291,6 +291,7 @@ pub(crate) async fn a_hand_over_counts_once_and_is_not_waste(world: World) {
     assert_eq!(cell.maybe_spent, Money(3 + 3));
     let handed_over = world.ledger.attempts(&sweep).await.unwrap().remove(0);
     assert_eq!((handed_over.state, handed_over.usage), (AttemptState::HandedOver, usage(3)));
+    assert_eq!(handed_over.calls, 1, "the call that it was handed over with");
     assert_eq!((handed_over.at_most, handed_over.ended_at, handed_over.outcome), (None, Some(at(2)), None));
 }
 
@@ -349,8 +350,12 @@ pub(crate) async fn what_may_have_been_spent_is_counted_beside_what_was(world: W
     let running = vec![open(place(2), "d-1", 1), open(place(3), "e-1", 1), (unpriced, attempt("f-1").worker)];
     ledger.record_progress(running).await.unwrap();
     assert_eq!(maybe().await, Money(11), "a call in flight may still be answered");
+    let (mut doubtful, worker) = open(place(3), "e-1", 1);
+    doubtful.totals.maybe_spent = Money(4);
+    ledger.record_progress(vec![(doubtful, worker), open(place(3), "e-1", 1)]).await.unwrap();
+    assert_eq!(maybe().await, Money(11 + 4), "a try that failed stays in doubt, and an older report says nothing");
     ledger.close_open_attempts(&sweep, at(8)).await.unwrap();
-    assert_eq!(maybe().await, Money(11 + 100 + 100));
+    assert_eq!(maybe().await, Money(11 + 100 + 4 + 100));
     ledger.record(vec![record(place(2), "d-1")]).await.unwrap();
     world.hand_over(&place(3), "e-1", 7).await;
     assert_eq!(maybe().await, Money(11 + 3 + 7), "an attempt that reports after all has no call in flight");

@@ -11,9 +11,10 @@ use regatta_backends::ledger::{
 };
 use regatta_backends::{AgentEnd, Judged, Ledger};
 use regatta_proto::{
-    Answerer, Attempt, AttemptId, Call, Cause, Cell, CellIndex, ChatRequest, CostSum, Digest, EndpointKind,
-    EndpointSpec, Event, Finish, Flag, ItemId, ItemIndex, JudgeOutcome, Lane, ModelRef, Money, OpenAttempt, Outcome,
-    Reply, Role, Served, SessionKey, ShardIndex, SweepId, Transcript, Trial, Usage, Verdict, WorkerId,
+    Answerer, Attempt, AttemptId, AttemptTotals, Call, Cause, Cell, CellIndex, ChatRequest, CostSum, Digest,
+    EndpointKind, EndpointSpec, Event, Finish, Flag, ItemId, ItemIndex, JudgeOutcome, Lane, ModelRef, Money,
+    OpenAttempt, Outcome, Reply, Role, Served, SessionKey, ShardIndex, SweepId, Transcript, Trial, Usage, Verdict,
+    WorkerId,
 };
 use regatta_tests::{Postgres, create_database};
 use serde_json::json;
@@ -142,8 +143,8 @@ impl World {
 
     /// Hands the attempt `id` over, after so many units.
     pub(crate) async fn hand_over(&self, key: &SessionKey, id: &str, units: u64) {
-        let maybe_spent = Money(units);
-        self.ledger.record_handover(key, attempt(id), usage(units), cost(units), maybe_spent).await.unwrap();
+        let totals = AttemptTotals { maybe_spent: Money(units), calls: 1, ..totals(units) };
+        self.ledger.record_handover(key, attempt(id), totals).await.unwrap();
     }
 
     /// What the calls of a cell were like.
@@ -317,6 +318,11 @@ pub(crate) fn waiting(key: SessionKey, id: &str, questions: &[&str]) -> SessionR
     SessionRecord { state: RecordState::Awaiting { judge: judge(), questions, transcript }, ..record(key, id) }
 }
 
+/// Totals of so many units, of no call in particular.
+pub(crate) fn totals(units: u64) -> AttemptTotals {
+    AttemptTotals { usage: usage(units), cost: cost(units), ..AttemptTotals::default() }
+}
+
 pub(crate) fn open(key: SessionKey, id: &str, units: u64) -> (OpenAttempt, WorkerId) {
     let attempt = attempt(id);
     let open = OpenAttempt {
@@ -324,8 +330,7 @@ pub(crate) fn open(key: SessionKey, id: &str, units: u64) -> (OpenAttempt, Worke
         id: attempt.id,
         number: attempt.number,
         started_at: attempt.started_at,
-        usage: usage(units),
-        cost: cost(units),
+        totals: totals(units),
         in_flight_at_most: Some(Money(100)),
     };
     (open, attempt.worker)

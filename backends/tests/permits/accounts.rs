@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use regatta_backends::AccountState;
+use regatta_backends::{AccountState, Permits};
 use regatta_proto::{AccountId, AccountReply, AccountRequest, Money};
 
 use crate::world::{World, account, spending};
@@ -131,4 +131,29 @@ pub(crate) async fn of_many_at_once_nobody_gets_money_twice(world: World) {
     assert_eq!(state.spent.0, totals.iter().map(|(spent, _)| spent).sum::<u64>());
     assert_eq!(state.reserved.0, totals.iter().map(|(_, reserved)| reserved).sum::<u64>());
     assert_eq!(state.spent + state.reserved + state.left, Money(1000));
+}
+
+/// Only of the permits in memory that are kept in a file; a database keeps everything.
+#[tokio::test(start_paused = true)]
+async fn what_a_process_that_died_had_reserved_is_lost_to_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("accounts.json");
+    let id = account("s");
+    let first = Permits::kept(&path).unwrap();
+    first.open_account(&id, Money(1000), Money::ZERO).await.unwrap();
+    first.settle(&spending("w-1", 0, 400)).await.unwrap();
+    first.settle(&spending("w-1", 150, 250)).await.unwrap();
+    drop(first);
+    let second = Permits::kept(&path).unwrap();
+    // The ledger has learnt of 120 of the 150 that were spent.
+    second.open_account(&id, Money(1000), Money(120)).await.unwrap();
+    let expected =
+        AccountState { cap: Money(1000), spent: Money(120), lost: Money(280), left: Money(600), ..Default::default() };
+    assert_eq!(second.account(&id).await.unwrap(), Some(expected));
+    second.settle(&spending("w-2", 600, 0)).await.unwrap();
+    drop(second);
+    let third = Permits::kept(&path).unwrap();
+    third.open_account(&id, Money(2000), Money(720)).await.unwrap();
+    let left = third.account(&id).await.unwrap().unwrap().left;
+    assert_eq!(left, Money(1000), "lost money stays lost, and a higher cap adds to what is left");
 }

@@ -1,4 +1,4 @@
-//! What the roles of a deployment may do in the database.
+//! Rights of the deployment's roles in the database.
 
 use regatta_backends::{Ledger, Permits, PostgresConfig};
 use regatta_proto::{ErrorClass, Money};

@@ -30,7 +30,7 @@ pub(crate) struct LedgerArgs {
     pub(crate) schema: Schema,
 }
 
-/// Whether a role may change the schema of the database.
+/// Right of a role to change the schema of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Schema {
     Migrate,

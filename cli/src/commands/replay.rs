@@ -142,6 +142,7 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
         payer: Payer { sweep, share, accounts: &[], price, cache: CacheMode::Off },
         session: None,
         interrupt: &interrupt,
+        meter: None,
     };
     Ok(endpoint.chat(call).await.map_err(|(CallError::Failed(failed) | CallError::Interrupted(failed))| failed))
 }

@@ -194,7 +194,8 @@ impl Run {
         for segment in segments(&self.directory)? {
             for (key, transcript) in self.read(&segment, &mut seen)? {
                 let Some(row) = self.sessions.get(&key) else { continue };
-                spent += transcript.spent_by(row.attempt).1.known + transcript.at_most_by(row.attempt);
+                let totals = transcript.totals_of(row.attempt);
+                spent += totals.cost.known + totals.maybe_spent;
                 if outcome(row) == Outcome::Measured {
                     let cell = new.cell(key.0).context("the new sweep lacks a cell of the old one")?;
                     rescoring.add(cell, key.1, &transcript).await?;

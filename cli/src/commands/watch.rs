@@ -39,7 +39,7 @@ pub(crate) async fn follow(client: &Client, sweep: &SweepId) -> anyhow::Result<E
     }
 }
 
-/// How the sweep ends. Coordinators come and go while a sweep runs, so that once one has answered, silence is only a reason to ask again.
+/// Waits for the sweep's end and returns its state. Coordinators come and go while a sweep runs, so that once one has answered, silence is only a reason to ask again.
 async fn to_the_end(client: &Client, sweep: &SweepId, look_every: Duration) -> anyhow::Result<SweepState> {
     let (mut pause, mut has_answered, mut bars) = (look_every, false, Bars::start());
     loop {
@@ -106,7 +106,7 @@ mod tests {
     const AWAY: (StatusCode, &str) = (StatusCode::SERVICE_UNAVAILABLE, "not ready: waiting for PostgreSQL");
     const UNKNOWN: (StatusCode, &str) = (StatusCode::NOT_FOUND, r#"{"error":"there is no sweep s"}"#);
 
-    /// What comes of following a sweep whose coordinator gives these answers one after another.
+    /// Follows a sweep whose coordinator gives these answers one after another.
     async fn followed(answers: &'static [(StatusCode, &'static str)]) -> anyhow::Result<SweepState> {
         let asked = Arc::new(AtomicUsize::new(0));
         let status = move || {

@@ -1,4 +1,4 @@
-//! Whether a run's directory still has what it should have: its ledger, the transcripts that the ledger names, and no others.
+//! Checks a run's directory before it is used: its ledger, the transcripts that the ledger names, and what the sweep has left behind.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,22 +6,11 @@ use std::path::Path;
 use regatta_backends::{Blobs, Ledger};
 use regatta_catalog::Sweep;
 use regatta_proto::Digest;
+use regatta_scorer::DOCUMENTS;
 
 use crate::exit::BadConfiguration;
 use crate::output;
 
-/// What a sweep leaves behind at its end; a few more files are those of its benchmarks.
-const DOCUMENTS: [&str; 9] = [
-    "attempts.jsonl",
-    "measures.json",
-    "metrics.csv",
-    "metrics.json",
-    "report.html",
-    "report.md",
-    "results.jsonl",
-    "summary.json",
-    "sweep.lock.yaml",
-];
 /// Digits of its content's digest that a segment is called by.
 const DIGITS: usize = 16;
 

@@ -31,7 +31,7 @@ pub(crate) struct Reserve {
     bytes: usize,
 }
 
-/// What became of reports that were to be kept.
+/// Numbers of reports that were to be kept, by what became of them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kept {
     /// As they are.
@@ -169,14 +169,13 @@ fn read(file: &mut File, length: usize) -> anyhow::Result<Vec<Report>> {
     Ok(reports)
 }
 
-/// What a session's end has cost, without what was said in it.
+/// Reduces a session's end to its cost, without what was said in it.
 fn reduced(report: &Report) -> Report {
     match report {
         Report::Session(outcome) => {
             let SessionOutcome { key, attempt, transcript, .. } = &**outcome;
-            let (usage, cost) = transcript.spent_by(attempt.number);
-            let maybe_spent = transcript.at_most_by(attempt.number);
-            Report::HandedOver { key: key.clone(), attempt: attempt.clone(), usage, cost, maybe_spent }
+            let totals = transcript.totals_of(attempt.number);
+            Report::HandedOver { key: key.clone(), attempt: attempt.clone(), totals }
         }
         other => other.clone(),
     }

@@ -22,7 +22,7 @@ pub(crate) struct Readiness(Arc<Mutex<State>>);
 
 #[derive(Debug, Clone, Default)]
 struct State {
-    /// What the role does not have; empty when it has everything.
+    /// Names what the role lacks; empty when it has everything.
     lacks: Lacks,
     /// Routes that are served once the role has what they need.
     routes: Option<axum::Router>,

@@ -13,7 +13,7 @@ mod prices;
 mod reprice;
 mod rescore;
 
-/// What the binary makes of `arguments`, for a terminal of 100 columns.
+/// Runs the binary with `arguments`, for a terminal of 100 columns.
 fn regatta(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_regatta"))
         .args(arguments)

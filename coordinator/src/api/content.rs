@@ -29,7 +29,7 @@ const TURN_MAX: Duration = Duration::from_secs(30);
 /// Size of the pieces of an answer, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What pages may load and run: nothing. Reports hold what models wrote, and are served from where the API is.
+/// Lets pages load and run nothing. Reports hold what models wrote, and are served from where the API is.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
 
 /// Turns at what takes memory or disk.

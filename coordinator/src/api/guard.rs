@@ -1,4 +1,4 @@
-//! Who may ask: people and programs with the token, and no page of another site that a browser of theirs has open.
+//! Admission of requests: people and programs with the token, and no page of another site that a browser of theirs has open.
 
 use axum::Json;
 use axum::extract::{Request, State};

@@ -1,4 +1,4 @@
-//! What operators are shown.
+//! Numbers that operators are shown.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ const HOLD_TOLD_MIN: Duration = Duration::from_secs(1);
 /// Longest word of an endpoint that is told to the store, in characters.
 const REASON_MAX: usize = 120;
 
-/// Who asks for at least this means the window of a limit, not one call.
+/// Shortest wait that concerns all calls: an endpoint that asks for it means the window of a limit.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 /// So many of the last calls tell whether an endpoint refuses most of what comes.
 const RECENT: u32 = 16;
@@ -64,7 +64,7 @@ impl Heard {
         self.recent.push(true);
     }
 
-    /// Whether half of the last calls, or more, were refused or turned away.
+    /// `true` if half of the last calls, or more, were refused or turned away.
     pub(super) const fn is_mostly_refused(&self) -> bool {
         self.recent.are_mostly_refused()
     }

@@ -92,7 +92,7 @@ impl EgressRules {
     /// # Errors
     /// With the reason.
     pub fn check_url(&self, url: &Url) -> Result<(), String> {
-        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let host = url.host_str().ok_or("the address names no host")?.trim_matches(['[', ']']);
         let address = match host.parse::<IpAddr>() {
             Ok(address) => address,
             // Resolved alike everywhere, and by some libraries without asking anybody.
@@ -158,7 +158,7 @@ impl Resolve for AllowedAddresses {
     }
 }
 
-/// Those of `found` that may be reached. One that may not be refuses the name as a whole: an honest one has none of them.
+/// Addresses of `found` that may be reached. One that may not be refuses the name as a whole: an honest one has none of them.
 fn allowed(rules: &EgressRules, host: &str, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
     match found.iter().find_map(|address| Some((address.ip(), rules.refusal(address.ip())?))) {
         Some((address, why)) => Err(format!("{host} resolves to {address}, {why}")),

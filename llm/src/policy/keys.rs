@@ -85,7 +85,7 @@ pub(crate) enum Withheld {
 }
 
 impl OutboundPolicy {
-    /// Whether the key of `variable` may go to `origin`. `of_environment` says that the address is the one that the environment of the key
+    /// `true` if the key of `variable` may go to `origin`. `of_environment` says that the address is the one that the environment of the key
     /// itself names for its provider: who set the one set the other.
     pub(crate) fn check_key(&self, variable: &str, origin: &Origin, of_environment: bool) -> Result<(), Withheld> {
         if of_environment {

@@ -94,6 +94,9 @@ impl<'a> Life<'a> {
         }
         permit.sent();
         reservation.sent();
+        if let Some(meter) = self.errand.meter {
+            meter.sent(self.at_most);
+        }
         let in_flight = self.all.metrics.begin();
         let (at, begun) = (self.all.clock.now(), Instant::now());
         // In flight it is as good as paid: its answer is awaited, and only what would come after it is given up.
@@ -171,9 +174,13 @@ impl<'a> Life<'a> {
             schedule.next_delay(self.spent, failure.class == ErrorClass::RateLimited, failure.retry_after)
         };
         all.metrics.failed(&failure, delay.is_some() || is_held);
+        let failed = Try { cost, at_most, ..failure.into_try(latency) };
+        if let Some(meter) = self.errand.meter {
+            meter.failed(&failed);
+        }
         // A probe looks after the endpoint and says nothing about its call, which could otherwise make hundreds of them.
         if !(is_held && was_probe) {
-            self.tries.push(Try { cost, at_most, ..failure.into_try(latency) });
+            self.tries.push(failed);
         }
         if is_held {
             return Step::Again;

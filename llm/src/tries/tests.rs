@@ -8,7 +8,7 @@ use futures::future::{join, join_all};
 use prometheus::Registry;
 use regatta_proto::{
     AccountId, CacheMode, ChatMessage, ChatRequest, ChatRole, EndpointKind, ErrorClass, Limits, Price, Sampling, Share,
-    SweepId,
+    SweepId, Try,
 };
 use tokio::time::{Instant, sleep};
 
@@ -66,6 +66,7 @@ fn errand(seed: u64, interrupt: &CancellationToken) -> Errand<'_> {
         suspect: None,
         seed: Some(seed),
         interrupt,
+        meter: None,
     }
 }
 
@@ -318,6 +319,74 @@ async fn an_outage_is_no_requests_fault() {
 fn paid<'a>(account: &'a AccountId, price: &'a Price, interrupt: &'a CancellationToken) -> Errand<'a> {
     let errand = errand(1, interrupt);
     Errand { payer: Payer { accounts: std::slice::from_ref(account), price: Some(price), ..errand.payer }, ..errand }
+}
+
+/// What a call told while it was under way.
+#[derive(Debug, Default)]
+struct Told(std::sync::Mutex<Vec<Moment>>);
+
+#[derive(Debug, PartialEq)]
+enum Moment {
+    Sent(Option<Money>),
+    Failed(Option<Money>, Option<Money>),
+}
+
+impl Told {
+    fn say(&self, moment: Moment) {
+        self.0.lock().unwrap().push(moment);
+    }
+}
+
+impl Meter for Told {
+    fn sent(&self, at_most: Option<Money>) {
+        self.say(Moment::Sent(at_most));
+    }
+
+    fn failed(&self, failed: &Try) {
+        self.say(Moment::Failed(failed.cost, failed.at_most));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_try_may_cost_is_told_when_it_is_sent_and_what_it_did_cost_when_it_has_failed() {
+    let store = FakeStore::default();
+    let account = AccountId { sweep: SWEEP.clone(), model: None };
+    store.budget(&account, Money(10_000_000));
+    let tries = tries_at(&store, 10, None, RETRIES);
+    let (price, never, told) = (Price::per_mtok(1.0, 2.0), CancellationToken::new(), Told::default());
+    let paid = Errand { meter: Some(&told), ..paid(&account, &price, &never) };
+    run_errand(&tries, paid, &[failure(ErrorClass::Timeout), failure(ErrorClass::Server)]).await.unwrap();
+    let unpriced = Errand { meter: Some(&told), ..errand(1, &never) };
+    run_errand(&tries, unpriced, &[]).await.unwrap();
+    let worst = Some(Money(300_000));
+    let moments = [
+        Moment::Sent(worst),
+        Moment::Failed(None, worst),
+        Moment::Sent(worst),
+        Moment::Failed(None, None),
+        Moment::Sent(worst),
+        Moment::Sent(None),
+    ];
+    assert_eq!(*told.0.lock().unwrap(), moments);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_its_permit_tells_of_no_cost() {
+    let tries = tries(1, None, RETRIES);
+    let (never, told, hold) = (CancellationToken::new(), Told::default(), tokio::sync::Notify::new());
+    let holds = tries.run(errand(1, &never), || async {
+        hold.notified().await;
+        answer()
+    });
+    let waits = run_errand(&tries, Errand { meter: Some(&told), ..errand(2, &never) }, &[]);
+    let looks = async {
+        sleep(Duration::from_secs(5)).await;
+        assert!(told.0.lock().unwrap().is_empty());
+        hold.notify_one();
+    };
+    let (first, second, ()) = tokio::join!(holds, waits, looks);
+    assert!(first.is_ok() && second.is_ok());
+    assert_eq!(told.0.lock().unwrap().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -28,6 +28,20 @@ pub(crate) use self::group::{GroupResult, deciding_key};
 use self::tabulation::{Circumstances, Tabulation};
 use crate::summary::SessionCounts;
 
+/// Names of the documents that every sweep leaves behind; tables of its benchmarks come on top.
+pub const DOCUMENTS: [&str; 10] = [
+    "attempts.jsonl",
+    "comparisons.csv",
+    "measures.json",
+    "metrics.csv",
+    "metrics.json",
+    "report.html",
+    "report.md",
+    "results.jsonl",
+    "summary.json",
+    "sweep.lock.yaml",
+];
+
 /// Writes everything that `sweep` leaves behind to `sweeps/<id>/` and its metrics to the ledger, then ends it. Returns its state.
 ///
 /// A sweep that was cancelled gets its documents and stays cancelled; one that is running again is left alone. May be repeated: the

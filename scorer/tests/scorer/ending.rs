@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use regatta_backends::AttemptState;
-use regatta_proto::{Cause, CostSum, OpenAttempt, Outcome, Progress, Report, SessionOutcome, SweepState, Usage};
+use regatta_proto::{
+    AttemptTotals, Cause, CostSum, OpenAttempt, Outcome, Progress, Report, SessionOutcome, SweepState,
+};
 
 use crate::stage::{CALL, ITEMS, Stage, attempt, report};
 
@@ -94,8 +96,7 @@ async fn attempts_that_never_ended_are_lost_with_what_they_may_have_cost() {
         id: dead.id,
         number: 1,
         started_at: dead.started_at,
-        usage: Usage::default(),
-        cost: CostSum { known: CALL, unknown_calls: 0 },
+        totals: AttemptTotals { cost: CostSum { known: CALL, unknown_calls: 0 }, ..AttemptTotals::default() },
         in_flight_at_most: Some(CALL),
     };
     stage.score(vec![Report::Progress(Progress { worker: dead.worker, open: vec![open] })]).await;

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use regatta_proto::{Cause, CostSum, OpenAttempt, Outcome, Progress, Report, Usage};
+use regatta_proto::{AttemptTotals, Cause, OpenAttempt, Outcome, Progress, Report};
 
 use crate::stage::{Books, CALL, ITEMS, Stage, attempt, report};
 
@@ -39,14 +39,8 @@ fn handed_over(stage: &Stage, reports: &mut Vec<Report>) -> regatta_proto::Sessi
     let first = stage.session(0, 3);
     let mut second = stage.again(&first, 2);
     second.transcript.events.splice(0..0, first.transcript.events.clone());
-    let (usage, cost) = first.transcript.spent_by(1);
-    reports.push(Report::HandedOver {
-        key: first.key,
-        attempt: first.attempt,
-        usage,
-        cost,
-        maybe_spent: first.transcript.at_most_by(1),
-    });
+    let totals = first.transcript.totals_of(1);
+    reports.push(Report::HandedOver { key: first.key, attempt: first.attempt, totals });
     second
 }
 
@@ -58,8 +52,7 @@ fn in_progress(stage: &Stage, cell: u32, item: usize) -> Report {
         id: attempt.id,
         number: 1,
         started_at: attempt.started_at,
-        usage: Usage::default(),
-        cost: CostSum::default(),
+        totals: AttemptTotals::default(),
         in_flight_at_most: Some(CALL),
     };
     Report::Progress(Progress { worker: attempt.worker, open: vec![open] })

@@ -1,4 +1,4 @@
-//! What is left in queues, asked of the broker directly.
+//! Depths of queues, asked of the broker directly.
 
 use lapin::options::{QueueDeclareOptions, QueuePurgeOptions};
 use lapin::types::FieldTable;

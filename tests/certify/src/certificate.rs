@@ -10,14 +10,14 @@ use crate::checks::Finding;
 use crate::evidence::{Evidence, Reference, Struck};
 use crate::history::Options;
 
-/// What came of one seed.
+/// Result of one seed.
 #[derive(Debug, Clone, Serialize)]
 pub struct SeedReport {
     /// The seed, which makes the same plan again.
     pub seed: u64,
     /// From submission to end, in seconds.
     pub took_s: f64,
-    /// What was done, in order.
+    /// Faults that struck, in order.
     pub faults: Vec<Struck>,
     /// Sessions, and calls that were answered for them; those of judges are not among them.
     pub sessions: usize,
@@ -25,7 +25,7 @@ pub struct SeedReport {
     pub calls: u64,
     /// Calls beyond those of the undisturbed run.
     pub waste_calls: u64,
-    /// What these cost, in nano-dollars.
+    /// Cost of these, in nano-dollars.
     pub waste_nanodollars: u64,
     /// Calls that sessions had made which were under way in processes that were killed or cut off: as many may be made again.
     pub explained_calls: u64,
@@ -58,7 +58,7 @@ impl SeedReport {
         }
     }
 
-    /// Whether everything held.
+    /// `true` if every check held.
     #[must_use]
     pub const fn has_passed(&self) -> bool {
         self.findings.is_empty()
@@ -81,7 +81,7 @@ impl SeedReport {
     }
 }
 
-/// What came of all seeds.
+/// Results of all seeds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certificate {
     /// The version of the program.
@@ -94,7 +94,7 @@ pub struct Certificate {
     pub sessions: usize,
     /// See `sessions`.
     pub calls: u64,
-    /// What came of each.
+    /// Result of each seed.
     pub seeds: Vec<SeedReport>,
 }
 
@@ -110,7 +110,7 @@ impl Certificate {
         }
     }
 
-    /// Whether every seed passed.
+    /// `true` if every seed passed.
     #[must_use]
     pub fn has_passed(&self) -> bool {
         self.seeds.iter().all(SeedReport::has_passed)

@@ -1,4 +1,4 @@
-//! What must hold of a history. Each check says which item fails it.
+//! Checks of a history. Each names the item that fails it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub struct Finding {
     pub check: &'static str,
     /// The session, queue, process or fault that failed it.
     pub item: String,
-    /// What was seen, and what should have been.
+    /// Seen and expected, in one sentence.
     pub message: String,
 }
 
@@ -79,7 +79,7 @@ fn one_result_an_item(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// How often each session was under way in a process that was killed or cut off.
+/// Counts how often each session was under way in a process that was killed or cut off.
 fn interruptions(evidence: &Evidence) -> BTreeMap<&str, u64> {
     let mut interruptions = BTreeMap::new();
     for session in evidence.struck.iter().flat_map(|struck| &struck.sessions_under_way) {

@@ -22,7 +22,7 @@ const BODY_MAX: usize = 16 * 1024 * 1024;
 /// Nano-dollars of an input and of an output token; the workload's spec says the same in dollars per million.
 pub(crate) const PRICE: (u64, u64) = (1_000, 2_000);
 
-/// What the endpoint does with calls.
+/// Conduct of the endpoint towards calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
     Answers,
@@ -42,7 +42,7 @@ pub(crate) struct Call {
     pub(crate) begun_ms: u64,
     pub(crate) ended_ms: Option<u64>,
     pub(crate) was_refused: bool,
-    /// What it costs, in nano-dollars, whether or not anybody still wanted the answer; 0 for refused ones.
+    /// Cost in nano-dollars, whether or not anybody still wanted the answer; 0 for refused ones.
     pub(crate) cost: u64,
 }
 
@@ -175,9 +175,11 @@ async fn serve(
             let answer = ask(clerk.upstream, hyper::Request::from_parts(head, Body::from(body))).await;
             if let Ok((status, _, body)) = &answer
                 && status.is_success()
-                && let Some(call) = clerk.books().get_mut(number)
             {
-                call.cost = cost(body);
+                let cost = cost(body).ok_or("an answer without usage cannot be billed")?;
+                if let Some(call) = clerk.books().get_mut(number) {
+                    call.cost = cost;
+                }
             }
             answer
         }
@@ -207,9 +209,10 @@ async fn ask(
     Ok((head.status, headers, body))
 }
 
-/// What an answer costs, in nano-dollars, by its own usage. An embedding has no output.
-fn cost(body: &[u8]) -> u64 {
-    let document: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
-    let tokens = |name: &str| document["usage"][name].as_u64().unwrap_or(0);
-    tokens("prompt_tokens") * PRICE.0 + tokens("completion_tokens") * PRICE.1
+/// Cost of an answer in nano-dollars, by its own usage; `None` without one. An embedding has no output.
+fn cost(body: &[u8]) -> Option<u64> {
+    let document: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let usage = document.get("usage")?;
+    let output = usage.get("completion_tokens").map_or(Some(0), serde_json::Value::as_u64)?;
+    Some(usage.get("prompt_tokens")?.as_u64()? * PRICE.0 + output * PRICE.1)
 }

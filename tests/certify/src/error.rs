@@ -21,15 +21,15 @@ pub enum CertifyError {
     File {
         /// Which file.
         path: PathBuf,
-        /// What the system said.
+        /// Answer of the system.
         source: std::io::Error,
     },
     /// The system refused something.
     #[error("failed to {action}: {source}")]
     System {
-        /// What was to be done.
+        /// Action that failed.
         action: &'static str,
-        /// What the system said.
+        /// Answer of the system.
         source: std::io::Error,
     },
     /// Something that the audit stands on did not happen.

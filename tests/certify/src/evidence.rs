@@ -1,4 +1,4 @@
-//! What was seen of a history, as plain data: what the deployment says, and what others say of it.
+//! Evidence of a history, as plain data: what the deployment says, and what others say of it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Reference {
     pub(crate) results: String,
     /// Answered calls of each session, as the endpoint has them; those of judges have none.
     pub(crate) calls: BTreeMap<String, u64>,
-    /// What these cost, in nano-dollars.
+    /// Cost of these, in nano-dollars.
     pub(crate) cost: u64,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Attempt {
     pub(crate) at_most: u64,
 }
 
-/// What should be empty at the end.
+/// Tables and queues that should be empty at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Leftovers {
     pub(crate) open_attempts: u64,
@@ -76,9 +76,9 @@ pub(crate) struct Evidence {
     pub(crate) results: String,
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) books: Vec<Call>,
-    /// What judges cost by the ledger, in nano-dollars.
+    /// Cost of judges by the ledger, in nano-dollars.
     pub(crate) judged_cost: u64,
-    /// What the budget's account counts as spent, maybe spent and reserved, in nano-dollars.
+    /// Sum that the budget's account counts as spent, maybe spent and reserved, in nano-dollars.
     pub(crate) account: u64,
     pub(crate) budget: u64,
     pub(crate) leftovers: Leftovers,

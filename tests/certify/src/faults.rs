@@ -1,4 +1,4 @@
-//! How each fault is done and undone.
+//! Does each fault, and undoes it.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::plan::Fault;
 use crate::proxy::Traffic;
 use crate::{CertifyError, broker};
 
-/// How long connections are cut, answers lost, the endpoint hung.
+/// Time for which connections are cut, answers lost, the endpoint hung.
 const BRIEFLY: Duration = Duration::from_secs(5);
 /// Longer than leases of slots and of leadership, ten seconds each.
 const LEASES_AWAY: Duration = Duration::from_secs(13);
-/// What each piece takes in a slow network.
+/// Delay of each piece in a slow network.
 const SLOW: Duration = Duration::from_millis(80);
 /// A call that was answered so lately may not have been reported yet: outcomes are published within a quarter of a second.
 const UNREPORTED: Duration = Duration::from_millis(1_500);
 
-/// What a fault has done.
+/// Effect of a fault.
 pub(crate) struct Done {
     /// To whom.
     pub(crate) target: String,
@@ -93,13 +93,11 @@ pub(crate) async fn strike(
             Ok(Done { target: member.name.clone(), under_way })
         }
         Fault::CutWorkerFromDatabase => {
-            let position = one(Role::Worker, fleet, rng)?;
-            let member = &fleet.members[position];
+            let member = &fleet.members[one(Role::Worker, fleet, rng)?];
             member.database.set(Traffic::IsCut);
-            let under_way = endpoint.under_way(&member.ports()?, UNREPORTED);
             sleep(BRIEFLY).await;
             member.database.set(Traffic::Passes);
-            Ok(Done { target: member.name.clone(), under_way })
+            Ok(Done::to(member.name.clone()))
         }
         Fault::CutLeaderFromDatabase => {
             let member = &fleet.members[leader(fleet).await?];

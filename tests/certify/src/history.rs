@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Longest time from submission to the end.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// What to certify.
+/// Extent of a certification.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The program whose roles are hurt.
@@ -33,7 +33,7 @@ pub struct Options {
     pub data: PathBuf,
     /// The first seed.
     pub seed: u64,
-    /// How many seeds, one after the other.
+    /// Number of seeds, one after the other.
     pub seeds: u64,
     /// Faults of each seed.
     pub faults: usize,
@@ -109,7 +109,7 @@ async fn one_seed(
     Ok(SeedReport::new(seed, took, &workload.reference, &evidence, check(&workload.reference, &evidence)))
 }
 
-/// What the deployment and the others say once the sweep is over.
+/// Gathers what the deployment and the others say once the sweep is over.
 async fn collect(
     fleet: &mut Fleet<'_>,
     workload: &Workload,

@@ -1,4 +1,4 @@
-//! What PostgreSQL says, asked directly and not through the proxies.
+//! The ledger, read from PostgreSQL directly and not through the proxies.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio_postgres::{Client, NoTls, Row};
 use crate::CertifyError;
 use crate::evidence::Leftovers;
 
-/// How a sweep stands.
+/// Progress of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) state: String,
@@ -40,7 +40,7 @@ impl<'u> LedgerView<'u> {
         Ok(self.client().await?.query_one(query, &[]).await?)
     }
 
-    /// How the only sweep stands; `None` before there is one, or while the database is away.
+    /// Progress of the only sweep; `None` before there is one, or while the database is away.
     pub(crate) async fn standing(&self) -> Option<Standing> {
         let query = "SELECT state, sum(recorded)::BIGINT, sum(settled)::BIGINT, sum(items)::BIGINT \
                      FROM sweeps JOIN cells ON cells.sweep = sweeps.number GROUP BY sweeps.number, state";
@@ -56,13 +56,13 @@ impl<'u> LedgerView<'u> {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// What judges cost, in nano-dollars.
+    /// Cost of judges, in nano-dollars.
     pub(crate) async fn judged_cost(&self) -> Result<u64, CertifyError> {
         let row = self.row("SELECT coalesce(sum(known), 0)::BIGINT FROM judge_attempts").await?;
         Ok(row.get::<_, i64>(0).cast_unsigned())
     }
 
-    /// What is left in tables that a sweep's end empties.
+    /// Counts what is left in tables that a sweep's end empties.
     pub(crate) async fn leftovers(&self) -> Result<Leftovers, CertifyError> {
         let query = "SELECT (SELECT count(*) FROM attempts WHERE state = 'open'), (SELECT count(*) FROM awaiting), \
                      (SELECT count(*) FROM awaiting_questions)";

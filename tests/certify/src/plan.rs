@@ -7,7 +7,7 @@ use serde::Serialize;
 
 macro_rules! faults {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal),+ $(,)?) => {
-        /// What can be done to a deployment.
+        /// A way to hurt a deployment.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Fault {
@@ -91,17 +91,10 @@ impl Fault {
         }
     }
 
-    /// Whether it cuts processes off that have calls under way, so that these may be made again.
+    /// `true` if it cuts processes off that have calls under way, so that these may be made again.
     #[must_use]
     pub const fn may_repeat_calls(self) -> bool {
-        matches!(
-            self,
-            Self::KillWorker
-                | Self::PauseWorker
-                | Self::KillBroker
-                | Self::CutWorkerFromBroker
-                | Self::CutWorkerFromDatabase
-        )
+        matches!(self, Self::KillWorker | Self::PauseWorker | Self::KillBroker | Self::CutWorkerFromBroker)
     }
 }
 

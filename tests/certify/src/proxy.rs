@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::CertifyError;
 
-/// What a proxy does with what comes.
+/// Treatment of what comes to a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Traffic {
     Passes,

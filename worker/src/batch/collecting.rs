@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use regatta_benchmarks::{Step as Asking, Suite};
 use regatta_llm::{Collected, Spending, rule};
 use regatta_proto::{
-    Attempt, AttemptId, BatchJob, Call, Cause, CostSum, Event, FailedCall, Filtered, OpenAttempt, Outcome, Progress,
-    Report, SessionJob, SessionOutcome, Setting, Transcript, Try, Usage,
+    Attempt, AttemptId, AttemptTotals, BatchJob, Call, Cause, Event, FailedCall, Filtered, OpenAttempt, Outcome,
+    Progress, Report, SessionJob, SessionOutcome, Setting, Transcript, Try,
 };
 
 use super::BatchLane;
@@ -100,14 +100,8 @@ impl<'a> Results<'a> {
                 }
                 Err(transcript) => {
                     sessions.with_label_values(&["handed_over"]).inc();
-                    let (usage, cost) = transcript.spent_by(session.attempt);
-                    reports.push(Report::HandedOver {
-                        key: key.clone(),
-                        attempt,
-                        usage,
-                        cost,
-                        maybe_spent: transcript.at_most_by(session.attempt),
-                    });
+                    let totals = transcript.totals_of(session.attempt);
+                    reports.push(Report::HandedOver { key: key.clone(), attempt, totals });
                     jobs.push(SessionJob {
                         key,
                         lock,
@@ -185,8 +179,7 @@ pub(super) fn opened(lane: &BatchLane, job: &BatchJob, asked: &[Asked<'_>]) -> V
                 id: attempt_id(job, position)?,
                 number: session.attempt,
                 started_at: job.intended_at,
-                usage: Usage::default(),
-                cost: CostSum::default(),
+                totals: AttemptTotals::default(),
                 in_flight_at_most: asked.call().at_most(),
             })
         })

@@ -1,4 +1,4 @@
-//! How a command is started: by a shell that limits what it may use and then becomes it.
+//! Starts a command by a shell that limits what it may use and then becomes it.
 //!
 //! The limits of a process can be set by itself alone, between fork and exec, where Rust allows nothing that is safe; set from outside they
 //! would come too late for what it starts first.
@@ -31,7 +31,7 @@ pub(super) fn words(program: &Program) -> Vec<String> {
     words
 }
 
-/// What keeps `program` from being started, as far as can be seen: the shell would only say so in its own words, as an exit code.
+/// Reason why `program` cannot be started, as far as can be seen: the shell would only say so in its own words, as an exit code.
 pub(super) fn check(program: &Program, path: &str) -> Result<(), String> {
     let Some(name) = program.command.first() else { return Err("its command is empty".to_owned()) };
     let directory = program.directory.as_deref().unwrap_or(Path::new("."));

@@ -112,9 +112,8 @@ impl Session<'_> {
             () = tokio::time::sleep_until(last_start) => return Some(Ended::Interrupted),
         };
         if (self.is_cancelled)() {
-            let attempt = self.attempt.number();
-            let (_, cost) = transcript.spent_by(attempt);
-            let is_free = cost.known == Money::ZERO && transcript.at_most_by(attempt) == Money::ZERO;
+            let totals = transcript.totals_of(self.attempt.number());
+            let is_free = totals.cost.known == Money::ZERO && totals.maybe_spent == Money::ZERO;
             // What an earlier errand of this attempt has cost is to be reported.
             return Some(if is_free { Ended::Dropped } else { Ended::Interrupted });
         }

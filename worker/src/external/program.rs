@@ -121,7 +121,7 @@ fn keep_to_ourselves() {
     }
 }
 
-/// What this thread starts from now on, gains nothing by programs that run as somebody else (`sudo` and its like).
+/// Keeps what this thread starts from now on from gaining rights by programs that run as somebody else (`sudo` and its like).
 fn gain_nothing() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::set_no_new_privs(true) {

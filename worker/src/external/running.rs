@@ -1,6 +1,7 @@
 //! One start of an agent: its calls are made, everything is recorded.
 
 use std::collections::{BTreeMap, HashMap};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use futures::future::BoxFuture;
 use regatta_bridge::{Answered, Refused};
 use regatta_llm::CallError;
 use regatta_proto::{
-    Call, Cause, ChatRequest, Digest, ErrorClass, Event, ExternalAgent, FailedCall, HowEnded, Money, Outcome, Role,
-    Started, Transcript, Try,
+    Call, Cause, ChatRequest, Digest, ErrorClass, Event, ExternalAgent, FailedCall, HowEnded, Outcome, Role, Started,
+    Transcript, Try,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -21,7 +22,8 @@ use super::clock::Clock;
 use super::desk::{Note, over};
 use super::recorded::{Recorded, Replayed, key};
 use super::stop::Stop;
-use crate::session::{Session, worst_case};
+use crate::attempts::CallMeter;
+use crate::session::Session;
 
 /// Most refusals of one start that are recorded.
 const REFUSALS_KEPT: u32 = 100;
@@ -52,8 +54,10 @@ pub(super) struct Running<'s> {
     early: BTreeMap<u32, Option<Event>>,
     budget: Arc<Budget>,
     replayed: Replayed,
-    /// What the calls that are not yet recorded may cost at most, by their numbers.
-    at_most: HashMap<u32, Option<Money>>,
+    /// Meters of the calls that are not yet recorded, by their numbers.
+    meters: HashMap<u32, Arc<CallMeter<'s>>>,
+    /// Those of calls that are recorded, which the books do not know yet.
+    recorded_meters: Vec<Arc<CallMeter<'s>>>,
     ruin: Option<Cause>,
     /// A route that it asked for and that the bridge does not have.
     missed_route: Option<String>,
@@ -91,7 +95,8 @@ impl<'s> Running<'s> {
             early: BTreeMap::new(),
             budget,
             replayed: Replayed::default(),
-            at_most: HashMap::new(),
+            meters: HashMap::new(),
+            recorded_meters: Vec::new(),
             ruin: None,
             missed_route: None,
         }
@@ -201,11 +206,12 @@ impl<'s> Running<'s> {
             self.record(number, Some(Event::Call(known.call.clone())));
             return Ok(Asked::Known(known.call));
         }
-        self.at_most.insert(number, player.price().map(|price| worst_case(&request, price)));
+        let meter = Arc::new(session.attempt.call());
+        self.meters.insert(number, Arc::clone(&meter));
         self.clock.asked();
-        self.report();
         let interrupt = self.interrupt.clone();
-        let call = async move { session.ask(player, Role::Agent, &request, repeat, &interrupt).await }.boxed();
+        let call =
+            async move { session.ask(player, Role::Agent, &request, repeat, (&interrupt, &meter)).await }.boxed();
         Ok(Asked::Made(number, call))
     }
 
@@ -237,7 +243,7 @@ impl<'s> Running<'s> {
     fn record(&mut self, number: u32, event: Option<Event>) {
         self.early.insert(number, event);
         while let Some(event) = self.early.remove(&self.recorded_to) {
-            self.at_most.remove(&self.recorded_to);
+            self.recorded_meters.extend(self.meters.remove(&self.recorded_to));
             self.recorded_to += 1;
             self.transcript.events.extend(event);
         }
@@ -295,9 +301,8 @@ impl<'s> Running<'s> {
         }
     }
 
-    fn report(&self) {
-        let in_flight = self.at_most.values().try_fold(Money::ZERO, |sum, one| one.map(|one| sum + one));
-        self.session.report(self.transcript, in_flight);
+    fn report(&mut self) {
+        self.session.record(self.transcript, &mem::take(&mut self.recorded_meters));
     }
 }
 

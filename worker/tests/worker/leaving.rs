@@ -42,9 +42,9 @@ async fn after_the_drain_time_a_session_is_handed_over_and_another_worker_finish
     let first = stage.start("first", |config| config.drain = Duration::from_millis(300)).await;
     reports.progress(|_| true).await;
     first.leave().await;
-    let Report::HandedOver { key, attempt, cost, .. } = reports.result().await else { panic!("not handed over") };
+    let Report::HandedOver { key, attempt, totals, .. } = reports.result().await else { panic!("not handed over") };
     assert_eq!((key, attempt.number, attempt.worker.as_str()), (stage.job(0, 0).key, 1, "first"));
-    assert_eq!(cost.known.0, 0);
+    assert_eq!((totals.cost.known.0, totals.calls), (0, 0));
     let address = server.address().to_string();
     server.shutdown().await;
     let _server = stage.serve(Simulation::default(), Some(&address)).await;

@@ -1,6 +1,6 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_proto::{Job, Latency, Money, Outcome, Simulation, Verdict};
+use regatta_proto::{Job, Latency, Money, Outcome, Report, Simulation, Verdict};
 
 use crate::stage::Stage;
 
@@ -50,9 +50,34 @@ async fn what_a_running_attempt_may_cost_is_reported_before_its_call_is_over() {
     stage.publish([stage.job(0, 0)]).await;
     let worker = stage.start("w", |_| {}).await;
     let open = reports.progress(|open| open.in_flight_at_most > Some(Money::ZERO)).await;
-    assert_eq!((open.in_flight_at_most, open.cost.known), (Some(Money(1_000_000_000)), Money::ZERO));
+    assert_eq!((open.in_flight_at_most, open.totals.cost.known), (Some(Money(1_000_000_000)), Money::ZERO));
     let outcome = reports.outcome().await;
     assert_eq!((outcome.attempt.id, outcome.key), (open.id, open.key));
+    worker.leave().await;
+}
+
+#[tokio::test]
+async fn only_calls_that_are_sent_may_cost_something() {
+    let (stage, _server) = Stage::with(slow()).await;
+    let mut reports = stage.reports().await;
+    // One call at a time: the others wait for their permits.
+    stage.publish([stage.job(0, 0), stage.job(0, 1), stage.job(0, 2)]).await;
+    let worker = stage.start("w", |_| {}).await;
+    let (mut told, mut outcomes) = (BTreeMap::new(), 0);
+    while outcomes < 3 {
+        match reports.next().await {
+            Report::Progress(progress) => {
+                told.extend(progress.open.into_iter().map(|open| (open.id, open.in_flight_at_most)));
+                let in_flight: Money = told.values().copied().flatten().sum();
+                assert!(in_flight <= Money(1_000_000_000), "{told:?}");
+            }
+            Report::Session(outcome) => {
+                told.remove(&outcome.attempt.id);
+                outcomes += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
     worker.leave().await;
 }
 
@@ -64,7 +89,7 @@ async fn without_a_price_the_worst_case_is_unknown_and_not_zero() {
     let worker = stage.start("w", |_| {}).await;
     reports.progress(|open| open.in_flight_at_most.is_none()).await;
     let outcome = reports.outcome().await;
-    let (_, cost) = outcome.transcript.spent_by(1);
+    let cost = outcome.transcript.totals_of(1).cost;
     assert_eq!((cost.known, cost.unknown_calls), (Money::ZERO, 1));
     worker.leave().await;
 }

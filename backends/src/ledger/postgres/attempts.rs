@@ -6,7 +6,7 @@ use std::time::Duration;
 use deadpool_postgres::{Object, Transaction};
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, AttemptId, Cause, CellIndex, CostSum, ItemIndex, Money, OpenAttempt, Outcome, SessionKey, SweepId, Usage,
+    Attempt, AttemptId, AttemptTotals, Cause, CellIndex, ItemIndex, Money, OpenAttempt, Outcome, SessionKey, SweepId,
     WorkerId,
 };
 use tokio_postgres::Row;
@@ -208,16 +208,14 @@ pub(super) async fn record_handover(
     tx: &Transaction<'_>,
     key: &SessionKey,
     attempt: &Attempt,
-    usage: Usage,
-    cost: CostSum,
-    maybe_spent: Money,
+    totals: AttemptTotals,
 ) -> Result<(), Fault> {
     let place = cells::lock(tx, std::iter::once(key)).await?.place(key)?;
     let before = befores(tx, &[(place, &attempt.id)]).await?.into_values().next();
     if !hands_over(before) {
         return Ok(());
     }
-    let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, usage, cost, maybe_spent)?;
+    let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, totals)?;
     let mut deltas = Deltas::new();
     deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
     let rows = [row];

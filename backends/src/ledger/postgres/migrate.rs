@@ -4,7 +4,7 @@ use deadpool_postgres::Object;
 
 use crate::ledger::{LedgerError, StoreError};
 
-/// What a process does about a schema that is older than its build.
+/// Conduct of a process that finds a schema that is older than its build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schema {
     /// It migrates; any number of processes may at once.

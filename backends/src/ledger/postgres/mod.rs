@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Answerer, Attempt, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
-    SweepId, SweepState, Usage, Verdict, WorkerId,
+    Answerer, Attempt, AttemptTotals, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey,
+    ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 pub(crate) use self::migrate::{Migrations, Schema};
@@ -187,12 +187,10 @@ impl PostgresLedger {
         &self,
         key: &SessionKey,
         attempt: Attempt,
-        usage: Usage,
-        cost: CostSum,
-        maybe_spent: Money,
+        totals: AttemptTotals,
     ) -> Result<(), LedgerError> {
         write!(self.0, "record a hand-over", tx => {
-            attempts::record_handover(tx, key, &attempt, usage, cost, maybe_spent)
+            attempts::record_handover(tx, key, &attempt, totals)
         })
     }
 

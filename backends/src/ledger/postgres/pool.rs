@@ -180,7 +180,7 @@ struct CertificateFiles {
 }
 
 impl CertificateFiles {
-    /// Those of `url`, and the URL without them: the driver does not know them.
+    /// Splits the options off `url`, which the driver does not know; returns the URL without them, and them.
     fn taken_from(url: &str) -> (String, Self) {
         let mut files = Self::default();
         let Some((address, query)) = url.split_once('?') else { return (url.to_owned(), files) };

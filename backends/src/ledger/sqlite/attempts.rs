@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Attempt, AttemptId, Cause, CellIndex, CostSum, ItemIndex, Money, OpenAttempt, Outcome, SessionKey, SweepId, Usage,
+    Attempt, AttemptId, AttemptTotals, Cause, CellIndex, ItemIndex, Money, OpenAttempt, Outcome, SessionKey, SweepId,
     WorkerId,
 };
 use rusqlite::{CachedStatement, OptionalExtension, Row, Transaction, params};
@@ -196,15 +196,13 @@ pub(super) fn record_handover(
     tx: &Transaction<'_>,
     key: &SessionKey,
     attempt: &Attempt,
-    usage: Usage,
-    cost: CostSum,
-    maybe_spent: Money,
+    totals: AttemptTotals,
 ) -> Result<(), Fault> {
     let mut deltas = Deltas::default();
     let place = deltas.place(tx, key)?;
     let before = before(tx, place, &attempt.id)?;
     if hands_over(before) {
-        let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, usage, cost, maybe_spent)?;
+        let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, totals)?;
         put(tx, &row)?;
         deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
     }

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Answerer, Attempt, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey, ShardIndex,
-    SweepId, SweepState, Usage, Verdict, WorkerId,
+    Answerer, Attempt, AttemptTotals, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey,
+    ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 use self::presence::Presence;
@@ -212,16 +212,10 @@ impl SqliteLedger {
         &self,
         key: &SessionKey,
         attempt: Attempt,
-        usage: Usage,
-        cost: CostSum,
-        maybe_spent: Money,
+        totals: AttemptTotals,
     ) -> Result<(), LedgerError> {
         let key = key.clone();
-        self.0
-            .write("record a hand-over", move |tx| {
-                attempts::record_handover(tx, &key, &attempt, usage, cost, maybe_spent)
-            })
-            .await
+        self.0.write("record a hand-over", move |tx| attempts::record_handover(tx, &key, &attempt, totals)).await
     }
 
     pub(super) async fn verdicts(

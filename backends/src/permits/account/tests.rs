@@ -19,7 +19,7 @@ fn telling(holder: usize, [spent, maybe_spent, in_flight, wanted]: [u64; 4]) -> 
 }
 
 fn of(cap: u64) -> Account {
-    Account::new(Money(cap), Money::ZERO)
+    Account::new(Money(cap), Money::ZERO, Money::ZERO)
 }
 
 #[test]
@@ -214,7 +214,7 @@ proptest! {
 
 #[test]
 fn what_is_of_no_use_to_a_worker_is_left_to_others() {
-    let mut account = Account::new(Money(1_500), Money::ZERO);
+    let mut account = Account::new(Money(1_500), Money::ZERO, Money::ZERO);
     let asking = |holder, wanted| AccountRequest { least: Money(1_000), ..telling(holder, [0, 0, 0, wanted]) };
     assert_eq!(account.settle(0, &telling(0, [0, 0, 0, 900])).reserved, Money(900));
     assert_eq!(account.settle(1, &asking(1, 1_000)).reserved, Money::ZERO, "600 pay for no call of its own");

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 
 /// Never less than this part of the limits.
 const FACTOR_MIN: f64 = 0.05;
-/// What a decrease leaves of the factor.
+/// Part of the factor that a decrease leaves.
 const DECREASE: f64 = 0.7;
-/// What an epoch without too many refusals makes of the factor while it is well below where refusals began.
+/// Multiplies the factor after an epoch without too many refusals, while it is well below where refusals began.
 const RECOVERY: f64 = 2.0;
 /// Well below: less than this part of it.
 const RECOVERED: f64 = 0.9;
-/// What such an epoch makes of the factor from there on.
+/// Multiplies the factor after such an epoch from there on.
 const INCREASE: f64 = 1.1;
 /// An epoch is a round trip, but never shorter or longer than this, in milliseconds.
 const EPOCH_MS: (u64, u64) = (2_000, 60_000);
@@ -29,7 +29,7 @@ const PATIENCE_MS: u64 = 10_000;
 const ENOUGH: u64 = 20;
 /// So many epochs without refusals are a quiet time.
 const QUIET: u32 = 2;
-/// What an epoch counts for when fewer are refused than the share that is refused anyway.
+/// Weight of an epoch in which less is refused than the share that is refused anyway.
 const FORGETTING: f64 = 0.2;
 /// A share that is refused whatever comes is borne up to here.
 const UNEXPLAINED_MAX: f64 = 0.5;
@@ -56,7 +56,7 @@ pub(crate) struct Change {
     pub(crate) reason: String,
 }
 
-/// What the endpoint said within an epoch.
+/// Answers and refusals of one epoch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Epoch {
     since_ms: u64,
@@ -250,7 +250,7 @@ impl Steering {
         self.epoch = Epoch { since_ms, answered: 0, refused: 0 };
     }
 
-    /// How long calls that were sent before a change may still be under way, in milliseconds.
+    /// Longest time that calls sent before a change may still be under way, in milliseconds.
     fn settling_ms(&self) -> u64 {
         self.round_trip_ms.clamp(EPOCH_MS.0, EPOCH_MS.1)
     }

@@ -14,7 +14,7 @@ type Answer<T> = Result<Result<T, PermitsError>, Fault>;
 
 pub(super) async fn open(tx: &Transaction<'_>, id: &AccountId, cap: Money, spent: Money) -> Answer<()> {
     let insert = "INSERT INTO permit_accounts (sweep, model, state) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
-    let new = written(&Account::new(cap, spent))?;
+    let new = written(&Account::new(cap, spent, Money::ZERO))?;
     if tx.execute(insert, &[&id.sweep.as_str(), &model(id), &new]).await? > 0 {
         return Ok(Ok(()));
     }

@@ -13,8 +13,8 @@ use regatta_backends::{Blobs, Ledger, Permits, Queue, RecordState, SessionRecord
 use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Submission};
 use regatta_proto::{
-    Attempt, Cause, Control, CostSum, FileSet, Flags, Job, ManualClock, Money, OpenAttempt, Outcome, PriceSource,
-    Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
+    Attempt, AttemptTotals, Cause, Control, CostSum, FileSet, Flags, Job, ManualClock, Money, OpenAttempt, Outcome,
+    PriceSource, Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
 };
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -215,8 +215,7 @@ impl Stage {
             id: attempt_id(job),
             number: job.attempt,
             started_at: Timestamp::UNIX_EPOCH,
-            usage: Usage::default(),
-            cost: CostSum::default(),
+            totals: AttemptTotals::default(),
             in_flight_at_most: None,
         };
         self.ledger.record_progress(vec![(open, "w".parse().unwrap())]).await.unwrap();

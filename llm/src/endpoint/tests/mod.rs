@@ -97,6 +97,7 @@ impl Bench {
             session: None,
             repeat: 0,
             interrupt: &self.interrupt,
+            meter: None,
         }
     }
 

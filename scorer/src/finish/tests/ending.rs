@@ -10,7 +10,7 @@ use regatta_proto::{
 use tempfile::TempDir;
 
 use super::harness::{Outcomes, all_measured, at, lock, miniature, rows, some_trouble};
-use crate::finish::finish;
+use crate::finish::{DOCUMENTS, finish};
 
 /// A sweep all of whose sessions are settled.
 struct Settled {
@@ -103,19 +103,7 @@ impl Settled {
 }
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
-const FILES: [&str; 11] = [
-    "attempts.jsonl",
-    "comparisons.csv",
-    "measures.json",
-    "metrics.csv",
-    "metrics.json",
-    "report.html",
-    "report.md",
-    "results.jsonl",
-    "summary.json",
-    "sweep.lock.yaml",
-    "table-worfbench-main-two-shot-official.csv",
-];
+const TABLE: &str = "table-worfbench-main-two-shot-official.csv";
 
 #[tokio::test]
 async fn a_sweep_whose_sessions_all_have_scores_ends_complete_with_all_its_files() {
@@ -123,7 +111,7 @@ async fn a_sweep_whose_sessions_all_have_scores_ends_complete_with_all_its_files
     settled.go(SweepState::Tabulating, 5).await;
     assert_eq!(settled.finish(10).await, SweepState::Complete);
     assert_eq!(settled.state().await, SweepState::Complete);
-    assert_eq!(settled.files().keys().map(String::as_str).collect::<Vec<_>>(), FILES);
+    assert_eq!(settled.files().keys().map(String::as_str).collect::<Vec<_>>(), [&DOCUMENTS[..], &[TABLE]].concat());
     let metrics = settled.ledger.metrics(&settled.sweep.id).await.unwrap();
     let f1: Vec<_> = metrics.iter().filter(|row| row.metric == "f1_graph").collect();
     assert_eq!(f1.len(), 4);
@@ -169,7 +157,7 @@ async fn a_cancelled_sweep_gets_its_files_and_stays_cancelled() {
     settled.go(SweepState::Cancelled, 5).await;
     assert_eq!(settled.finish(10).await, SweepState::Cancelled);
     assert_eq!(settled.state().await, SweepState::Cancelled);
-    assert_eq!(settled.files().len(), FILES.len());
+    assert_eq!(settled.files().len(), DOCUMENTS.len() + 1);
 }
 
 #[tokio::test]

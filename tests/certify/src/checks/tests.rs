@@ -49,7 +49,7 @@ fn struck(fault: Fault, under_way: &[&str]) -> Struck {
     Struck { fault, target, at_ms: 1, ended_ms: 2, recovered_after_ms: Some(100), sessions_under_way }
 }
 
-/// What `change` makes of a sound history fails exactly this check, with this item.
+/// Asserts that a sound history with `change` fails this check, with this item.
 #[track_caller]
 fn fails(check_name: &str, item: &str, change: impl FnOnce(&mut Evidence)) {
     let (reference, mut evidence) = sound();

@@ -1,7 +1,7 @@
 use regatta_benchmarks::{DataError, Item, Persona, Scores, Scoring, SelectError, Table, Verdicts};
 use regatta_proto::{
     Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, ErrorClass, Evaluator, Finish, ItemIndex, Lane,
-    Reply, Role, Sampling, Served, SessionKey, SessionSeed,
+    Reply, Role, Sampling, Served, SessionKey, SessionSeed, Usage,
 };
 
 use super::*;

@@ -1,5 +1,5 @@
 use jiff::SignedDuration;
-use regatta_proto::{Cause, EndpointKind, Event, Money, Report};
+use regatta_proto::{AttemptTotals, Cause, EndpointKind, Event, Money, Report};
 
 use super::killed::waiting_batch;
 use super::server::{Ending, Line, Place};
@@ -68,7 +68,9 @@ async fn lines_that_a_batch_did_not_get_to_in_time_go_into_the_next_one() {
         stage.publish([stage.job(0, 0)]).await;
         let mut reports = stage.reports().await;
         let worker = stage.start("w", |_| {}).await;
-        let Report::HandedOver { cost, maybe_spent, .. } = reports.result().await else { panic!("not handed over") };
+        let Report::HandedOver { totals: AttemptTotals { cost, maybe_spent, .. }, .. } = reports.result().await else {
+            panic!("not handed over")
+        };
         assert_eq!((cost.known, maybe_spent), (Money::ZERO, Money::ZERO), "what was not worked on is not billed");
         assert_eq!(reports.outcome().await.outcome, MEASURED, "{kind:?}");
         worker.leave().await;
@@ -85,7 +87,7 @@ async fn a_line_whose_result_is_lost_may_have_been_billed() {
     let worker = stage.start("w", |_| {}).await;
     let outcome = reports.outcome().await;
     assert_eq!(outcome.outcome, not_measured(Cause::BadResponse));
-    assert_eq!(outcome.transcript.at_most_by(1), AT_MOST);
+    assert_eq!(outcome.transcript.totals_of(1).maybe_spent, AT_MOST);
     worker.leave().await;
 }
 
@@ -127,7 +129,7 @@ async fn a_batch_that_the_provider_does_not_know_ends_its_sessions_and_may_have_
     let worker = stage.start("w", |_| {}).await;
     let outcome = reports.outcome().await;
     assert_eq!(outcome.outcome, not_measured(Cause::ModelNotFound));
-    assert_eq!(outcome.transcript.at_most_by(1), AT_MOST);
+    assert_eq!(outcome.transcript.totals_of(1).maybe_spent, AT_MOST);
     assert!(server.batches().is_empty());
     worker.leave().await;
 }

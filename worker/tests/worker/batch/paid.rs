@@ -129,7 +129,7 @@ async fn without_a_price_the_cost_of_a_batch_is_unknown_and_not_zero() {
     let worker = stage.start("w", |_| {}).await;
     let outcome = reports.outcome().await;
     assert_eq!(outcome.outcome, MEASURED);
-    let (_, cost) = outcome.transcript.spent_by(1);
+    let cost = outcome.transcript.totals_of(1).cost;
     assert_eq!((cost.known, cost.unknown_calls), (Money::ZERO, 1), "an unknown price is an unknown cost");
     worker.leave().await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use regatta_proto::{Cause, Event, ExternalAgent, Money, Outcome, Report, SessionOutcome, Simulation};
+use regatta_proto::{AttemptTotals, Cause, Event, ExternalAgent, Money, Outcome, Report, SessionOutcome, Simulation};
 
 use super::office::{Office, command, output, python, replies, story};
 use crate::stage::within;
@@ -21,7 +21,7 @@ async fn everything_that_it_asks_is_recorded_and_paid() {
     let said = replies(transcript);
     assert_eq!(output(transcript), format!("{}\nGET for item-0-\n{}\n", said[0], said[1]));
     assert_ne!(said[0], said[1], "each time is a sample of its own");
-    let (_, cost) = transcript.spent_by(1);
+    let cost = transcript.totals_of(1).cost;
     assert!(cost.known > Money::ZERO);
     assert_eq!(office.spent().await, cost.known);
 }
@@ -41,7 +41,7 @@ async fn one_that_is_killed_is_started_again_and_no_call_is_paid_twice() {
     assert_eq!(said[..2], said[2..4]);
     assert_ne!(said[0], said[1]);
     assert_eq!(office.server.counters().total_answered(), 3);
-    assert_eq!(office.spent().await, transcript.spent_by(1).1.known);
+    assert_eq!(office.spent().await, transcript.totals_of(1).cost.known);
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn one_whose_worker_leaves_is_started_again_elsewhere_and_knows_what_it_ha
     office.stage.publish([office.stage.job(0, 0)]).await;
     let mut reports = office.stage.reports().await;
     let first = office.stage.start("first", |config| config.drain = Duration::ZERO).await;
-    reports.progress(|open| open.usage.output > 0).await;
+    reports.progress(|open| open.totals.usage.output > 0).await;
     within(async {
         while !office.folder.path().join("x").exists() {
             tokio::task::yield_now().await;
@@ -180,7 +180,9 @@ async fn one_whose_worker_leaves_is_started_again_elsewhere_and_knows_what_it_ha
     })
     .await;
     first.leave().await;
-    let Report::HandedOver { attempt, cost, .. } = reports.result().await else { panic!("not handed over") };
+    let Report::HandedOver { attempt, totals: AttemptTotals { cost, .. }, .. } = reports.result().await else {
+        panic!("not handed over")
+    };
     assert_eq!(attempt.number, 1);
     let second = office.stage.start("second", |_| {}).await;
     let outcome = reports.outcome().await;
@@ -188,7 +190,7 @@ async fn one_whose_worker_leaves_is_started_again_elsewhere_and_knows_what_it_ha
     assert_eq!((outcome.outcome, outcome.attempt.number), (Outcome::Measured, 2));
     insta::assert_snapshot!(story(&outcome.transcript).join("\n"));
     assert_eq!(office.server.counters().total_answered(), 2);
-    assert_eq!(outcome.transcript.spent_by(1).1, cost);
+    assert_eq!(outcome.transcript.totals_of(1).cost, cost);
 }
 
 #[tokio::test]

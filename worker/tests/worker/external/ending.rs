@@ -38,7 +38,7 @@ async fn a_budget_that_is_used_up_ends_it_and_what_was_paid_is_known() {
         story(&outcome.transcript),
         ["attempt 1 starts mine", "attempt 1 asks a", "fails: budget", "ends: Interrupted"]
     );
-    let (_, cost) = outcome.transcript.spent_by(1);
+    let cost = outcome.transcript.totals_of(1).cost;
     assert!(Money::ZERO < cost.known);
     assert_eq!(office.spent().await, cost.known);
 }

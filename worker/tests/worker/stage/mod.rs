@@ -266,7 +266,7 @@ impl Process {
 }
 
 impl Reports {
-    async fn next(&mut self) -> Report {
+    pub(crate) async fn next(&mut self) -> Report {
         let delivery = within(self.0.next()).await.expect("the queue is open");
         delivery.receipt.ack().await;
         delivery.message

@@ -11,7 +11,7 @@ const TICK_MS: u64 = 20;
 const SESSIONS: u64 = 64;
 /// Mean time that a refused call waits before it is tried again, in milliseconds.
 const BACK_OFF_MS: u64 = 1_000;
-/// How long a refusal takes, in milliseconds.
+/// Duration of a refusal, in milliseconds.
 const REFUSAL_MS: u64 = 20;
 const RUN_MS: u64 = 300_000;
 

@@ -1,0 +1,87 @@
+//! Calls, tokens and money of one attempt.
+
+use std::ops::AddAssign;
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CostSum, Event, Money, Transcript, Try, Usage};
+
+/// Calls, tokens and money of one attempt alone; what a handed-over transcript cost before is in the totals of the attempt that paid it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct AttemptTotals {
+    /// Answered calls, those answered from the cache included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calls: u32,
+    /// Tries beyond the first of each call, whether the call was answered in the end or given up.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u32,
+    /// Sum of the calls' latencies, in microseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub latency_us: u64,
+    /// Tokens. Usage that a broken answer still reported is counted; answers from the cache are not.
+    pub usage: Usage,
+    /// Money for these tokens.
+    pub cost: CostSum,
+    /// Money that failed tries may have cost on top, at most: nobody knows whether they were billed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub maybe_spent: Money,
+}
+
+fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
+    *amount == T::default()
+}
+
+impl AttemptTotals {
+    /// Adds what a failed try cost, or may have cost.
+    pub fn add_failed(&mut self, failed: &Try) {
+        if let Some(billed) = failed.usage {
+            self.usage += billed;
+            self.cost.add_call(failed.cost);
+        }
+        self.maybe_spent += failed.at_most.unwrap_or(Money::ZERO);
+    }
+}
+
+impl AddAssign for AttemptTotals {
+    fn add_assign(&mut self, other: Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.retries = self.retries.saturating_add(other.retries);
+        self.latency_us = self.latency_us.saturating_add(other.latency_us);
+        self.usage += other.usage;
+        self.cost += other.cost;
+        self.maybe_spent += other.maybe_spent;
+    }
+}
+
+impl Transcript {
+    /// The totals of `attempt`, which may be one of several that made this transcript.
+    #[must_use]
+    pub fn totals_of(&self, attempt: u32) -> AttemptTotals {
+        let mut totals = AttemptTotals::default();
+        for event in &self.events {
+            let (tries, retries) = match event {
+                Event::Call(call) if call.attempt == attempt => {
+                    totals.calls = totals.calls.saturating_add(1);
+                    totals.latency_us = totals.latency_us.saturating_add(call.latency_us);
+                    if !call.from_cache {
+                        totals.usage += call.usage;
+                        totals.cost.add_call(call.cost);
+                    }
+                    (&call.tries, call.tries.len())
+                }
+                // The last one was not tried again.
+                Event::Failed(failed) if failed.attempt == attempt => {
+                    (&failed.tries, failed.tries.len().saturating_sub(1))
+                }
+                Event::Call(_) | Event::Failed(_) => continue,
+                Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => continue,
+            };
+            totals.retries = totals.retries.saturating_add(u32::try_from(retries).unwrap_or(u32::MAX));
+            tries.iter().for_each(|failed| totals.add_failed(failed));
+        }
+        totals
+    }
+}
