@@ -149,7 +149,7 @@ pub trait Suite: Send + Sync {
         Vec::new()
     }
 
-    /// Turns anybody's predictions (formats as in §11 of the benchmark's page in docs/benchmarks) into transcripts by item.
+    /// Turns anybody's predictions (formats as in the section on predictions of its page in docs/benchmarks) into transcripts by item.
     ///
     /// # Errors
     /// With file and line of a prediction that cannot be read, or names no item.
