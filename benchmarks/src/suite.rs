@@ -149,7 +149,7 @@ pub trait Suite: Send + Sync {
         Vec::new()
     }
 
-    /// Turns anybody's predictions (formats as in the benchmark's SPEC) into transcripts by item.
+    /// Turns anybody's predictions (formats as in the section on predictions of its page in docs/benchmarks) into transcripts by item.
     ///
     /// # Errors
     /// With file and line of a prediction that cannot be read, or names no item.
@@ -322,7 +322,7 @@ impl Scoring {
 /// The aggregate of one cell, or of all trials of a setting and model, under one evaluator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// `aggregate` of the golden files, with the SPEC's names.
+    /// `aggregate` of the golden files, with the names of the golden files.
     pub aggregate: serde_json::Value,
     /// The columns of the paper's main table that it fills, in their order: label and value in 0..=1 (`None`: no items).
     pub columns: Vec<(String, Option<f64>)>,

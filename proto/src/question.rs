@@ -29,7 +29,7 @@ pub enum Evaluator {
     OfficialOf(Script),
 }
 
-/// Copies of Auto-SLURP's official evaluator, by the example that each came with; they differ (its SPEC, section 8).
+/// Copies of Auto-SLURP's official evaluator, by the example that each came with; they differ (docs/benchmarks/autoslurp.md §5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Script {
     /// `examples/langgraph`.

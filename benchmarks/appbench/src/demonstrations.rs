@@ -1,4 +1,4 @@
-//! Solved examples before the request (SPEC 3.3; paper, Table 5).
+//! Solved examples before the request (docs/benchmarks/appbench.md §3.3; paper, Table 5).
 //!
 //! The training items that the official code takes them from were never published. Where the user has such files they are the pool.
 //! Otherwise it is *leave-one-out*: the other test items of the split, so that results are not comparable with the paper's.

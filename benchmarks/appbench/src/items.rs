@@ -47,7 +47,7 @@ pub(crate) fn select(
     Ok(chosen)
 }
 
-/// Parts of the data set that reports show apart: what is sound, and what is known to be odd (SPEC 2.3).
+/// Parts of the data set that reports show apart: what is sound, and what is known to be odd (docs/benchmarks/appbench.md §2.4).
 pub(crate) fn parts(entry: &Entry) -> Vec<Arc<str>> {
     if entry.flags.is_empty() {
         return vec!["unflagged".into()];

@@ -1,4 +1,5 @@
-//! What the session of an item asks next: perhaps which apps are needed, then the plan (SPEC 3.1, 3.2); or the next step with tools.
+//! What the session of an item asks next: perhaps which apps are needed, then the plan (docs/benchmarks/appbench.md §3.1, §3.2); or the
+//! next step with tools.
 
 use regatta_benchmarks::Step;
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};

@@ -1,4 +1,4 @@
-//! Golden cases of every kind (SPEC, section 12), and predictions of anybody's making.
+//! Golden cases of every kind (docs/benchmarks/autoslurp.md §11), and predictions of anybody's making.
 
 use std::collections::BTreeMap;
 

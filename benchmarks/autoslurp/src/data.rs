@@ -1,4 +1,4 @@
-//! The csv files (SPEC, section 2).
+//! The csv files (docs/benchmarks/autoslurp.md §2.2, §2.3).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -29,13 +29,13 @@ pub(crate) struct Utterance {
 }
 
 impl Utterance {
-    /// Whether other people's services are needed for it (SPEC, section 1).
+    /// Whether other people's services are needed for it (docs/benchmarks/autoslurp.md §1).
     pub(crate) fn is_external(&self) -> bool {
         is_external(&self.intent)
     }
 }
 
-/// The official test for intents of other people's services, on any text (`ext` of the SPEC).
+/// The official test for intents of other people's services, on any text (docs/benchmarks/autoslurp.md §1).
 pub(crate) fn is_external(text: &str) -> bool {
     const WORDS: [&str; 6] = ["weather", "news_query", "qa", "stock", "general", "currency"];
     WORDS.iter().any(|word| text.contains(word))

@@ -1,4 +1,4 @@
-//! The members of the teams (SPEC, sections 5 and 6), by the one name that they have in specs, transcripts and tables.
+//! The members of the teams (docs/benchmarks/autoslurp.md §3.2 to §3.6), by the one name that they have in specs, transcripts and tables.
 
 use regatta_proto::MemberName;
 

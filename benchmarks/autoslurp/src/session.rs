@@ -43,7 +43,7 @@ pub(crate) fn next(mode: &Mode, item: &str, utterance: &Utterance, transcript: &
         Route::External(_) if delegated::has_ended(transcript) => Step::Done,
         Route::External(agent) => Step::Delegate(Errand {
             agent: agent.clone(),
-            // SPEC, section 6.5.
+            // docs/benchmarks/autoslurp.md §3.7.
             input: json!({
                 "item": item,
                 "iid": utterance.iid,

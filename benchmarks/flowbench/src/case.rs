@@ -1,4 +1,4 @@
-//! Golden cases of every kind (SPEC 9).
+//! Golden cases of every kind (docs/benchmarks/flowbench.md §11).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What an agent's output of one turn says: the tool it calls, the arguments, the reply to the user (SPEC 6.1, 8.3).
+//! What an agent's output of one turn says: the tool it calls, the arguments, the reply to the user (docs/benchmarks/flowbench.md §4.1).
 //!
 //! All of it takes time linear in the output, whatever that is.
 

@@ -1,4 +1,5 @@
-//! Two texts that may mean the same argument: compared by characters first, then by a judge (SPEC 6.2, 7.1, 8.1).
+//! Two texts that may mean the same argument: compared by characters first, then by a judge (docs/benchmarks/flowbench.md §5.1, §6.1,
+//! §8.1).
 
 use regatta_proto::Question;
 use regatta_pycompat::{lower, strip};

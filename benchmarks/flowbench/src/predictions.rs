@@ -1,4 +1,4 @@
-//! Predictions that were made elsewhere: outputs of turns, and whole conversations (SPEC 9).
+//! Predictions that were made elsewhere: outputs of turns, and whole conversations (docs/benchmarks/flowbench.md §11).
 
 use std::collections::HashMap;
 

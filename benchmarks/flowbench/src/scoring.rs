@@ -153,8 +153,8 @@ pub(crate) fn score_answer(
     }
 }
 
-/// What judges of a session are shown: the workflow as prose, whatever the agent was shown, so that they judge all formats alike (SPEC 8);
-/// also where the official prompt speaks of a chart.
+/// What judges of a session are shown: the workflow as prose, whatever the agent was shown, so that they judge all formats alike
+/// (docs/benchmarks/flowbench.md §8.2); also where the official prompt speaks of a chart.
 struct Prompts<'a> {
     entry: &'a Entry,
     target: &'a str,

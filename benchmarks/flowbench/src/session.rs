@@ -12,7 +12,7 @@ use super::protocol::{
 };
 use super::setting::{Format, Level, Mode, Scope, Stop};
 
-/// The agent's parameters (SPEC 4.3). Simulators and judges run with their provider's defaults.
+/// The agent's parameters (docs/benchmarks/flowbench.md §3.3). Simulators and judges run with their provider's defaults.
 const AGENT: Sampling = Sampling { temperature: Some(0.0), top_p: None, max_tokens: None, seed: None };
 const SIMULATOR: Sampling = Sampling { temperature: None, top_p: None, max_tokens: None, seed: None };
 

@@ -1,4 +1,4 @@
-//! The axes of the experiment grid (SPEC 4.1) and the names of settings.
+//! The axes of the experiment grid (docs/benchmarks/flowbench.md §3.1) and the names of settings.
 
 use regatta_proto::Setting;
 
@@ -40,16 +40,16 @@ pub(crate) enum Format {
 /// What stops a conversation that the user does not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Stop {
-    /// So many turns of the agent as the paper grants (SPEC 7.6).
+    /// So many turns of the agent as the paper grants (docs/benchmarks/flowbench.md §3.8).
     Paper,
-    /// The limits on messages and calls of the released code (SPEC 5.3).
+    /// The limits on messages and calls of the released code (docs/benchmarks/flowbench.md §3.5).
     Code,
 }
 
 /// Which sessions are evaluated as such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Lengths {
-    /// The longer ones, as in the paper (SPEC 1, 3.4).
+    /// The longer ones, as in the paper (docs/benchmarks/flowbench.md §1, §2.5).
     Longer,
     /// All of them.
     All,

@@ -1,4 +1,5 @@
-//! Maximum-weight bipartite matching that resolves ties as the published evaluator's library does.
+//! Maximum-weight bipartite matching that resolves ties as the published evaluator's library does
+//! (docs/benchmarks/worfbench.md §5.3).
 //!
 //! The library matches general graphs with blossoms. In a bipartite graph no blossom arises, and what remains is the
 //! primal-dual search below. Which of several equally heavy matchings it finds depends on the order of every scan, so

@@ -1,7 +1,8 @@
 //! What is measured, as means, ratios and averages of the flat values of steps.
 //!
-//! The official code rounds in between (SPEC 5.7); these numbers are what it rounds, so that they can have intervals. Its own, to four digits,
-//! are in the aggregates. All scenarios of both languages count alike here; the repository's table takes the mean of the languages.
+//! The official code rounds in between (docs/benchmarks/orchestrationbench.md §5.7); these numbers are what it rounds, so that they can
+//! have intervals. Its own, to four digits, are in the aggregates. All scenarios of both languages count alike here; the repository's table
+//! takes the mean of the languages.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,11 @@ use super::setting::Mode;
 
 /// Names of flat values beside those of the evaluators' steps.
 pub(crate) mod value {
-    /// How much a planning step weighs: as a comparison, and for its failures (SPEC 5.3).
+    /// How much a planning step weighs: as a comparison, and for its failures (docs/benchmarks/orchestrationbench.md §5.3).
     pub(crate) const PLAN_WEIGHT: &str = "plan_weight";
     /// 1 for a call where a call is right; steps where something else is right lack it.
     pub(crate) const CALL: &str = "call";
-    /// 1 for such a call with a value F1 above zero: the official mean leaves the others out (SPEC 5.6).
+    /// 1 for such a call with a value F1 above zero: the official mean leaves the others out (docs/benchmarks/orchestrationbench.md §5.6).
     pub(crate) const VALUED_CALL: &str = "valued_call";
     /// 1 for a decision to reject.
     pub(crate) const REJECT_PREDICTED: &str = "reject_predicted";

@@ -1,4 +1,4 @@
-//! Predictions that were made elsewhere, as transcripts (SPEC 8).
+//! Predictions that were made elsewhere, as transcripts (docs/benchmarks/orchestrationbench.md §11).
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::Place as Spot;

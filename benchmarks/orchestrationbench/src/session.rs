@@ -1,4 +1,4 @@
-//! The next request of a session (SPEC 3): once at a step; until it is over in a whole scenario.
+//! The next request of a session (docs/benchmarks/orchestrationbench.md §3): once at a step; until it is over in a whole scenario.
 
 use regatta_benchmarks::Step;
 use regatta_proto::{ChatRequest, Role, Transcript};

@@ -1,4 +1,4 @@
-//! Means over items, tasks and groups, for both evaluators.
+//! Means over items, tasks and groups, for both evaluators (docs/benchmarks/worfbench.md §5.6).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Reads the data set: `gold_traj/<task>/graph_eval.json` and `few_shot/<task>.json`. Nothing is skipped, nothing is stripped.
+//! Reads the data set (docs/benchmarks/worfbench.md §2.3): `gold_traj/<task>/graph_eval.json` and `few_shot/<task>.json`. Nothing is
+//! skipped, nothing is stripped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The `official` evaluator: what the published code computes, quirks included.
+//! The `official` evaluator: what the published code computes, quirks included (docs/benchmarks/worfbench.md §5).
 
 use regatta_matching::{Matcher, Weights, first_orders};
 use serde::Serialize;

@@ -1,5 +1,5 @@
 //! The `paper` evaluator: chain score against the best topological order, graph score by the maximum common induced
-//! subgraph. START and END only mark the ends and are not counted.
+//! subgraph. START and END only mark the ends and are not counted (docs/benchmarks/worfbench.md §6).
 
 use regatta_matching::{
     Matcher, NODE_SET_CAPACITY, NodeSet, descendants, lexicographic_matching, longest_chain, maximum_clique,

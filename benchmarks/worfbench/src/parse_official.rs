@@ -1,4 +1,4 @@
-//! Reads a workflow as the published parser does, for predictions and gold alike.
+//! Reads a workflow as the published parser does, for predictions and gold alike (docs/benchmarks/worfbench.md §4).
 
 use regatta_pycompat::{decimal_digit, strip};
 

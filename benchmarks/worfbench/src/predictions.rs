@@ -1,4 +1,4 @@
-//! Anybody's predictions: our own lines, and the two formats of the official code.
+//! Anybody's predictions: our own lines, and the two formats of the official code (docs/benchmarks/worfbench.md §11).
 
 use std::collections::HashMap;
 

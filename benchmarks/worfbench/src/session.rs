@@ -1,4 +1,4 @@
-//! The one call of a session.
+//! The one call of a session (docs/benchmarks/worfbench.md §3).
 
 use regatta_benchmarks::Step;
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};

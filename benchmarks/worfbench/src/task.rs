@@ -1,4 +1,4 @@
-//! The nine tasks and their groups.
+//! The nine tasks and their groups (docs/benchmarks/worfbench.md §2.2).
 
 use serde::{Deserialize, Serialize};
 

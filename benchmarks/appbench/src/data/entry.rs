@@ -1,4 +1,4 @@
-//! An item: an instruction and its gold plan (SPEC 2.1), with what is known about it (SPEC 2.3, 7).
+//! An item: an instruction and its gold plan (docs/benchmarks/appbench.md §2.2), with what is known about it (§2.4, §7).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl TrueCall {
     }
 }
 
-/// A value that an API returns to certain inputs in one item (SPEC 7).
+/// A value that an API returns to certain inputs in one item (docs/benchmarks/appbench.md §7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fixture {
     /// The position of the gold call that returns it.
@@ -77,7 +77,7 @@ pub(crate) struct Fixture {
     pub(crate) value: Arc<str>,
 }
 
-/// Something odd about an item (SPEC 2.3).
+/// Something odd about an item (docs/benchmarks/appbench.md §2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Flag {
     /// A gold argument is not in the description of its API.

@@ -1,5 +1,5 @@
-//! Which files belong to the data set, and what each of them is. Folders do not count, so that a copy of the official repository and
-//! the layout of SPEC 2 are both understood.
+//! Which files belong to the data set, and what each of them is. Folders do not count, so that a copy of the official repository
+//! will do (docs/benchmarks/appbench.md §2.1).
 
 use super::split::Split;
 
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Fixtures,
 }
 
-/// An official prompt template (SPEC 3.1, 3.4).
+/// An official prompt template (docs/benchmarks/appbench.md §3.1, §3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Template {
     /// The plan prompt, with one field `{app_api_list}`.

@@ -1,4 +1,4 @@
-//! The data set: instructions with their gold plans, and the phone whose apps they use (SPEC 2).
+//! The data set: instructions with their gold plans, and the phone whose apps they use (docs/benchmarks/appbench.md §2).
 //!
 //! Official are the test files and the prompt templates. What the descriptions of the apps say is derived from the official classes and
 //! must be there as `apps.json` or `derived/apps_raw.json`. Everything else is computed; where it is there besides, it is read.

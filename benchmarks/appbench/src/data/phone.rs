@@ -1,4 +1,4 @@
-//! The phone: its apps and their APIs (SPEC 2.2).
+//! The phone: its apps and their APIs (docs/benchmarks/appbench.md §2.3).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -97,7 +97,8 @@ impl Phone {
         Some((app, app.api(api)?))
     }
 
-    /// The description of an API: that of the app (lower-case name), or of the first app that has one of this name (SPEC 5.4).
+    /// The description of an API: that of the app (lower-case name), or of the first app that has one of this name
+    /// (docs/benchmarks/appbench.md §6).
     pub(crate) fn description(&self, lower_app: &str, api: &str) -> Option<&Api> {
         self.app_by_lower_name(lower_app)
             .and_then(|app| app.api(api))

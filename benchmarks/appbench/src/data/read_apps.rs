@@ -1,4 +1,5 @@
-//! Reads what the apps of the phone are: `apps_raw.json`, or else `apps.json`, and the exact texts in `rendered.json` (SPEC 2.2, 3.1).
+//! Reads what the apps of the phone are: `apps_raw.json`, or else `apps.json`, and the exact texts in `rendered.json`
+//! (docs/benchmarks/appbench.md §2.1, §2.3).
 
 use std::collections::HashSet;
 use std::sync::Arc;

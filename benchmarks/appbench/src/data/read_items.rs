@@ -1,4 +1,4 @@
-//! Reads the files of items (SPEC 2.1). All values are texts, and all six fields of a gold plan are always there.
+//! Reads the files of items (docs/benchmarks/appbench.md §2.2). All values are texts, and all six fields of a gold plan are always there.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

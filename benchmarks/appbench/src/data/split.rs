@@ -1,4 +1,4 @@
-//! The four categories of instructions (SPEC 1).
+//! The four categories of instructions (docs/benchmarks/appbench.md §1).
 
 /// How many apps and APIs an instruction needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

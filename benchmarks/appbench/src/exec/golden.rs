@@ -1,4 +1,4 @@
-//! The golden vectors of `exec`, and what SPEC 7 says of perfect plans on the published data.
+//! The golden vectors of `exec`, and what docs/benchmarks/appbench.md §7 says of perfect plans on the published data.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Plans that are really executed: a deterministic simulation of the phone (SPEC 7).
+//! Plans that are really executed: a deterministic simulation of the phone (docs/benchmarks/appbench.md §7).
 //!
 //! Neither the paper nor the official repository executes anything; what is defined here is reported apart from their metrics.
 

@@ -1,5 +1,5 @@
 //! A plan, executed call by call in the order of its text, values flowing from what calls return to what later calls are given
-//! (SPEC 7, steps 1, 2 and 4).
+//! (docs/benchmarks/appbench.md §7, steps 1, 2 and 4).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -15,7 +15,7 @@ pub enum Refusal {
     /// No app has such an API.
     #[error("no app has such an API")]
     UnknownApi,
-    /// The calls before have used up what one plan or session may move: not of the SPEC, but far beyond any sensible plan.
+    /// The calls before have used up what one plan or session may move: a limit of ours, far beyond any sensible plan.
     #[error("what one session may move is used up")]
     Exhausted,
 }

@@ -1,4 +1,4 @@
-//! How an executed plan compares with the true calls (SPEC 7, step 6).
+//! How an executed plan compares with the true calls (docs/benchmarks/appbench.md §7, step 6).
 
 use std::collections::{BTreeMap, HashMap};
 

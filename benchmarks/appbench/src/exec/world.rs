@@ -1,4 +1,5 @@
-//! The world of one item, step by step: a call goes in, and outputs or a refusal come out (SPEC 7, steps 1 and 3 to 5).
+//! The world of one item, step by step: a call goes in, and outputs or a refusal come out
+//! (docs/benchmarks/appbench.md §7, steps 1 and 3 to 5).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

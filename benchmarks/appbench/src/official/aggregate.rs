@@ -1,4 +1,4 @@
-//! Many items together, in the shape of the golden files (SPEC 8).
+//! Many items together, in the shape of the golden files (docs/benchmarks/appbench.md §11).
 
 use serde_json::{Map, Value, json};
 

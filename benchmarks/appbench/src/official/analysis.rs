@@ -1,4 +1,4 @@
-//! Evaluator B (`analysis.py`): the analysis of errors of the paper's Table 4 (SPEC 5.2).
+//! Evaluator B (`analysis.py`): the analysis of errors of the paper's Table 4 (docs/benchmarks/appbench.md §5.2).
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Which apps an answer of the first step selects, and what names in a plan mean after it (SPEC 3.2).
+//! Which apps an answer of the first step selects, and what names in a plan mean after it (docs/benchmarks/appbench.md §3.2).
 
 use regatta_pycompat::{decimal_digit, is_space, lower};
 

@@ -1,4 +1,4 @@
-//! Evaluator A (`evaluation.py`): the numbers of the paper's main tables, with all their oddities (SPEC 5.1).
+//! Evaluator A (`evaluation.py`): the numbers of the paper's main tables, with all their oddities (docs/benchmarks/appbench.md §5.1).
 
 use serde_json::{Value, json};
 

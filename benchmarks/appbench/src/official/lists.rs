@@ -1,4 +1,5 @@
-//! Lists of names against each other, as both official evaluators compare them (SPEC 5.1, 5.2). A plan without any name matches nothing.
+//! Lists of names against each other, as both official evaluators compare them (docs/benchmarks/appbench.md §5.1, §5.2). A plan without any
+//! name matches nothing.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,5 +1,5 @@
-//! What the official code computes, bit for bit: evaluator A (`evaluation.py`) and evaluator B (`analysis.py`), which disagree (SPEC 5.1,
-//! 5.2), and the selection of apps that comes before (SPEC 3.2).
+//! What the official code computes, bit for bit: evaluator A (`evaluation.py`) and evaluator B (`analysis.py`), which disagree
+//! (docs/benchmarks/appbench.md §5.1, §5.2), and the selection of apps that comes before (§3.2).
 
 mod aggregate;
 mod analysis;
@@ -70,7 +70,8 @@ pub(crate) struct ItemCounters {
     pub(crate) is_flagged: bool,
 }
 
-/// Scores the plan that `lines` are. `revised` are its apps where they come from the selection of apps (SPEC 3.2), else those of the plan.
+/// Scores the plan that `lines` are. `revised` are its apps where they come from the selection of apps (docs/benchmarks/appbench.md §3.2),
+/// else those of the plan.
 pub(crate) fn score(entry: &Entry, lines: &[Line<'_>], revised: Option<&[&str]>) -> ItemCounters {
     let of_plan = super::parse::apps(lines);
     let apps = revised.unwrap_or(&of_plan);

@@ -1,4 +1,4 @@
-//! The official evaluators' rules one by one (SPEC 5.1, 5.2, 3.2).
+//! The official evaluators' rules one by one (docs/benchmarks/appbench.md §5.1, §5.2, §3.2).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! When the official evaluators take two values of an argument for the same (SPEC 5.1).
+//! When the official evaluators take two values of an argument for the same (docs/benchmarks/appbench.md §5.1).
 
 use regatta_pycompat::lower;
 

@@ -1,4 +1,4 @@
-//! Many items together (SPEC 5.4): micro averages, and 0 where there is nothing to divide by.
+//! Many items together (docs/benchmarks/appbench.md §6): micro averages, and 0 where there is nothing to divide by.
 
 use serde_json::{Value, json};
 

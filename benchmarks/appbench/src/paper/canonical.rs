@@ -1,4 +1,4 @@
-//! Canonical forms of calls (SPEC 5.4): two calls are the same when their forms are, whatever variables are called.
+//! Canonical forms of calls (docs/benchmarks/appbench.md §6): two calls are the same when their forms are, whatever variables are called.
 //!
 //! A form holds the forms of the calls that it depends on, so written out it can be exponentially long in the plan. Forms are numbered
 //! instead, equal ones alike; then each takes the space of its call.

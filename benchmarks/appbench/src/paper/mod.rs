@@ -1,5 +1,5 @@
-//! What the paper means by its metrics, computed as they are described (SPEC 5.4): multisets, and plans that are equal up to the order of
-//! calls and the spelling of variables.
+//! What the paper means by its metrics, computed as they are described (docs/benchmarks/appbench.md §6): multisets, and plans that are
+//! equal up to the order of calls and the spelling of variables.
 
 mod aggregate;
 mod canonical;

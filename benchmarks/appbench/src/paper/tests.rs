@@ -1,4 +1,4 @@
-//! When plans are the same (SPEC 5.4).
+//! When plans are the same (docs/benchmarks/appbench.md §6).
 
 use super::*;
 use crate::data::Data;

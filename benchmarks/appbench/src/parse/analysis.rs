@@ -1,4 +1,4 @@
-//! Calls as the official evaluator B (`analysis.py`) reads them (SPEC 4.3).
+//! Calls as the official evaluator B (`analysis.py`) reads them (docs/benchmarks/appbench.md §4.3).
 
 use regatta_pycompat::is_word;
 

@@ -1,4 +1,4 @@
-//! Calls as the official evaluator A (`evaluation.py`) reads them (SPEC 4.2).
+//! Calls as the official evaluator A (`evaluation.py`) reads them (docs/benchmarks/appbench.md §4.2).
 
 use regatta_pycompat::{is_space, is_word, lower, strip};
 

@@ -1,4 +1,4 @@
-//! Plans and calls as texts (SPEC 4, 5.4).
+//! Plans and calls as texts (docs/benchmarks/appbench.md §4, §6).
 //!
 //! The official code has two readers of calls that disagree; they are kept apart, each exactly as it is, and the paper's reader is a
 //! third. All of them are matchers written by hand: the official patterns need Python's idea of a word and of white space, and time that

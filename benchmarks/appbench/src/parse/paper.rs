@@ -1,4 +1,4 @@
-//! Calls as the paper means them: quotes and other habits of models are tolerated (SPEC 5.4).
+//! Calls as the paper means them: quotes and other habits of models are tolerated (docs/benchmarks/appbench.md §6).
 
 use std::collections::BTreeMap;
 

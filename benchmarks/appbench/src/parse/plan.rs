@@ -1,4 +1,4 @@
-//! The lines of a plan (SPEC 4.1).
+//! The lines of a plan (docs/benchmarks/appbench.md §4.1).
 
 use regatta_pycompat::strip;
 

@@ -32,7 +32,7 @@ impl Plan {
         let lines = gold.calls.iter().enumerate().map(|(at, call)| {
             let (head, inside) = call.split_once('(').unwrap_or((call, ""));
             let inside = inside.strip_suffix(')').unwrap_or(inside);
-            // No gold value contains a comma and a space (SPEC 2.1).
+            // No gold value contains a comma and a space (docs/benchmarks/appbench.md §2.2).
             let arguments = inside.split(", ").filter(|argument| !argument.is_empty()).map(str::to_owned).collect();
             Line { app: gold.apps.get(at).map_or(last, |app| &**app).to_owned(), head: head.to_owned(), arguments }
         });

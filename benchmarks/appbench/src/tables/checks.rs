@@ -1,5 +1,5 @@
-//! What a reader must know beside the paper's tables: what was left out or could not be read, and how it went on sound items (SPEC 9);
-//! and what came of plans that were executed, for which nothing is published (SPEC 7).
+//! What a reader must know beside the paper's tables: what was left out or could not be read, and how it went on sound items
+//! (docs/benchmarks/appbench.md §9); and what came of plans that were executed, for which nothing is published (§7).
 
 use regatta_benchmarks::{PaperColumn, PaperTable, Unit};
 use serde_json::Value;

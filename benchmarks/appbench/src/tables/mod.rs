@@ -1,4 +1,4 @@
-//! The paper's tables and figures across settings and models, with the published numbers beside ours (SPEC 9).
+//! The paper's tables and figures across settings and models, with the published numbers beside ours (docs/benchmarks/appbench.md §9).
 //!
 //! Values come from the aggregates of whole trials, so that they are exactly what the evaluators print, and absent where these raise.
 //! Where a cell knows a split as one of its parts, the interval is that of the part's metric.

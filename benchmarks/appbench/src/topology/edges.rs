@@ -1,4 +1,4 @@
-//! Which call needs what another one returns, as the official code reads the texts of calls (SPEC 5.5).
+//! Which call needs what another one returns, as the official code reads the texts of calls (docs/benchmarks/appbench.md §5.4).
 
 use std::collections::HashSet;
 

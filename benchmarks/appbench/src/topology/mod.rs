@@ -1,4 +1,4 @@
-//! The shape of a plan: which calls need which (SPEC 5.5; the paper's Table 2 and Figure 4).
+//! The shape of a plan: which calls need which (docs/benchmarks/appbench.md §5.4; the paper's Table 2 and Figure 4).
 
 mod edges;
 mod scale;

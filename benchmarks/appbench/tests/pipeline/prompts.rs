@@ -1,4 +1,4 @@
-//! The exact texts that models see, held against the digests of the official ones (SPEC 3).
+//! The exact texts that models see, held against the digests of the official ones (docs/benchmarks/appbench.md §3).
 
 use regatta_benchmark_testing::answered;
 use regatta_benchmarks::{Step, Suite};

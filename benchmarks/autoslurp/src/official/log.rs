@@ -1,4 +1,4 @@
-//! The log as the scripts read it (SPEC, section 7.2).
+//! The log as the scripts read it (docs/benchmarks/autoslurp.md §4.2).
 
 use regatta_pycompat::decimal_digit;
 

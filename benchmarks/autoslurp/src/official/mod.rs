@@ -1,5 +1,5 @@
-//! The eight official evaluators (SPEC, sections 7 and 8): gates on the printed log, up to two judges whose words are searched for others,
-//! and counts with quirks of their own.
+//! The eight official evaluators (docs/benchmarks/autoslurp.md §5): gates on the printed log, up to two judges whose words are searched for
+//! others, and counts with quirks of their own.
 //!
 //! `None` is `eval/eval.py`, which came with AutoGen's example; the seven scripts that have a name are its copies. [`score`] says what a
 //! script makes of one item, [`tabulate`] what it makes of a whole run, [`paper`] what the paper would have made of the same verdicts.

@@ -1,6 +1,6 @@
 //! What the paper defines, from the verdicts of `eval/eval.py`: an item is right if something says so and nothing says wrong, and the
-//! accuracy is the share of such items (SPEC, section 10). It differs from the official one where nothing was understood of an item, and
-//! where there are not a hundred of them.
+//! accuracy is the share of such items (docs/benchmarks/autoslurp.md §6). It differs from the official one where nothing was understood of
+//! an item, and where there are not a hundred of them.
 
 use std::collections::BTreeMap;
 

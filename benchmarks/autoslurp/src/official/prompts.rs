@@ -1,5 +1,5 @@
 //! What the judges are told before they are asked. The wording is Regatta's; what is allowed and what is not is each script's
-//! (SPEC, sections 7.3 and 8).
+//! (docs/benchmarks/autoslurp.md §8 and §5.3).
 
 use jiff::civil::Date;
 use regatta_proto::Script;

@@ -1,4 +1,4 @@
-//! Slots of the gold as the judges see them: words for days, times and places become values (SPEC, sections 7.1 and 8).
+//! Slots of the gold as the judges see them: words for days, times and places become values (docs/benchmarks/autoslurp.md §4.1 and §5.3).
 //!
 //! The official code cuts the text at positions that it finds one after the other, and where it finds nothing it goes on with −1. This
 //! follows it step by step, on characters, with Python's slices. Time and size are linear in the text.

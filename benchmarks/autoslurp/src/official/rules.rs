@@ -1,4 +1,4 @@
-//! What the eight scripts differ in (SPEC, section 8).
+//! What the eight scripts differ in (docs/benchmarks/autoslurp.md §5.3).
 
 use regatta_proto::{Evaluator, Script};
 

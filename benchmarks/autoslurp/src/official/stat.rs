@@ -1,4 +1,4 @@
-//! `stat.py`: words are searched in what was printed, and items counted (SPEC, section 7.4).
+//! `stat.py`: words are searched in what was printed, and items counted (docs/benchmarks/autoslurp.md §5.2).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A whole run: items are counted by hundreds, each hundred as a test set of its own (SPEC, sections 7.4 and 12).
+//! A whole run: items are counted by hundreds, each hundred as a test set of its own (docs/benchmarks/autoslurp.md §5.2).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The four ways to orchestrate (SPEC, section 6), each a function of the replies so far.
+//! The four ways to orchestrate (docs/benchmarks/autoslurp.md §3), each a function of the replies so far.
 
 pub(crate) mod agentlite;
 pub(crate) mod autogen;
@@ -19,13 +19,13 @@ use crate::simulate::Gold;
 /// A way to orchestrate the agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Policy {
-    /// A workforce: decompose, assign, solve (SPEC 6.3).
+    /// A workforce: decompose, assign, solve (docs/benchmarks/autoslurp.md §3.5).
     CamelAi,
-    /// A supervisor over one list of messages (SPEC 6.1).
+    /// A supervisor over one list of messages (docs/benchmarks/autoslurp.md §3.3).
     LangGraph,
-    /// A group chat whose next speaker a model selects (SPEC 6.2).
+    /// A group chat whose next speaker a model selects (docs/benchmarks/autoslurp.md §3.4).
     AutoGen,
-    /// A manager that thinks and acts, with agents as actions (SPEC 6.4).
+    /// A manager that thinks and acts, with agents as actions (docs/benchmarks/autoslurp.md §3.6).
     AgentLite,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Query<'a> {
     pub(crate) iid: &'a str,
     /// What the person said.
     pub(crate) text: &'a str,
-    /// What the date tool says; it is 10:00 in New York (SPEC, section 5).
+    /// What the date tool says; it is 10:00 in New York (docs/benchmarks/autoslurp.md §3.2).
     pub(crate) today: Date,
 }
 

@@ -1,4 +1,4 @@
-//! Domains and intents as agents are told them (SPEC, section 5).
+//! Domains and intents as agents are told them (docs/benchmarks/autoslurp.md §3.2).
 
 use crate::policies::Policy;
 

@@ -1,8 +1,8 @@
-//! What each agent is told (SPEC, section 5), in our own words.
+//! What each agent is told (docs/benchmarks/autoslurp.md §3.2), in our own words.
 //!
 //! One function for whole instructions, [`told`]; one for the single line by which agents are told apart, [`described`]; and the two lists that
 //! instructions are made with, [`intents::list`] and [`services::list`]. Where the frameworks' teams are told different things, it is because
-//! SPEC says so.
+//! the official prompts do.
 
 pub(crate) mod intents;
 mod managers;

@@ -1,4 +1,4 @@
-//! The list of servers as agents are told it (SPEC, 3.2, last paragraph, and section 4).
+//! The list of servers as agents are told it (docs/benchmarks/autoslurp.md §2.5, §2.6).
 
 use crate::policies::Policy;
 use crate::servers::{SERVERS, Server};

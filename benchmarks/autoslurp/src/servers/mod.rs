@@ -1,4 +1,4 @@
-//! The simulated servers (SPEC, section 3) and the stand-ins for other services (SPEC, section 4): pure functions of one request.
+//! The simulated servers (docs/benchmarks/autoslurp.md §2.4) and the stand-ins for other services (§2.6): pure functions of one request.
 //!
 //! Requests are bounded: a URL to [`URL_BYTES_MAX`], a body to [`BODY_BYTES_MAX`]; what is longer is answered with 414 or 413.
 
@@ -31,8 +31,9 @@ const URL_BYTES_MAX: usize = 64 << 10;
 
 /// What the simulated world answers to a request.
 ///
-/// A host of SPEC 4 is its stand-in, also when the host stands as the first segment of the path (so that one port can serve everything);
-/// a port of SPEC 3.2 is its server; on any other port the path says which server is meant.
+/// A host of somebody else (docs/benchmarks/autoslurp.md §2.6) is its stand-in, also when the host stands as the first segment of the path
+/// (so that one port can serve everything); a port of the table (§2.5) is its server; on any other port the path says which server is
+/// meant.
 pub(crate) fn answer(request: &ToolRequest, today: Date) -> ToolAnswer {
     let body = request.body.as_deref().unwrap_or_default();
     if request.url.len() > URL_BYTES_MAX {

@@ -6,7 +6,7 @@ use regatta_benchmarks::{ToolAnswer, ToolRequest};
 use super::exchange::reached;
 use super::{BODY_BYTES_MAX, SERVERS, answer};
 
-/// Auto-SLURP's simulated servers and stand-ins, on one day (SPEC, sections 3 and 4). They keep no state.
+/// Auto-SLURP's simulated servers and stand-ins, on one day (docs/benchmarks/autoslurp.md §2.4 and §2.6). They keep no state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServedTools {
     today: Date,

@@ -7,7 +7,7 @@ pub(crate) const TIME_FORMAT: &str = "time format not right";
 /// What a server says of a date that it cannot read.
 pub(crate) const DATE_FORMAT: &str = "date format not right";
 
-/// One of the simulated servers (SPEC 3.2).
+/// One of the simulated servers (docs/benchmarks/autoslurp.md §2.5).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Server {
     /// Its name, which is the domain that it serves.

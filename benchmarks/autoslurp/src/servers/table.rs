@@ -1,4 +1,4 @@
-//! The table of the servers (SPEC 3.2), by port.
+//! The table of the servers (docs/benchmarks/autoslurp.md §2.5), by port.
 
 use super::server::{Format, Intent, OK, Rule, Server, Slot};
 

@@ -42,7 +42,7 @@ pub(crate) struct Heard<'a> {
 
 impl Gold {
     /// The gold of `utterance` on the day `today`, without mistakes. Requests hold the slots as the official evaluator resolves them, no better:
-    /// what can be reached is then what the data set allows (SPEC, section 2).
+    /// what can be reached is then what the data set allows (docs/benchmarks/autoslurp.md §2.3).
     pub(crate) fn of(utterance: &Utterance, today: Date) -> Self {
         let intent = utterance.intent.clone();
         let mut said = Said { domain: utterance.domain.clone(), intent, slots: resolved::spoken(&utterance.slots) };

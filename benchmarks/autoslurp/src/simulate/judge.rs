@@ -1,5 +1,5 @@
-//! A simulated judge of the official evaluators (SPEC, section 7.3). It reads nothing but the message, as a real judge does, and allows what
-//! judges are told to allow; which day it is, and whose copy of the evaluator asks, stands elsewhere.
+//! A simulated judge of the official evaluators (docs/benchmarks/autoslurp.md §8). It reads nothing but the message, as a real judge does,
+//! and allows what judges are told to allow; which day it is, and whose copy of the evaluator asks, stands elsewhere.
 
 use std::collections::BTreeSet;
 

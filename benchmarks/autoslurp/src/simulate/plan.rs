@@ -73,7 +73,7 @@ pub(super) enum Form {
 
 impl Plan {
     /// What is requested for `said`, whose resolved slots are `slots`, by who was asked `text`. Which service it is goes by the words that official
-    /// code knows them by, in the order of SPEC 11.4.
+    /// code knows them by, in the order of docs/benchmarks/autoslurp.md §7.4.
     pub(super) fn of(said: &Said, slots: &[Slot], text: &str) -> Self {
         let intent = said.intent.as_str();
         let value = |name: &str| slots.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());

@@ -1,4 +1,4 @@
-//! Slots of the gold against those that a server echoes (SPEC 11.3).
+//! Slots of the gold against those that a server echoes (docs/benchmarks/autoslurp.md §7.3).
 
 use jiff::civil::Date;
 

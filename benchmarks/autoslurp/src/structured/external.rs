@@ -1,4 +1,4 @@
-//! Items of other people's services (SPEC 11.4).
+//! Items of other people's services (docs/benchmarks/autoslurp.md §7.4).
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

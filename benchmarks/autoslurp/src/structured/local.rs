@@ -1,4 +1,4 @@
-//! Items of the simulated servers (SPEC 11.3).
+//! Items of the simulated servers (docs/benchmarks/autoslurp.md §7.3).
 
 use jiff::civil::Date;
 use regatta_proto::Exchange;

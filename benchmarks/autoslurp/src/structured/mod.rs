@@ -1,4 +1,5 @@
-//! The evaluator that reads requests and answers, not logs (SPEC, section 11): deterministic, without a judge, and Regatta's own.
+//! The evaluator that reads requests and answers, not logs (docs/benchmarks/autoslurp.md §7): deterministic, without a judge, and Regatta's
+//! own.
 //!
 //! What is looked at is bounded by what a run holds; every step is linear in it, but for the slots of one answer, of which a server echoes
 //! each once.

@@ -1,4 +1,4 @@
-//! Days and times of the clock, as the gold says them and as requests hold them (SPEC 11.3).
+//! Days and times of the clock, as the gold says them and as requests hold them (docs/benchmarks/autoslurp.md §7.3).
 
 use std::sync::LazyLock;
 
@@ -111,8 +111,8 @@ pub(super) fn is_in_part_of_day(part: &str, requested: &str) -> bool {
     Clock::requested(requested).is_some_and(|clock| hours.contains(&(clock.0 / 60)))
 }
 
-/// The days that the gold means, first and last: those words that the official resolver knows (SPEC 7.1, step 2). Any other words mean
-/// whatever day.
+/// The days that the gold means, first and last: those words that the official resolver knows (docs/benchmarks/autoslurp.md §4.1, step 2).
+/// Any other words mean whatever day.
 pub(super) fn days(said: &str, today: Date) -> Option<(Date, Date)> {
     let week_day = i32::from(today.weekday().to_sunday_zero_offset());
     let day = |days: i32| today.saturating_add(Span::new().days(days));

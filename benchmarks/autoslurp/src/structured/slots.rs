@@ -1,4 +1,4 @@
-//! Gold slots (SPEC 11.1), and values as texts.
+//! Gold slots (docs/benchmarks/autoslurp.md §7.1), and values as texts.
 
 use std::sync::LazyLock;
 

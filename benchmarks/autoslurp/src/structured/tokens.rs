@@ -1,4 +1,4 @@
-//! Words of a text, as values are compared (SPEC 11.2).
+//! Words of a text, as values are compared (docs/benchmarks/autoslurp.md §7.2).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! The tables of the paper across settings and models, with the published numbers beside ours (SPEC 9), and the breakdowns that it asks for.
+//! The tables of the paper across settings and models, with the published numbers beside ours (docs/benchmarks/autoslurp.md §9), and the
+//! breakdowns that it asks for.
 
 mod breakdowns;
 mod casts;

@@ -13,7 +13,7 @@ pub(super) struct Team {
     policy: Policy,
     /// Table 2: share of successes.
     pub(super) success: f64,
-    /// Sessions that failed; the denominator of Table 3, by inference from its percentages (SPEC 9).
+    /// Sessions that failed; the denominator of Table 3, by inference from its percentages (docs/benchmarks/autoslurp.md §9).
     pub(super) failed: f64,
     /// Table 3, in the order of [`crate::structured::CAUSES`]; where the paper has a dash there is nothing.
     pub(super) causes: [Option<f64>; 6],

@@ -46,9 +46,9 @@ fn successes(suite: &dyn Suite, name: &str, agent: Persona, evaluator: Evaluator
     (succeeded, all)
 }
 
-/// The resolved gold of 94 and 918 items is a legal request (SPEC, section 2). Some of these are answered and yet not what the structured
-/// rules ask for: a slot that is named twice is sent once, takeaway echoes no `food_type`, `my city` is resolved to other words, and
-/// `six thirty am` to another time. Whoever orchestrates, that is the ceiling.
+/// The resolved gold of 94 and 918 items is a legal request (docs/benchmarks/autoslurp.md §2.3). Some of these are answered and yet not
+/// what the structured rules ask for: a slot that is named twice is sent once, takeaway echoes no `food_type`, `my city` is resolved to
+/// other words, and `six thirty am` to another time. Whoever orchestrates, that is the ceiling.
 #[test]
 fn the_oracle_reaches_the_ceiling_of_the_data_in_every_policy() {
     let Some(suite) = published() else { return };

@@ -1,4 +1,5 @@
-//! What was said: the lines of a gold history, the gold of one agent turn, and sessions in canonical form (SPEC 3.4).
+//! What was said: the lines of a gold history, the gold of one agent turn, and sessions in canonical form
+//! (docs/benchmarks/flowbench.md §2.5).
 
 use std::sync::Arc;
 
@@ -72,7 +73,8 @@ impl GoldTurn {
         self.text("Action Input")
     }
 
-    /// Whether the thought has the key `Action`. (Whether the evaluator counts it as a call is a matter of SPEC 6.1.)
+    /// Whether the thought has the key `Action`. (Whether the evaluator counts it as a call is a matter of
+    /// docs/benchmarks/flowbench.md §4.1.)
     pub(crate) fn has_action(&self) -> bool {
         self.thought.contains_key("Action")
     }

@@ -15,9 +15,9 @@ use crate::setting::{Format, Level, Scope};
 pub(crate) enum Origin {
     /// The data set itself: canonical sessions, or the official layout.
     Main,
-    /// The few real turns that were published (SPEC 3.2).
+    /// The few real turns that were published (docs/benchmarks/flowbench.md §2.3).
     RealSample,
-    /// The session printed in the paper (SPEC 3.3).
+    /// The session printed in the paper (docs/benchmarks/flowbench.md §2.4).
     Paper,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Script {
     pub(crate) gold_actions: Arc<str>,
 }
 
-/// A tool as the environment simulator knows it (SPEC 5.5).
+/// A tool as the environment simulator knows it (docs/benchmarks/flowbench.md §3.7).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Function {
     /// Its name.

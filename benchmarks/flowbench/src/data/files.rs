@@ -1,4 +1,4 @@
-//! Which files belong to the data set, and what each of them is (SPEC 3.1-3.4).
+//! Which files belong to the data set, and what each of them is (docs/benchmarks/flowbench.md §2.1 to §2.5).
 
 use crate::setting::{Format, Scope};
 

@@ -1,4 +1,4 @@
-//! The data set (SPEC 3): scenarios, sessions in canonical form, and records in the official form.
+//! The data set (docs/benchmarks/flowbench.md §2): scenarios, sessions in canonical form, and records in the official form.
 //!
 //! Nothing that can be derived is stored: the 5313 turns of the canonical set are positions in 536 sessions, and their prompts are
 //! rendered when they are asked for.
@@ -50,7 +50,7 @@ pub(crate) struct Data {
 }
 
 /// The longer sessions, which alone are evaluated as sessions unless the setting wants all; the paper does not say which they are, so this
-/// is a choice (SPEC 3.4): least numbers of gold agent turns.
+/// is a choice (docs/benchmarks/flowbench.md §2.5): least numbers of gold agent turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SessionLengths {
     /// With one scenario.

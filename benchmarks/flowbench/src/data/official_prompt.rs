@@ -1,4 +1,5 @@
-//! What the system prompt of an official record says: tools, time, format, and whose scenarios they are (SPEC 3.1).
+//! What the system prompt of an official record says: tools, time, format, and whose scenarios they are
+//! (docs/benchmarks/flowbench.md §2.2).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -98,7 +99,8 @@ fn role_with(registry: &Registry, names: &BTreeSet<&str>, file: &str) -> Vec<Arc
     }
 }
 
-/// The base name of a scenario's file: every run of other characters than letters and digits is one `_` (SPEC 3.4).
+/// The base name of a scenario's file: every run of other characters than letters and digits is one `_`
+/// (docs/benchmarks/flowbench.md §2.5).
 fn file_of(scenario: &Scenario) -> String {
     let mut name = String::new();
     for c in scenario.name.chars() {

@@ -1,5 +1,5 @@
-//! Reads records in the official form (SPEC 3.1). They are kept with their own system prompts; a record that comes in several formats
-//! (in folders named after them) is one item.
+//! Reads records in the official form (docs/benchmarks/flowbench.md §2.2). They are kept with their own system prompts; a record that comes
+//! in several formats (in folders named after them) is one item.
 
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::sync::Arc;
@@ -245,7 +245,7 @@ fn read_function(place: &Place<'_>, field: &str, function: &Value) -> Result<Fun
             return Err(place.error(&format!("{field}.parameters.properties"), problem));
         }
     };
-    // SPEC 5.5: the properties of the result, or whatever describes it.
+    // docs/benchmarks/flowbench.md §3.7: the properties of the result, or whatever describes it.
     let response = function.get("response").unwrap_or(&Value::Null);
     let result = response.get("properties").cloned().unwrap_or_else(|| serde_json::json!({ "result": response }));
     Ok(Function { name: name.into(), parameters, result })

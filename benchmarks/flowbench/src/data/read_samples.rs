@@ -1,4 +1,4 @@
-//! Reads the real turns that were published (SPEC 3.2): history and gold, without a system message.
+//! Reads the real turns that were published (docs/benchmarks/flowbench.md §2.3): history and gold, without a system message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

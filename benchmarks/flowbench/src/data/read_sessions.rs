@@ -1,4 +1,4 @@
-//! Reads sessions in canonical form (SPEC 3.4) and the session printed in the paper (SPEC 3.3).
+//! Reads sessions in canonical form (docs/benchmarks/flowbench.md §2.5) and the session printed in the paper (§2.4).
 
 use std::sync::Arc;
 

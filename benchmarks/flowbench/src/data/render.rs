@@ -55,8 +55,8 @@ impl Entry {
         }
     }
 
-    /// The gold history of a turn (SPEC 3.4): an earlier agent turn that calls a tool stands there whole, any other as its response.
-    /// Empty for a session.
+    /// The gold history of a turn (docs/benchmarks/flowbench.md §2.5): an earlier agent turn that calls a tool stands there whole, any
+    /// other as its response. Empty for a session.
     pub(crate) fn history(&self, format: Format) -> Vec<Line> {
         match &self.content {
             Content::SessionTurn(session, position) => session.messages.iter().take(*position).map(line).collect(),
@@ -67,8 +67,8 @@ impl Entry {
         }
     }
 
-    /// The workflows as prose, for judges who are shown that format (SPEC 8): those of the scenarios, or what the record's own prompt
-    /// says of them.
+    /// The workflows as prose, for judges who are shown that format (docs/benchmarks/flowbench.md §8.2): those of the scenarios, or what
+    /// the record's own prompt says of them.
     pub(crate) fn workflow_text(&self) -> String {
         if self.group.scenarios.is_empty() {
             return workflow_info(&self.reference_system()).to_owned();

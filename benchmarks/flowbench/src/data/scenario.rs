@@ -1,4 +1,4 @@
-//! Scenarios: the workflow of one business process in three formats, and its tools (SPEC 3.2).
+//! Scenarios: the workflow of one business process in three formats, and its tools (docs/benchmarks/flowbench.md §2.3).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Tools as they stand in a prompt: a block that begins with `API: <name>` and is ended by a blank line (SPEC 3.1).
-//! The label `API Desciption:` is misspelt in the real data, and looked for by nobody.
+//! Tools as they stand in a prompt: a block that begins with `API: <name>` and is ended by a blank line
+//! (docs/benchmarks/flowbench.md §2.2). The label `API Desciption:` is misspelt in the real data, and looked for by nobody.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub(super) fn block(
     )
 }
 
-/// A tool's block as it was cut out of a prompt, without what came along: in 23 of the real ones the line with the time (SPEC 3.5,
-/// oddity 1), which is the second part if it was there.
+/// A tool's block as it was cut out of a prompt, without what came along: in 23 of the real ones the line with the time
+/// (docs/benchmarks/flowbench.md §2.6, oddity 1), which is the second part if it was there.
 pub(super) fn repaired(raw: &str) -> (&str, Option<&str>) {
     raw.find(TIME_LABEL).map_or((raw.trim_end(), None), |at| {
         let (block, rest) = raw.split_at(at);

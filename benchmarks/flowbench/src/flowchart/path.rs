@@ -67,7 +67,7 @@ impl Departure {
         }
     }
 
-    /// The paper's failure category (SPEC 7.7), 1 to 3.
+    /// The paper's failure category (docs/benchmarks/flowbench.md §6.6), 1 to 3.
     pub(crate) const fn category(&self) -> u8 {
         match self {
             Self::MissingSteps(_) => 1,
@@ -129,7 +129,8 @@ fn step(chart: &Flowchart, here: &BTreeSet<NodeIndex>, intents: &[String], to: N
     let mut meant = None;
     for edge in origins.iter().flat_map(|&from| chart.graph.edges(from)) {
         let named = edge.weight().as_deref().map(label);
-        // A label with a comma may have been cut there: the released code ends an intent at its first comma (SPEC 5.3).
+        // A label with a comma may have been cut there: the released code ends an intent at its first comma
+        // (docs/benchmarks/flowbench.md §3.5).
         let stated = |name: &String| {
             let beginning = name.split(',').next().unwrap_or(name).trim_end();
             intents.iter().any(|intent| intent == name || intent == beginning)

@@ -1,7 +1,7 @@
-//! The agent's system prompt (SPEC 4.2): task, rules, output format, workflows, tools, time.
+//! The agent's system prompt (docs/benchmarks/flowbench.md §3.2): task, rules, output format, workflows, tools, time.
 //!
-//! Evaluators search it for three things (SPEC 3.1), so nothing before them may look like them: [`KNOWLEDGE_LINE`], the tools' blocks,
-//! and the line with the time.
+//! Evaluators search it for three things (docs/benchmarks/flowbench.md §2.2), so nothing before them may look like them:
+//! [`KNOWLEDGE_LINE`], the tools' blocks, and the line with the time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,13 +61,14 @@ pub(crate) fn agent_system(prompt: &AgentPrompt<'_>) -> String {
     format!("{}\n\n\n{TIME_LABEL}{}", parts.join("\n\n"), prompt.datetime)
 }
 
-/// The agent's system prompt as turns are asked for: with the demand that the thought comes first, after the time (SPEC 4.2).
+/// The agent's system prompt as turns are asked for: with the demand that the thought comes first, after the time
+/// (docs/benchmarks/flowbench.md §3.2).
 pub(crate) fn thought_first(system: &str) -> String {
     format!("{system}\nBegin every output with its Thought part; never leave it out.")
 }
 
-/// What a system prompt says of workflows and tools, for judges: everything between the two lines that say so (SPEC 3.1). Empty
-/// when the prompt has no such lines.
+/// What a system prompt says of workflows and tools, for judges: everything between the two lines that say so
+/// (docs/benchmarks/flowbench.md §2.2). Empty when the prompt has no such lines.
 pub(crate) fn workflow_info(system: &str) -> &str {
     let after = system.split_once(KNOWLEDGE_LINE).map(|(_, after)| after);
     after.and_then(|after| after.split_once(KNOWLEDGE_END)).map_or("", |(info, _)| info.trim())

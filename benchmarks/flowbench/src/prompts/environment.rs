@@ -1,4 +1,4 @@
-//! The simulated tools (SPEC 5.5).
+//! The simulated tools (docs/benchmarks/flowbench.md §3.7).
 
 use serde_json::{Map, Value};
 

@@ -1,15 +1,16 @@
-//! What a canonical session says to the simulators and the judge; records in the official form bring these texts along (SPEC 3.1).
+//! What a canonical session says to the simulators and the judge; records in the official form bring these texts along
+//! (docs/benchmarks/flowbench.md §2.2).
 
 use std::fmt::Write as _;
 
 use crate::data::{Invocation, Session, UserProfile, one_line};
 
-/// Gold calls as blocks, joined by a blank line; empty when there is none (`gt_actions_string`, SPEC 3.4).
+/// Gold calls as blocks, joined by a blank line; empty when there is none (`gt_actions_string`, docs/benchmarks/flowbench.md §2.5).
 pub(crate) fn call_blocks(calls: &[Invocation]) -> String {
     calls.iter().map(call_block).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Gold calls with their results (`function_prompt`, SPEC 3.1).
+/// Gold calls with their results (`function_prompt`, docs/benchmarks/flowbench.md §2.2).
 pub(crate) fn calls_with_results(calls: &[Invocation]) -> String {
     let blocks: Vec<String> =
         calls.iter().map(|call| format!("{}\nfunction:\n{}", call_block(call), call.result)).collect();

@@ -1,8 +1,8 @@
-//! The judges of whole sessions and of replies (SPEC 8.2-8.4). Each is one message; nothing else is sent.
+//! The judges of whole sessions and of replies (docs/benchmarks/flowbench.md §8.2 to §8.4). Each is one message; nothing else is sent.
 
 use super::section::marked;
 
-/// Asks whether a session reached its goals (SPEC 8.2).
+/// Asks whether a session reached its goals (docs/benchmarks/flowbench.md §8.2).
 pub(crate) fn completion(user_target: &str, workflow: &str, dialogue: &str) -> String {
     format!(
         "Judge whether an assistant reached everything that its user wanted. Be strict: the result is yes only if every single goal \
@@ -21,7 +21,7 @@ pub(crate) fn completion(user_target: &str, workflow: &str, dialogue: &str) -> S
     )
 }
 
-/// Asks how good a reply is, compared with the reference (SPEC 8.3).
+/// Asks how good a reply is, compared with the reference (docs/benchmarks/flowbench.md §8.3).
 pub(crate) fn response_score(gold: &str, predicted: &str, workflow: &str) -> String {
     format!(
         "Score the reply of an assistant from 0 to 10 by comparing it with a reference reply for the same situation.\n\
@@ -37,7 +37,7 @@ pub(crate) fn response_score(gold: &str, predicted: &str, workflow: &str) -> Str
     )
 }
 
-/// Asks why a session failed (SPEC 8.4).
+/// Asks why a session failed (docs/benchmarks/flowbench.md §8.4).
 pub(crate) fn failure_type(user_target: &str, workflow: &str, dialogue: &str) -> String {
     format!(
         "An assistant did not reach what its user wanted. Say what went wrong first of all:\n\

@@ -1,6 +1,6 @@
-//! What the models are told, in our own words with the content that SPEC 4.2, 5.4, 5.5 and 8 demand. Records in the official form
-//! bring their own system prompts and hints, which are used as they are; and where `utils/eval_utils.py` of the official repository is among
-//! the files, the simulators and the judges that it knows are told what that says.
+//! What the models are told, in our own words with the content that docs/benchmarks/flowbench.md §3.2, §3.6, §3.7 and §8 demand. Records in
+//! the official form bring their own system prompts and hints, which are used as they are; and where `utils/eval_utils.py` of the official
+//! repository is among the files, the simulators and the judges that it knows are told what that says.
 //!
 //! Functions from small inputs to texts; who is asked when is the protocol's matter.
 

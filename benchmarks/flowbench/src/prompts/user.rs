@@ -1,4 +1,4 @@
-//! The simulated user (SPEC 5.4).
+//! The simulated user (docs/benchmarks/flowbench.md §3.6).
 
 use crate::protocol::{HistoryLine, Side};
 

@@ -1,4 +1,4 @@
-//! One call of a model with its tries (SPEC 5.2).
+//! One call of a model with its tries (docs/benchmarks/flowbench.md §3.4).
 
 use super::reading::{Output, read};
 

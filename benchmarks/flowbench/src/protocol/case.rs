@@ -1,4 +1,4 @@
-//! Golden cases of kinds `turn-inference` and `sim-loop` (SPEC 9): models that say what a script says.
+//! Golden cases of kinds `turn-inference` and `sim-loop` (docs/benchmarks/flowbench.md §11): models that say what a script says.
 
 use std::collections::BTreeSet;
 

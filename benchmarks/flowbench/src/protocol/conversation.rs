@@ -1,4 +1,4 @@
-//! The conversation of agent, user and tools as a pure function of the replies so far (SPEC 5.3 to 5.5, 7.6).
+//! The conversation of agent, user and tools as a pure function of the replies so far (docs/benchmarks/flowbench.md §3.5 to §3.8).
 
 use std::collections::BTreeSet;
 
@@ -257,7 +257,7 @@ impl<'p> Conversation<'p> {
     }
 }
 
-/// What the agent is told instead of a result (SPEC 7.6).
+/// What the agent is told instead of a result (docs/benchmarks/flowbench.md §3.8).
 fn unknown_tool(name: String) -> Message {
     let result = serde_json::json!({"error": format!("there is no tool named {name}")});
     Message::function(name, result.to_string())

@@ -12,7 +12,7 @@ pub(crate) enum Speaker {
 }
 
 impl Speaker {
-    /// The word for it in transcripts and files (SPEC 3.1).
+    /// The word for it in transcripts and files (docs/benchmarks/flowbench.md §2.2).
     pub(crate) const fn as_str(&self) -> &'static str {
         match self {
             Self::User => "user",

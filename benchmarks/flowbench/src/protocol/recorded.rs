@@ -1,4 +1,5 @@
-//! Messages as they are written in files: the official `gen_dialog_list`, and predictions of whole sessions (SPEC 3.1, 9).
+//! Messages as they are written in files: the official `gen_dialog_list`, and predictions of whole sessions
+//! (docs/benchmarks/flowbench.md §2.2, §11).
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::{Place, kind_of};

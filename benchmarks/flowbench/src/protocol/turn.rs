@@ -1,4 +1,4 @@
-//! Inference of one turn: up to ten calls of the agent until a thought is among what it says (SPEC 5.2).
+//! Inference of one turn: up to ten calls of the agent until a thought is among what it says (docs/benchmarks/flowbench.md §3.4).
 
 use regatta_proto::Role;
 

@@ -1,4 +1,4 @@
-//! Scores of many sessions together (SPEC 6.7, 7.4 to 7.7).
+//! Scores of many sessions together (docs/benchmarks/flowbench.md §5.6, §6.4 to §6.6).
 
 use std::collections::BTreeMap;
 

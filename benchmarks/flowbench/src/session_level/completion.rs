@@ -1,4 +1,4 @@
-//! Whether the user's goals were reached, by a judge (SPEC 6.6, 8.2).
+//! Whether the user's goals were reached, by a judge (docs/benchmarks/flowbench.md §5.5, §8.2).
 
 use regatta_proto::Question;
 use regatta_pycompat::{decimal_digit, is_space};

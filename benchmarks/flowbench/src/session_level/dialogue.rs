@@ -1,4 +1,4 @@
-//! A conversation as one text, and what the released code reads off it (SPEC 5.3).
+//! A conversation as one text, and what the released code reads off it (docs/benchmarks/flowbench.md §3.5).
 
 use regatta_pycompat::strip;
 

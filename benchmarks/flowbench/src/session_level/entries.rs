@@ -1,4 +1,4 @@
-//! The calls that stand in a text, as the session evaluator finds them (SPEC 6.5).
+//! The calls that stand in a text, as the session evaluator finds them (docs/benchmarks/flowbench.md §4.2).
 
 use crate::protocol::{call_name, name_at};
 
@@ -83,7 +83,7 @@ mod tests {
     }
 
     proptest! {
-        /// The pattern of SPEC 6.5 in so many words, tried at every position.
+        /// The rule of docs/benchmarks/flowbench.md §4.2 as a pattern, tried at every position.
         #[test]
         fn the_scanner_finds_what_the_pattern_says(
             parts in proptest::collection::vec(

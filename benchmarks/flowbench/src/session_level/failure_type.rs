@@ -1,4 +1,4 @@
-//! Why a session failed, by a judge (SPEC 7.7, 8.4).
+//! Why a session failed, by a judge (docs/benchmarks/flowbench.md §6.6, §8.4).
 
 use regatta_proto::Question;
 use regatta_pycompat::{decimal_digit, is_space};

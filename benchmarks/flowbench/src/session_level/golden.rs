@@ -226,7 +226,7 @@ fn every_synthetic_gold_session_makes_every_gold_call() {
             assert!(judge.into_missing().is_empty(), "{session}");
         }
     }
-    // SPEC 10, last paragraph; 16 of the entries are those of sessions without calls.
+    // docs/benchmarks/flowbench.md §5.4 and §7; 16 of the entries are those of sessions without calls.
     assert_eq!((entries, literal, fixed), (1219, 113, 1219));
     assert_eq!((calls, right), (1203, 1203));
 }

@@ -1,4 +1,5 @@
-//! Which gold calls were made, as the released code decides it and as it would with the names it forgot to define (SPEC 6.5).
+//! Which gold calls were made, as the released code decides it and as it would with the names it forgot to define
+//! (docs/benchmarks/flowbench.md §5.4, §7).
 
 use regatta_pycompat::{Json, Object, equal, lower, parse, strip};
 

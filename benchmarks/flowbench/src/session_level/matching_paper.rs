@@ -1,4 +1,4 @@
-//! Which gold calls were made, as the paper defines it (SPEC 7.1, 7.4).
+//! Which gold calls were made, as the paper defines it (docs/benchmarks/flowbench.md §6.1, §6.4).
 
 use regatta_pycompat::{Json, Object, equal_by_kind, parse_prefix, strip};
 

@@ -1,7 +1,7 @@
 //! Whole sessions: which of the gold calls were made, whether the user's goals were reached, and why not.
 //!
-//! `official` and `official_fixed` read the whole conversation as one text (SPEC 6.5, 6.6); `paper` reads the agent's messages
-//! (SPEC 7.4 to 7.7). [`score`] scores one session, [`aggregate`] and [`by_group`] many.
+//! `official` and `official_fixed` read the whole conversation as one text (docs/benchmarks/flowbench.md §5.4, §5.5); `paper` reads the
+//! agent's messages (§6.4 to §6.6). [`score`] scores one session, [`aggregate`] and [`by_group`] many.
 
 mod aggregate;
 mod comparison;
@@ -50,7 +50,7 @@ pub(crate) struct Session<'a> {
     pub(crate) domain: &'a str,
     /// What was said.
     pub(crate) messages: &'a [Message],
-    /// Why it broke off, if it did. Such a session is a failed one (SPEC 7.6); the released code loses it.
+    /// Why it broke off, if it did. Such a session is a failed one (docs/benchmarks/flowbench.md §3.8); the released code loses it.
     pub(crate) failure: Option<&'a Failure>,
     /// `gt_actions_string`: the gold calls as blocks, empty when there are none.
     pub(crate) gold_actions: &'a str,
@@ -68,9 +68,9 @@ pub(crate) struct Session<'a> {
 
 /// Writes what judges of sessions are asked. The dialogue is what [`dialogue`] makes of the messages.
 pub(crate) trait JudgePrompts {
-    /// Whether the user's goals were reached (SPEC 8.2).
+    /// Whether the user's goals were reached (docs/benchmarks/flowbench.md §8.2).
     fn completion(&self, dialogue: &str) -> String;
-    /// Why they were not (SPEC 8.4).
+    /// Why they were not (docs/benchmarks/flowbench.md §8.4).
     fn failure_type(&self, dialogue: &str) -> String;
 }
 

@@ -1,4 +1,5 @@
-//! Why a session failed, without a judge: from the calls it made and the nodes it said it was at (SPEC 7.7, categories 1 to 3).
+//! Why a session failed, without a judge: from the calls it made and the nodes it said it was at (docs/benchmarks/flowbench.md §6.6,
+//! categories 1 to 3).
 //!
 //! This is a companion to the judge's category, not one of the paper's numbers. What it cannot see is left to the judge: wrong
 //! parameters (4) and everything else (5).

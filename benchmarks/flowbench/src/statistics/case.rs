@@ -1,4 +1,4 @@
-//! Golden cases of kind `stats` (SPEC 9): one statistic a line.
+//! Golden cases of kind `stats` (docs/benchmarks/flowbench.md §11): one statistic a line.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Statistics over scores: correlation, repetitions and shares of failures (SPEC 7.7 to 7.9).
+//! Statistics over scores: correlation, repetitions and shares of failures (docs/benchmarks/flowbench.md §6.6 to §6.8).
 
 mod case;
 
@@ -43,7 +43,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// How many categories of failures there are (SPEC 7.7).
+/// How many categories of failures there are (docs/benchmarks/flowbench.md §6.6).
 pub(crate) const FAILURE_TYPES: u8 = 5;
 
 /// Percent of the failed sessions in each of the categories 1 to 5; all zero when none failed. Other numbers count only in the

@@ -1,4 +1,4 @@
-//! What is measured, by setting and evaluator (SPEC 6.7, 7.1 to 7.8).
+//! What is measured, by setting and evaluator (docs/benchmarks/flowbench.md §5.6, §6).
 
 use regatta_benchmarks::{Better, Measure, Metric, Unit};
 use regatta_proto::Evaluator;
@@ -72,7 +72,8 @@ fn of_turns(format: Format, evaluator: Evaluator) -> Vec<Metric> {
 }
 
 fn of_sessions(evaluator: Evaluator) -> Vec<Metric> {
-    // One prediction may be right for several gold calls (SPEC 6.5, 7.4), so a precision may exceed 1, and an F1 come near to 2.
+    // One prediction may be right for several gold calls (docs/benchmarks/flowbench.md §5.4, §6.4), so a precision may exceed 1, and an F1
+    // come near to 2.
     let [precision, recall, f1] = ratios(
         [name::TOOL_PRECISION, name::TOOL_RECALL, name::TOOL_F1],
         ["right_calls", "predicted_calls", "gold_calls"],
@@ -80,7 +81,7 @@ fn of_sessions(evaluator: Evaluator) -> Vec<Metric> {
         evaluator,
     );
     let f1 = Metric { range: (0.0, 2.0), ..f1 };
-    // The official progress is the quotient of two numbers that a judge names, whatever they are (SPEC 6.6).
+    // The official progress is the quotient of two numbers that a judge names, whatever they are (docs/benchmarks/flowbench.md §5.5).
     let most = if evaluator == Evaluator::Paper { 1.0 } else { f64::INFINITY };
     let success = Measure::Mean { value: "success".to_owned() };
     let mut all = vec![
@@ -105,7 +106,7 @@ fn of_sessions(evaluator: Evaluator) -> Vec<Metric> {
         measure: Measure::Ratio { numerator: name.to_owned(), denominator: "failed".to_owned(), of_item: false },
         better: Better::Lower,
         unit: Unit::Percent,
-        // Without failures there are none of any type (SPEC 7.7).
+        // Without failures there are none of any type (docs/benchmarks/flowbench.md §6.6).
         if_empty: Some(0.0),
         headline: false,
         ..Metric::mean(name)
@@ -120,9 +121,9 @@ fn ratios(
     most: f64,
     evaluator: Evaluator,
 ) -> [Metric; 3] {
-    // Where there is nothing to divide by, the published code divides by −1 (SPEC 6.7).
+    // Where there is nothing to divide by, the published code divides by −1 (docs/benchmarks/flowbench.md §5.6).
     let nothing = if evaluator == Evaluator::Paper { 0.0 } else { -0.0 };
-    // Where the published code crashes, it prints no number (SPEC 6.4).
+    // Where the published code crashes, it prints no number (docs/benchmarks/flowbench.md §5.3).
     let void_if = (evaluator == Evaluator::Official).then(|| "crashed".to_owned());
     let ratio = |name: &str, denominator: &str, range, of_item| Metric {
         measure: Measure::Ratio { numerator: right.to_owned(), denominator: denominator.to_owned(), of_item },

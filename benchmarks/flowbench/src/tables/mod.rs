@@ -1,4 +1,4 @@
-//! The paper's tables and figures across settings and models, with the published numbers beside ours (SPEC 10).
+//! The paper's tables and figures across settings and models, with the published numbers beside ours (docs/benchmarks/flowbench.md §9).
 
 mod alignment;
 mod grid;

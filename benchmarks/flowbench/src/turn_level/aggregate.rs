@@ -1,4 +1,4 @@
-//! Scores of many turns together: sums over all items (SPEC 6.7, 7.1–7.3).
+//! Scores of many turns together: sums over all items (docs/benchmarks/flowbench.md §5.6, §6.1 to §6.3).
 
 use std::collections::BTreeMap;
 

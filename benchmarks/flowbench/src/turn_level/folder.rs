@@ -1,4 +1,5 @@
-//! A folder of predictions in the official form, read as leniently as the official loader reads it (SPEC 3.1, 6.4).
+//! A folder of predictions in the official form, read as leniently as the official loader reads it (docs/benchmarks/flowbench.md §2.2,
+//! §5.3).
 //!
 //! The loader puts a file into a table: fields are columns, which a record may lack. The thoughts of all files are looked at first, and
 //! what else records hold when they are scored; a wrong type ends the official run.

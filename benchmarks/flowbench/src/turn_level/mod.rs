@@ -1,4 +1,4 @@
-//! The turn level: one output of an agent against the gold turn (SPEC 6.1–6.4, 6.7, 7.1–7.3).
+//! The turn level: one output of an agent against the gold turn (docs/benchmarks/flowbench.md §4.1, §5.1 to §5.3, §5.6, §6.1 to §6.3).
 //!
 //! [`score`] scores one turn, [`aggregate`] many. A folder of predictions in the official form is read and scored by [`folder`].
 
@@ -82,7 +82,7 @@ pub(crate) struct ParameterSchema {
     pub(crate) description: String,
 }
 
-/// The exception that ends a run of the official evaluator (SPEC 6.4).
+/// The exception that ends a run of the official evaluator (docs/benchmarks/flowbench.md §5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Crash {
     /// `ValueError`: the tool that the judge should be told about is not in the prompt.

@@ -1,4 +1,4 @@
-//! Which node of the flowchart an output says it is at (SPEC 7.3).
+//! Which node of the flowchart an output says it is at (docs/benchmarks/flowbench.md §6.3).
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

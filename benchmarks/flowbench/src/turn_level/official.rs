@@ -1,5 +1,5 @@
 //! `official`: what the released code computes of one turn, crashes included; and `official_fixed`, which repairs only these
-//! (SPEC 6.1–6.4).
+//! (docs/benchmarks/flowbench.md §4.1, §5.1 to §5.3).
 
 use regatta_benchmarks::Score;
 use regatta_pycompat::{Json, Kind, Object, equal, lower, parse, strip};

@@ -1,4 +1,4 @@
-//! `paper`: what the paper defines for one turn (SPEC 7.1–7.3).
+//! `paper`: what the paper defines for one turn (docs/benchmarks/flowbench.md §6.1 to §6.3).
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! The reply to the user, judged with 0 to 10 points (SPEC 7.2, 8.3).
+//! The reply to the user, judged with 0 to 10 points (docs/benchmarks/flowbench.md §6.2, §8.3).
 
 use std::sync::LazyLock;
 

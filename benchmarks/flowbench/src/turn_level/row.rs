@@ -1,5 +1,5 @@
 //! A row of a table of predictions, as the released code scores it: what it looks at, and the exception that it raises at what it does not
-//! expect there (SPEC 6.4).
+//! expect there (docs/benchmarks/flowbench.md §5.3).
 
 use regatta_benchmarks::Score;
 use regatta_pycompat::{Json, Object};

@@ -1,4 +1,4 @@
-//! A file of predictions as the official loader, that of pandas, puts it into a table (SPEC 3.1).
+//! A file of predictions as the official loader, that of pandas, puts it into a table (docs/benchmarks/flowbench.md §5.3).
 
 use regatta_pycompat::{Json, Object, is_numeric, parse_ujson, strip};
 

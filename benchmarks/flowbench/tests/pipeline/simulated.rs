@@ -139,7 +139,7 @@ proptest! {
     }
 }
 
-/// What SPEC 3.4 and 10 say of the gold, through the whole interface.
+/// The gold is right in every call, parameter and node, through the whole interface.
 #[test]
 fn the_oracle_scores_what_the_gold_scores_on_all_synthetic_turns() {
     let Some(shared) = shared() else { return };

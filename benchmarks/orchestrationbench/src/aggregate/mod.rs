@@ -1,5 +1,5 @@
-//! From steps to a language (SPEC 5.2 to 5.8): plain values of steps, which a pipeline can store as numbers, and what each evaluator makes of
-//! them.
+//! From steps to a language (docs/benchmarks/orchestrationbench.md §5.2 to §5.7, §6): plain values of steps, which a pipeline can store as
+//! numbers, and what each evaluator makes of them.
 
 mod official;
 mod official_record;

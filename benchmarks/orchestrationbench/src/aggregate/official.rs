@@ -1,4 +1,4 @@
-//! Runs and scenarios of the official evaluator (SPEC 5.2 to 5.6).
+//! Runs and scenarios of the official evaluator (docs/benchmarks/orchestrationbench.md §5.2 to §5.6).
 
 use super::rounding::round4;
 use super::step_values::{CallValues, DecisionValues, PlanValues, StepValues};

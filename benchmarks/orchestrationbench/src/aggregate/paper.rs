@@ -1,4 +1,4 @@
-//! The paper's evaluator (SPEC 5.8): nothing is rounded, and steps are pooled.
+//! The paper's evaluator (docs/benchmarks/orchestrationbench.md §6): nothing is rounded, and steps are pooled.
 
 use serde_json::{Value, json};
 

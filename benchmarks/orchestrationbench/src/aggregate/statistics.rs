@@ -1,4 +1,4 @@
-//! A language of the official evaluator: `overall_statistics` (SPEC 5.7).
+//! A language of the official evaluator: `overall_statistics` (docs/benchmarks/orchestrationbench.md §5.7).
 
 use serde_json::{Value, json};
 

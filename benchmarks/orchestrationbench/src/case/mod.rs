@@ -1,4 +1,4 @@
-//! Golden cases of every kind (SPEC 8).
+//! Golden cases of every kind (docs/benchmarks/orchestrationbench.md §11).
 
 mod predictions;
 mod replay;

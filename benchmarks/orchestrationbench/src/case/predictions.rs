@@ -1,4 +1,4 @@
-//! Anybody's predictions: a line for every call of a model (SPEC 8).
+//! Anybody's predictions: a line for every call of a model (docs/benchmarks/orchestrationbench.md §11).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Turns the steps of a scenario into labels, as the official code does (SPEC 2.3).
+//! Turns the steps of a scenario into labels, as the official code does (docs/benchmarks/orchestrationbench.md §2.4).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The domain agents: what each is for, and its tools (SPEC 2.2).
+//! The domain agents: what each is for, and its tools (docs/benchmarks/orchestrationbench.md §2.3).
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct Skill {
 }
 
 /// The agents of one language, by ascending id: the official code takes them as the directory lists them, which no two machines need do
-/// alike (SPEC 3.2).
+/// alike (docs/benchmarks/orchestrationbench.md §3.2).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Agents {
     cards: Vec<Card>,

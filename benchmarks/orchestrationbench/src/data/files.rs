@@ -1,4 +1,4 @@
-//! Which files belong to the data set, and what each of them is (SPEC 2).
+//! Which files belong to the data set, and what each of them is (docs/benchmarks/orchestrationbench.md §2).
 
 use super::language::Language;
 

@@ -1,4 +1,4 @@
-//! The gold as the official code lays it out: messages by step (SPEC 2.3).
+//! The gold as the official code lays it out: messages by step (docs/benchmarks/orchestrationbench.md §2.4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) enum Speaker {
 pub(crate) struct Entry {
     /// Who speaks.
     pub(crate) speaker: Speaker,
-    /// The sub agent whose step it is. It need not exist (SPEC 2.5).
+    /// The sub agent whose step it is. It need not exist (docs/benchmarks/orchestrationbench.md §2.6).
     pub(crate) agent: Option<Arc<str>>,
     /// What is said; empty for calls.
     pub(crate) content: Content,

@@ -1,6 +1,6 @@
 //! The two halves of the data set, which are scored apart.
 
-/// A language. The same scenario number means another scenario in the other language (SPEC 1).
+/// A language. The same scenario number means another scenario in the other language (docs/benchmarks/orchestrationbench.md §1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Language {
     /// English.

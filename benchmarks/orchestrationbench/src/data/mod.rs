@@ -1,4 +1,5 @@
-//! The data set (SPEC 2): the repository's scenarios and agent cards as they are, and its prompts when they are there too.
+//! The data set (docs/benchmarks/orchestrationbench.md §2): the repository's scenarios and agent cards as they are, and its prompts when
+//! they are there too.
 
 mod build_labels;
 mod card;

@@ -1,4 +1,4 @@
-//! Reads agent cards (SPEC 2.2).
+//! Reads agent cards (docs/benchmarks/orchestrationbench.md §2.3).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reads a scenario file (SPEC 2.1).
+//! Reads a scenario file (docs/benchmarks/orchestrationbench.md §2.2).
 
 use std::sync::Arc;
 

@@ -21,7 +21,8 @@ pub(crate) struct Scenario {
     pub(crate) planning: Vec<u32>,
     /// Steps at which a sub agent acts, ascending.
     pub(crate) decisions: Vec<Decision>,
-    /// By decision step, what the plans of the scenario have the sub agent do there (SPEC 3.3); not all have it.
+    /// By decision step, what the plans of the scenario have the sub agent do there (docs/benchmarks/orchestrationbench.md §3.3); not all
+    /// have it.
     pub(crate) refined_queries: BTreeMap<u32, Arc<str>>,
 }
 
@@ -32,7 +33,8 @@ pub(crate) struct Decision {
     pub(crate) step: u32,
     /// Who acts.
     pub(crate) agent: Arc<str>,
-    /// Whether there is such an agent; otherwise nobody is asked, but the gold counts (SPEC 2.5, EN 108/3).
+    /// Whether there is such an agent; otherwise nobody is asked, but the gold counts (docs/benchmarks/orchestrationbench.md §2.6, EN
+    /// 108/3).
     pub(crate) is_asked: bool,
 }
 
@@ -47,8 +49,8 @@ impl Scenario {
         self.labels.get(&(step, suffix))
     }
 
-    /// The gold of a decision step: its calls where they are known, else the step as it was written (SPEC 2.4). It is a rejection when it
-    /// has no calls.
+    /// The gold of a decision step: its calls where they are known, else the step as it was written
+    /// (docs/benchmarks/orchestrationbench.md §2.5). It is a rejection when it has no calls.
     pub(crate) fn gold(&self, step: u32) -> Option<&Entry> {
         self.label(step, Suffix::Call).or_else(|| self.label(step, Suffix::Message))
     }

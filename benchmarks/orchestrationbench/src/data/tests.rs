@@ -13,8 +13,8 @@ fn of(data: &Data, language: Language) -> impl Iterator<Item = &Scenario> {
     data.scenarios.iter().map(|scenario| &**scenario).filter(move |scenario| scenario.language == language)
 }
 
-/// What SPEC 1 counts: scenarios, planning calls, decision calls, gold calls, those with one, two, and three or more calls, those of
-/// three kinds of rejections.
+/// What docs/benchmarks/orchestrationbench.md §1 counts: scenarios, planning calls, decision calls, gold calls, those with one, two, and
+/// three or more calls, those of three kinds of rejections.
 fn sizes(data: &Data, language: Language) -> [usize; 10] {
     let mut sizes = [0; 10];
     for scenario in of(data, language) {

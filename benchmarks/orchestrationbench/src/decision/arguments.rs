@@ -1,4 +1,4 @@
-//! Arguments of several calls, put together by key (SPEC 4.2).
+//! Arguments of several calls, put together by key (docs/benchmarks/orchestrationbench.md §4.2).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,8 @@ pub(crate) struct Aggregated {
 pub(crate) enum Values {
     /// A value for every call that has the key.
     Each(Vec<Json>),
-    /// A complaint about arguments that are not JSON: a text, not a list of texts, which the counts show (SPEC 5.5).
+    /// A complaint about arguments that are not JSON: a text, not a list of texts, which the counts show
+    /// (docs/benchmarks/orchestrationbench.md §5.5).
     Complaint(String),
 }
 

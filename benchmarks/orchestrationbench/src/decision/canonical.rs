@@ -1,4 +1,4 @@
-//! One text for every way to write a value: how the official code compares arguments (SPEC 5.5).
+//! One text for every way to write a value: how the official code compares arguments (docs/benchmarks/orchestrationbench.md §5.5).
 
 use std::borrow::Cow;
 

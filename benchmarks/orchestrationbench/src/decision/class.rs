@@ -1,4 +1,4 @@
-//! Call or reject: what the gold says and what was answered (SPEC 2.4, 4.2, 5.8).
+//! Call or reject: what the gold says and what was answered (docs/benchmarks/orchestrationbench.md §2.5, §4.2, §6).
 
 use super::answer::{Answer, Name};
 use super::arguments::Aggregated;

@@ -1,4 +1,4 @@
-//! Counters of call and rejection (SPEC 5.4).
+//! Counters of call and rejection (docs/benchmarks/orchestrationbench.md §5.4).
 
 use std::ops::{Add, AddAssign};
 

@@ -1,4 +1,4 @@
-//! Exceptions of the official code, as values: they decide scores (SPEC 5.2, 5.4).
+//! Exceptions of the official code, as values: they decide scores (docs/benchmarks/orchestrationbench.md §5.2, §5.4).
 
 use std::fmt;
 

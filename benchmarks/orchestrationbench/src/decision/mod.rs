@@ -1,4 +1,5 @@
-//! What a sub agent decided at a step, and how well it called (SPEC 2.4, 4.2, 5.4, 5.5): plain functions of an answer and the gold.
+//! What a sub agent decided at a step, and how well it called (docs/benchmarks/orchestrationbench.md §2.5, §4.2, §5.4, §5.5): plain
+//! functions of an answer and the gold.
 //!
 //! Bounds: arguments are read to a depth of 990 and canonical texts stay within 64 times the size of what they stand for, plus 1 KiB a
 //! value, so that time and memory are linear in the answer.

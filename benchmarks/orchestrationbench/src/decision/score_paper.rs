@@ -1,4 +1,4 @@
-//! A decision step by the paper's evaluator (SPEC 5.8, points 5 and 6).
+//! A decision step by the paper's evaluator (docs/benchmarks/orchestrationbench.md §6, points 5 and 6).
 
 use regatta_proto::Question;
 use serde_json::{Value, json};

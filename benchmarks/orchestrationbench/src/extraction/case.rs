@@ -1,4 +1,4 @@
-//! Golden texts for the search alone (kind `unit_parse`, SPEC 8).
+//! Golden texts for the search alone (kind `unit_parse`, docs/benchmarks/orchestrationbench.md §11).
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::Place;

@@ -1,4 +1,4 @@
-//! From the text of a planning answer to its plan (SPEC 4.1).
+//! From the text of a planning answer to its plan (docs/benchmarks/orchestrationbench.md §4.1).
 //!
 //! The official code tries patterns and readers one after the other; the first object with a key that begins with `workflow_`
 //! is the plan. Only errors of the readers themselves are caught on the way: what else is raised ends the search, and later

@@ -1,4 +1,5 @@
-//! The judge of arguments: what it is asked, what it said, and the value F1 that comes of it (SPEC 5.5, 5.8, 6).
+//! The judge of arguments: what it is asked, what it said, and the value F1 that comes of it (docs/benchmarks/orchestrationbench.md §5.5,
+//! §6, §8).
 
 mod count;
 mod panel;

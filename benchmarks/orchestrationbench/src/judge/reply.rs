@@ -1,4 +1,4 @@
-//! A judge's answer: counts by key (SPEC 6).
+//! A judge's answer: counts by key (docs/benchmarks/orchestrationbench.md §8).
 
 use regatta_pycompat::{Json, Object, parse, strip};
 

@@ -1,5 +1,5 @@
-//! Minimum-cost assignment by shortest augmenting paths (SPEC 5.1, "assignment routine"). Which of several optimal assignments is found
-//! decides where the official search goes first, so columns are looked at in exactly the order given there.
+//! Minimum-cost assignment by shortest augmenting paths (docs/benchmarks/orchestrationbench.md §5.1). Which of several optimal assignments
+//! is found decides where the official search goes first, so columns are looked at in exactly the order of SciPy's routine.
 
 use super::work::{Exhausted, Work};
 

@@ -1,4 +1,4 @@
-//! Golden pairs of plans for the distances alone (kind `unit_ged`, SPEC 8).
+//! Golden pairs of plans for the distances alone (kind `unit_ged`, docs/benchmarks/orchestrationbench.md §11).
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::Place;

@@ -1,4 +1,5 @@
-//! Component graphs (SPEC 5.1): nodes are pairs of an agent and a status, edges lead from step to step and along dependencies.
+//! Component graphs (docs/benchmarks/orchestrationbench.md §5.1): nodes are pairs of an agent and a status, edges lead from step to step
+//! and along dependencies.
 
 use std::borrow::Cow;
 

@@ -5,7 +5,7 @@ use super::inexact;
 use super::work::{EDGES_MAX, NODES_MAX, UNITS_MAX, Work};
 
 /// What it costs to turn a node into another one. Deleting or inserting a node or an edge costs 1, and any edge can become any other
-/// for nothing (SPEC 5.1).
+/// for nothing (docs/benchmarks/orchestrationbench.md §5.1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Costs {
     /// The agent differs (`agent_change_weight`).

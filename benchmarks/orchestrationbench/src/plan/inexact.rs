@@ -1,5 +1,5 @@
-//! The search of `networkx.graph_edit_distance` as the official evaluator uses it (SPEC 5.1), for costs of 1 and free substitution of
-//! edges. Without loops it finds the edit distance; with loops it finds what it finds, and so does this.
+//! The search of `networkx.graph_edit_distance` as the official evaluator uses it (docs/benchmarks/orchestrationbench.md §5.1), for costs
+//! of 1 and free substitution of edges. Without loops it finds the edit distance; with loops it finds what it finds, and so does this.
 //!
 //! Because every edge may become every other for nothing, the matrices of edges need not be solved. The least cost of all pending edges is
 //! the difference of their numbers. Of the edges that a pair of nodes decides on, all are used up; what they cost follows from how many of

@@ -1,4 +1,4 @@
-//! Plans as graphs, and how far a predicted plan is from the gold one (SPEC 5.1 to 5.3; 5.8 for `paper`).
+//! Plans as graphs, and how far a predicted plan is from the gold one (docs/benchmarks/orchestrationbench.md §5.1 to §5.3, §6 for `paper`).
 //!
 //! `official` searches as `networkx.graph_edit_distance` does, `paper` finds the edit distance itself. Both count what they do and stop at a
 //! bound that no time measures; then the best that was found stands for the distance, and [`Similarity::bounded`] says so.

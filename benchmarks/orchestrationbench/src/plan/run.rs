@@ -1,4 +1,4 @@
-//! Plan scores of a run and of a scenario (SPEC 5.2, 5.3).
+//! Plan scores of a run and of a scenario (docs/benchmarks/orchestrationbench.md §5.2, §5.3).
 
 use serde_json::{Value as Json, json};
 

@@ -8,7 +8,7 @@ use super::compare::{self, Compared};
 use super::distance::{Costs, Similarity};
 use super::reading::Raised;
 
-/// What was read from the answer to a planning call (SPEC 4.1).
+/// What was read from the answer to a planning call (docs/benchmarks/orchestrationbench.md §4.1).
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Extracted<'a> {
     /// The call failed: there is no answer.
@@ -54,7 +54,8 @@ pub(crate) struct PlanStep {
     pub(crate) exception: Option<&'static str>,
 }
 
-/// Scores a step as the official code does (SPEC 5.2). `gold` is the plan that [`Extracted`] holds for the gold text, if it holds one.
+/// Scores a step as the official code does (docs/benchmarks/orchestrationbench.md §5.2). `gold` is the plan that [`Extracted`] holds for
+/// the gold text, if it holds one.
 pub(crate) fn score_step_official(gold: Option<&Dict>, extracted: Extracted<'_>, costs: &Costs) -> PlanStep {
     let step = PlanStep::read(Rules::Official, gold, extracted);
     let failed = match extracted {
@@ -65,7 +66,7 @@ pub(crate) fn score_step_official(gold: Option<&Dict>, extracted: Extracted<'_>,
     PlanStep { failed, ..step }.compare(gold, extracted, |plan, gold| compare::official(plan, gold, costs))
 }
 
-/// Scores a step as the paper describes it (SPEC 5.8, points 2 to 4).
+/// Scores a step as the paper describes it (docs/benchmarks/orchestrationbench.md §6, points 2 to 4).
 pub(crate) fn score_step_paper(gold: Option<&Dict>, extracted: Extracted<'_>, costs: &Costs) -> PlanStep {
     PlanStep::read(Rules::Paper, gold, extracted)
         .compare(gold, extracted, |plan, gold| compare::paper(plan, gold, costs))
@@ -120,7 +121,7 @@ impl PlanStep {
         }
     }
 
-    /// The step as golden vectors have it under `items` (SPEC 8).
+    /// The step as golden vectors have it under `items` (docs/benchmarks/orchestrationbench.md §11).
     pub(crate) fn entry(&self) -> Json {
         let mut entry = json!({ "kind": "plan", "has_gold": self.has_gold });
         match self.rules {

@@ -1,4 +1,4 @@
-//! Structure graphs (SPEC 5.1): nodes are workflows, edges come from what they depend on.
+//! Structure graphs (docs/benchmarks/orchestrationbench.md §5.1): nodes are workflows, edges come from what they depend on.
 
 use regatta_pycompat::yaml::{HashKey, Value};
 

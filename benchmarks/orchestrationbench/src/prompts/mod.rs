@@ -1,5 +1,5 @@
-//! What the models are told when the repository's own prompts are not there: our own words, with the content that SPEC 3.2, 3.3 and 6
-//! demand.
+//! What the models are told when the repository's own prompts are not there: our own words, with the content that
+//! docs/benchmarks/orchestrationbench.md §3.2, §3.3 and §8 demand.
 
 mod decision;
 mod judge;

@@ -1,4 +1,4 @@
-//! The agents as the main agent reads them (SPEC 3.2).
+//! The agents as the main agent reads them (docs/benchmarks/orchestrationbench.md §3.2).
 
 use crate::data::{Agents, Card};
 

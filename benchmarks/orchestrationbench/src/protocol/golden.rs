@@ -1,4 +1,5 @@
-//! The labels and requests of the golden vectors (SPEC 8), from the official data with the official prompts.
+//! The labels and requests of the golden vectors (docs/benchmarks/orchestrationbench.md §11), from the official data with the official
+//! prompts.
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Digest};
 use serde_json::{Map, Value, json};

@@ -1,5 +1,5 @@
-//! The benchmark's tables across settings and models, with the published numbers beside ours (SPEC 7), and two of our own: what errors that
-//! propagate cost, and how well the agents of each domain do.
+//! The benchmark's tables across settings and models, with the published numbers beside ours (docs/benchmarks/orchestrationbench.md §9),
+//! and two of our own: what errors that propagate cost, and how well the agents of each domain do.
 
 mod correlation;
 mod measure;

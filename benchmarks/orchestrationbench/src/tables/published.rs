@@ -1,4 +1,5 @@
-//! The published numbers (SPEC 7): the repository's table for `official`, the paper's English rows for `paper`, and its correlations.
+//! The published numbers (docs/benchmarks/orchestrationbench.md §9): the repository's table for `official`, the paper's English rows for
+//! `paper`, and its correlations.
 
 use regatta_proto::Evaluator;
 

@@ -1,5 +1,6 @@
 //! The four numbers of the tables from whole scenarios, whose values are sums over their steps. The rules are those of single steps
-//! (SPEC 5.2 to 5.8); only the rounding of every run that the official code does has no place in a mode that it does not have.
+//! (docs/benchmarks/orchestrationbench.md §5.2 to §5.7, §6); only the rounding of every run that the official code does has no place in a
+//! mode that it does not have.
 
 use regatta_benchmarks::Score;
 use regatta_proto::Evaluator;

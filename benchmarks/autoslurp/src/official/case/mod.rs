@@ -1,4 +1,4 @@
-//! Golden cases of the official evaluators (SPEC, section 12): what the expected file of each kind must hold.
+//! Golden cases of the official evaluators (docs/benchmarks/autoslurp.md §11): what the expected file of each kind must hold.
 
 mod answers;
 mod crash;

@@ -1,4 +1,4 @@
-//! AgentLite (SPEC, section 6.4): a manager that thinks and acts in steps, and calls its agents as actions.
+//! AgentLite (docs/benchmarks/autoslurp.md §3.6): a manager that thinks and acts in steps, and calls its agents as actions.
 //!
 //! Every call is one prompt that ends where the next action belongs. An agent works through steps of its own on the task that it is called with, and
 //! remembers no earlier one. Bounds: [`STEPS_MAX`] steps of the manager, and as many of the agent that each of them may call; so at most

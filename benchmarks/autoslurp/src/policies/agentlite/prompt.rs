@@ -1,4 +1,4 @@
-//! The one text that is everything a model gets (SPEC, section 6.4): the framework's layout in our own words.
+//! The one text that is everything a model gets (docs/benchmarks/autoslurp.md §3.6): the framework's layout in our own words.
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Sampling};
 use regatta_pycompat::yaml::{Dict, Value};

@@ -1,4 +1,4 @@
-//! AutoGen: a group chat whose next speaker a model selects (SPEC 6.2).
+//! AutoGen: a group chat whose next speaker a model selects (docs/benchmarks/autoslurp.md §3.4).
 //!
 //! What the framework does was looked up by running it: `pyautogen` 0.2.35. Where the framework raises, the run ends; what was printed until then
 //! is the log.
@@ -37,7 +37,7 @@ const MESSAGES_MAX: usize = 12;
 /// What ends a chat: as a whole message at once, inside a message when the next speaker is the user's proxy.
 const TERMINATE: &str = "TERMINATE";
 
-/// What the user's proxy says when there is nothing to execute (SPEC 6.2).
+/// What the user's proxy says when there is nothing to execute (docs/benchmarks/autoslurp.md §3.4).
 const PROXY_SAYS: &str = "if finish task, TERMINATE. If not, solve again.";
 
 /// Plays the session of `query` as far as `replies` go.

@@ -1,4 +1,4 @@
-//! CamelAI (SPEC, section 6.3): a workforce that takes a task apart, assigns the pieces, and puts the results together.
+//! CamelAI (docs/benchmarks/autoslurp.md §3.5): a workforce that takes a task apart, assigns the pieces, and puts the results together.
 //!
 //! A planner makes sub-tasks of what the person says, a coordinator gives each to a worker, the worker solves it with what is done so far before its
 //! eyes. What fails is taken apart once more, or, deep down, given to a worker made for it. The framework itself knows no bound but the time; here

@@ -1,4 +1,4 @@
-//! What the framework and the example print (SPEC, section 6.3). Colours are always on.
+//! What the framework and the example print (docs/benchmarks/autoslurp.md §3.5). Colours are always on.
 
 use super::reading::TaskResult;
 use super::worker::Worker;

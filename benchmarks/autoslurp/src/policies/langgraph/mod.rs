@@ -1,4 +1,4 @@
-//! LangGraph: a supervisor over one list of messages (SPEC 6.1).
+//! LangGraph: a supervisor over one list of messages (docs/benchmarks/autoslurp.md §3.3).
 //!
 //! What the framework does was looked up by running it: `langgraph` 0.2.60 with `langchain-openai` 0.2.14. Where the framework raises, the run
 //! ends; what was printed until then is the log.

@@ -50,7 +50,8 @@ pub(super) fn request(list: &[ChatMessage]) -> ChatRequest {
     }
 }
 
-/// Reads the answer: the arguments of the first call of the router, or a text that is JSON, in a fence or not (SPEC 6.1).
+/// Reads the answer: the arguments of the first call of the router, or a text that is JSON, in a fence or not
+/// (docs/benchmarks/autoslurp.md §3.3).
 pub(super) fn read(reply: &Reply) -> Answer {
     if reply.tool_calls.is_empty() {
         return match reply.text.as_deref() {

@@ -1,5 +1,5 @@
-//! Stand-ins for the third-party services that prompts name (SPEC, section 4): their shapes, with values that are drawn from the normalised
-//! question and the day. Keys are not looked at. Errors have the status that the service gives them.
+//! Stand-ins for the third-party services that prompts name (docs/benchmarks/autoslurp.md §2.6): their shapes, with values that are drawn
+//! from the normalised question and the day. Keys are not looked at. Errors have the status that the service gives them.
 
 mod currency;
 mod draw;

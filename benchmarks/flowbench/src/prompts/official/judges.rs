@@ -17,7 +17,7 @@ const COMPLETION: [&str; 3] = [TARGET, "workflow_info", DIALOGUE];
 const TARGET: &str = "target";
 const DIALOGUE: &str = "dialog_str";
 
-/// The official prompts of judges (SPEC 8.1, 8.2), each where the module has its function.
+/// The official prompts of judges (docs/benchmarks/flowbench.md §8.1, §8.2), each where the module has its function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OfficialJudges {
     fuzzy: Option<Template>,

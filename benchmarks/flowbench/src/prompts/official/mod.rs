@@ -42,7 +42,7 @@ impl OfficialPrompts {
     }
 }
 
-/// The official prompts of whoever plays the user, and the tools (SPEC 5.4, 5.5).
+/// The official prompts of whoever plays the user, and the tools (docs/benchmarks/flowbench.md §3.6, §3.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OfficialSimulators {
     user_system: Template,
