@@ -24,7 +24,7 @@ use crate::{CoordinatorMetrics, PlanError, PriceBook, Resumption, Submission, Su
 pub struct CoordinatorConfig {
     /// Name of this process among the coordinators of a deployment; no other may have it.
     pub id: WorkerId,
-    /// Most sessions outstanding per queue, over all sweeps that use it.
+    /// Sessions that may be outstanding per queue; more where its endpoint has more of them in hand at once.
     pub window: u32,
     /// Pause between two looks at the ledger.
     pub tick: Duration,

@@ -46,7 +46,7 @@ impl Coordinator {
         };
         for (queue, mut own) in outstanding(progress) {
             let window = Window::of(sweep, &queue, self.config.window);
-            if window.is_half_full(own) && affordable == u64::MAX {
+            if window.is_full_enough(own) && affordable == u64::MAX {
                 continue;
             }
             for shard in self.ledger.next_shards(&sweep.id, &queue, SHARDS_AT_ONCE).await? {

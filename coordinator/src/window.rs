@@ -10,28 +10,33 @@ use regatta_proto::Lane;
 /// Batches of the largest size that may be outstanding at once in a queue of the batch lane: each takes hours.
 const BATCHES: u64 = 8;
 
+/// Sessions of the live lane that may be outstanding for each call that an endpoint may have in flight: workers take two, of which one may
+/// wait for a retry, and what they have reported counts until it is recorded.
+const PER_CALL: u64 = 3;
+
 /// How many sessions a queue may have outstanding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window(u64);
 
 impl Window {
-    /// The window of the queue `queue` of `sweep`: `size` sessions, more where they are gathered into batches.
-    pub(crate) fn of(sweep: &Sweep, queue: &str, size: u32) -> Self {
-        let size = u64::from(size.max(1));
+    /// The window of the queue `queue` of `sweep`: `least` sessions, more where its endpoint has more of them in hand at once.
+    pub(crate) fn of(sweep: &Sweep, queue: &str, least: u32) -> Self {
         let mut endpoints = sweep.lock.endpoints.iter();
-        let batched = endpoints
-            .find(|(name, endpoint)| endpoint.lane == Lane::Batch && endpoint.queue(name, &sweep.id) == queue)
-            .map(|(_, endpoint)| u64::from(endpoint.batch.unwrap_or_default().requests_max) * BATCHES);
-        Self(batched.map_or(size, |batched| batched.max(size)))
+        let of_queue = endpoints.find(|(name, endpoint)| endpoint.queue(name, &sweep.id) == queue);
+        let in_hand = of_queue.map_or(0, |(_, endpoint)| match endpoint.lane {
+            Lane::Batch => u64::from(endpoint.batch.unwrap_or_default().requests_max) * BATCHES,
+            Lane::Live => u64::from(endpoint.limits.concurrency) * PER_CALL,
+        });
+        Self(in_hand.max(u64::from(least.max(1))))
     }
 
-    /// Whether a queue with `outstanding` sessions is not worth topping up: doing so in halves keeps the number of ledger queries small
-    /// without ever letting a queue run dry.
-    pub(crate) const fn is_half_full(self, outstanding: u64) -> bool {
-        outstanding * 2 > self.0
+    /// `true` when a queue with `outstanding` sessions is not worth topping up: to do so in quarters keeps the number of ledger queries
+    /// small, and what is left is still more than what an endpoint can have in flight.
+    pub(crate) const fn is_full_enough(self, outstanding: u64) -> bool {
+        outstanding * 4 > self.0 * 3
     }
 
-    /// Whether a queue with `outstanding` sessions may get `count` more at once.
+    /// `true` if a queue with `outstanding` sessions may get `count` more at once.
     pub(crate) const fn admits(self, outstanding: u64, count: u64) -> bool {
         // A shard larger than a window that has become smaller since must get its turn too.
         outstanding == 0 || outstanding + count <= self.0

@@ -90,7 +90,7 @@ pub(crate) struct CoordinatorArgs {
     /// Work without a token: everybody on this machine may then do everything. Never beyond loopback
     #[arg(long, conflicts_with = "token")]
     pub(crate) no_token: bool,
-    /// Most sessions outstanding per queue
+    /// Sessions that may be outstanding per queue; three for each concurrent call of its endpoint, where that is more
     #[arg(long, env = "REGATTA_WINDOW", default_value_t = 4096)]
     pub(crate) window: u32,
     /// Seconds without any outcome after which jobs in doubt after a crash are dispatched again

@@ -14,11 +14,25 @@ async fn never_more_than_a_window_of_sessions_is_outstanding() {
     let jobs = stage.take(&sweep, 8).await;
     stage.round().await;
     assert_eq!(stage.waiting(&sweep).await, 0, "taken is not finished");
-    stage.finish(&sweep, &jobs[..2], Money::ZERO).await;
+    stage.finish(&sweep, &jobs[..1], Money::ZERO).await;
     stage.round().await;
-    assert_eq!(stage.waiting(&sweep).await, 0, "a queue is topped up when it is half empty");
-    stage.finish(&sweep, &jobs[2..5], Money::ZERO).await;
-    stage.until_waiting(&sweep, 5).await;
+    assert_eq!(stage.waiting(&sweep).await, 0, "a queue is topped up when a quarter of it is empty");
+    stage.finish(&sweep, &jobs[1..4], Money::ZERO).await;
+    stage.until_waiting(&sweep, 4).await;
+    process.end().await;
+}
+
+#[tokio::test]
+async fn the_window_is_never_smaller_than_what_the_endpoint_can_have_in_hand() {
+    let mut stage = Stage::set().await;
+    stage.config.window = 8;
+    let process = stage.start();
+    let text = spec("s", 6, "trials: 20").replace("concurrency: 2", "concurrency: 10");
+    let sweep = stage.submit(&process, &text).await;
+    stage.until_waiting(&sweep, 30).await;
+    let jobs = stage.take(&sweep, 30).await;
+    stage.finish(&sweep, &jobs[..8], Money::ZERO).await;
+    stage.until_waiting(&sweep, 8).await;
     process.end().await;
 }
 

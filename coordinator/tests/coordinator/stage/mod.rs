@@ -55,7 +55,7 @@ pub(crate) fn spec(name: &str, sessions: u32, more: &str) -> String {
 benchmarks:
   worfbench: {{ limit: 'first:{sessions}', tasks: [lumos, wikihow], judge: sim/lexical, judge_price: {{ input_per_mtok: 0, output_per_mtok: 0 }} }}
 endpoints:
-  sim: {{ kind: openai, base_url: 'http://127.0.0.1:9/v1', identify_sessions: true }}
+  sim: {{ kind: openai, base_url: 'http://127.0.0.1:9/v1', identify_sessions: true, limits: {{ concurrency: 2 }} }}
 models:
   - id: sim/oracle
     max_tokens: 1000
