@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Show how sweeps stand
     Status(StatusArgs),
     /// Follow a sweep until it ends; the exit code tells how
-    Watch(SweepArgs),
+    Watch(WatchArgs),
     /// Stop a sweep
     Cancel(SweepArgs),
     /// Run again what an ended sweep did not measure
@@ -203,6 +203,17 @@ pub(crate) struct SpecArgs {
     pub(crate) cache: Option<CacheMode>,
 }
 
+/// What is printed at the end of a run.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ResultArgs {
+    /// Print the leaderboards and the tables of the papers too
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) tables: bool,
+    /// Print the summary as JSON (of a dry run: the estimate)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -221,9 +232,8 @@ pub(crate) struct RunArgs {
     pub(crate) give_up_after_s: u64,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
-    /// Print the summary (or the estimate of --dry-run) as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
     /// Serve /metrics at this address while running
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
@@ -367,6 +377,17 @@ pub(crate) struct SweepArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// The sweep
+    pub(crate) sweep: SweepId,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print the leaderboards and the tables of the papers too
+    #[arg(long)]
+    pub(crate) tables: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// A sweep of a coordinator, or the directory of an embedded run
     pub(crate) sweep: String,
@@ -383,9 +404,8 @@ pub(crate) struct ResumeArgs {
     /// Seconds to wait for a disk that cannot be written before an embedded run ends (4); nothing is paid for meanwhile
     #[arg(long, value_name = "SECONDS", env = "REGATTA_GIVE_UP_AFTER_S", default_value_t = 60)]
     pub(crate) give_up_after_s: u64,
-    /// Print the summary as JSON (embedded run)
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
 }
 
 #[derive(Debug, Args)]

@@ -86,6 +86,19 @@ pub struct Percentiles {
     pub p99: f64,
 }
 
+impl Percentiles {
+    /// By nearest rank; `None` of nothing.
+    pub(crate) fn of_sorted(values: &[f64]) -> Option<Self> {
+        let of = |q: f64| values.get(((q * values.len() as f64).ceil() as usize).saturating_sub(1)).copied();
+        Self::of_quantiles(of)
+    }
+
+    /// `None` where a quantile is.
+    pub(crate) fn of_quantiles(quantile: impl Fn(f64) -> Option<f64>) -> Option<Self> {
+        Some(Self { p50: quantile(0.5)?, p90: quantile(0.9)?, p99: quantile(0.99)? })
+    }
+}
+
 /// Whether the same model is served by another endpoint of the sweep too.
 pub(crate) fn is_compared(sweep: &Sweep, model: &ModelRef) -> bool {
     let Some(own) = sweep.lock.model(model) else { return false };
@@ -166,10 +179,7 @@ fn provider(
     let cost = row.spending.cost;
     let scored = row.sessions.scored();
     let successes = success_rate(group).unwrap_or(0.0) * scored as f64;
-    let each = |count: f64| {
-        let nanos = cost.known.0 as f64 / count;
-        (cost.unknown_calls == 0 && count > 0.0 && nanos < 9.2e18).then_some(Money(nanos.round() as u64))
-    };
+    let each = |count: f64| per(cost, count);
     Provider {
         model: row.model.clone(),
         simulated: row.simulated,
@@ -179,12 +189,18 @@ fn provider(
         cost_per_session: each(scored as f64),
         cost_per_success: each(successes),
         calls: sums.calls - sums.from_cache,
-        latency: percentiles(|q| sums.latency.quantile(q)),
-        first_token: percentiles(|q| sums.first_token.quantile(q)),
+        latency: Percentiles::of_quantiles(|q| sums.latency.quantile(q)),
+        first_token: Percentiles::of_quantiles(|q| sums.first_token.quantile(q)),
         tokens_per_second: sums.tokens_per_second.quantile(0.5),
         errors: sums.errors,
         served: sums.served,
     }
+}
+
+/// `cost` over `count` things; `None` when some of it is unknown, and for nothing.
+pub(crate) fn per(cost: CostSum, count: f64) -> Option<Money> {
+    let nanos = cost.known.0 as f64 / count;
+    (cost.unknown_calls == 0 && count > 0.0 && nanos < 9.2e18).then_some(Money(nanos.round() as u64))
 }
 
 /// The first metric that leaderboards show, if it is a share of success.
@@ -193,8 +209,4 @@ fn success_rate(group: &GroupResult) -> Option<f64> {
     let metric = &group.keys[at].1;
     let is_share = metric.better == Better::Higher && metric.unit.scale() == Some((0.0, 1.0));
     group.estimates[at].value.filter(|_| is_share)
-}
-
-fn percentiles(quantile: impl Fn(f64) -> Option<f64>) -> Option<Percentiles> {
-    Some(Percentiles { p50: quantile(0.5)?, p90: quantile(0.9)?, p99: quantile(0.99)? })
 }

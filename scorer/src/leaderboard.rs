@@ -8,10 +8,9 @@ use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
 use crate::report::numbers::{
-    NOTHING as NO_VALUE, WITHHELD, behind, compact, duration, grouped, heading, measured, percent, score_with, shown,
-    waste,
+    NOTHING as NO_VALUE, WITHHELD, behind, compact, heading, measured, percent, score_with, shown,
 };
-use crate::report::{filtered, pairs};
+use crate::report::pairs;
 use crate::statistics::level;
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
@@ -20,10 +19,10 @@ const METRICS: usize = 1;
 /// Widest table, in columns.
 const WIDTH: u16 = 110;
 
-/// The leaderboard of `summary` for terminals: a table a benchmark and setting under its default evaluator, the tables of the benchmarks'
-/// papers, then what it took.
+/// All tables of `summary` for terminals: a leaderboard a benchmark and setting under its default evaluator, the comparisons in pairs, and the
+/// tables of the benchmarks' papers.
 #[must_use]
-pub fn render_leaderboard(summary: &Summary) -> String {
+pub fn render_tables(summary: &Summary) -> String {
     let mut text = String::new();
     for rows in summary.rows.chunk_by(|one, other| one.benchmark == other.benchmark && one.setting == other.setting) {
         if let Some(first) = rows.first() {
@@ -35,17 +34,11 @@ pub fn render_leaderboard(summary: &Summary) -> String {
     if !pairs.is_empty() {
         text.push_str(&format!("{}\n\n", pairs.join("\n")));
     }
-    let filtered = filtered::text(summary);
-    if !filtered.is_empty() {
-        text.push_str(&filtered);
-        text.push('\n');
-    }
     for table in summary.tables.iter().filter(|table| is_shown(summary, table)) {
         text.push_str(&paper_table(table, summary.coverage_min));
         text.push('\n');
     }
-    text.push_str(&totals(summary));
-    text
+    text.trim_end().to_owned()
 }
 
 /// Terminals have room for the default evaluator's tables; what papers draw is in the report.
@@ -100,6 +93,11 @@ fn part_of_table(paper: &PaperTable, columns: Range<usize>, coverage_min: f64) -
         }
     }
     align(&mut table, paper.keys.len()..width);
+    written(&table)
+}
+
+/// The lines of `table`, none with spaces at its end.
+pub(crate) fn written(table: &Table) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
@@ -187,12 +185,11 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
         first.items,
         level()
     );
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    format!("{title}\n{}\n", lines.join("\n"))
+    format!("{title}\n{}", written(&table))
 }
 
 /// A line above, a line below the header, a line at the end; intervals need the space that verticals would take.
-fn empty_table() -> Table {
+pub(crate) fn empty_table() -> Table {
     let mut table = Table::new();
     table.load_preset(NOTHING).set_width(WIDTH).set_content_arrangement(ContentArrangement::Dynamic);
     let lines = [
@@ -209,29 +206,8 @@ fn empty_table() -> Table {
     table
 }
 
-fn totals(summary: &Summary) -> String {
-    let sessions = &summary.sessions;
-    let spent = &summary.spending;
-    let mut lines = vec![format!(
-        "{} of {} sessions scored · cost {} · judges {} · wall time {}",
-        grouped(sessions.scored()),
-        grouped(sessions.total),
-        spent.cost,
-        summary.judging.cost,
-        duration(summary.wall_seconds)
-    )];
-    lines.push(format!("paid for nothing: {}", waste(spent)));
-    if spent.unmeasured != CostSum::default() {
-        lines.push(format!("spent on sessions without a score: {}", spent.unmeasured));
-    }
-    lines.extend(summary.notes.iter().map(|note| format!("note: {note}")));
-    if summary.rows.iter().any(|row| row.simulated) {
-        lines.push("* simulated".to_owned());
-    }
-    lines.join("\n")
-}
 /// A cost in one narrow cell: what is known, as a lower bound when something is not.
-fn in_short(cost: &CostSum) -> String {
+pub(crate) fn in_short(cost: &CostSum) -> String {
     match (cost.known, cost.unknown_calls) {
         (known, 0) => known.to_string(),
         (Money::ZERO, _) => "unknown".to_owned(),

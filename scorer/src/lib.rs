@@ -5,6 +5,9 @@
 
 mod agents;
 mod comparison;
+mod decision;
+mod durations;
+mod failures;
 mod finish;
 mod flags;
 mod judging;
@@ -17,12 +20,14 @@ mod report;
 mod rescoring;
 mod runs;
 mod scorer;
+mod standings;
 pub mod statistics;
 mod summary;
 mod verdicts;
 
+pub use decision::render_decision;
 pub use finish::{DOCUMENTS, FinishError};
-pub use leaderboard::render_leaderboard;
+pub use leaderboard::render_tables;
 pub use metrics::ScorerMetrics;
 pub use pairs::flips_seed;
 pub use planning::{Aim, Basis, Need, Outlook, Pilot, Spent, outlooks, read_pilot};
@@ -34,7 +39,7 @@ pub use runs::{
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use statistics::holm;
 pub use summary::{
-    BenchmarkTable, BothWays, Comparison, Components, Contestant, Difference, Estimate, JudgeSpending, Judging,
-    LeaderboardRow, MetricBothWays, Pair, PairFamily, Pass, Percentiles, Provider, Quality, Rank, Ranking, Reruns,
-    SessionCounts, Spending, Summary, SummaryMetric, Test,
+    BenchmarkTable, BothWays, Comparison, Components, Contestant, Difference, Estimate, Failure, JudgeSpending,
+    Judging, LeaderboardRow, MetricBothWays, Pair, PairFamily, Pass, Percentiles, Provider, Quality, Rank, Ranking,
+    Reruns, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test,
 };

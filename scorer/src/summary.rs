@@ -11,7 +11,9 @@ use regatta_proto::{
 use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
+pub use crate::failures::Failure;
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
+pub use crate::standings::Standing;
 use crate::statistics::LEVEL;
 pub use crate::statistics::{Components, Difference, Estimate, Pass, Rank, Reruns, Test};
 
@@ -32,6 +34,9 @@ pub struct Summary {
     pub ended_at: Timestamp,
     /// From submission to end, pauses before a resume included, in seconds.
     pub wall_seconds: f64,
+    /// Of it, time in which at least one session was under way; absent where nothing ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_seconds: Option<f64>,
     /// Repetitions of every cell.
     pub trials: u16,
     /// Probability with which each interval covers, 0..=1.
@@ -55,6 +60,9 @@ pub struct Summary {
     /// Spending of each of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeSpending>,
+    /// One ranking of the models over all benchmarks and settings, best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standings: Vec<Standing>,
     /// One row a benchmark, setting and model: benchmarks and settings as in the lock, the best model first. Models that no comparison
     /// tells apart are in the order of the lock.
     pub rows: Vec<LeaderboardRow>,
@@ -236,6 +244,15 @@ pub struct LeaderboardRow {
     /// The headline both ways, where a filter or a refusal ended sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filtered: Option<BothWays>,
+    /// Sessions that did not end well, the commonest way first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+    /// Seconds of the sessions that have a score, with failed tries and waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_seconds: Option<Percentiles>,
+    /// Seconds of answered calls, each from sending the last try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_seconds: Option<Percentiles>,
     /// What its attempts took.
     pub spending: Spending,
 }

@@ -41,5 +41,5 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
     };
     crate::spec::check_locked_endpoints(&sweep.lock, &run.policy)?;
     let state = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await?;
-    super::run::conclude(&run, directory, state, args.json)
+    super::run::conclude(&run, directory, state, args.result)
 }

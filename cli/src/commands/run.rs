@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::Context;
 use regatta_coordinator::{Resumption, Submission};
 use regatta_proto::SweepState;
-use regatta_scorer::{Summary, render_leaderboard};
+use regatta_scorer::Summary;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::RunArgs;
+use crate::args::{ResultArgs, RunArgs};
 use crate::embedded::Embedded;
 use crate::exit::{bad_configuration, of_state};
 use crate::policy::of_person;
@@ -22,7 +22,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
     if args.dry_run {
         check_build(&loaded.spec)?;
-        return super::check::plan_and_describe(loaded, false, args.json).await;
+        return super::check::plan_and_describe(loaded, false, args.result.json).await;
     }
     let policy = of_person(args.policy.file.as_deref())?;
     check_endpoints(&loaded.spec, &policy)?;
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     }
     let state = run.execute(&sweep, Resumption::default(), &leaving).await?;
     stop.cancel();
-    conclude(&run, &directory, state, args.json)
+    conclude(&run, &directory, state, args.result)
 }
 
 /// Puts the data into the run's store.
@@ -62,17 +62,22 @@ pub(crate) async fn store(run: &Embedded, loaded: Loaded) -> anyhow::Result<Subm
 }
 
 /// Prints the result and turns the sweep's end into an exit code.
-pub(crate) fn conclude(run: &Embedded, directory: &Path, state: SweepState, json: bool) -> anyhow::Result<ExitCode> {
+pub(crate) fn conclude(
+    run: &Embedded,
+    directory: &Path,
+    state: SweepState,
+    result: ResultArgs,
+) -> anyhow::Result<ExitCode> {
     if !state.is_end() {
         output::note("interrupted; the same command continues where it stopped");
         return Ok(of_state(SweepState::Incomplete));
     }
     let summary = run.artifact("summary.json")?;
-    if json {
+    if result.json {
         output::line(&String::from_utf8_lossy(&summary));
     } else {
         let summary: Summary = Summary::from_json(&summary).context("failed to read the run's summary.json")?;
-        output::line(&render_leaderboard(&summary));
+        output::line(&super::decision(&summary, result.tables));
         output::note(&format!("{state} · report: {}", directory.join("report.html").display()));
         if state != SweepState::Complete {
             let raise = if state == SweepState::StoppedByBudget { " --budget +DOLLARS" } else { "" };

@@ -36,5 +36,5 @@ pub(crate) async fn run(args: SubmitArgs) -> anyhow::Result<ExitCode> {
         let news = if submitted.created { "submitted" } else { "was there already" };
         output::note(&format!("{news} · {} sessions", submitted.sessions));
     }
-    if args.watch { super::watch::follow(&client, &submitted.id).await } else { Ok(ExitCode::SUCCESS) }
+    if args.watch { super::watch::follow(&client, &submitted.id, false).await } else { Ok(ExitCode::SUCCESS) }
 }

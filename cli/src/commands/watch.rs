@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::Context;
 use regatta_coordinator::SweepStatus;
 use regatta_proto::{SweepId, SweepState};
-use regatta_scorer::{Summary, render_leaderboard};
+use regatta_scorer::Summary;
 
-use crate::args::SweepArgs;
+use crate::args::WatchArgs;
 use crate::bars::Bars;
 use crate::client::Client;
 use crate::exit::{BadConfiguration, of_state};
@@ -22,14 +22,14 @@ const LOOK_EVERY_MAX: Duration = Duration::from_secs(15);
 /// A coordinator that does not answer within this time is away.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) async fn run(args: SweepArgs) -> anyhow::Result<ExitCode> {
-    follow(&Client::new(&args.client)?, &args.sweep).await
+pub(crate) async fn run(args: WatchArgs) -> anyhow::Result<ExitCode> {
+    follow(&Client::new(&args.client)?, &args.sweep, args.tables).await
 }
 
 /// Shows how `sweep` goes; its end becomes the exit code. Leaving early does not stop the sweep.
-pub(crate) async fn follow(client: &Client, sweep: &SweepId) -> anyhow::Result<ExitCode> {
+pub(crate) async fn follow(client: &Client, sweep: &SweepId, tables: bool) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
-    let following = to_the_end(client, sweep, LOOK_EVERY);
+    let following = to_the_end(client, sweep, tables, LOOK_EVERY);
     match leaving.drain.run_until_cancelled(following).await {
         Some(state) => Ok(of_state(state?)),
         None => {
@@ -40,13 +40,18 @@ pub(crate) async fn follow(client: &Client, sweep: &SweepId) -> anyhow::Result<E
 }
 
 /// Waits for the sweep's end and returns its state. Coordinators come and go while a sweep runs, so that once one has answered, silence is only a reason to ask again.
-async fn to_the_end(client: &Client, sweep: &SweepId, look_every: Duration) -> anyhow::Result<SweepState> {
+async fn to_the_end(
+    client: &Client,
+    sweep: &SweepId,
+    tables: bool,
+    look_every: Duration,
+) -> anyhow::Result<SweepState> {
     let (mut pause, mut has_answered, mut bars) = (look_every, false, Bars::start());
     loop {
-        match look(client, sweep, &mut bars).await {
-            Ok((status, Some(leaderboard))) => {
+        match look(client, sweep, tables, &mut bars).await {
+            Ok((status, Some(decision))) => {
                 bars.finish(&status);
-                output::line(&leaderboard);
+                output::line(&decision);
                 let report = client.address_of(sweep, "report.html").map(|address| format!(" · report: {address}"));
                 let report = report.unwrap_or_default();
                 output::note(&format!("{}{report} · files: regatta export {sweep} --output DIR", status.state));
@@ -70,8 +75,13 @@ async fn to_the_end(client: &Client, sweep: &SweepId, look_every: Duration) -> a
     }
 }
 
-/// Shows the sweep once; how it stands, and the leaderboard that it ended with.
-async fn look(client: &Client, sweep: &SweepId, bars: &mut Bars) -> anyhow::Result<(SweepStatus, Option<String>)> {
+/// Shows the sweep once; how it stands, and what came of it at its end.
+async fn look(
+    client: &Client,
+    sweep: &SweepId,
+    tables: bool,
+    bars: &mut Bars,
+) -> anyhow::Result<(SweepStatus, Option<String>)> {
     let silence = || format!("the coordinator has not answered for {} s", ANSWER_TIMEOUT.as_secs());
     let status = tokio::time::timeout(ANSWER_TIMEOUT, client.status(sweep)).await.with_context(silence)??;
     bars.show(&status);
@@ -80,8 +90,9 @@ async fn look(client: &Client, sweep: &SweepId, bars: &mut Bars) -> anyhow::Resu
     }
     let summary = tokio::time::timeout(ANSWER_TIMEOUT, client.file(sweep, "summary.json")).await;
     let summary = summary.with_context(silence)??;
-    let leaderboard = summary.map(|summary| Ok::<_, anyhow::Error>(render_leaderboard(&Summary::from_json(&summary)?)));
-    Ok((status, leaderboard.transpose()?))
+    let decision =
+        |summary: bytes::Bytes| Ok::<_, anyhow::Error>(super::decision(&Summary::from_json(&summary)?, tables));
+    Ok((status, summary.map(decision).transpose()?))
 }
 
 #[cfg(test)]
@@ -120,7 +131,7 @@ mod tests {
         let client =
             Client::new(&ClientArgs { coordinator, token: None, ca: None, client_cert: None, client_key: None })
                 .unwrap();
-        let end = to_the_end(&client, &"s".parse().unwrap(), Duration::from_millis(1)).await;
+        let end = to_the_end(&client, &"s".parse().unwrap(), false, Duration::from_millis(1)).await;
         server.abort();
         end
     }

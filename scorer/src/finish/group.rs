@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use regatta_backends::SessionRow;
+use regatta_backends::{SessionRow, TranscriptRef};
 use regatta_benchmarks::{Metric, Score, Scores, Suite, Table};
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -20,6 +20,9 @@ use super::results::push_session;
 use crate::comparison::is_compared;
 use crate::statistics::{Estimate, Pass, Sample, Trials, estimate, leaves, missing, passes, sample, void_all};
 use crate::summary::{BothWays, SessionCounts};
+
+/// The first session of each outcome and cause that is no plain result, with where its transcript is.
+pub(crate) type Examples = BTreeMap<(&'static str, &'static str), (CellIndex, ItemIndex, TranscriptRef)>;
 
 /// Which number: a scoring rule and a metric.
 pub(crate) type MetricKey = (Evaluator, Metric);
@@ -43,6 +46,7 @@ pub(crate) struct Group<'s> {
     sessions: SessionCounts,
     outcomes: BTreeMap<(&'static str, &'static str), u64>,
     poisoned: Option<(CellIndex, ItemIndex)>,
+    examples: Examples,
     filtered: Vec<FilteredSession>,
     served: BTreeMap<String, u64>,
     flags: FlagCounts,
@@ -94,6 +98,8 @@ pub(crate) struct GroupResult {
     pub(crate) outcomes: BTreeMap<(&'static str, &'static str), u64>,
     /// A session that was given up because of its own request, for people who want to send that again.
     pub(crate) poisoned: Option<(CellIndex, ItemIndex)>,
+    /// A session of each way not to end well.
+    pub(crate) examples: Examples,
     /// The headline with filtered sessions as wrong and as missing, where a filter ended sessions.
     pub(crate) filtered: Option<BothWays>,
     /// Sessions by what answered.
@@ -133,6 +139,7 @@ impl<'s> Group<'s> {
             sessions: SessionCounts::default(),
             outcomes: BTreeMap::new(),
             poisoned: None,
+            examples: Examples::new(),
             filtered: Vec::new(),
             served: BTreeMap::new(),
             flags: FlagCounts::new(),
@@ -224,6 +231,10 @@ impl<'s> Group<'s> {
             (row.outcome.as_str(), row.outcome.cause().map_or("", regatta_proto::Cause::as_str))
         });
         *self.outcomes.entry((outcome, cause)).or_default() += 1;
+        if let Some(row) = row.filter(|row| row.outcome != Outcome::Measured) {
+            let example = || (cell.index, row.item, row.transcript.clone());
+            self.examples.entry((outcome, cause)).or_insert_with(example);
+        }
         if let Some(row) = row
             && row.outcome == (Outcome::NotMeasured { cause: Cause::Poison })
         {
@@ -270,6 +281,11 @@ impl<'s> Group<'s> {
     /// Sessions added so far, by outcome and cause.
     pub(crate) const fn outcomes(&self) -> &BTreeMap<(&'static str, &'static str), u64> {
         &self.outcomes
+    }
+
+    /// A session of each way not to end well, of those added so far.
+    pub(crate) const fn examples(&self) -> &Examples {
+        &self.examples
     }
 
     /// What all cells are together.
@@ -331,6 +347,7 @@ impl<'s> Group<'s> {
             cells: self.cells,
             outcomes: self.outcomes,
             poisoned: self.poisoned,
+            examples: self.examples,
             served: self.served,
             flags: self.flags,
             agent_ends: self.agent_ends,

@@ -17,15 +17,18 @@ mod spending;
 mod tables;
 mod tabulation;
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use jiff::{Timestamp, Unit};
-use regatta_backends::Ledger;
-use regatta_catalog::{Catalog, Sweep};
-use regatta_proto::{Clock, SweepLock, SweepState};
+use regatta_backends::{Ledger, TranscriptRef};
+use regatta_catalog::{Catalog, SegmentError, Sweep, read_transcript};
+use regatta_proto::{CellIndex, Clock, ItemIndex, SweepLock, SweepState};
 
 pub use self::error::FinishError;
 pub(crate) use self::group::{GroupResult, deciding_key};
 use self::tabulation::{Circumstances, Tabulation};
+use crate::failures::{Place, last_words};
 use crate::summary::SessionCounts;
 
 /// Names of the documents that every sweep leaves behind; tables of its benchmarks come on top.
@@ -71,6 +74,7 @@ pub(crate) async fn finish(
         SweepState::Tabulating => end_state(&sweep.lock, &tabulation.sessions(), tabulation.out_of_budget()),
         ended => ended,
     };
+    let said = said(catalog, sweep, tabulation.examples()).await?;
     let documents = tabulation.finish(&Circumstances {
         state,
         created_at: row.created_at,
@@ -78,6 +82,7 @@ pub(crate) async fn finish(
         attempts: ledger.attempts(&sweep.id).await?,
         judges: ledger.costs_by_judge(&sweep.id).await?,
         calls: ledger.call_sums(&sweep.id).await?,
+        said,
     })?;
     for (name, content) in documents.files {
         catalog.blobs().put(&format!("sweeps/{}/{name}", sweep.id), Bytes::from(content)).await?;
@@ -90,6 +95,28 @@ pub(crate) async fn finish(
         return Ok(ledger.sweep(&sweep.id).await?.ok_or_else(unknown)?.state);
     }
     Ok(state)
+}
+
+/// Transcripts that are read to quote how sessions ended; each is of a benchmark, setting and model, and a cause.
+const QUOTED_MAX: usize = 256;
+
+/// Last words of the sessions at `places`. A transcript that is gone or damaged has none: the numbers of a report do not hang on it.
+async fn said(
+    catalog: &Catalog,
+    sweep: &Sweep,
+    places: Vec<(CellIndex, ItemIndex, TranscriptRef)>,
+) -> Result<BTreeMap<Place, String>, FinishError> {
+    let mut said = BTreeMap::new();
+    for (cell, item, at) in places.into_iter().take(QUOTED_MAX) {
+        match read_transcript(catalog.blobs(), &sweep.id, &at).await {
+            Ok(stored) => said.extend(last_words(&stored.transcript).map(|words| ((cell, item), words))),
+            Err(SegmentError::Blobs(error)) => return Err(error.into()),
+            Err(error) => {
+                tracing::warn!(sweep.id = %sweep.id, cell = cell.0, item = item.0, %error, "a failed session cannot be quoted");
+            }
+        }
+    }
+    Ok(said)
 }
 
 /// The numbers of every benchmark, setting and model of `sweep`, as the ledger has them now.

@@ -4,19 +4,22 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use regatta_backends::{AttemptRow, CallSums, JudgeCosts, MetricRow, SessionRow};
+use regatta_backends::{AttemptRow, CallSums, JudgeCosts, MetricRow, SessionRow, TranscriptRef};
 use regatta_benchmarks::Measure;
 use regatta_catalog::Sweep;
-use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, SweepState};
+use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, ModelRef, Outcome, SweepState};
 
 use super::flag_counts::flag_notes;
 use super::group::{Group, GroupResult, is_simulated};
 use super::per_session::Usages;
 use super::{FinishError, comparisons as pairs_csv, lines, metrics, spending, tables};
 use crate::comparison::comparisons;
+use crate::durations::{Durations, running_seconds};
+use crate::failures::{Failure, Place};
 use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
 use crate::runs::Measures;
+use crate::standings::standings;
 use crate::statistics::LEVEL;
 use crate::summary::{
     BenchmarkTable, JudgeSpending, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric,
@@ -50,6 +53,8 @@ pub(crate) struct Circumstances {
     pub(crate) judges: Vec<JudgeCosts>,
     /// Sums over the calls of each cell.
     pub(crate) calls: Vec<(CellIndex, CallSums)>,
+    /// Last words of the sessions that [`Tabulation::examples`] names, as far as they have any.
+    pub(crate) said: BTreeMap<Place, String>,
 }
 
 /// Everything a sweep leaves behind.
@@ -104,6 +109,12 @@ impl<'s> Tabulation<'s> {
         all.filter_map(|outcomes| outcomes.get(&("not_measured", Cause::Budget.as_str()))).sum()
     }
 
+    /// A session of each way not to end well, of each benchmark, setting and model added so far.
+    pub(crate) fn examples(&self) -> Vec<(CellIndex, ItemIndex, TranscriptRef)> {
+        let finished = self.groups.iter().map(|group| &group.examples);
+        finished.chain(self.open.iter().map(Group::examples)).flat_map(|of| of.values().cloned()).collect()
+    }
+
     /// The numbers of every benchmark, setting and model, when all cells were added.
     pub(crate) fn into_groups(mut self) -> Vec<GroupResult> {
         self.groups.extend(self.open.take().map(Group::finish));
@@ -153,7 +164,14 @@ impl<'s> Tabulation<'s> {
         by_cell.values().for_each(|cell| spent.add(cell));
         let pairs = families(self.sweep, &self.groups);
         let ranks = rankings(&self.groups, &pairs);
-        let rows = self.rows(&by_cell, &ranks);
+        let durations = Durations::new(&circumstances.attempts, &circumstances.calls);
+        let rows = self.rows(&by_cell, &ranks, &durations, &circumstances.said);
+        let models: Vec<ModelRef> = lock.models.iter().map(|model| model.id.clone()).collect();
+        let standings = standings(&models, &rows, &pairs, |model| {
+            let of_model = self.groups.iter().filter(|group| group.first.model == *model);
+            let cells: Vec<CellIndex> = of_model.flat_map(cells_of).collect();
+            (durations.of_sessions(&cells), durations.of_calls(&cells))
+        });
         let judges: Vec<JudgeSpending> = circumstances.judges.iter().map(JudgeSpending::from).collect();
         let judging = judges.iter().fold(Judging::default(), |mut sum, of| {
             sum.usage += of.usage;
@@ -170,6 +188,7 @@ impl<'s> Tabulation<'s> {
             created_at: circumstances.created_at,
             ended_at: circumstances.ended_at,
             wall_seconds: (wall.as_millis().max(0) as f64) / 1000.0,
+            running_seconds: running_seconds(&circumstances.attempts),
             trials: lock.trials,
             level: LEVEL,
             coverage_min: lock.coverage_min,
@@ -181,6 +200,7 @@ impl<'s> Tabulation<'s> {
             judges,
             notes: self.notes(&rows, &sessions),
             comparisons: comparisons(self.sweep, &self.groups, &rows, &circumstances.calls),
+            standings,
             rows,
             pairs,
             ranks,
@@ -188,8 +208,15 @@ impl<'s> Tabulation<'s> {
         }
     }
 
-    fn rows(&self, spent: &BTreeMap<CellIndex, Spending>, ranks: &[Ranking]) -> Vec<LeaderboardRow> {
-        let mut rows: Vec<LeaderboardRow> = self.groups.iter().map(|group| self.row(group, spent)).collect();
+    fn rows(
+        &self,
+        spent: &BTreeMap<CellIndex, Spending>,
+        ranks: &[Ranking],
+        durations: &Durations<'_>,
+        said: &BTreeMap<Place, String>,
+    ) -> Vec<LeaderboardRow> {
+        let of_group = |group| self.row(group, spent, durations, said);
+        let mut rows: Vec<LeaderboardRow> = self.groups.iter().map(of_group).collect();
         let setting = |row: &LeaderboardRow| {
             let same =
                 |group: &GroupResult| group.first.benchmark == row.benchmark && group.first.setting == row.setting;
@@ -206,7 +233,14 @@ impl<'s> Tabulation<'s> {
         rows
     }
 
-    fn row(&self, group: &GroupResult, spent: &BTreeMap<CellIndex, Spending>) -> LeaderboardRow {
+    fn row(
+        &self,
+        group: &GroupResult,
+        spent: &BTreeMap<CellIndex, Spending>,
+        durations: &Durations<'_>,
+        said: &BTreeMap<Place, String>,
+    ) -> LeaderboardRow {
+        let cells: Vec<CellIndex> = cells_of(group).collect();
         let mut spending = Spending::default();
         for cell in &group.cells {
             spending.add(spent.get(&cell.cell.index).unwrap_or(&Spending::default()));
@@ -235,6 +269,9 @@ impl<'s> Tabulation<'s> {
                 .collect(),
             flags: group.flags.clone(),
             filtered: group.filtered.clone(),
+            failures: failures(group, said),
+            session_seconds: durations.of_sessions(&cells),
+            call_seconds: durations.of_calls(&cells),
             spending,
         }
     }
@@ -291,6 +328,22 @@ impl<'s> Tabulation<'s> {
         }
         notes
     }
+}
+
+fn cells_of(group: &GroupResult) -> impl Iterator<Item = CellIndex> {
+    group.cells.iter().map(|cell| cell.cell.index)
+}
+
+/// Sessions of `group` that did not end well, the commonest way first.
+fn failures(group: &GroupResult, said: &BTreeMap<Place, String>) -> Vec<Failure> {
+    let ends = group.outcomes.iter().filter(|((outcome, _), _)| *outcome != Outcome::Measured.as_str());
+    let failure = |(way, sessions): (&(&'static str, &'static str), &u64)| {
+        let example = group.examples.get(way).and_then(|(cell, item, _)| said.get(&(*cell, *item)));
+        Failure { outcome: way.0.to_owned(), cause: way.1.to_owned(), sessions: *sessions, said: example.cloned() }
+    };
+    let mut found: Vec<Failure> = ends.map(failure).collect();
+    found.sort_by_key(|failure| std::cmp::Reverse(failure.sessions));
+    found
 }
 
 /// What calls were like, over all cells.

@@ -56,6 +56,7 @@ fn group(model: &str, setting: &str, ability: f64, seed: u64) -> GroupResult {
         parts: Vec::new(),
         outcomes: BTreeMap::new(),
         poisoned: None,
+        examples: BTreeMap::new(),
         served: BTreeMap::new(),
         flags: BTreeMap::new(),
         agent_ends: Default::default(),

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use regatta_proto::{ErrorClass, Evaluator};
 
-use super::content::{Block, Field, Plot, Point, Section, Sheet};
+use super::content::{Block, Field, Section, Sheet};
 use super::numbers::{NOTHING, grouped, heading, percent, signed};
 use super::sections::{columns, named};
 use crate::comparison::{Comparison, Percentiles, Provider};
-use crate::statistics::level;
-use crate::summary::Summary;
+use crate::statistics::{Difference, level};
+use crate::summary::{LeaderboardRow, Summary};
 
 /// Quality, money, time and trouble of every provider; `None` when no model has more than one.
 pub(crate) fn section(summary: &Summary) -> Option<Section> {
@@ -18,18 +18,23 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
     }
     let mut blocks = vec![Block::Text(format!(
         "The same model through several endpoints, over the same items and seeds. Differences are to the first endpoint, item by item, \
-         with a {} interval: one that holds 0 is no difference that this sweep can show. Percentiles are over all calls of all workers, \
-         to within 1 %.",
+         with a {} interval: one that holds 0 is no difference that this sweep can show. Sessions are timed with their retries and waits; calls \
+         from sending their last try, over all workers, to within 1 %. Tokens a second are of streamed answers.",
         level()
     ))];
-    for comparison in &summary.comparisons {
-        blocks.extend(evaluators(comparison).into_iter().map(|evaluator| quality(comparison, evaluator)));
-        blocks.push(Block::Plot(plot(comparison)));
-        blocks.push(money_and_time(comparison));
-        blocks.extend(errors(comparison));
-        blocks.push(served(comparison));
+    for (at, comparison) in summary.comparisons.iter().enumerate() {
+        let mut of: Vec<Block> =
+            evaluators(comparison).into_iter().map(|evaluator| quality(comparison, evaluator)).collect();
+        of.push(money_and_time(summary, comparison));
+        let mut details: Vec<Block> = errors(comparison).into_iter().collect();
+        details.push(served(comparison));
+        of.push(Block::Folded(caption(comparison, "errors, and what answered"), details));
+        match at {
+            0 => blocks.extend(of),
+            _ => blocks.push(Block::Folded(caption(comparison, "quality, money and time"), of)),
+        }
     }
-    Some(Section { title: "Providers compared".to_owned(), blocks })
+    Some(Section { id: "providers", title: "Providers compared".to_owned(), is_folded: false, blocks })
 }
 
 fn caption(comparison: &Comparison, what: &str) -> String {
@@ -60,19 +65,27 @@ fn quality(comparison: &Comparison, evaluator: Evaluator) -> Block {
             let difference = quality.difference.as_ref();
             let difference =
                 difference.map_or_else(|| NOTHING.to_owned(), |difference| signed(difference, quality.unit));
-            row.push(Field::Number(difference));
+            let is_seen = quality.difference.as_ref().is_some_and(excludes_zero);
+            row.push(if is_seen { Field::Significant(difference) } else { Field::Number(difference) });
         }
         row.push(Field::Number(percent(provider.sessions.coverage())));
         row
     });
     Block::Table(Sheet {
+        of: Some((comparison.benchmark.clone(), evaluator)),
         caption: caption(comparison, &format!("quality by evaluator {evaluator}")),
         header,
         rows: rows.collect(),
+        ..Sheet::default()
     })
 }
 
-fn money_and_time(comparison: &Comparison) -> Block {
+/// `true` if the interval holds no zero.
+fn excludes_zero(difference: &Difference) -> bool {
+    difference.low.is_some_and(|low| low > 0.0) || difference.high.is_some_and(|high| high < 0.0)
+}
+
+fn money_and_time(summary: &Summary, comparison: &Comparison) -> Block {
     let money = |money: Option<regatta_proto::Money>| {
         Field::Number(money.map_or_else(|| "unknown".to_owned(), |money| money.to_string()))
     };
@@ -83,6 +96,10 @@ fn money_and_time(comparison: &Comparison) -> Block {
     let rows = comparison.providers.iter().map(|provider| {
         let mut row = vec![name(provider), Field::number(provider.cost)];
         row.extend([money(provider.cost_per_session), money(provider.cost_per_success)]);
+        let own = |row: &&LeaderboardRow| {
+            row.benchmark == comparison.benchmark && row.setting == comparison.setting && row.model == provider.model
+        };
+        row.extend(seconds(summary.rows.iter().find(own).and_then(|row| row.session_seconds)));
         row.extend(seconds(provider.latency));
         row.extend(seconds(provider.first_token));
         let speed = provider.tokens_per_second.map_or_else(|| NOTHING.to_owned(), |speed| format!("{speed:.1}"));
@@ -96,7 +113,10 @@ fn money_and_time(comparison: &Comparison) -> Block {
             "cost",
             "per session",
             "per success",
-            "latency p50",
+            "session p50",
+            "p90",
+            "p99",
+            "call p50",
             "p90",
             "p99",
             "first token p50",
@@ -106,6 +126,7 @@ fn money_and_time(comparison: &Comparison) -> Block {
             "calls",
         ]),
         rows: rows.collect(),
+        ..Sheet::default()
     })
 }
 
@@ -124,7 +145,12 @@ fn errors(comparison: &Comparison) -> Option<Block> {
         );
         row
     });
-    Some(Block::Table(Sheet { caption: caption(comparison, "errors by class"), header, rows: rows.collect() }))
+    Some(Block::Table(Sheet {
+        caption: caption(comparison, "errors by class"),
+        header,
+        rows: rows.collect(),
+        ..Sheet::default()
+    }))
 }
 
 fn served(comparison: &Comparison) -> Block {
@@ -137,24 +163,6 @@ fn served(comparison: &Comparison) -> Block {
         caption: caption(comparison, "served as (calls)"),
         header: columns(&["provider", "the endpoint said"]),
         rows: rows.collect(),
+        ..Sheet::default()
     })
-}
-
-fn plot(comparison: &Comparison) -> Plot {
-    let metric = comparison.providers.first().and_then(|first| first.quality.first());
-    let points = comparison.providers.iter().filter_map(|provider| {
-        let quality = provider.quality.first()?;
-        Some(Point {
-            name: provider.model.to_string(),
-            x: provider.cost_per_session?.dollars(),
-            y: quality.estimate.shown()?,
-            y_range: quality.estimate.low.zip(quality.estimate.high),
-        })
-    });
-    Plot {
-        caption: caption(comparison, "quality and cost"),
-        x_label: "dollars per session".to_owned(),
-        y_label: metric.map_or_else(String::new, |quality| quality.metric.clone()),
-        points: points.collect(),
-    }
 }

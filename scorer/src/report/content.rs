@@ -1,12 +1,17 @@
 //! What a report consists of, before it is Markdown or HTML.
 
 use regatta_benchmarks::{Measured, Unit};
+use regatta_proto::{BenchmarkName, Evaluator};
 
 use crate::statistics::Estimate;
 
 /// A part of a report with a title.
 pub(crate) struct Section {
+    /// Name in addresses within the document.
+    pub(crate) id: &'static str,
     pub(crate) title: String,
+    /// `true` if only its title is seen at first, where that is possible.
+    pub(crate) is_folded: bool,
     pub(crate) blocks: Vec<Block>,
 }
 
@@ -15,13 +20,19 @@ pub(crate) enum Block {
     Text(String),
     /// Something a reader must not miss.
     Notice(Vec<String>),
+    /// Lines of equal weight below a few words.
+    List(String, Vec<String>),
     Table(Sheet),
     /// A list of names and values.
     Facts(Vec<(String, String)>),
-    /// A picture; only where there can be one, so it never tells what no table does.
-    Plot(Plot),
+    /// Pictures beside each other; only where there can be some, so they never tell what no table does.
+    Plots(Vec<Plot>),
     /// Another picture, that tells no more than a table either.
     Bars(Bars),
+    /// A choice of the evaluator whose tables are seen, of one benchmark; all are seen where there can be no choice.
+    Choice(BenchmarkName, Vec<Evaluator>),
+    /// Blocks of which only the title is seen at first.
+    Folded(String, Vec<Block>),
 }
 
 /// Horizontal bars in groups, on one axis that begins at zero.
@@ -35,11 +46,15 @@ pub(crate) struct Bars {
     pub(crate) groups: Vec<(String, Vec<Measured>)>,
 }
 
-/// Points on two axes that begin at zero.
+/// Points on two axes that are fitted to them: a good `y` at a small `x` is best.
 pub(crate) struct Plot {
     pub(crate) caption: String,
     pub(crate) x_label: String,
     pub(crate) y_label: String,
+    /// Unit of `y`.
+    pub(crate) unit: Unit,
+    /// `true` if a large `y` is better.
+    pub(crate) is_higher_better: bool,
     pub(crate) points: Vec<Point>,
 }
 
@@ -53,10 +68,15 @@ pub(crate) struct Point {
 }
 
 /// A table.
+#[derive(Default)]
 pub(crate) struct Sheet {
     pub(crate) caption: String,
     pub(crate) header: Vec<String>,
     pub(crate) rows: Vec<Vec<Field>>,
+    /// Benchmark and evaluator whose numbers it has, where another evaluator has a table like it.
+    pub(crate) of: Option<(BenchmarkName, Evaluator)>,
+    /// `true` if each row is a card of its own where there is no room for a table.
+    pub(crate) is_board: bool,
 }
 
 /// A field of a table.
@@ -71,6 +91,12 @@ pub(crate) enum Field {
     Estimate(Estimate, Unit),
     /// A value of a paper's table, with the digits it has behind the point.
     Measured(Measured, Unit, u8),
+    /// Short remarks on the numbers before them.
+    Tags(Vec<String>),
+    /// A statement that stands out among others of its column.
+    Strong(String),
+    /// A number that stands out: a difference that is more than chance.
+    Significant(String),
 }
 
 impl Field {
@@ -84,6 +110,9 @@ impl Field {
 
     /// Whether it stands to the right.
     pub(crate) const fn is_number(&self) -> bool {
-        matches!(self, Self::Number(_) | Self::Estimate(..) | Self::Measured(..))
+        match self {
+            Self::Number(_) | Self::Estimate(..) | Self::Measured(..) | Self::Significant(_) => true,
+            Self::Name(_) | Self::Simulated(_) | Self::Tags(_) | Self::Strong(_) => false,
+        }
     }
 }

@@ -51,6 +51,7 @@ pub(crate) fn section(summary: &Summary) -> Section {
                 "paid for nothing",
             ]),
             rows,
+            ..Sheet::default()
         }),
         Block::Facts(
             others
@@ -71,7 +72,7 @@ pub(crate) fn section(summary: &Summary) -> Section {
         ),
     ];
     blocks.extend(reported(&summary.reported));
-    Section { title: "Cost, attempts and waste".to_owned(), blocks }
+    Section { id: "cost", title: "Cost, attempts and waste".to_owned(), is_folded: true, blocks }
 }
 
 /// The provider's own figures beside ours, where there are any.

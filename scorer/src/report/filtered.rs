@@ -31,6 +31,7 @@ pub(super) fn block(summary: &Summary) -> Option<Block> {
             caption: "Sessions that a filter or a refusal ended, as wrong and as missing".to_owned(),
             header: columns(&["model", "setting", "metric", "filtered", "as wrong", "as missing"]),
             rows,
+            ..Sheet::default()
         })
     })
 }

@@ -1,45 +1,76 @@
-//! The report as one HTML file that needs nothing else: no script, no font, no picture from elsewhere.
+//! The report as one HTML file that needs nothing else: no script, no font, no picture from elsewhere. What is folded, and the choice of an
+//! evaluator, are the browser's own.
 
-use regatta_benchmarks::{Unit, markup_text};
+mod table;
+
+use std::fmt::Write as _;
+
+use regatta_benchmarks::markup_text;
+use regatta_proto::{BenchmarkName, Evaluator};
 
 use super::bars;
-use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{measured, shown};
+use super::content::{Block, Section};
 use super::plot::svg;
-use crate::statistics::Estimate;
 
 const STYLE: &str = include_str!("style.css");
-/// Size of a drawn interval, in pixels.
-const BAR: (f64, f64) = (104.0, 16.0);
-/// Space left and right of the scale for the point, in pixels.
-const MARGIN: f64 = 4.0;
+/// Notices that stand open; of more, the rest is folded.
+const NOTICES_MAX: usize = 4;
 
 /// `title`, its `lead` line and `sections` as a document.
 pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
+    let choices = Choices::of(sections);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<header>\n<h1>{title}</h1>\n\
-         <p class=\"lead\">{lead}</p>\n</header>\n",
+         <title>{title}</title>\n<style>\n{STYLE}{rules}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
+         <p class=\"lead\">{lead}</p>\n<nav aria-label=\"Contents\">\n<ul>\n",
         title = markup_text(title),
+        rules = choices.rules(),
         lead = markup_text(lead),
     );
+    for Section { id, title, .. } in sections {
+        out += &format!("<li><a href=\"#{id}\">{}</a></li>\n", markup_text(title));
+    }
+    out += "</ul>\n</nav>\n</header>\n<main>\n";
     for section in sections {
-        out += &format!("<section>\n<h2>{}</h2>\n", markup_text(&section.title));
-        section.blocks.iter().for_each(|block| push_block(&mut out, block));
-        out += "</section>\n";
+        push_section(&mut out, section, &choices);
     }
     out += "</main>\n</body>\n</html>\n";
     out
 }
 
-fn push_block(out: &mut String, block: &Block) {
+fn push_section(out: &mut String, section: &Section, choices: &Choices<'_>) {
+    let (id, title) = (section.id, markup_text(&section.title));
+    // Who follows a link to what is inside of a folded part has it unfolded.
+    let (from, to) = match section.is_folded {
+        true => {
+            (format!("<details>\n<summary><h2>{title}</h2></summary>\n<div id=\"{id}\">\n"), "</div>\n</details>\n")
+        }
+        false => (format!("<section id=\"{id}\">\n<h2>{title}</h2>\n"), "</section>\n"),
+    };
+    *out += &from;
+    section.blocks.iter().for_each(|block| push_block(out, block, choices));
+    *out += to;
+}
+
+fn push_block(out: &mut String, block: &Block, choices: &Choices<'_>) {
     match block {
         Block::Text(text) => *out += &format!("<p>{}</p>\n", markup_text(text)),
         Block::Notice(lines) => {
             *out += "<div class=\"notice\" role=\"note\">\n";
-            lines.iter().for_each(|line| *out += &format!("<p>{}</p>\n", markup_text(line)));
+            let (open, folded) = lines.split_at(lines.len().min(NOTICES_MAX));
+            open.iter().for_each(|line| *out += &format!("<p>{}</p>\n", markup_text(line)));
+            if !folded.is_empty() {
+                *out += &format!("<details><summary>{} more notes</summary>\n", folded.len());
+                folded.iter().for_each(|line| *out += &format!("<p>{}</p>\n", markup_text(line)));
+                *out += "</details>\n";
+            }
             *out += "</div>\n";
+        }
+        Block::List(title, lines) => {
+            *out += &format!("<h3>{}</h3>\n<ul class=\"lines\">\n", markup_text(title));
+            lines.iter().for_each(|line| *out += &format!("<li>{}</li>\n", markup_text(line)));
+            *out += "</ul>\n";
         }
         Block::Facts(facts) => {
             *out += "<dl>\n";
@@ -48,7 +79,7 @@ fn push_block(out: &mut String, block: &Block) {
             }
             *out += "</dl>\n";
         }
-        Block::Table(sheet) => push_table(out, sheet),
+        Block::Table(sheet) => table::push(out, sheet, &choices.class(sheet.of.as_ref())),
         Block::Bars(of) if of.groups.is_empty() => {}
         Block::Bars(of) => {
             *out += &format!(
@@ -57,84 +88,84 @@ fn push_block(out: &mut String, block: &Block) {
                 bars::svg(of)
             );
         }
-        Block::Plot(plot) if plot.points.is_empty() => {}
-        Block::Plot(plot) => {
-            *out += &format!(
-                "<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>\n",
-                markup_text(&plot.caption),
-                svg(plot)
-            );
+        Block::Plots(plots) => {
+            *out += "<div class=\"plots\">\n";
+            for plot in plots.iter().filter(|plot| !plot.points.is_empty()) {
+                *out += &format!(
+                    "<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>\n",
+                    markup_text(&plot.caption),
+                    svg(plot)
+                );
+            }
+            *out += "</div>\n";
+        }
+        Block::Choice(benchmark, evaluators) => choices.push(out, benchmark, evaluators),
+        Block::Folded(title, blocks) => {
+            *out += &format!("<details class=\"part\">\n<summary>{}</summary>\n", markup_text(title));
+            blocks.iter().for_each(|block| push_block(out, block, choices));
+            *out += "</details>\n";
         }
     }
 }
 
-fn push_table(out: &mut String, sheet: &Sheet) {
-    *out += "<div class=\"scroll\" tabindex=\"0\">\n<table>\n";
-    if !sheet.caption.is_empty() {
-        *out += &format!("<caption>{}</caption>\n", markup_text(&sheet.caption));
-    }
-    let first = sheet.rows.first();
-    *out += "<thead><tr>";
-    for (at, name) in sheet.header.iter().enumerate() {
-        let class = first.and_then(|row| row.get(at)).map_or("", class);
-        *out += &format!("<th scope=\"col\"{class}>{}</th>", markup_text(name));
-    }
-    *out += "</tr></thead>\n<tbody>\n";
-    for row in &sheet.rows {
-        *out += "<tr>";
-        row.iter().for_each(|field| *out += &format!("<td{}>{}</td>", class(field), content(field)));
-        *out += "</tr>\n";
-    }
-    *out += "</tbody>\n</table>\n</div>\n";
-}
+/// Which evaluators a reader may choose from, by benchmark.
+struct Choices<'a>(Vec<(&'a BenchmarkName, &'a [Evaluator])>);
 
-const fn class(field: &Field) -> &'static str {
-    match field {
-        Field::Name(_) | Field::Simulated(_) => "",
-        Field::Number(_) | Field::Measured(..) => " class=\"number\"",
-        Field::Estimate(..) => " class=\"number estimate\"",
+impl<'a> Choices<'a> {
+    fn of(sections: &'a [Section]) -> Self {
+        let blocks = sections.iter().flat_map(|section| &section.blocks);
+        let choices = blocks.filter_map(|block| match block {
+            Block::Choice(benchmark, evaluators) if evaluators.len() > 1 => Some((benchmark, evaluators.as_slice())),
+            Block::Choice(..)
+            | Block::Text(_)
+            | Block::Notice(_)
+            | Block::List(..)
+            | Block::Table(_)
+            | Block::Facts(_)
+            | Block::Plots(_)
+            | Block::Bars(_)
+            | Block::Folded(..) => None,
+        });
+        Self(choices.collect())
     }
-}
 
-fn content(field: &Field) -> String {
-    match field {
-        Field::Name(text) | Field::Number(text) => markup_text(text),
-        Field::Simulated(text) => format!("{} <span class=\"tag\">simulated</span>", markup_text(text)),
-        Field::Estimate(estimate, unit) => format!("{}{}", bar(estimate, *unit), text(&shown(estimate, *unit))),
-        Field::Measured(value, unit, decimals) => text(&measured(value, *unit, *decimals)),
+    /// The classes of what is about a benchmark and an evaluator, with a space before them; empty where there is nothing to choose.
+    fn class(&self, of: Option<&(BenchmarkName, Evaluator)>) -> String {
+        let place = of.and_then(|(benchmark, evaluator)| {
+            let at = self.0.iter().position(|(name, _)| *name == benchmark)?;
+            Some((at, self.0[at].1.iter().position(|known| known == evaluator)?))
+        });
+        place.map_or_else(String::new, |(benchmark, evaluator)| format!(" of{benchmark} by{evaluator}"))
     }
-}
 
-/// The value large, its interval small.
-fn text(text: &str) -> String {
-    match text.split_once(' ') {
-        Some((value, interval)) => format!("<b>{value}</b> <span class=\"interval\">{interval}</span>"),
-        None => format!("<b>{text}</b>"),
+    /// Hides what was not chosen. A browser that does not know these rules shows everything.
+    fn rules(&self) -> String {
+        let mut rules = String::new();
+        for (benchmark, (_, evaluators)) in self.0.iter().enumerate() {
+            for evaluator in 0..evaluators.len() {
+                // Writing to a String cannot fail.
+                let _ = writeln!(
+                    rules,
+                    "main:has(#of{benchmark}by{evaluator}:checked) .of{benchmark}:not(.by{evaluator}) {{ display: none; }}"
+                );
+            }
+        }
+        rules
     }
-}
 
-/// The value as a point and its interval as a bar on the unit's scale; empty without a value that is shown, or a scale.
-fn bar(estimate: &Estimate, unit: Unit) -> String {
-    let (Some(value), Some((first, last))) = (estimate.shown(), unit.scale()) else { return String::new() };
-    let (width, height) = BAR;
-    let middle = height / 2.0;
-    let x = |score: f64| MARGIN + ((score - first) / (last - first)).clamp(0.0, 1.0) * (width - 2.0 * MARGIN);
-    let range = match (estimate.low, estimate.high) {
-        (Some(low), Some(high)) => format!(
-            "<rect class=\"range\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"6\" rx=\"3\"/>",
-            x(low),
-            middle - 3.0,
-            (x(high) - x(low)).max(1.0)
-        ),
-        _ => String::new(),
-    };
-    format!(
-        "<svg class=\"bar\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"{}\"><line class=\"scale\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle}\" y2=\"{middle}\"/>{range}\
-         <circle class=\"point\" cx=\"{:.1}\" cy=\"{middle}\" r=\"3.5\"/></svg>",
-        shown(estimate, unit),
-        x(first),
-        x(last),
-        x(value),
-    )
+    fn push(&self, out: &mut String, benchmark: &BenchmarkName, evaluators: &[Evaluator]) {
+        let Some(at) = self.0.iter().position(|(name, _)| *name == benchmark) else { return };
+        *out += &format!(
+            "<fieldset class=\"choice\">\n<legend>Evaluator of {}</legend>\n",
+            markup_text(benchmark.as_str())
+        );
+        for (number, evaluator) in evaluators.iter().enumerate() {
+            let checked = if number == 0 { " checked" } else { "" };
+            *out += &format!(
+                "<input type=\"radio\" name=\"of{at}\" id=\"of{at}by{number}\"{checked}><label \
+                 for=\"of{at}by{number}\">{evaluator}</label>\n"
+            );
+        }
+        *out += "</fieldset>\n";
+    }
 }

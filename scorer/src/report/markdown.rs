@@ -11,17 +11,24 @@ pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
     for section in sections {
         out += &format!("\n## {}\n", markdown_cell(&section.title));
         // Pictures are left out; the tables beside them hold the same numbers.
-        for block in section.blocks.iter().filter(|block| !matches!(block, Block::Plot(_) | Block::Bars(_))) {
-            out.push('\n');
-            push_block(&mut out, block);
-        }
+        section.blocks.iter().for_each(|block| push_block(&mut out, block));
     }
     out
 }
 
 fn push_block(out: &mut String, block: &Block) {
     match block {
-        Block::Plot(_) | Block::Bars(_) => {}
+        // Every table stands open, of whatever evaluator.
+        Block::Plots(_) | Block::Bars(_) | Block::Choice(..) => return,
+        Block::Folded(_, blocks) => return blocks.iter().for_each(|block| push_block(out, block)),
+        Block::Text(_) | Block::Notice(_) | Block::List(..) | Block::Table(_) | Block::Facts(_) => out.push('\n'),
+    }
+    match block {
+        Block::Plots(_) | Block::Bars(_) | Block::Choice(..) | Block::Folded(..) => {}
+        Block::List(title, lines) => {
+            *out += &format!("**{}**\n\n", markdown_cell(title));
+            lines.iter().for_each(|line| *out += &format!("- {}\n", markdown_cell(line)));
+        }
         Block::Text(text) => *out += &format!("{}\n", markdown_cell(text)),
         Block::Notice(lines) => {
             lines.iter().for_each(|line| *out += &format!("> **Note:** {}\n>\n", markdown_cell(line)))
@@ -54,6 +61,8 @@ fn push_table(out: &mut String, sheet: &Sheet) {
 fn field(field: &Field) -> String {
     match field {
         Field::Name(text) | Field::Number(text) => markdown_cell(text),
+        Field::Tags(tags) => markdown_cell(&tags.join(", ")),
+        Field::Strong(text) | Field::Significant(text) => format!("**{}**", markdown_cell(text)),
         Field::Simulated(text) => format!("{} *(simulated)*", markdown_cell(text)),
         Field::Estimate(estimate, unit) => shown(estimate, *unit),
         Field::Measured(value, unit, decimals) => measured(value, *unit, *decimals),

@@ -1,21 +1,27 @@
 //! The report: what people read. `sections` says what is in it; `markdown` and `html` say how it looks.
 
+mod axis;
 mod bars;
 mod comparison;
 mod content;
 mod costs;
 pub(crate) mod filtered;
 mod html;
+mod interval;
+mod leaderboards;
 mod markdown;
 pub(crate) mod numbers;
 pub(crate) mod pairs;
 mod plot;
 mod provenance;
+mod ranking;
 mod sections;
 mod tables;
+mod tradeoffs;
 mod uncertainty;
 
 use regatta_catalog::Sweep;
+use regatta_proto::CostSum;
 
 use self::content::Section;
 use self::numbers::{duration, grouped};
@@ -31,24 +37,28 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn new(summary: &Summary, groups: &[GroupResult], sweep: &Sweep) -> Self {
-        let mut all = vec![sections::result(summary, groups), sections::coverage(summary, groups)];
-        all.extend(pairs::section(summary));
-        all.extend(uncertainty::section(summary));
-        all.extend(tables::section(&summary.tables, summary.coverage_min));
+        let mut all = vec![ranking::section(summary), leaderboards::section(summary)];
+        all.extend(tradeoffs::section(summary));
         all.extend(comparison::section(summary));
+        all.extend(pairs::section(summary));
+        all.push(sections::coverage(summary, groups));
+        all.extend(uncertainty::section(summary));
         all.push(sections::tasks(groups));
+        all.extend(tables::section(&summary.tables, summary.coverage_min));
         all.push(costs::section(summary));
         all.push(provenance::section(summary, groups, sweep));
         all.push(sections::reading(summary));
         Self {
             title: summary.sweep.to_string(),
             lead: format!(
-                "{} · {} of {} sessions scored · {} · wall time {}",
+                "{} · {} of {} sessions scored · {} · {} · wall time {}{}",
                 summary.state,
                 grouped(summary.sessions.scored()),
                 grouped(summary.sessions.total),
+                money(summary),
                 summary.ended_at,
-                duration(summary.wall_seconds)
+                duration(summary.wall_seconds),
+                running(summary)
             ),
             sections: all,
         }
@@ -61,4 +71,17 @@ impl Report {
     pub(crate) fn html(&self) -> String {
         html::render(&self.title, &self.lead, &self.sections)
     }
+}
+
+/// Money of the sweep, its judges' named where there is any.
+fn money(summary: &Summary) -> String {
+    match summary.judging.cost {
+        cost if cost == CostSum::default() => format!("cost {}", summary.spending.cost),
+        judges => format!("cost {}, judges {judges}", summary.spending.cost),
+    }
+}
+
+/// Time in which sessions were under way: a sweep that was resumed waited in between.
+pub(crate) fn running(summary: &Summary) -> String {
+    summary.running_seconds.map(|seconds| format!(", sessions under way for {}", duration(seconds))).unwrap_or_default()
 }

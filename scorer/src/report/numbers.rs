@@ -69,11 +69,16 @@ pub(crate) fn behind(estimate: &Estimate) -> String {
 /// A difference with its sign and interval, as `+0.012 [-0.003, +0.027]`.
 pub(crate) fn signed(difference: &Difference, unit: Unit) -> String {
     let decimals = usize::from(decimals(unit));
-    let read = |value: f64| format!("{:+.decimals$}", value * unit.factor());
+    let read = |value: f64| unsigned_zero(format!("{:+.decimals$}", value * unit.factor()));
     match (difference.low, difference.high) {
         (Some(low), Some(high)) => format!("{} [{}, {}]", read(difference.value), read(low), read(high)),
         _ => read(difference.value),
     }
+}
+
+/// The size of a value, without its sign.
+pub(crate) fn magnitude(value: f64, unit: Unit) -> String {
+    read(value.abs(), unit, decimals(unit))
 }
 
 /// A p-value; what is too small to matter is not spelled out.
@@ -102,8 +107,15 @@ const fn decimals(unit: Unit) -> u8 {
 }
 
 fn read(value: f64, unit: Unit, decimals: u8) -> String {
-    // Adding zero takes the sign from a negative zero, which means nothing to a reader.
-    format!("{:.*}", usize::from(decimals), value * unit.factor() + 0.0)
+    unsigned_zero(format!("{:.*}", usize::from(decimals), value * unit.factor()))
+}
+
+/// A number as it is, but for the sign of what is rounded to zero, which means nothing to a reader.
+fn unsigned_zero(number: String) -> String {
+    match number.strip_prefix(['-', '+']) {
+        Some(digits) if digits.chars().all(|c| matches!(c, '0' | '.')) => digits.to_owned(),
+        _ => number,
+    }
 }
 
 /// A share in 0..=1; only everything is 100 %, and only nothing is 0 %.
@@ -152,6 +164,15 @@ pub(crate) fn duration(seconds: f64) -> String {
     match (whole / 3600, whole / 60 % 60, whole % 60) {
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// The same in milliseconds below a second, and with three digits below ten.
+pub(crate) fn short_seconds(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 0.9995 => format!("{:.0} ms", seconds * 1000.0),
+        _ if seconds < 9.995 => format!("{seconds:.2} s"),
+        _ => duration(seconds),
     }
 }
 
@@ -234,7 +255,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_rounded_to_zero_has_no_sign() {
+        assert_eq!(score(Some(-0.0002), Unit::Plain), "0.000");
+        let difference =
+            Difference { value: -0.0, low: Some(-0.0004), high: Some(0.0004), n: 3, clusters: 3, p: None, test: None };
+        assert_eq!(signed(&difference, Unit::Plain), "0.000 [0.000, 0.000]");
+        let seen = Difference { low: Some(-0.0006), ..difference };
+        assert_eq!(signed(&seen, Unit::Plain), "0.000 [-0.001, 0.000]");
+    }
+
+    #[test]
     fn durations_keep_the_two_largest_units() {
         assert_eq!([0.04, 59.94, 61.2, 3725.0].map(duration), ["0.0 s", "59.9 s", "1 min 1 s", "1 h 2 min"]);
+        let short = [0.0413, 0.9999, 9.994, 9.996, 61.2].map(short_seconds);
+        assert_eq!(short, ["41 ms", "1.00 s", "9.99 s", "10.0 s", "1 min 1 s"]);
     }
 }

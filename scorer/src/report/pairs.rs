@@ -34,7 +34,7 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
         }
         blocks.push(Block::Table(sheet(family)));
     }
-    Some(Section { title: "Compared in pairs".to_owned(), blocks })
+    Some(Section { id: "pairs", title: "Compared in pairs".to_owned(), is_folded: true, blocks })
 }
 
 fn sheet(family: &PairFamily) -> Sheet {
@@ -51,10 +51,13 @@ fn sheet(family: &PairFamily) -> Sheet {
             Field::name(test.map_or(NOTHING, name)),
             Field::Number(grouped(n.into())),
             Field::Number(grouped(clusters.into())),
-            Field::name(reads(pair)),
+            match pair.order() {
+                Some(_) => Field::Strong(reads(pair)),
+                None => Field::Name(reads(pair)),
+            },
         ]
     });
-    Sheet { caption, header, rows: rows.collect() }
+    Sheet { caption, header, rows: rows.collect(), ..Sheet::default() }
 }
 
 fn pairs(count: u32) -> String {

@@ -1,56 +1,60 @@
-//! A scatter plot as inline SVG: points with error bars and names, on axes that begin at zero.
+//! A scatter plot as inline SVG: points with their intervals and names, on axes that are fitted to them, and the Pareto front.
 
 use std::fmt::Write as _;
 
 use regatta_benchmarks::markup_text;
 
+use super::axis::Axis;
 use super::content::{Plot, Point};
 
 /// Size of the drawing, in pixels.
-const SIZE: (f64, f64) = (720.0, 320.0);
-/// Room left of, above, right of and below the axes, in pixels; names stand to the right of their points.
-const ROOM: (f64, f64, f64, f64) = (56.0, 14.0, 190.0, 46.0);
+const SIZE: (f64, f64) = (440.0, 290.0);
+/// Room left of, above, right of and below the axes, in pixels.
+const ROOM: (f64, f64, f64, f64) = (58.0, 12.0, 14.0, 46.0);
 /// Least distance between the lines of two names, in pixels.
 const LINE: f64 = 15.0;
+/// Longest name that is written out, in characters.
+const NAME_MAX: usize = 30;
 
 /// Draws `plot`; empty when it has no points.
 pub(crate) fn svg(plot: &Plot) -> String {
-    if plot.points.is_empty() {
+    let factor = plot.unit.factor();
+    let y_ends = plot.points.iter().flat_map(|point| {
+        let (low, high) = point.y_range.unwrap_or((point.y, point.y));
+        [low, point.y, high].map(|end| end * factor)
+    });
+    let (from, to) = plot.unit.scale().unwrap_or((0.0, f64::INFINITY));
+    let x_axis = Axis::fitting(plot.points.iter().map(|point| point.x), (0.0, f64::INFINITY));
+    let (Some(x_axis), Some(y_axis)) = (x_axis, Axis::fitting(y_ends, (from * factor, to * factor))) else {
         return String::new();
-    }
+    };
     let (width, height) = SIZE;
     let (left, top, right, bottom) = (ROOM.0, ROOM.1, width - ROOM.2, height - ROOM.3);
-    let (x_step, x_end) = scale(plot.points.iter().map(|point| point.x));
-    let (y_step, y_end) = scale(plot.points.iter().map(|point| point.y_range.map_or(point.y, |(_, high)| high)));
-    let x = |value: f64| left + (right - left) * value / x_end;
-    let y = |value: f64| bottom - (bottom - top) * value / y_end;
+    let x = |place: f64| left + (right - left) * place;
+    let y = |place: f64| bottom - (bottom - top) * place;
     let mut out = format!(
-        "<svg class=\"plot\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
-         aria-label=\"{}\">",
+        "<svg class=\"plot\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">",
         markup_text(&plot.caption)
     );
-    for (step, end, is_x) in [(x_step, x_end, true), (y_step, y_end, false)] {
-        for tick in ticks(step, end) {
-            let text = number(tick, step);
-            let _ = if is_x {
-                let at = x(tick);
-                write!(
-                    out,
-                    "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{top}\" y2=\"{bottom}\"/><text class=\"tick\" \
-                     x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
-                    bottom + 16.0
-                )
-            } else {
-                let at = y(tick);
-                write!(
-                    out,
-                    "<line class=\"grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/><text class=\"tick\" \
-                     x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
-                    left - 6.0,
-                    at + 4.0
-                )
-            };
-        }
+    // Writing to a String cannot fail.
+    for (place, number) in x_axis.ticks() {
+        let at = x(place);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{at:.1} {top}V{bottom}\"/><text class=\"tick\" x=\"{at:.1}\" y=\"{:.1}\" \
+             text-anchor=\"middle\">{number}</text>",
+            bottom + 17.0
+        );
+    }
+    for (place, number) in y_axis.ticks() {
+        let at = y(place);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" \
+             text-anchor=\"end\">{number}</text>",
+            left - 6.0,
+            at + 4.0
+        );
     }
     let _ = write!(
         out,
@@ -63,90 +67,117 @@ pub(crate) fn svg(plot: &Plot) -> String {
         (top + bottom) / 2.0,
         markup_text(&plot.y_label),
     );
-    let heights: Vec<f64> = plot.points.iter().map(|point| y(point.y)).collect();
-    for (point, label) in plot.points.iter().zip(apart(&heights)) {
-        push_point(&mut out, point, (x(point.x), label + 4.0), &y);
+    let places: Vec<(f64, f64)> =
+        plot.points.iter().map(|point| (x(x_axis.place(point.x)), y(y_axis.place(point.y * factor)))).collect();
+    let front = front(&plot.points, plot.is_higher_better);
+    push_front(&mut out, &front, &places);
+    let middle = (left + right) / 2.0;
+    for (at, label) in labels(&places, middle).into_iter().enumerate() {
+        let (point, (px, py)) = (&plot.points[at], places[at]);
+        if let Some((low, high)) = point.y_range {
+            let (low, high) = (y(y_axis.place(low * factor)), y(y_axis.place(high * factor)));
+            let _ = write!(out, "<path class=\"error\" d=\"M{px:.1} {low:.1}V{high:.1}\"/>");
+        }
+        let class = if front.contains(&at) { "point" } else { "point beaten" };
+        let (anchor, aside) = if px > middle { ("end", -9.0) } else { ("start", 9.0) };
+        let _ = write!(
+            out,
+            "<circle class=\"{class}\" cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"4.5\"/><text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" \
+             text-anchor=\"{anchor}\">{}</text>",
+            px + aside,
+            label + 4.0,
+            markup_text(&shortened(&point.name))
+        );
     }
     out += "</svg>";
     out
 }
 
-fn push_point(out: &mut String, point: &Point, (x, label): (f64, f64), y: &dyn Fn(f64) -> f64) {
-    if let Some((low, high)) = point.y_range {
-        let _ = write!(
-            out,
-            "<line class=\"error\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{:.1}\"/>",
-            y(low),
-            y(high)
-        );
+/// Points that no other beats in both directions, from the cheapest to the best.
+fn front(points: &[Point], is_higher_better: bool) -> Vec<usize> {
+    let goodness = |at: usize| if is_higher_better { points[at].y } else { -points[at].y };
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    order.sort_by(|one, other| {
+        points[*one].x.total_cmp(&points[*other].x).then(goodness(*other).total_cmp(&goodness(*one)))
+    });
+    let mut best = f64::NEG_INFINITY;
+    order.retain(|at| {
+        let leads = goodness(*at) > best;
+        best = best.max(goodness(*at));
+        leads
+    });
+    order
+}
+
+/// A stair along the front: up to its next point, what one has is the best that there is.
+fn push_front(out: &mut String, front: &[usize], places: &[(f64, f64)]) {
+    let [first, rest @ ..] = front else { return };
+    if rest.is_empty() {
+        return;
     }
-    let _ = write!(
-        out,
-        "<circle class=\"point\" cx=\"{x:.1}\" cy=\"{:.1}\" r=\"4.5\"/><text class=\"name\" x=\"{:.1}\" y=\"{label:.1}\">{}</text>",
-        y(point.y),
-        x + 9.0,
-        markup_text(&point.name)
-    );
-}
-
-/// A step of 1, 2 or 5 times a power of ten, and a multiple of it that holds all `values` (none is negative).
-fn scale(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let most = values.fold(0.0, f64::max);
-    if most <= 0.0 {
-        return (0.5, 1.0);
+    let (x, y) = places[*first];
+    let _ = write!(out, "<path class=\"front\" d=\"M{x:.1} {y:.1}");
+    for at in rest {
+        let _ = write!(out, "H{:.1}V{:.1}", places[*at].0, places[*at].1);
     }
-    let power = 10f64.powf((most / 4.0).log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
-    let step = steps.into_iter().find(|step| most / step <= 5.0).unwrap_or(10.0 * power);
-    (step, (most / step).ceil().max(1.0) * step)
+    *out += "\"/>";
 }
 
-fn ticks(step: f64, end: f64) -> impl Iterator<Item = f64> {
-    (0..=(end / step).round() as u32).map(move |at| f64::from(at) * step)
-}
-
-/// `value` with the decimals that tell multiples of `step` apart.
-fn number(value: f64, step: f64) -> String {
-    let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
-    format!("{value:.decimals$}")
-}
-
-/// `heights` moved so that no two are closer than a line, in the given order.
-fn apart(heights: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..heights.len()).collect();
-    order.sort_by(|one, other| heights[*one].total_cmp(&heights[*other]));
-    let mut moved = heights.to_vec();
-    let mut last = f64::NEG_INFINITY;
-    for at in order {
-        moved[at] = moved[at].max(last + LINE);
-        last = moved[at];
+/// Heights of the names of points at `places`, so that no two at one side of `middle` are closer than a line.
+fn labels(places: &[(f64, f64)], middle: f64) -> Vec<f64> {
+    let mut moved: Vec<f64> = places.iter().map(|(_, y)| *y).collect();
+    for is_right in [false, true] {
+        let mut side: Vec<usize> = (0..places.len()).filter(|at| (places[*at].0 > middle) == is_right).collect();
+        side.sort_by(|one, other| places[*one].1.total_cmp(&places[*other].1));
+        let mut last = f64::NEG_INFINITY;
+        for at in side {
+            moved[at] = moved[at].max(last + LINE);
+            last = moved[at];
+        }
     }
     moved
 }
 
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use regatta_benchmarks::Unit;
+
     use super::*;
 
-    #[test]
-    fn an_axis_begins_at_zero_and_has_three_to_six_round_ticks() {
-        for most in [0.000_31, 0.01, 0.7, 1.0, 3.0, 99.0, 12_345.0] {
-            let (step, end) = scale([most, most / 2.0].into_iter());
-            let count = ticks(step, end).count();
-            assert!(end >= most && (3..=6).contains(&count), "{most}: {step} to {end}, {count} ticks");
+    fn plot(points: &[(&str, f64, f64)]) -> Plot {
+        let point = |(name, x, y): &(&str, f64, f64)| Point { name: (*name).into(), x: *x, y: *y, y_range: None };
+        Plot {
+            caption: "c".into(),
+            x_label: "x".into(),
+            y_label: "y".into(),
+            unit: Unit::Plain,
+            is_higher_better: true,
+            points: points.iter().map(point).collect(),
         }
     }
 
     #[test]
+    fn the_front_has_those_that_nobody_beats_in_both_directions() {
+        let points = plot(&[("dear", 3.0, 0.9), ("cheap", 1.0, 0.5), ("beaten", 2.0, 0.4), ("twin", 1.0, 0.5)]).points;
+        assert_eq!(front(&points, true), [1, 0]);
+        assert_eq!(front(&points, false), [1, 2], "a low value is good");
+    }
+
+    #[test]
     fn names_of_points_at_one_height_do_not_cover_each_other() {
-        assert_eq!(apart(&[50.0, 50.0, 10.0]), [50.0, 65.0, 10.0]);
+        assert_eq!(labels(&[(10.0, 50.0), (12.0, 50.0), (14.0, 10.0), (90.0, 50.0)], 60.0), [50.0, 65.0, 10.0, 50.0]);
     }
 
     #[test]
     fn a_plot_without_points_is_nothing_and_names_are_escaped() {
-        let mut plot = Plot { caption: "c".into(), x_label: "x".into(), y_label: "y".into(), points: Vec::new() };
-        assert_eq!(svg(&plot), "");
-        plot.points.push(Point { name: "<b>".into(), x: 0.0, y: 0.0, y_range: None });
-        assert!(svg(&plot).contains("&lt;b&gt;"));
+        assert_eq!(svg(&plot(&[])), "");
+        assert!(svg(&plot(&[("<b>", 0.0, 0.0)])).contains("&lt;b&gt;"));
     }
 }

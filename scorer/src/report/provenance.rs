@@ -33,18 +33,22 @@ pub(crate) fn section(summary: &Summary, groups: &[GroupResult], sweep: &Sweep) 
         served_by(groups).into_iter().map(|(model, served)| vec![Field::name(model), Field::Name(served)]).collect();
     let header = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     Section {
+        id: "provenance",
         title: "Provenance".to_owned(),
+        is_folded: true,
         blocks: vec![
             Block::Facts(facts),
             Block::Table(Sheet {
                 caption: "Models as asked for".to_owned(),
                 header: header(&["model", "endpoint", "parameters", "price per million tokens", "price from"]),
                 rows: models,
+                ..Sheet::default()
             }),
             Block::Table(Sheet {
                 caption: "Models as served".to_owned(),
                 header: header(&["model", "the endpoint said (sessions)"]),
                 rows: served,
+                ..Sheet::default()
             }),
         ],
     }

@@ -3,33 +3,13 @@
 use std::collections::BTreeSet;
 
 use regatta_benchmarks::Better;
-use regatta_proto::{Evaluator, ModelRef};
+use regatta_proto::{Cell, Evaluator, ModelRef};
 
 use super::content::{Block, Field, Section, Sheet};
-use super::filtered;
-use super::numbers::{NOTHING, WITHHELD, behind, grouped, heading, percent, score};
+use super::numbers::{NOTHING, WITHHELD, grouped, heading, percent, score};
 use crate::finish::GroupResult;
 use crate::statistics::level;
 use crate::summary::{LeaderboardRow, Summary};
-
-/// The leaderboard of every benchmark, setting and evaluator, with what a reader must know.
-pub(crate) fn result(summary: &Summary, groups: &[GroupResult]) -> Section {
-    let mut blocks = Vec::new();
-    if !summary.notes.is_empty() {
-        blocks.push(Block::Notice(summary.notes.clone()));
-    }
-    for rows in summary.rows.chunk_by(|one, other| one.benchmark == other.benchmark && one.setting == other.setting) {
-        for evaluator in evaluators(groups) {
-            blocks.extend(leaderboard(summary, rows, evaluator).map(Block::Table));
-        }
-    }
-    blocks.extend(filtered::block(summary));
-    Section { title: "Result".to_owned(), blocks }
-}
-
-fn evaluators(groups: &[GroupResult]) -> BTreeSet<Evaluator> {
-    groups.iter().flat_map(|group| group.keys.iter().map(|(evaluator, _)| *evaluator)).collect()
-}
 
 /// A model is never shown without saying that it is simulated.
 pub(crate) fn model(group: &GroupResult) -> Field {
@@ -38,60 +18,6 @@ pub(crate) fn model(group: &GroupResult) -> Field {
 
 pub(crate) fn named(model: &ModelRef, simulated: bool) -> Field {
     if simulated { Field::Simulated(model.to_string()) } else { Field::name(model) }
-}
-
-/// `true` if ranks are by a metric of `evaluator`, and there are any.
-fn decides(summary: &Summary, row: &LeaderboardRow, evaluator: Evaluator) -> bool {
-    let deciding = row.headline().next();
-    deciding.is_some_and(|metric| metric.evaluator == evaluator)
-        && summary.ranks.iter().any(|of| of.benchmark == row.benchmark && of.setting == row.setting)
-}
-
-fn leaderboard(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator) -> Option<Sheet> {
-    let first = rows.first()?;
-    let names: Vec<String> = headline(first, evaluator).map(|(name, _)| name).collect();
-    if names.is_empty() {
-        return None;
-    }
-    let is_ranked = decides(summary, first, evaluator);
-    let mut header = vec!["model".to_owned()];
-    header.extend(is_ranked.then(|| "rank".to_owned()));
-    header.extend(names);
-    header.extend(["n / clusters", "coverage", "tokens in / out", "cost"].map(str::to_owned));
-    let lines = rows.iter().map(|row| {
-        let mut line = vec![named(&row.model, row.simulated)];
-        let rank = || summary.rank(row).map_or_else(|| NOTHING.to_owned(), |rank| rank.to_string());
-        line.extend(is_ranked.then(|| Field::Number(rank())));
-        line.extend(headline(row, evaluator).map(|(_, field)| field));
-        line.push(Field::Number(sizes(row, evaluator)));
-        line.push(Field::Number(percent(row.coverage)));
-        let usage = &row.spending.usage;
-        line.push(Field::Number(format!("{} / {}", grouped(usage.input), grouped(usage.output))));
-        line.push(Field::number(row.spending.cost));
-        line
-    });
-    let trials = if summary.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", summary.trials) };
-    Some(Sheet {
-        caption: format!(
-            "{} · {} · evaluator {evaluator} · {} items × {trials}",
-            first.benchmark, first.setting, first.items
-        ),
-        header,
-        rows: lines.collect(),
-    })
-}
-
-fn headline(row: &LeaderboardRow, evaluator: Evaluator) -> impl Iterator<Item = (String, Field)> {
-    let of = row.headline().filter(move |metric| metric.evaluator == evaluator);
-    of.map(|metric| (heading(&metric.metric, metric.unit), Field::Estimate(metric.estimate, metric.unit)))
-}
-
-/// Items and clusters behind the headlines, once where all have the same.
-fn sizes(row: &LeaderboardRow, evaluator: Evaluator) -> String {
-    let of = row.headline().filter(|metric| metric.evaluator == evaluator);
-    let mut all: Vec<String> = of.map(|metric| behind(&metric.estimate)).collect();
-    all.dedup();
-    all.join(", ")
 }
 
 /// What was measured, and what the numbers would be if the rest had been all wrong or all right.
@@ -107,6 +33,7 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
                 Field::name(outcome),
                 Field::name(cause),
                 Field::Number(grouped(*count)),
+                Field::name(said(summary, group, outcome, cause)),
             ]);
         }
         if group.sessions.scored() == group.sessions.total {
@@ -140,14 +67,30 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
             caption: "If all that has no score had been wrong, or right".to_owned(),
             header: columns(&["model", "setting", "metric", "value", "all wrong", "all right", "coverage"]),
             rows: bounds,
+            ..Sheet::default()
         }));
     }
     blocks.push(Block::Table(Sheet {
         caption: "How the sessions ended".to_owned(),
-        header: columns(&["benchmark", "setting", "model", "outcome", "cause", "sessions"]),
+        header: columns(&["benchmark", "setting", "model", "outcome", "cause", "sessions", "said in one of them"]),
         rows: outcomes,
+        ..Sheet::default()
     }));
-    Section { title: "Coverage and bounds".to_owned(), blocks }
+    Section { id: "coverage", title: "Coverage and bounds".to_owned(), is_folded: true, blocks }
+}
+
+/// Words in which a session of `group` failed in this way; a dash without any.
+fn said(summary: &Summary, group: &GroupResult, outcome: &str, cause: &str) -> String {
+    let Cell { benchmark, setting, model, .. } = &group.first;
+    let of_group =
+        |row: &&LeaderboardRow| row.benchmark == *benchmark && row.setting == *setting && row.model == *model;
+    let failures = summary.rows.iter().find(of_group).map_or(&[][..], |row| &row.failures);
+    let failure = failures.iter().find(|failure| failure.outcome == outcome && failure.cause == cause);
+    failure.and_then(|failure| failure.said.clone()).unwrap_or_else(|| NOTHING.to_owned())
+}
+
+fn evaluators(groups: &[GroupResult]) -> BTreeSet<Evaluator> {
+    groups.iter().flat_map(|group| group.keys.iter().map(|(evaluator, _)| *evaluator)).collect()
 }
 
 fn same_setting(one: &GroupResult, other: &GroupResult) -> bool {
@@ -180,10 +123,12 @@ pub(crate) fn tasks(groups: &[GroupResult]) -> Section {
                 caption: format!("{} · {} · evaluator {evaluator}", first.first.benchmark, first.first.setting),
                 header,
                 rows,
+                of: Some((first.first.benchmark.clone(), evaluator)),
+                ..Sheet::default()
             }));
         }
     }
-    Section { title: "Tasks".to_owned(), blocks }
+    Section { id: "tasks", title: "Tasks".to_owned(), is_folded: true, blocks }
 }
 
 /// How to read the numbers.
@@ -214,6 +159,16 @@ pub(crate) fn reading(summary: &Summary) -> Section {
              order of the spec",
         ),
         (
+            "Group",
+            "models that share a letter are not told apart by this sweep; over several benchmarks a model is ahead of another that it beats in \
+             at least one setting and loses to in none, with p-values corrected over the benchmarks too",
+        ),
+        (
+            "Session and call",
+            "a session lasts from the beginning of its attempt to its end, with every failed try and every wait for a retry or a limit; a \
+             call from sending its last try to the last byte, so that an endpoint which fails often may have quick calls and slow sessions",
+        ),
+        (
             "Coverage",
             "sessions with a score among all; trouble of endpoints, judges or Regatta never counts as wrong, and is never hidden",
         ),
@@ -228,7 +183,7 @@ pub(crate) fn reading(summary: &Summary) -> Section {
         ),
     ];
     let facts = facts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    Section { title: "How to read this".to_owned(), blocks: vec![Block::Facts(facts)] }
+    Section { id: "reading", title: "How to read this".to_owned(), is_folded: true, blocks: vec![Block::Facts(facts)] }
 }
 
 pub(crate) fn columns(names: &[&str]) -> Vec<String> {

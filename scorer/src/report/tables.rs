@@ -25,10 +25,11 @@ pub(crate) fn section(tables: &[BenchmarkTable], coverage_min: f64) -> Option<Se
         if table.is_figure {
             blocks.push(Block::Bars(bars(caption.clone(), table, coverage_min)));
         }
-        blocks.push(Block::Table(sheet(caption, table, coverage_min)));
+        let of = Some((of.benchmark.clone(), of.evaluator));
+        blocks.push(Block::Table(Sheet { of, ..sheet(caption, table, coverage_min) }));
         blocks.extend(table.notes.iter().map(|note| Block::Text(note.clone())));
     }
-    Some(Section { title: "The papers' tables".to_owned(), blocks })
+    Some(Section { id: "papers", title: "The papers' tables".to_owned(), is_folded: true, blocks })
 }
 
 /// The table's columns with our rows, each followed by the published one if there is one.
@@ -56,7 +57,7 @@ fn sheet(caption: String, table: &PaperTable, coverage_min: f64) -> Sheet {
             rows.push(line);
         }
     }
-    Sheet { caption, header, rows }
+    Sheet { caption, header, rows, ..Sheet::default() }
 }
 
 fn keys(row: &PaperRow) -> Vec<Field> {

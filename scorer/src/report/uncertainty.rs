@@ -25,8 +25,7 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
         Block::Table(Sheet {
             caption: "Over new items, and over reruns of these".to_owned(),
             header: columns(&["model", "setting", "metric", "over new items", "over reruns", "from items", "from trials"]),
-            rows: reruns,
-        }),
+            rows: reruns, ..Sheet::default() }),
     ];
     let passes: Vec<Vec<Field>> = headlines().flat_map(|(row, metric)| of_passes(row, metric)).collect();
     if !passes.is_empty() {
@@ -34,9 +33,10 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
             caption: "Of k trials of an item, at least one succeeds (pass@k), or all do (pass^k)".to_owned(),
             header: columns(&["model", "setting", "metric", "k", "pass@k", "pass^k"]),
             rows: passes,
+            ..Sheet::default()
         }));
     }
-    Some(Section { title: "Items and trials".to_owned(), blocks })
+    Some(Section { id: "trials", title: "Items and trials".to_owned(), is_folded: true, blocks })
 }
 
 fn lead(row: &LeaderboardRow, metric: &SummaryMetric) -> Vec<Field> {

@@ -6,7 +6,7 @@ use regatta_proto::Cell;
 
 use super::harness::{all_measured, documents, lock, some_trouble, summary, sweep_of_both, text};
 use crate::finish::tabulation::Documents;
-use crate::render_leaderboard;
+use crate::render_tables;
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
 
@@ -28,7 +28,7 @@ fn the_tables_of_both_papers_stand_in_one_report() {
 
 #[test]
 fn the_leaderboard_shows_tables_and_leaves_pictures_to_the_report() {
-    let shown = render_leaderboard(&summary(&after_trouble()));
+    let shown = render_tables(&summary(&after_trouble()));
     assert!(!shown.contains("Figure 4"));
     assert_snapshot!(shown);
 }

@@ -238,6 +238,7 @@ pub(crate) fn circumstances(state: SweepState, attempts: Vec<AttemptRow>) -> Cir
             cost: CostSum { known: Money(0), unknown_calls: 16 },
         }],
         calls: Vec::new(),
+        said: BTreeMap::new(),
     }
 }
 

@@ -1,0 +1,167 @@
+//! What a reader decides by, before anything else: one ranking, a sentence on every alternative, and what failed. The first card of the
+//! report, and what a terminal shows at the end of a run.
+
+mod sentences;
+mod terminal;
+
+use std::collections::BTreeMap;
+
+use regatta_benchmarks::Unit;
+use regatta_proto::{BenchmarkName, Flag, ModelRef, Setting};
+
+pub(crate) use self::sentences::sentences;
+pub use self::terminal::render_decision;
+use crate::report::numbers::{grouped, heading};
+use crate::statistics::Estimate;
+use crate::summary::{LeaderboardRow, Summary, SummaryMetric};
+
+/// Most benchmarks and settings whose scores stand beside each other; of more, wins and losses are counted.
+const CONTESTS_MAX: usize = 3;
+/// Most ways to fail that are listed.
+const FAILURES_MAX: usize = 8;
+
+/// A benchmark and setting with the metric that models are ranked by in it.
+pub(crate) struct Contest<'s> {
+    pub(crate) benchmark: &'s BenchmarkName,
+    pub(crate) setting: &'s Setting,
+    pub(crate) metric: &'s SummaryMetric,
+}
+
+impl<'s> Contest<'s> {
+    /// Its name beside others: with as much as tells it from them.
+    pub(crate) fn name(&self) -> String {
+        format!("{} · {}", self.benchmark, self.setting)
+    }
+
+    pub(crate) fn row(&self, summary: &'s Summary, model: &ModelRef) -> Option<&'s LeaderboardRow> {
+        let is_of = |row: &&LeaderboardRow| {
+            row.benchmark == *self.benchmark && row.setting == *self.setting && row.model == *model
+        };
+        summary.rows.iter().find(is_of)
+    }
+
+    /// The value of `model`, if it takes part.
+    pub(crate) fn value(&self, summary: &'s Summary, model: &ModelRef) -> Option<(Estimate, Unit)> {
+        let first = deciding(self.row(summary, model)?)?;
+        Some((first.estimate, first.unit))
+    }
+}
+
+/// The metric that the models of the row's setting are ranked by.
+pub(crate) fn deciding(row: &LeaderboardRow) -> Option<&SummaryMetric> {
+    row.headline().next()
+}
+
+/// Every benchmark and setting, in the order of the leaderboards.
+pub(crate) fn contests(summary: &Summary) -> Vec<Contest<'_>> {
+    let groups = summary.rows.chunk_by(|one, other| one.benchmark == other.benchmark && one.setting == other.setting);
+    groups.filter_map(<[LeaderboardRow]>::first).filter_map(contest).collect()
+}
+
+fn contest(first: &LeaderboardRow) -> Option<Contest<'_>> {
+    Some(Contest { benchmark: &first.benchmark, setting: &first.setting, metric: deciding(first)? })
+}
+
+/// Columns of scores in a ranking; empty where there are too many to stand beside each other.
+pub(crate) fn score_columns<'s>(contests: &'s [Contest<'s>]) -> Vec<(String, &'s Contest<'s>)> {
+    let name = |contest: &Contest<'_>| heading(&contest.metric.metric, contest.metric.unit);
+    match contests {
+        [only] => vec![(name(only), only)],
+        several if several.len() <= CONTESTS_MAX => {
+            several.iter().map(|contest| (format!("{} · {}", contest.name(), name(contest)), contest)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Flags of sessions, the commonest first.
+pub(crate) fn flags(flags: &BTreeMap<Flag, u64>) -> Vec<String> {
+    let mut found: Vec<(&Flag, &u64)> = flags.iter().filter(|(_, count)| **count > 0).collect();
+    found.sort_by_key(|(flag, count)| (std::cmp::Reverse(**count), **flag));
+    found.into_iter().map(|(flag, count)| format!("{} {}", grouped(*count), flag.as_str().replace('_', " "))).collect()
+}
+
+/// A sentence on the whole: what was compared, and how far the ranking goes.
+pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> String {
+    let trials = if summary.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", summary.trials) };
+    let what = match contests {
+        [only] => {
+            let items = summary.rows.first().map_or(0, |row| row.items);
+            format!(
+                "By {} of {}, {} items × {trials}, evaluator {}.",
+                only.metric.metric,
+                only.name(),
+                grouped(items.into()),
+                only.metric.evaluator
+            )
+        }
+        several => format!(
+            "Over {} settings of {}, {trials}, each by the first metric of its leaderboard.",
+            several.len(),
+            names(several)
+        ),
+    };
+    if summary.standings.iter().all(|standing| standing.rank.is_none()) {
+        return what;
+    }
+    let several = if contests.len() > 1 {
+        " A model is ahead of another that it beats somewhere and loses to nowhere; p-values are corrected over all benchmarks."
+    } else {
+        ""
+    };
+    format!("{what} Models that share a group letter are not told apart (corrected p > 0.05).{several}")
+}
+
+fn names(contests: &[Contest<'_>]) -> String {
+    let mut names: Vec<&str> = contests.iter().map(|contest| contest.benchmark.as_str()).collect();
+    names.dedup();
+    names.join(", ")
+}
+
+/// Sessions that ended in one way, of one model.
+struct Way<'s> {
+    model: &'s ModelRef,
+    counts_as_wrong: bool,
+    cause: &'s str,
+    sessions: u64,
+    said: Option<&'s str>,
+}
+
+/// Sessions that did not end well, by model and cause, with what was said in one of them; the commonest first.
+pub(crate) fn failures(summary: &Summary) -> Vec<String> {
+    let mut ways: Vec<Way<'_>> = Vec::new();
+    for row in &summary.rows {
+        for failure in &row.failures {
+            let (counts_as_wrong, said) = (failure.counts_as_wrong(), failure.said.as_deref());
+            let is_same = |way: &&mut Way<'_>| {
+                *way.model == row.model && way.counts_as_wrong == counts_as_wrong && way.cause == failure.cause
+            };
+            match ways.iter_mut().find(is_same) {
+                Some(way) => (way.sessions, way.said) = (way.sessions + failure.sessions, way.said.or(said)),
+                None => ways.push(Way {
+                    model: &row.model,
+                    counts_as_wrong,
+                    cause: &failure.cause,
+                    sessions: failure.sessions,
+                    said,
+                }),
+            }
+        }
+    }
+    ways.sort_by_key(|way| std::cmp::Reverse(way.sessions));
+    let mut lines: Vec<String> = ways.iter().take(FAILURES_MAX).map(Way::line).collect();
+    if ways.len() > FAILURES_MAX {
+        lines.push(format!("and {} more ways, under Coverage and bounds of the report", ways.len() - FAILURES_MAX));
+    }
+    lines
+}
+
+impl Way<'_> {
+    /// `here/model: 500 × auth, HTTP 401: Incorrect API key`.
+    fn line(&self) -> String {
+        let what = if self.cause.is_empty() { "not run" } else { self.cause };
+        let wrong = if self.counts_as_wrong { " (counts as wrong)" } else { "" };
+        let said = self.said.map(|said| format!(", {said}")).unwrap_or_default();
+        format!("{}: {} × {what}{wrong}{said}", self.model, grouped(self.sessions))
+    }
+}

@@ -1,0 +1,158 @@
+//! Time that sessions took, with all that happened in them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use regatta_backends::{AttemptRow, AttemptState, CallSums};
+use regatta_proto::{CellIndex, ItemIndex, Outcome};
+
+use crate::summary::Percentiles;
+
+/// Durations of a sweep's sessions, in seconds: from the beginning of an attempt to its end, so with failed tries, and waits for retries
+/// and limits. Attempts that one worker handed to another count together; those that were repeated or lost do not.
+pub(crate) struct Durations<'a> {
+    sessions: BTreeMap<(CellIndex, ItemIndex), Session>,
+    calls: &'a [(CellIndex, CallSums)],
+}
+
+#[derive(Clone, Copy, Default)]
+struct Session {
+    seconds: f64,
+    has_score: bool,
+}
+
+impl<'a> Durations<'a> {
+    pub(crate) fn new(attempts: &[AttemptRow], calls: &'a [(CellIndex, CallSums)]) -> Self {
+        let mut sessions: BTreeMap<(CellIndex, ItemIndex), Session> = BTreeMap::new();
+        for attempt in attempts.iter().filter(|attempt| !attempt.state.is_wasted()) {
+            let Some((from, to)) = worked(attempt) else { continue };
+            let session = sessions.entry((attempt.key.cell, attempt.key.item)).or_default();
+            session.seconds += to.duration_since(from).as_secs_f64().max(0.0);
+            session.has_score |= attempt.state == AttemptState::Recorded
+                && matches!(attempt.outcome, Some(Outcome::Measured | Outcome::ModelFailure { .. }));
+        }
+        Self { sessions, calls }
+    }
+
+    /// Of the sessions of `cells` that have a score; `None` without any, and where answers were kept from before, which took no time.
+    pub(crate) fn of_sessions(&self, cells: &[CellIndex]) -> Option<Percentiles> {
+        if self.sums(cells).from_cache > 0 {
+            return None;
+        }
+        let mut seconds = Vec::new();
+        for cell in cells {
+            let of_cell = self.sessions.range((*cell, ItemIndex(0))..=(*cell, ItemIndex(u32::MAX)));
+            seconds.extend(of_cell.filter(|(_, session)| session.has_score).map(|(_, session)| session.seconds));
+        }
+        seconds.sort_by(f64::total_cmp);
+        Percentiles::of_sorted(&seconds)
+    }
+
+    /// Of the answered calls of `cells`, each from sending its last try; `None` without any.
+    pub(crate) fn of_calls(&self, cells: &[CellIndex]) -> Option<Percentiles> {
+        Percentiles::of_quantiles(|q| self.sums(cells).latency.quantile(q))
+    }
+
+    fn sums(&self, cells: &[CellIndex]) -> CallSums {
+        let mut sums = CallSums::default();
+        self.calls.iter().filter(|(cell, _)| cells.contains(cell)).for_each(|(_, of_cell)| sums.merge(of_cell));
+        sums
+    }
+}
+
+/// Time in which at least one session was under way, in seconds: a pause before a resume is no part of it. `None` without any.
+pub(crate) fn running_seconds(attempts: &[AttemptRow]) -> Option<f64> {
+    let mut spans: Vec<(Timestamp, Timestamp)> = attempts.iter().filter_map(worked).collect();
+    spans.sort();
+    let mut reached = spans.first()?.0;
+    let mut seconds = 0.0;
+    for (from, to) in spans {
+        if to > reached {
+            seconds += to.duration_since(from.max(reached)).as_secs_f64();
+            reached = to;
+        }
+    }
+    Some(seconds)
+}
+
+/// Beginning and end of an attempt that somebody worked on. Of one that was lost nobody knows when its worker died.
+fn worked(attempt: &AttemptRow) -> Option<(Timestamp, Timestamp)> {
+    match attempt.state {
+        AttemptState::Recorded | AttemptState::HandedOver | AttemptState::Waste => {
+            Some((attempt.started_at, attempt.ended_at?))
+        }
+        AttemptState::Open | AttemptState::Lost => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{Cause, CostSum, Money, SessionKey, Usage};
+
+    use super::*;
+
+    fn attempt(item: u32, state: AttemptState, from: i64, to: i64) -> AttemptRow {
+        let at = |second| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        AttemptRow {
+            key: SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(item) },
+            id: format!("a-{item}-{from}").parse().unwrap(),
+            number: 1,
+            worker: "w".parse().unwrap(),
+            state,
+            started_at: at(from),
+            ended_at: Some(at(to)),
+            outcome: (state == AttemptState::Recorded).then_some(Outcome::Measured),
+            usage: Usage::default(),
+            cost: CostSum::default(),
+            maybe_spent: Money::ZERO,
+            at_most: None,
+            calls: 1,
+            retries: 0,
+            latency_us: 1,
+            transcript: None,
+        }
+    }
+
+    #[test]
+    fn a_session_lasts_as_long_as_all_attempts_that_led_to_its_score() {
+        let attempts = [
+            attempt(0, AttemptState::Recorded, 0, 2),
+            attempt(1, AttemptState::HandedOver, 0, 3),
+            attempt(1, AttemptState::Recorded, 10, 14),
+            attempt(2, AttemptState::Waste, 0, 900),
+            attempt(2, AttemptState::Recorded, 900, 901),
+        ];
+        let found = Durations::new(&attempts, &[]).of_sessions(&[CellIndex(0)]).unwrap();
+        assert_eq!((found.p50, found.p90, found.p99), (2.0, 7.0, 7.0));
+        assert_eq!(Durations::new(&attempts, &[]).of_sessions(&[CellIndex(1)]), None);
+    }
+
+    #[test]
+    fn a_session_without_a_score_does_not_make_an_endpoint_look_fast() {
+        let cause = Cause::Auth;
+        let refused =
+            AttemptRow { outcome: Some(Outcome::NotMeasured { cause }), ..attempt(0, AttemptState::Recorded, 0, 0) };
+        let found = Durations::new(&[refused, attempt(1, AttemptState::Recorded, 0, 5)], &[]);
+        assert_eq!(found.of_sessions(&[CellIndex(0)]).unwrap().p50, 5.0);
+    }
+
+    #[test]
+    fn kept_answers_take_no_time_so_that_nothing_is_said_of_it() {
+        let sums = [(CellIndex(0), CallSums { calls: 2, from_cache: 1, ..CallSums::default() })];
+        let attempts = [attempt(0, AttemptState::Recorded, 0, 2)];
+        assert_eq!(Durations::new(&attempts, &sums).of_sessions(&[CellIndex(0)]), None);
+    }
+
+    #[test]
+    fn time_in_which_nothing_ran_is_no_running_time() {
+        let attempts = [
+            attempt(0, AttemptState::Recorded, 0, 5),
+            attempt(1, AttemptState::Recorded, 3, 8),
+            attempt(2, AttemptState::Waste, 8, 9),
+            attempt(2, AttemptState::Lost, 9, 500),
+            attempt(2, AttemptState::Recorded, 600, 601),
+        ];
+        assert_eq!(running_seconds(&attempts), Some(10.0));
+        assert_eq!(running_seconds(&[]), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! Sessions that did not end well, by cause, with what was said in one of them: most often the provider's own message.
+
+use regatta_proto::{Cause, CellIndex, Event, ItemIndex, Outcome, Transcript, Try};
+use serde::{Deserialize, Serialize};
+
+use crate::agents::agent_end;
+
+/// Longest message that is kept, in characters.
+const SAID_MAX: usize = 300;
+
+/// Sessions of a row that ended in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// `model_failure`, `not_measured` or `not_run`.
+    pub outcome: String,
+    /// Cause as in `results.jsonl`; empty for `not_run`.
+    pub cause: String,
+    /// Number of sessions.
+    pub sessions: u64,
+    /// Words of the provider, or of the external agent, in the first of them, as `HTTP 401: Incorrect API key`; absent where nobody said
+    /// anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+}
+
+impl Failure {
+    /// `true` if its sessions have a score, because the model made them impossible.
+    #[must_use]
+    pub fn counts_as_wrong(&self) -> bool {
+        self.outcome == Outcome::ModelFailure { cause: Cause::Internal }.as_str()
+    }
+}
+
+/// A session that ended in a certain way.
+pub(crate) type Place = (CellIndex, ItemIndex);
+
+/// The last words that explain how `transcript` ended, in one line; `None` where there are none.
+pub(crate) fn last_words(transcript: &Transcript) -> Option<String> {
+    let failed = transcript.events.iter().rev().find_map(|event| match event {
+        Event::Failed(failed) => failed.tries.last(),
+        Event::Call(_) | Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => None,
+    });
+    let words = match failed {
+        Some(failed) => of_try(failed),
+        None => {
+            let end = agent_end(transcript)?;
+            if end.errors.is_empty() { end.how } else { format!("{}: {}", end.how, end.errors) }
+        }
+    };
+    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!line.is_empty()).then(|| shortened(&line))
+}
+
+fn of_try(failed: &Try) -> String {
+    match (failed.status, failed.detail.trim()) {
+        (Some(status), "") => format!("HTTP {status}"),
+        (Some(status), detail) if detail.starts_with("HTTP ") || detail.starts_with(&status.to_string()) => {
+            detail.to_owned()
+        }
+        (Some(status), detail) => format!("HTTP {status}: {detail}"),
+        (None, detail) => detail.to_owned(),
+    }
+}
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(SAID_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{ErrorClass, FailedCall, Role};
+
+    use super::*;
+
+    fn said(status: Option<u16>, detail: &str) -> Option<String> {
+        let failed = Try { status, ..Try::not_sent(ErrorClass::Auth, detail.to_owned()) };
+        let tries = vec![failed];
+        let model = "there/model".parse().unwrap();
+        let failed = FailedCall { role: Role::Agent, attempt: 1, model, tries, request: None };
+        last_words(&Transcript { events: vec![Event::Failed(failed)] })
+    }
+
+    #[test]
+    fn a_provider_is_quoted_with_its_status_in_one_line() {
+        assert_eq!(said(Some(401), "Incorrect\n API key").as_deref(), Some("HTTP 401: Incorrect API key"));
+        assert_eq!(said(Some(503), "").as_deref(), Some("HTTP 503"));
+        assert_eq!(said(None, "connection refused").as_deref(), Some("connection refused"));
+        assert_eq!(said(None, " "), None);
+        assert_eq!(last_words(&Transcript::of_recorded(Some("fine"))), None);
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let found = said(None, &"é".repeat(400)).unwrap();
+        assert!(found.ends_with("é…") && found.chars().count() == SAID_MAX + 1);
+    }
+}

@@ -1,0 +1,71 @@
+//! Pictures of what quality costs: in money and in time.
+
+use regatta_benchmarks::{Better, Unit};
+
+use super::content::{Block, Plot, Point, Section};
+use super::numbers::heading;
+use crate::decision::{Contest, contests, deciding};
+use crate::statistics::level;
+use crate::summary::{LeaderboardRow, Summary};
+
+/// Settings whose pictures stand open; of more, the rest is folded.
+const OPEN_MAX: usize = 1;
+/// Fewest models that are worth a picture.
+const MODELS_MIN: usize = 2;
+
+/// Two pictures for each benchmark and setting of several models; `None` without any.
+pub(crate) fn section(summary: &Summary) -> Option<Section> {
+    let contests = contests(summary);
+    let pictures = contests.iter().map(|contest| (contest.name(), plots(summary, contest)));
+    let mut pictures: Vec<(String, Vec<Plot>)> = pictures.filter(|(_, plots)| !plots.is_empty()).collect();
+    if pictures.is_empty() {
+        return None;
+    }
+    let folded = pictures.split_off(pictures.len().min(OPEN_MAX));
+    let mut blocks = vec![Block::Text(format!(
+        "Upwards and to the left is better; where a low value is good, downwards. Upright lines are {} intervals of the quality. The broken line \
+         is the Pareto front of the values: whoever is not on it (hollow) is beaten in both by somebody who is.",
+        level()
+    ))];
+    blocks.extend(pictures.into_iter().map(|(_, plots)| Block::Plots(plots)));
+    blocks.extend(folded.into_iter().map(|(name, plots)| Block::Folded(name, vec![Block::Plots(plots)])));
+    Some(Section { id: "tradeoffs", title: "Quality, cost and time".to_owned(), is_folded: false, blocks })
+}
+
+fn plots(summary: &Summary, contest: &Contest<'_>) -> Vec<Plot> {
+    let (mut by_cost, mut by_time) = (Vec::new(), Vec::new());
+    for standing in &summary.standings {
+        let Some(row) = contest.row(summary, &standing.model) else { continue };
+        by_cost.extend(point(row, per_session(row)));
+        by_time.extend(point(row, row.session_seconds.map(|seconds| seconds.p50)));
+    }
+    let quality = heading(&contest.metric.metric, contest.metric.unit);
+    let plot = |what: &str, x_label: &str, points: Vec<Point>| Plot {
+        caption: format!("{} · quality and {what}", contest.name()),
+        x_label: x_label.to_owned(),
+        y_label: quality.clone(),
+        unit: contest.metric.unit,
+        is_higher_better: contest.metric.better == Better::Higher,
+        points,
+    };
+    let plots = [
+        plot("cost", "dollars a session", by_cost),
+        plot("time", "seconds a session, with retries and waits (median)", by_time),
+    ];
+    plots.into_iter().filter(|plot| plot.points.len() >= MODELS_MIN && plot.unit != Unit::Money).collect()
+}
+
+fn per_session(row: &LeaderboardRow) -> Option<f64> {
+    let cost = &row.spending.cost;
+    crate::comparison::per(*cost, row.sessions.scored() as f64).map(|money| money.dollars())
+}
+
+fn point(row: &LeaderboardRow, x: Option<f64>) -> Option<Point> {
+    let metric = deciding(row)?;
+    Some(Point {
+        name: row.model.to_string(),
+        x: x?,
+        y: metric.estimate.shown()?,
+        y_range: metric.estimate.low.zip(metric.estimate.high),
+    })
+}
