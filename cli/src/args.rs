@@ -2,6 +2,7 @@
 
 #[cfg(feature = "certify")]
 mod certify;
+mod discover;
 mod plan;
 mod rescore;
 #[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
@@ -10,12 +11,14 @@ mod simulate_tools;
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_coordinator::BudgetChange;
-use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, ModelRef, Setting, SweepId};
+use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Flag, Limit, ModelRef, Setting, SweepId};
 
 #[cfg(feature = "certify")]
 pub(crate) use self::certify::CertifyArgs;
+pub(crate) use self::discover::{CompletionsArgs, InitArgs, ListArgs, Listed, ModelsArgs};
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::rescore::RescoreArgs;
 #[cfg(feature = "cluster")]
@@ -52,6 +55,10 @@ pub(crate) enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Write a spec to begin with
+    Init(InitArgs),
+    /// List benchmarks, settings, evaluators or models
+    List(ListArgs),
     /// Run a sweep in this process; running it again continues where it stopped
     Run(RunArgs),
     /// Check a spec and its data without running anything
@@ -119,6 +126,10 @@ pub(crate) enum Command {
     /// Hurt a deployment on this machine by a seeded plan, and prove that nothing is lost, paid twice or changed
     #[cfg(feature = "certify")]
     Certify(CertifyArgs),
+    /// Print the JSON Schema of specs, for editors
+    Schema,
+    /// Print what a shell completes, for bash, zsh, fish and others
+    Completions(CompletionsArgs),
     /// Ask a process on this machine whether it is ready; the exit code tells, for probes of containers without a shell
     Health(HealthArgs),
 }
@@ -151,7 +162,11 @@ impl Command {
             | Self::Scorer(_) => true,
             #[cfg(feature = "certify")]
             Self::Certify(_) => false,
-            Self::Score(_)
+            Self::Init(_)
+            | Self::List(_)
+            | Self::Schema
+            | Self::Completions(_)
+            | Self::Score(_)
             | Self::Status(_)
             | Self::Watch(_)
             | Self::Cancel(_)
@@ -494,13 +509,39 @@ pub(crate) struct RepriceArgs {
     pub(crate) json: bool,
 }
 
+/// Which sessions are listed: those that all of these let through.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ShowFilters {
+    /// Only sessions that were not measured, or that the model made impossible
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Only sessions with this flag; given several times, with all of them
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Flag::ALL.map(Flag::as_str)))]
+    flag: Vec<String>,
+    /// Only sessions that ended for this cause, as auth or timeout; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cause: Vec<String>,
+    /// Only sessions in which somebody says this text, or a failed try does, in capitals or not
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) grep: Option<String>,
+}
+
+impl ShowFilters {
+    /// The flags that were named.
+    pub(crate) fn flags(&self) -> Vec<Flag> {
+        Flag::ALL.into_iter().filter(|flag| self.flag.iter().any(|name| name == flag.as_str())).collect()
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// Directory of the run, with its sweep.lock.yaml and transcripts
     pub(crate) run: PathBuf,
-    /// Cell and item, as they are listed when left out
-    #[arg(num_args = 2, value_names = ["CELL", "ITEM"])]
-    pub(crate) session: Vec<u32>,
+    /// A session, by cell and item; or one word: the id of an item, in all cells, or a cell. All sessions are listed when left out
+    #[arg(num_args = 0..=2, value_names = ["CELL", "ITEM"])]
+    pub(crate) session: Vec<String>,
+    #[command(flatten)]
+    pub(crate) filters: ShowFilters,
     /// Write the session to this file, as one page of HTML
     #[arg(short = 'o', long, value_name = "FILE", requires = "session")]
     pub(crate) output: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use regatta_benchmarks::Benchmark;
-use regatta_proto::{BenchmarkName, FileSet};
+use regatta_proto::{BenchmarkName, FileSet, did_you_mean};
 
 use crate::benchmarks::BENCHMARKS;
 
@@ -15,9 +15,11 @@ const DEPTH_MAX: usize = 8;
 
 /// The benchmark of this name.
 pub(crate) fn benchmark(name: &BenchmarkName) -> anyhow::Result<&'static dyn Benchmark> {
-    BENCHMARKS
-        .find(name)
-        .with_context(|| format!("unknown benchmark {:?}; known: {}", name.as_str(), BENCHMARKS.names()))
+    BENCHMARKS.find(name).with_context(|| {
+        let known = BENCHMARKS.names();
+        let meant = did_you_mean(name.as_str(), known.split(", "));
+        format!("unknown benchmark {:?}; known: {known}{meant}", name.as_str())
+    })
 }
 
 /// Reads the files below `directory` that `wanted` accepts.

@@ -13,6 +13,7 @@ use crate::args::ClientArgs;
 use crate::client::Client;
 use crate::exit::BadConfiguration;
 use crate::results::{ResultLine, parse_lines};
+use crate::run_directory;
 
 /// Everything of an ended run that can be compared with another.
 pub(crate) struct EndedRun {
@@ -54,19 +55,20 @@ pub(crate) struct Took {
 impl EndedRun {
     /// Opens the directory `what`, or else the sweep of that name at the coordinator.
     pub(crate) async fn open(what: &str, client: &ClientArgs) -> anyhow::Result<Self> {
-        let path = Path::new(what);
-        if path.is_dir() {
+        if let Some(path) = run_directory::find(Path::new(what)) {
             let read = |file: &str| {
                 let path = path.join(file);
                 std::fs::read(&path).with_context(|| format!("failed to read {}", path.display())).map(Bytes::from)
             };
-            return Self::read(what, Some(path.to_owned()), |file| std::future::ready(read(file).map(Some))).await;
+            return Self::read(what, Some(path.clone()), |file| std::future::ready(read(file).map(Some))).await;
         }
         let sweep: SweepId = what.parse().map_err(|error| {
-            BadConfiguration(format!("{what} is neither a directory nor the name of a sweep: {error}"))
+            let absence = run_directory::absence(Path::new(what));
+            BadConfiguration(format!("{absence}, and it is no name of a sweep: {error}"))
         })?;
         let client = Client::new(client)?;
-        Self::read(what, None, async |file| client.file(&sweep, file).await).await
+        let read = Self::read(what, None, async |file| client.file(&sweep, file).await).await;
+        read.with_context(|| format!("{}; nor could a coordinator give it", run_directory::absence(Path::new(what))))
     }
 
     async fn read(

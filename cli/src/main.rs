@@ -20,6 +20,7 @@ mod process;
 mod results;
 #[cfg(feature = "cluster")]
 mod roles;
+mod run_directory;
 mod signals;
 mod simulated;
 mod spec;
@@ -49,6 +50,10 @@ fn main() -> ExitCode {
     };
     let result = runtime.block_on(async {
         match cli.command {
+            Command::Init(args) => commands::init::run(args),
+            Command::List(args) => commands::list::run(args),
+            Command::Schema => Ok(commands::schema::run()),
+            Command::Completions(args) => commands::completions::run(&args),
             Command::Run(args) => commands::run::run(args).await,
             Command::Check(args) => commands::check::run(args).await,
             Command::Score(args) => commands::score::run(args),

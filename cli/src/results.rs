@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use regatta_proto::{BenchmarkName, Evaluator, ItemId, ModelRef, Setting};
+use regatta_proto::{BenchmarkName, Evaluator, Flag, ItemId, ModelRef, Setting};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -19,6 +19,8 @@ pub(crate) struct ResultLine {
     pub(crate) item: ItemId,
     pub(crate) outcome: String,
     pub(crate) cause: Option<String>,
+    #[serde(default)]
+    pub(crate) flags: Vec<Flag>,
     pub(crate) scores: Option<Scores>,
 }
 

@@ -5,11 +5,11 @@ mod cast;
 use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Benchmark, Suite, select_items};
+use regatta_benchmarks::{Benchmark, SelectError, Suite, select_items};
 use regatta_catalog::{Catalog, CatalogError};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge,
-    Limit, ModelRef, ModelSpec, Price, PriceSource, Setting, SpecError, SweepLock, SweepSpec, check_spec,
+    Limit, ModelRef, ModelSpec, Price, PriceSource, Setting, SpecError, SweepLock, SweepSpec, check_spec, did_you_mean,
 };
 
 use crate::admission::check_grid;
@@ -174,7 +174,9 @@ async fn plan_benchmark(
 ) -> Result<BenchmarkLock, PlanError> {
     let place = format!("benchmarks.{name}");
     let Some(benchmark) = catalog.benchmarks().find(name) else {
-        return field(place, format!("unknown benchmark; known: {}", catalog.benchmarks().names()));
+        let known = catalog.benchmarks().names();
+        let meant = did_you_mean(name.as_str(), known.split(", "));
+        return field(place, format!("unknown benchmark; known: {known}{meant}"));
     };
     let Some(dataset) = datasets.get(name) else {
         return field(format!("{place}.data"), format!("is missing; write it, or give --data {name}=DIR"));
@@ -191,7 +193,7 @@ async fn plan_benchmark(
         let selected = select_items(&*suite, name, setting, &wanted.tasks, wanted.limit, spec.seed);
         let selected = selected.map_err(|error| PlanError::Field {
             field: format!("{place}.settings[{position}]"),
-            problem: error.to_string(),
+            problem: format!("{error}{}", meant(benchmark, &error)),
         })?;
         if selected.is_empty() {
             return field(place, format!("{setting} selects no items"));
@@ -222,6 +224,18 @@ async fn plan_benchmark(
         judge_price: None,
         items,
     })
+}
+
+/// The setting or task that was meant, if `error` is about one that there is not.
+fn meant(benchmark: &dyn Benchmark, error: &SelectError) -> String {
+    match error {
+        SelectError::UnknownSetting { setting, .. } => {
+            let known = benchmark.settings();
+            did_you_mean(setting, known.iter().map(Setting::as_str))
+        }
+        SelectError::UnknownTask { task, known } => did_you_mean(task, known.split(", ")),
+        SelectError::NotInSetting { .. } => String::new(),
+    }
 }
 
 /// Every setting is measured by some evaluator; otherwise its sessions would be paid for nothing.

@@ -9,6 +9,7 @@ mod causes;
 mod chat;
 mod clock;
 mod dataset;
+mod did_you_mean;
 mod digest;
 mod endpoint;
 mod event;
@@ -45,6 +46,7 @@ pub use chat::{
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dataset::{FileEntry, FileSet, Snapshot};
+pub use did_you_mean::{did_you_mean, nearest};
 pub use digest::{Digest, Hasher, ParseDigestError, json_bytes};
 pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Lane, Limits, ModelLimits, Retries, Timeouts};
 pub use event::{Control, EndpointRoute};
@@ -70,7 +72,9 @@ pub use secret_names::is_secret_name;
 pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, SimulatedBatches, Simulation};
 pub use spec::{BenchmarkSpec, COVERAGE_MIN, CacheMode, Share, SweepSpec};
-pub use spec_file::{SpecError, add_implied_endpoints, check_spec, implied_access, parse_spec, substitute};
+pub use spec_file::{
+    SpecError, add_implied_endpoints, check_spec, implied_access, implied_endpoints, parse_spec, substitute,
+};
 pub use stage::SweepState;
 pub use totals::AttemptTotals;
 pub use transcript::{Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};

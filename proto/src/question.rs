@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatMessage, Digest, PanelRule, ToolCall};
+use crate::{ChatMessage, Digest, PanelRule, ToolCall, did_you_mean};
 
 /// A versioned scoring rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -112,12 +112,13 @@ impl FromStr for Evaluator {
             "paper" => Ok(Self::Paper),
             "exec" => Ok(Self::Exec),
             "structured" => Ok(Self::Structured),
-            _ => Script::ALL.into_iter().find(|script| script.as_str() == text).map(Self::OfficialOf).ok_or_else(|| {
-                let scripts = Script::ALL.map(Script::as_str).join(", ");
-                format!(
-                    "unknown evaluator {text:?}; known: official, official_fixed, paper, exec, structured, {scripts}"
-                )
-            }),
+            _ => {
+                Script::ALL.into_iter().find(|script| script.as_str() == text).map(Self::OfficialOf).ok_or_else(|| {
+                    let scripts = Script::ALL.map(Script::as_str).join(", ");
+                    let known = format!("official, official_fixed, paper, exec, structured, {scripts}");
+                    format!("unknown evaluator {text:?}; known: {known}{}", did_you_mean(text, known.split(", ")))
+                })
+            }
         }
     }
 }

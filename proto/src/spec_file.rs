@@ -6,7 +6,7 @@ mod cast;
 use std::collections::BTreeSet;
 
 use crate::secret_names::is_secret_name;
-use crate::{EndpointKind, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, SweepSpec};
+use crate::{EndpointKind, EndpointName, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, SweepSpec, did_you_mean};
 
 /// Largest spec accepted, in bytes.
 const SPEC_BYTES_MAX: usize = 1 << 20;
@@ -151,6 +151,11 @@ const IMPLIED: &[(&str, EndpointKind, Option<Access>)] = &[
     ("deepseek", EndpointKind::Openai, Some(("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"))),
 ];
 
+/// Names of the providers that need no `endpoints` entry.
+pub fn implied_endpoints() -> impl Iterator<Item = &'static str> {
+    IMPLIED.iter().map(|(name, ..)| *name)
+}
+
 /// Addresses of the providers that need no `endpoints` entry and have one of their own, each with the variable of its key.
 pub fn implied_access() -> impl Iterator<Item = (&'static str, &'static str)> {
     IMPLIED.iter().filter_map(|(_, _, elsewhere)| *elsewhere)
@@ -236,9 +241,10 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
             return field(
                 place,
                 format!(
-                    "{model} names the endpoint {:?}, which `endpoints` does not list; listed: {}",
+                    "{model} names the endpoint {:?}, which `endpoints` does not list; listed: {}{}",
                     model.endpoint.as_str(),
-                    known()
+                    known(),
+                    did_you_mean(model.endpoint.as_str(), spec.endpoints.keys().map(EndpointName::as_str))
                 ),
             );
         }

@@ -50,7 +50,7 @@ pub struct Provider {
     pub latency: Option<Percentiles>,
     /// Seconds from request to first token, of streamed answers.
     pub first_token: Option<Percentiles>,
-    /// Generated tokens per second; the median over calls.
+    /// Generated tokens per second of streamed answers; the median over calls.
     pub tokens_per_second: Option<f64>,
     /// Failed tries by class of error.
     pub errors: BTreeMap<ErrorClass, u64>,

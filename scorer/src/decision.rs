@@ -165,3 +165,6 @@ impl Way<'_> {
         format!("{}: {} × {what}{wrong}{said}", self.model, grouped(self.sessions))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,8 +38,8 @@ pub struct CallSums {
     pub latency: Sketch,
     /// Seconds from sending the request to the first token, of streamed answers.
     pub first_token: Sketch,
-    /// Generated tokens per second: of streamed answers those after the first token in the time after it, of others all in the whole
-    /// time. Without batched calls, whose time is mostly waiting.
+    /// Generated tokens per second of streamed answers: those after the first token, in the time after it. An answer in one piece does not
+    /// tell how much of its time was waiting. Without batched calls, whose time is mostly that.
     pub tokens_per_second: Sketch,
     /// Failed tries, those before an answer included.
     pub errors: BTreeMap<ErrorClass, u64>,
@@ -225,12 +225,10 @@ fn seconds(microseconds: u64) -> f64 {
     microseconds as f64 / 1e6
 }
 
-/// `None` when the answer was too short to tell.
+/// `None` when the answer came in one piece, or was too short to tell.
 fn tokens_per_second(call: &Call) -> Option<f64> {
-    let (tokens, microseconds) = match call.first_token_us {
-        Some(first) => (call.usage.output.saturating_sub(1), call.latency_us.saturating_sub(first)),
-        None => (call.usage.output, call.latency_us),
-    };
+    let first = call.first_token_us?;
+    let (tokens, microseconds) = (call.usage.output.saturating_sub(1), call.latency_us.saturating_sub(first));
     (tokens > 0 && microseconds > 0).then(|| tokens as f64 / seconds(microseconds))
 }
 

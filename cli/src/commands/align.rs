@@ -13,8 +13,10 @@ use crate::args::AlignArgs;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
 use crate::results::{self, ResultLine};
+use crate::run_directory;
 
-pub(crate) fn run(args: AlignArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut args: AlignArgs) -> anyhow::Result<ExitCode> {
+    args.run = run_directory::named(&args.run)?;
     let results = results::read(&args.run).map_err(bad_configuration)?;
     let evaluator = evaluator(&results, &args)?;
     let judged: Vec<JudgedSession> =

@@ -23,12 +23,14 @@ use crate::embedded::install_tls;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
 use crate::policy::of_person;
+use crate::run_directory;
 use crate::transcripts::{self, Session};
 
 /// Exit code of a request that failed again.
 const FAILED_AGAIN: u8 = 1;
 
-pub(crate) async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(mut args: ReplayArgs) -> anyhow::Result<ExitCode> {
+    args.run = run_directory::named(&args.run)?;
     let lock = lock(&args.run).map_err(bad_configuration)?;
     let mut given_up = given_up(&args.run)?;
     let [cell, item] = args.session[..] else {

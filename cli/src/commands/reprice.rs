@@ -23,9 +23,11 @@ use crate::exit::bad_configuration;
 use crate::output;
 use crate::price_tables::price_table;
 use crate::results::read_lines;
+use crate::run_directory;
 use crate::transcripts;
 
-pub(crate) fn run(args: RepriceArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut args: RepriceArgs) -> anyhow::Result<ExitCode> {
+    args.run = run_directory::named(&args.run)?;
     let table = price_table(args.prices.as_deref())?;
     let lock = lock(&args.run).map_err(bad_configuration)?;
     let mut ledger = Ledger::new(&lock, &table, args.on);

@@ -29,6 +29,7 @@ use crate::output;
 use crate::policy::of_person;
 use crate::private_files;
 use crate::results;
+use crate::run_directory;
 use crate::signals::Leaving;
 use crate::spec::{Loaded, check_judges};
 use crate::transcripts::{read_file, segments};
@@ -41,7 +42,8 @@ const AT_ONCE: usize = 256;
 /// Exit code when judges would have to be asked, and nobody has agreed to that.
 const NOT_AGREED: u8 = 2;
 
-pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(mut args: RescoreArgs) -> anyhow::Result<ExitCode> {
+    args.run = run_directory::named(&args.run)?;
     let old = Run::open(&args.run).await?;
     let directory = args.output.clone().unwrap_or_else(|| beside(&args.run));
     let loaded = wish::spec(&args, &old.run, &old.sweep).await.map_err(bad_configuration)?;

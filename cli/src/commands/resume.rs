@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
 use regatta_coordinator::Resumption;
 use regatta_proto::SweepId;
 
@@ -12,17 +13,20 @@ use crate::client::Client;
 use crate::embedded::Embedded;
 use crate::exit::BadConfiguration;
 use crate::output;
+use crate::run_directory;
 use crate::signals::Leaving;
 
 pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
-    let directory = Path::new(&args.sweep);
-    if directory.join("store/ledger.sqlite").is_file() {
-        return embedded(directory, &args).await;
+    let wanted = Path::new(&args.sweep);
+    if let Some(directory) = run_directory::find(wanted).filter(|at| at.join("store/ledger.sqlite").is_file()) {
+        return embedded(&directory, &args).await;
     }
     let sweep: SweepId = args.sweep.parse().map_err(|_| {
-        BadConfiguration(format!("{:?} is neither the directory of a run nor the id of a sweep", args.sweep))
+        BadConfiguration(format!("{:?} is no id of a sweep, and {}", args.sweep, run_directory::absence(wanted)))
     })?;
-    Client::new(&args.client)?.resume(&sweep, Resumption { budget: args.budget }).await?;
+    let resumed = Client::new(&args.client)?.resume(&sweep, Resumption { budget: args.budget }).await;
+    // Whoever misspelt a run did not mean a coordinator at all.
+    resumed.with_context(|| format!("{}; nor could a coordinator resume it", run_directory::absence(wanted)))?;
     output::note(&format!("resumed; follow it with: regatta watch {sweep}"));
     Ok(ExitCode::SUCCESS)
 }

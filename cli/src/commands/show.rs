@@ -1,31 +1,32 @@
 //! `regatta show`: the sessions of a run, or one of them as a person reads it: what was said, the scores, and pictures of it.
 
 mod conversation;
+mod listing;
 mod page;
 mod text;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use comfy_table::{Table, TableComponent, presets};
 use regatta_backends::Blobs;
 use regatta_benchmarks::{Picture, Suite};
 use regatta_catalog::{Catalog, StoredTranscript};
-use regatta_proto::{AttemptId, BenchmarkName, Cell, ItemId, ItemIndex, SweepLock, Transcript};
-use serde::Deserialize;
+use regatta_proto::{BenchmarkName, Cell, ItemId, ItemIndex, SweepLock, Transcript, did_you_mean};
 
 use self::conversation::{Part, parts};
+use self::listing::{Known, Wanted};
 use crate::args::ShowArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::commands::reprice::lock;
 use crate::data::{benchmark, read_dataset};
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
-use crate::results::{self, ResultLine, Scores};
-use crate::transcripts::{self, Session};
+use crate::results::{ResultLine, Scores};
+use crate::run_directory;
+use crate::transcripts;
 
 /// Everything about a session that is shown.
 struct Shown {
@@ -38,31 +39,105 @@ struct Shown {
     pictures: Vec<Picture>,
 }
 
-/// A line of `attempts.jsonl`, as far as it says what an attempt was about.
-#[derive(Deserialize)]
-struct AttemptLine {
-    id: AttemptId,
-    item: Option<ItemId>,
+/// What the command line asks for.
+#[derive(Debug, PartialEq)]
+enum Asked {
+    /// Sessions, of one cell or item or of all.
+    List {
+        cell: Option<u32>,
+        item: Option<ItemId>,
+    },
+    One {
+        cell: u32,
+        item: Which,
+    },
 }
 
-pub(crate) async fn run(args: ShowArgs) -> anyhow::Result<ExitCode> {
+/// An item as a person names it: by its position in the data set, or by its id.
+#[derive(Debug, PartialEq)]
+enum Which {
+    Position(u32),
+    Id(ItemId),
+}
+
+pub(crate) async fn run(mut args: ShowArgs) -> anyhow::Result<ExitCode> {
+    args.run = run_directory::named(&args.run)?;
     let lock = lock(&args.run).map_err(bad_configuration)?;
     let known = Known::read(&args.run).map_err(bad_configuration)?;
-    let [cell, item] = args.session[..] else {
-        output::line(&known.list(&args.run)?);
-        return Ok(ExitCode::SUCCESS);
-    };
     let cells = lock.cells();
-    let found = latest(&args.run, Session { cell, item })?;
-    let (Some(cell), Some(stored)) = (cells.get(cell as usize), found) else {
+    match asked(&args.session, &known.items(), cells.len())? {
+        Asked::List { cell, item } => {
+            if args.output.is_some() {
+                return Err(
+                    BadConfiguration("--output writes one session: name its cell and its item".to_owned()).into()
+                );
+            }
+            let wanted = Wanted::new(&args.filters, &known, (cell, item))?;
+            let listing = known.list(&args.run, &wanted)?;
+            output::line(&listing.table);
+            if listing.shown < listing.all {
+                output::note(&format!(
+                    "{} of {} sessions; one of them: regatta show {} CELL ITEM",
+                    listing.shown,
+                    listing.all,
+                    args.run.display()
+                ));
+            }
+        }
+        Asked::One { cell, item } => one(&args, &lock, &known, cells.get(cell as usize), (cell, item)).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A word alone is an item, if there is one of that id, or a cell.
+fn asked(words: &[String], items: &BTreeSet<&ItemId>, cells: usize) -> anyhow::Result<Asked> {
+    let id = |word: &String| word.parse::<ItemId>().ok().filter(|item| items.contains(item));
+    let cell = |word: &String| word.parse::<u32>().ok().filter(|cell| (*cell as usize) < cells);
+    let no_item = |word: &str| {
+        let meant = did_you_mean(word, items.iter().map(|item| item.as_str()));
+        BadConfiguration(format!("no session of the run is about an item {word:?}{meant}"))
+    };
+    match words {
+        [] => Ok(Asked::List { cell: None, item: None }),
+        [word] => match (id(word), cell(word)) {
+            (Some(item), _) => Ok(Asked::List { cell: None, item: Some(item) }),
+            (None, Some(cell)) => Ok(Asked::List { cell: Some(cell), item: None }),
+            (None, None) => Err(no_item(word).into()),
+        },
+        [of, word, ..] => {
+            let problem = || format!("there is no cell {of:?}; the run has cells 0 to {}", cells.saturating_sub(1));
+            let cell = cell(of).with_context(problem).map_err(bad_configuration)?;
+            let item = match (word.parse().ok(), id(word)) {
+                (Some(position), _) => Which::Position(position),
+                (None, Some(item)) => Which::Id(item),
+                (None, None) => return Err(no_item(word).into()),
+            };
+            Ok(Asked::One { cell, item })
+        }
+    }
+}
+
+/// Shows one session, or writes it.
+async fn one(
+    args: &ShowArgs,
+    lock: &SweepLock,
+    known: &Known,
+    cell: Option<&Cell>,
+    (number, item): (u32, Which),
+) -> anyhow::Result<()> {
+    let (Some(cell), Some(stored)) = (cell, latest(&args.run, known, number, &item)?) else {
+        let item = match item {
+            Which::Position(position) => position.to_string(),
+            Which::Id(id) => id.to_string(),
+        };
         return Err(BadConfiguration(format!(
-            "there is no transcript of cell {cell}, item {item}; `regatta show {}` lists those that there are",
+            "there is no transcript of cell {number}, item {item}; `regatta show {}` lists those that there are",
             args.run.display()
         ))
         .into());
     };
-    let pictures =
-        pictures(&args, &lock, cell, ItemIndex(item), &stored.transcript).await.map_err(bad_configuration)?;
+    let item = stored.position;
+    let pictures = pictures(args, lock, cell, ItemIndex(item), &stored.transcript).await.map_err(bad_configuration)?;
     let shown = Shown::new(cell, item, known.result(&stored), &stored.transcript, pictures);
     match &args.output {
         Some(path) => {
@@ -71,58 +146,18 @@ pub(crate) async fn run(args: ShowArgs) -> anyhow::Result<ExitCode> {
         }
         None => output::line(&text::text(&shown)),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-/// What the run's files say of its sessions besides the transcripts.
-struct Known {
-    results: BTreeMap<(u32, ItemId), ResultLine>,
-    items: HashMap<AttemptId, ItemId>,
-}
-
-impl Known {
-    fn read(run: &Path) -> anyhow::Result<Self> {
-        let results = results::read(run)?.into_iter().map(|line| ((line.cell, line.item.clone()), line)).collect();
-        let attempts: Vec<AttemptLine> = results::read_lines(&run.join("attempts.jsonl"))?;
-        Ok(Self { results, items: attempts.into_iter().filter_map(|line| Some((line.id, line.item?))).collect() })
-    }
-
-    fn result(&self, stored: &StoredTranscript) -> Option<&ResultLine> {
-        let item = self.items.get(&stored.attempt_id)?;
-        self.results.get(&(stored.cell, item.clone()))
-    }
-
-    /// The sessions that have a transcript, in order.
-    fn list(&self, run: &Path) -> anyhow::Result<String> {
-        let mut sessions: BTreeMap<Session, Option<&ResultLine>> = BTreeMap::new();
-        transcripts::read_stored(run, |stored| {
-            let session = Session { cell: stored.cell, item: stored.position };
-            sessions.insert(session, self.result(&stored));
-        })?;
-        let mut table = Table::new();
-        table
-            .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-            .remove_style(TableComponent::HorizontalLines)
-            .remove_style(TableComponent::MiddleIntersections);
-        table.set_header(["cell", "item", "benchmark", "setting", "model", "trial", "id", "outcome", "scores"]);
-        for (session, result) in sessions {
-            let mut row = vec![session.cell.to_string(), session.item.to_string()];
-            if let Some(line) = result {
-                row.extend([line.benchmark.to_string(), line.setting.to_string(), line.model.to_string()]);
-                row.extend([line.trial.to_string(), line.item.to_string(), line.ending()]);
-                row.push(line.scores.iter().flat_map(text::scores).collect::<Vec<_>>().join("; "));
-            }
-            table.add_row(row);
-        }
-        Ok(table.to_string())
-    }
-}
-
-/// The transcript of the last attempt at `session`.
-fn latest(run: &Path, session: Session) -> anyhow::Result<Option<StoredTranscript>> {
+/// The transcript of the last attempt at a session.
+fn latest(run: &Path, known: &Known, cell: u32, item: &Which) -> anyhow::Result<Option<StoredTranscript>> {
     let mut found: Option<StoredTranscript> = None;
     transcripts::read_stored(run, |stored| {
-        let is_it = session == Session { cell: stored.cell, item: stored.position };
+        let is_item = match item {
+            Which::Position(position) => stored.position == *position,
+            Which::Id(id) => known.result(&stored).is_some_and(|line| line.item == *id),
+        };
+        let is_it = stored.cell == cell && is_item;
         if is_it && found.as_ref().is_none_or(|earlier| earlier.attempt <= stored.attempt) {
             found = Some(stored);
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use regatta_proto::{BenchmarkName, ModelRef, Setting};
+use regatta_proto::{BenchmarkName, ModelRef, Setting, did_you_mean};
 use serde::Serialize;
 
 use crate::ended_run::EndedRun;
@@ -81,7 +81,11 @@ fn models(a: &EndedRun, b: &EndedRun, chosen: &Chosen) -> anyhow::Result<Vec<(Mo
     let names = |of: &[ModelRef]| of.iter().map(ModelRef::to_string).collect::<Vec<_>>().join(", ");
     let one = |run: &EndedRun, of: &[ModelRef], chosen: &ModelRef, option: &str| match of.contains(chosen) {
         true => Ok(chosen.clone()),
-        false => Err(BadConfiguration(format!("{} has no model {chosen} ({option}); it has {}", run.name, names(of)))),
+        false => {
+            let (name, known) = (chosen.to_string(), names(of));
+            let meant = did_you_mean(&name, known.split(", "));
+            Err(BadConfiguration(format!("{} has no model {name} ({option}); it has {known}{meant}", run.name)))
+        }
     };
     match (&chosen.a, &chosen.b) {
         (Some(in_a), Some(in_b)) => Ok(vec![(one(a, &of_a, in_a, "--model-a")?, one(b, &of_b, in_b, "--model-b")?)]),

@@ -4,6 +4,7 @@ use regatta_benchmarks::Unit;
 use regatta_proto::{ModelRef, Money};
 
 use super::{Contest, contests};
+use crate::comparison::Percentiles;
 use crate::pairs::Pair;
 use crate::report::numbers::{magnitude, percent};
 use crate::summary::{Standing, Summary};
@@ -91,7 +92,9 @@ fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other:
     if parts.is_empty() && !same.is_empty() {
         parts.push(sameness(&same));
     } else if !same.is_empty() {
-        parts.push(format!("no difference seen in {} other settings", same.len()));
+        let settings =
+            if same.len() == 1 { "1 other setting".to_owned() } else { format!("{} other settings", same.len()) };
+        parts.push(format!("no difference seen in {settings}"));
     }
     if unknown > 0 {
         parts.push(match is_only {
@@ -195,14 +198,30 @@ fn percent_of(change: f64) -> String {
     if change > 99.0 && change < 100.0 { format!("{change:.1} %") } else { format!("{change:.0} %") }
 }
 
+/// Sessions beside each other, with retries and waits; where calls tell another story, theirs too: then it is the waits that differ.
 fn time(first: &Standing, other: &Standing) -> Option<String> {
-    let (before, after) = (first.session_seconds?.p50, other.session_seconds?.p50);
-    if before <= 0.0 || after <= 0.0 {
-        return None;
-    }
-    Some(match after / before {
-        ratio if ratio >= 1.05 => format!("{ratio:.1}× slower at p50"),
-        ratio if ratio <= 1.0 / 1.05 => format!("{:.1}× faster at p50", 1.0 / ratio),
-        _ => "as fast at p50".to_owned(),
+    let sessions = ratio(first.session_seconds, other.session_seconds)?;
+    let calls = ratio(first.call_seconds, other.call_seconds).filter(|calls| !are_close(*calls, sessions));
+    Some(match calls {
+        None => format!("{} at p50", speed(sessions)),
+        Some(calls) => format!("a session {} and a call {} at p50", speed(sessions), speed(calls)),
     })
+}
+
+fn ratio(first: Option<Percentiles>, other: Option<Percentiles>) -> Option<f64> {
+    let (before, after) = (first?.p50, other?.p50);
+    (before > 0.0 && after > 0.0).then(|| after / before)
+}
+
+/// `true` if nobody would choose otherwise for the one than for the other.
+fn are_close(one: f64, other: f64) -> bool {
+    (one / other).ln().abs() < 1.25_f64.ln()
+}
+
+fn speed(ratio: f64) -> String {
+    match ratio {
+        _ if ratio >= 1.05 => format!("{ratio:.1}× slower"),
+        _ if ratio <= 1.0 / 1.05 => format!("{:.1}× faster", 1.0 / ratio),
+        _ => "as fast".to_owned(),
+    }
 }

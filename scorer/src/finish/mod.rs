@@ -144,4 +144,4 @@ fn end_state(lock: &SweepLock, sessions: &SessionCounts, out_of_budget: u64) -> 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

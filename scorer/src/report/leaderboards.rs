@@ -4,7 +4,7 @@ use regatta_proto::{BenchmarkName, Evaluator};
 
 use super::content::{Block, Field, Section, Sheet};
 use super::filtered;
-use super::numbers::{NOTHING, behind, grouped, heading, percent};
+use super::numbers::{NOTHING, behind, heading, percent};
 use super::sections::named;
 use crate::decision::flags;
 use crate::summary::{LeaderboardRow, Summary};
@@ -66,7 +66,7 @@ fn board(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator) -> Op
     header.extend(is_ranked.then(|| "rank".to_owned()));
     header.extend(names);
     header.extend(has_flags.then(|| "flags".to_owned()));
-    header.extend(["n / clusters", "coverage", "tokens in / out", "cost"].map(str::to_owned));
+    header.extend(["n / clusters", "coverage", "cost"].map(str::to_owned));
     let lines = rows.iter().map(|row| {
         let mut line = vec![named(&row.model, row.simulated)];
         let rank = || summary.rank(row).map_or_else(|| NOTHING.to_owned(), |rank| rank.to_string());
@@ -75,8 +75,6 @@ fn board(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator) -> Op
         line.extend(has_flags.then(|| Field::Tags(flags(&row.flags))));
         line.push(Field::Number(sizes(row, evaluator)));
         line.push(Field::Number(percent(row.coverage)));
-        let usage = &row.spending.usage;
-        line.push(Field::Number(format!("{} / {}", grouped(usage.input), grouped(usage.output))));
         line.push(Field::number(row.spending.cost));
         line
     });

@@ -39,11 +39,15 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
 
 fn sheet(family: &PairFamily) -> Sheet {
     let caption = format!("{} · p-values corrected over {} (Holm)", family.benchmark, pairs(family.size));
-    let header = columns(&["pair", "metric", "difference", "p", "p, corrected", "test", "items", "clusters", "reads"]);
+    let header = columns(&["pair", "reads", "metric", "difference", "p", "p, corrected", "test", "items", "clusters"]);
     let rows = family.pairs.iter().map(|pair| {
         let Difference { n, clusters, p, test, .. } = pair.difference;
         vec![
             Field::name(both(pair, &pair.one, &pair.other, " − ", Mark::Word)),
+            match pair.order() {
+                Some(_) => Field::Strong(reads(pair)),
+                None => Field::Name(reads(pair)),
+            },
             Field::name(format!("{} ({})", heading(&pair.metric, pair.unit), pair.evaluator)),
             Field::Number(signed(&pair.difference, pair.unit)),
             Field::Number(p.map_or_else(|| NOTHING.to_owned(), p_value)),
@@ -51,10 +55,6 @@ fn sheet(family: &PairFamily) -> Sheet {
             Field::name(test.map_or(NOTHING, name)),
             Field::Number(grouped(n.into())),
             Field::Number(grouped(clusters.into())),
-            match pair.order() {
-                Some(_) => Field::Strong(reads(pair)),
-                None => Field::Name(reads(pair)),
-            },
         ]
     });
     Sheet { caption, header, rows: rows.collect(), ..Sheet::default() }

@@ -47,7 +47,7 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
         header.push("better / worse / tied".to_owned());
     }
     header.extend(has.flags.then(|| "flags".to_owned()));
-    header.extend(["coverage", "cost", "per session", "session p50", "p90", "call p50", "p90"].map(str::to_owned));
+    header.extend(["coverage", "cost", "per session", "session p50", "call p50"].map(str::to_owned));
     let row = |standing: &Standing| {
         let mut row = vec![named(&standing.model, standing.simulated)];
         if has.rank {
@@ -67,7 +67,7 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
         row.push(Field::Number(
             standing.cost_per_session.map_or_else(|| NOTHING.to_owned(), |money| money.to_string()),
         ));
-        row.extend([standing.session_seconds, standing.call_seconds].into_iter().flat_map(seconds).map(Field::Number));
+        row.extend([standing.session_seconds, standing.call_seconds].into_iter().map(seconds).map(Field::Number));
         row
     };
     Sheet {
@@ -79,10 +79,7 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
     }
 }
 
-/// The median and the 90th percentile.
-fn seconds(of: Option<Percentiles>) -> [String; 2] {
-    match of {
-        Some(Percentiles { p50, p90, .. }) => [p50, p90].map(short_seconds),
-        None => [(); 2].map(|()| NOTHING.to_owned()),
-    }
+/// The median.
+fn seconds(of: Option<Percentiles>) -> String {
+    of.map_or_else(|| NOTHING.to_owned(), |seconds| short_seconds(seconds.p50))
 }

@@ -103,3 +103,30 @@ fn what_an_external_agent_did_reads_like_a_story() {
     let shown = Shown { parts: parts(&transcript), pictures: Vec::new(), ..shown() };
     insta::assert_snapshot!(text::text(&shown));
 }
+
+fn words(words: &[&str]) -> anyhow::Result<Asked> {
+    let items: Vec<ItemId> = ["wikihow_1", "wikihow_2", "7"].map(|id| id.parse().unwrap()).to_vec();
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    asked(&words, &items.iter().collect(), 3)
+}
+
+#[test]
+fn a_word_is_an_item_in_all_cells_or_a_cell_and_two_words_are_one_session() {
+    let id = |id: &str| id.parse::<ItemId>().unwrap();
+    assert_eq!(words(&[]).unwrap(), Asked::List { cell: None, item: None });
+    assert_eq!(words(&["wikihow_2"]).unwrap(), Asked::List { cell: None, item: Some(id("wikihow_2")) });
+    assert_eq!(words(&["2"]).unwrap(), Asked::List { cell: Some(2), item: None });
+    assert_eq!(words(&["7"]).unwrap(), Asked::List { cell: None, item: Some(id("7")) });
+    assert_eq!(words(&["1", "5"]).unwrap(), Asked::One { cell: 1, item: Which::Position(5) });
+    assert_eq!(words(&["1", "wikihow_1"]).unwrap(), Asked::One { cell: 1, item: Which::Id(id("wikihow_1")) });
+}
+
+#[test]
+fn an_item_that_there_is_not_is_told_with_the_one_that_may_have_been_meant() {
+    let error = |given: &[&str]| words(given).unwrap_err().to_string();
+    assert_eq!(
+        error(&["wikihw_2"]),
+        "no session of the run is about an item \"wikihw_2\"; did you mean \"wikihow_2\"?"
+    );
+    assert_eq!(error(&["9", "wikihow_1"]), "there is no cell \"9\"; the run has cells 0 to 2");
+}

@@ -21,7 +21,7 @@ fn after_trouble() -> Documents {
 #[test]
 fn the_tables_of_both_papers_stand_in_one_report() {
     let report = text(&after_trouble(), "report.md");
-    let from = report.find("## Result").unwrap();
+    let from = report.find("## Ranking").unwrap();
     let to = report.find("## Cost").unwrap();
     assert_snapshot!(&report[from..to]);
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::harness::{all_measured, attempt, circumstances, documents, lock, rows, some_trouble, summary, sweep, text};
 use crate::finish::spending;
 use crate::finish::tabulation::Tabulation;
-use crate::render_leaderboard;
+use crate::{render_decision, render_tables};
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
 
@@ -19,9 +19,15 @@ fn the_report_in_markdown() {
 }
 
 #[test]
-fn the_leaderboard_in_a_terminal() {
+fn all_tables_in_a_terminal() {
     let sweep = sweep(lock(&MODELS));
-    assert_snapshot!(render_leaderboard(&summary(&documents(&sweep, &some_trouble))));
+    assert_snapshot!(render_tables(&summary(&documents(&sweep, &some_trouble))));
+}
+
+#[test]
+fn the_first_card_in_a_terminal() {
+    let sweep = sweep(lock(&MODELS));
+    assert_snapshot!(render_decision(&summary(&documents(&sweep, &some_trouble))));
 }
 
 #[test]
@@ -33,12 +39,16 @@ fn a_leaderboard_with_expensive_models_fits_110_columns() {
         row.spending.usage.input = 123_456_789;
         row.spending.usage.output = 123_456_789;
     }
-    let text = render_leaderboard(&summary);
-    let table = text.lines().skip(1).take(10);
-    assert!(table.clone().any(|line| line.contains("noisy-0.5")), "{text}");
-    assert_eq!(table.clone().filter(|line| line.contains("sim/oracle *")).count(), 1, "not wrapped: {text}");
-    for line in table {
-        assert!(line.chars().count() <= 110, "{line}");
+    for standing in &mut summary.standings {
+        standing.cost = CostSum { known: Money(12_345_670_000_000), unknown_calls: 0 };
+    }
+    for text in [render_tables(&summary), render_decision(&summary)] {
+        let table = text.lines().skip(1).take(10);
+        assert!(table.clone().any(|line| line.contains("noisy-0.5")), "{text}");
+        assert_eq!(table.clone().filter(|line| line.contains("sim/oracle *")).count(), 1, "not wrapped: {text}");
+        for line in table {
+            assert!(line.chars().count() <= 110, "{line}");
+        }
     }
 }
 
@@ -148,8 +158,10 @@ fn a_model_without_any_measured_session_has_no_value_and_comes_last() {
     let whole =
         |of: &crate::summary::Estimate| of.value.is_none() && (of.bound_low, of.bound_high) == (Some(0.0), Some(1.0));
     assert!(last.metrics.iter().all(|metric| whole(&metric.estimate)));
-    let line = render_leaderboard(&found).lines().find(|line| line.contains("sim/first")).unwrap().to_owned();
-    assert!(line.contains(" withheld: 0 of 8") && !line.contains("0.000"), "{line}");
+    for text in [render_tables(&found), render_decision(&found)] {
+        let line = text.lines().find(|line| line.contains("sim/first")).unwrap().to_owned();
+        assert!(line.contains(" withheld: 0 of 8") && !line.contains("0.000"), "{line}");
+    }
 }
 
 #[test]
@@ -166,7 +178,7 @@ fn what_is_withheld_from_readers_is_kept_for_programs() {
         let telling = report.find(&told).map(|at| &report[at.saturating_sub(300)..at]);
         assert!(report.contains("withheld:") && telling.is_none(), "{name} tells {told} after {telling:?}");
     }
-    assert!(!render_leaderboard(&summary(&documents)).contains(&told));
+    assert!(![render_tables, render_decision].iter().any(|render| render(&summary(&documents)).contains(&told)));
 }
 
 #[test]
@@ -206,9 +218,10 @@ fn the_lock_as_yaml_is_the_lock() {
 fn the_html_report_needs_nothing_from_elsewhere_and_runs_nothing() {
     let sweep = sweep(lock(&MODELS));
     let html = text(&documents(&sweep, &some_trouble), "report.html");
-    for forbidden in ["http:", "https:", "//cdn", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe"] {
+    for forbidden in ["http:", "https:", "//cdn", "src=", "url(", "@import", "<script", "<link", "<iframe"] {
         assert!(!html.contains(forbidden), "{forbidden}");
     }
+    assert_eq!(html.matches("href=").count(), html.matches("href=\"#").count(), "links stay in the document");
     assert!(html.contains("prefers-color-scheme: dark"));
     assert_eq!(html.matches("<tr>").count(), html.matches("</tr>").count());
     assert!(html.matches("<svg").count() >= 4);

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use regatta_proto::{Cause, Cell, Filtered, Outcome, SweepLock};
 
 use super::harness::{all_measured, documents, lock, summary, sweep, text};
-use crate::render_leaderboard;
+use crate::render_decision;
 use crate::summary::{LeaderboardRow, Summary};
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
@@ -47,7 +47,7 @@ fn whatever_the_spec_chooses_the_report_shows_the_same_two_headlines() {
 fn both_headlines_stand_below_the_leaderboard() {
     let (summary, report) = finished(Filtered::Wrong);
     let table: Vec<&str> = report.lines().skip_while(|line| !line.contains("a filter or a refusal")).take(6).collect();
-    let shown = render_leaderboard(&summary);
+    let shown = render_decision(&summary);
     let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("filtered:")).collect();
     assert_snapshot!(format!("{}\n{}", table.join("\n"), lines.join("\n")));
 }
@@ -58,5 +58,5 @@ fn where_nothing_was_filtered_nothing_is_said_of_it() {
     for name in ["summary.json", "report.md", "report.html"] {
         assert!(!text(&documents, name).contains("filtered"), "{name}");
     }
-    assert!(!render_leaderboard(&summary(&documents)).contains("filtered"));
+    assert!(!render_decision(&summary(&documents)).contains("filtered"));
 }

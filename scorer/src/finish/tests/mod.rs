@@ -3,4 +3,5 @@ mod dialogues;
 mod documents;
 mod ending;
 mod filtered;
-mod harness;
+pub(crate) mod harness;
+mod html;

@@ -21,8 +21,11 @@ pub(super) fn push(out: &mut String, sheet: &Sheet, classes: &str) {
     let first = sheet.rows.first();
     for (at, name) in sheet.header.iter().enumerate() {
         let class = first.and_then(|row| row.get(at)).map_or("", class);
-        let ticks = axes.get(at).and_then(Option::as_ref).map(scale).unwrap_or_default();
-        *out += &format!("<th scope=\"col\"{class}>{ticks}<span>{}</span></th>", markup_text(name));
+        let name = markup_text(name);
+        *out += &match axes.get(at).and_then(Option::as_ref) {
+            Some(axis) => format!("<th scope=\"col\"{class}><div>{}<span>{name}</span></div></th>", scale(axis)),
+            None => format!("<th scope=\"col\"{class}>{name}</th>"),
+        };
     }
     *out += "</tr></thead>\n<tbody>\n";
     for row in &sheet.rows {

@@ -1,0 +1,85 @@
+//! `regatta list`, `init`, `schema` and `completions`: what there is, and how to begin.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::Shell;
+use regatta_proto::{BenchmarkName, Limit, ModelRef, Setting};
+
+use super::name_and_directory;
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(subcommand)]
+    pub(crate) what: Listed,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Listed {
+    /// Benchmarks, with their default settings and evaluators
+    Benchmarks,
+    /// Settings, the default first
+    Settings(OfBenchmark),
+    /// Evaluators, those that are used when a spec names none marked
+    Evaluators(OfBenchmark),
+    /// Models with a known price, and the providers that need no `endpoints` entry
+    Models(ModelsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OfBenchmark {
+    /// A benchmark; all of them when left out
+    pub(crate) benchmark: Option<BenchmarkName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Only models whose name contains this text
+    pub(crate) text: Option<String>,
+    /// Price table to use instead of the shipped one
+    #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
+    pub(crate) prices: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// File to write; one that is there is left alone
+    #[arg(default_value = "regatta.yaml")]
+    pub(crate) file: PathBuf,
+    /// Name of the sweep
+    #[arg(long, default_value = "first")]
+    pub(crate) name: regatta_proto::SweepId,
+    /// A benchmark, or one setting of it, as flowbench:turn/single/flowchart; may be given several times
+    #[arg(short = 'b', long = "benchmark", value_name = "NAME[:SETTING]", value_parser = benchmark_and_setting, default_value = "worfbench")]
+    pub(crate) benchmarks: Vec<(BenchmarkName, Option<Setting>)>,
+    /// A model to measure, as openai/gpt-4o-mini; may be given several times
+    #[arg(short = 'm', long = "model", value_name = "ENDPOINT/MODEL", default_value = "sim/oracle")]
+    pub(crate) models: Vec<ModelRef>,
+    /// Who judges, where a benchmark needs somebody; simulated models are judged by one, others by the first model
+    #[arg(long, value_name = "ENDPOINT/MODEL")]
+    pub(crate) judge: Option<ModelRef>,
+    /// Data directory of a benchmark, as `worfbench=path/to/data`; otherwise data/NAME beside the spec
+    #[arg(short = 'd', long = "data", value_name = "NAME=DIR", value_parser = name_and_directory)]
+    pub(crate) data: Vec<(BenchmarkName, PathBuf)>,
+    /// N items in all of each benchmark; first:N takes the first N of each task
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<Limit>,
+    /// Repetitions of every cell
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) trials: u16,
+    /// Most dollars to spend
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+fn benchmark_and_setting(text: &str) -> Result<(BenchmarkName, Option<Setting>), String> {
+    let (name, setting) = text.split_once(':').map_or((text, None), |(name, setting)| (name, Some(setting)));
+    let setting = setting.map(str::parse).transpose().map_err(|error| format!("{error}"))?;
+    Ok((name.parse().map_err(|error| format!("{error}"))?, setting))
+}

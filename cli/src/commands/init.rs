@@ -1,0 +1,202 @@
+//! `regatta init`: a spec to begin with, with a comment on everything that a person may want to change.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use regatta_benchmarks::Benchmark;
+use regatta_proto::{BenchmarkName, ModelRef, Setting, implied_endpoints};
+
+use crate::args::InitArgs;
+use crate::data::benchmark;
+use crate::exit::{BadConfiguration, bad_configuration};
+use crate::output;
+
+/// Endpoint whose models are simulated.
+const SIMULATED: &str = "sim";
+/// Endpoint of sentence encoders in-process.
+const ENCODER: &str = "minilm";
+
+pub(crate) fn run(args: InitArgs) -> anyhow::Result<ExitCode> {
+    let text = spec(&args)?;
+    let file = args.file.display();
+    let opened = std::fs::OpenOptions::new().write(true).create_new(true).open(&args.file);
+    let mut opened = match opened {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(BadConfiguration(format!("{file} is there already; name another file, or remove it")).into());
+        }
+        opened => opened.with_context(|| format!("failed to write {file}"))?,
+    };
+    opened.write_all(text.as_bytes()).with_context(|| format!("failed to write {file}"))?;
+    output::line(&file.to_string());
+    output::note(&format!("look at it, then: regatta run {file} --dry-run (plans and prices it), regatta run {file}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The spec as text.
+fn spec(args: &InitArgs) -> anyhow::Result<String> {
+    let mut judges: BTreeSet<ModelRef> = BTreeSet::new();
+    let mut benchmarks = String::new();
+    for name in names(args) {
+        let judge = judge(args, name)?;
+        write_benchmark(&mut benchmarks, args, name, judge.as_ref()).map_err(bad_configuration)?;
+        judges.extend(judge);
+    }
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_head(&mut out, args);
+    out += &benchmarks;
+    let used: BTreeSet<&str> = args.models.iter().chain(&judges).map(|model| model.endpoint.as_str()).collect();
+    let _ = write_endpoints(&mut out, &used);
+    out += "\n# What is measured: endpoint/model, or a mapping with parameters and a price of your own.\nmodels:\n";
+    for model in &args.models {
+        let _ = writeln!(out, "  - {model}");
+    }
+    out += "  # - { id: openai/gpt-4o-mini, temperature: 0.0, max_tokens: 4096 }\n";
+    Ok(out)
+}
+
+/// Benchmarks in the order of the command line, each once.
+fn names(args: &InitArgs) -> Vec<&BenchmarkName> {
+    let mut names: Vec<&BenchmarkName> = Vec::new();
+    for (name, _) in &args.benchmarks {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn write_head(out: &mut String, args: &InitArgs) -> fmt::Result {
+    writeln!(out, "# yaml-language-server: $schema=regatta.schema.json")?;
+    writeln!(
+        out,
+        "# The line above is for editors; write the file that it names with: regatta schema > regatta.schema.json"
+    )?;
+    writeln!(out, "name: {}", args.name)?;
+    writeln!(out, "seed: 1                   # all randomness derives from it")?;
+    writeln!(out, "trials: {:<17} # repetitions of every cell; more tell luck from skill", args.trials)?;
+    match args.budget {
+        Some(budget) => writeln!(out, "budget_usd: {budget:<13} # never overrun; models need a known price")?,
+        None => writeln!(out, "# budget_usd: 5           # never overrun; models need a known price")?,
+    }
+    writeln!(out, "# cache: read_write       # keep answers, and use them again in later runs")?;
+    writeln!(out, "\nbenchmarks:")
+}
+
+fn write_benchmark(
+    out: &mut String,
+    args: &InitArgs,
+    name: &BenchmarkName,
+    judge: Option<&ModelRef>,
+) -> anyhow::Result<()> {
+    let known = benchmark(name)?;
+    let settings = settings(args, known);
+    let listed: Vec<String> = settings.iter().map(Setting::to_string).collect();
+    let evaluators: Vec<String> = known.usual_evaluators().iter().map(ToString::to_string).collect();
+    writeln!(out, "  {name}:")?;
+    writeln!(out, "    data: {}  # the files as the benchmark publishes them", quoted(&data(args, name)))?;
+    writeln!(out, "    settings: [{}]  # all: regatta list settings {name}", listed.join(", "))?;
+    writeln!(
+        out,
+        "    # evaluators: [{}]  # these are used anyway; all: regatta list evaluators {name}",
+        evaluators.join(", ")
+    )?;
+    match args.limit {
+        Some(limit) => {
+            writeln!(out, "    limit: {limit}  # a sample with the weights of the tasks; leave it out for all items")?
+        }
+        None => writeln!(out, "    # limit: 20  # a sample with the weights of the tasks, to begin with")?,
+    }
+    if let Some(judge) = judge {
+        writeln!(out, "    judge: {judge}  # answers what the evaluators ask")?;
+        if settings.iter().any(|setting| setting.as_str().starts_with("session/")) {
+            writeln!(
+                out,
+                "    roles: {{ user: {judge}, environment: {judge} }}  # who plays the others of a conversation"
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn write_endpoints(out: &mut String, used: &BTreeSet<&str>) -> fmt::Result {
+    let known: BTreeSet<&str> = implied_endpoints().collect();
+    let own: Vec<&str> = used.iter().copied().filter(|name| !known.contains(name)).collect();
+    let without: Vec<&str> = implied_endpoints().collect();
+    writeln!(
+        out,
+        "\n# Where models are served. Without an entry work, with their usual key variables: {}.",
+        without.join(", ")
+    )?;
+    if own.is_empty() {
+        return writeln!(
+            out,
+            "# endpoints:\n#   here: {{ kind: openai, base_url: http://127.0.0.1:8000/v1, api_key_env: none }}"
+        );
+    }
+    writeln!(out, "endpoints:")?;
+    for name in own {
+        match name {
+            SIMULATED => writeln!(
+                out,
+                "  {SIMULATED}: {{ kind: simulated }}  # plays oracle, noisy-0.3 and lexical; no key, no money"
+            )?,
+            ENCODER => writeln!(
+                out,
+                "  {ENCODER}: {{ kind: encoder, path: \"${{REGATTA_MINILM}}\" }}  # a sentence-transformers directory"
+            )?,
+            name => writeln!(
+                out,
+                "  {name}: {{ kind: openai, base_url: http://127.0.0.1:8000/v1, api_key_env: none }}  # its address and the variable of its key"
+            )?,
+        }
+    }
+    Ok(())
+}
+
+/// The settings that were named, or the default one.
+fn settings(args: &InitArgs, of: &dyn Benchmark) -> Vec<Setting> {
+    let name = of.name();
+    let named: Vec<Setting> =
+        args.benchmarks.iter().filter(|(known, _)| *known == name).filter_map(|(_, setting)| setting.clone()).collect();
+    if named.is_empty() { of.settings().into_iter().take(1).collect() } else { named }
+}
+
+/// Who judges `name`; `None` where nobody is asked anything.
+fn judge(args: &InitArgs, name: &BenchmarkName) -> anyhow::Result<Option<ModelRef>> {
+    let parsed = |text: &str| text.parse::<ModelRef>().map_err(bad_configuration);
+    let is_simulated = args.models.iter().all(|model| model.endpoint.as_str() == SIMULATED);
+    Ok(match (name.as_str(), &args.judge) {
+        // Its evaluators compute everything themselves.
+        ("appbench", _) => None,
+        (_, Some(judge)) => Some(judge.clone()),
+        ("worfbench", None) if is_simulated => Some(parsed("sim/lexical")?),
+        ("worfbench", None) => Some(parsed("minilm/all-MiniLM-L6-v2")?),
+        (_, None) if is_simulated => Some(parsed("sim/oracle")?),
+        (_, None) => args.models.first().cloned(),
+    })
+}
+
+/// The directory as the spec names it, which is from its own folder on.
+fn data(args: &InitArgs, name: &BenchmarkName) -> PathBuf {
+    let Some((_, given)) = args.data.iter().find(|(of, _)| of == name) else {
+        return Path::new("data").join(name.as_str());
+    };
+    let beside = args.file.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+    // A relative path is meant from where the command is given.
+    if beside { given.clone() } else { std::fs::canonicalize(given).unwrap_or_else(|_| given.clone()) }
+}
+
+/// As a scalar of YAML, whatever is in it.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+    if is_plain && !text.starts_with('-') { text.into_owned() } else { format!("{:?}", text.as_ref()) }
+}
+
+#[cfg(test)]
+mod tests;

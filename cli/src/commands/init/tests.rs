@@ -1,0 +1,63 @@
+use clap::Parser;
+use insta::assert_snapshot;
+use regatta_proto::parse_spec;
+
+use super::*;
+use crate::args::{Cli, Command};
+use crate::benchmarks::BENCHMARKS;
+
+fn written(arguments: &[&str]) -> String {
+    let cli = Cli::try_parse_from(["regatta", "init"].iter().chain(arguments)).unwrap();
+    let Command::Init(args) = cli.command else { panic!("not init") };
+    spec(&args).unwrap()
+}
+
+#[test]
+fn a_spec_without_flags_runs_without_keys() {
+    assert_snapshot!(written(&[]));
+}
+
+#[test]
+fn a_spec_of_real_models_has_what_they_need() {
+    assert_snapshot!(written(&[
+        "--name",
+        "providers",
+        "-b",
+        "flowbench:session/single/flowchart",
+        "-b",
+        "worfbench",
+        "-m",
+        "openai/gpt-4o-mini",
+        "-m",
+        "here/llama-3.3-70b",
+        "--limit",
+        "20",
+        "--trials",
+        "3",
+        "--budget",
+        "5",
+        "--data",
+        "worfbench=data of others/worfbench",
+    ]));
+}
+
+#[test]
+fn every_benchmark_has_a_spec_that_is_read_again() {
+    for benchmark in BENCHMARKS.all() {
+        for model in ["sim/oracle", "openai/gpt-4o-mini", "here/llama"] {
+            let text = written(&["-b", benchmark.name().as_str(), "-m", model]);
+            let spec = parse_spec(&text, &|name| (name == "REGATTA_MINILM").then(|| "/models/minilm".to_owned()));
+            let spec = spec.unwrap_or_else(|error| panic!("{error}\n{text}"));
+            assert!(spec.benchmarks.contains_key(&benchmark.name()));
+            assert_eq!(spec.models.len(), 1);
+        }
+    }
+}
+
+#[test]
+fn an_unknown_benchmark_is_told_with_the_one_that_may_have_been_meant() {
+    let cli = Cli::try_parse_from(["regatta", "init", "-b", "worfbnech"]).unwrap();
+    let Command::Init(args) = cli.command else { panic!("not init") };
+    let error = spec(&args).unwrap_err().to_string();
+    assert!(error.ends_with("did you mean \"worfbench\"?"), "{error}");
+}

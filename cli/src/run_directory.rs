@@ -1,0 +1,62 @@
+//! Runs by name: `mine` is `runs/mine` where there is no directory of that name here.
+
+use std::path::{Path, PathBuf};
+
+use regatta_proto::did_you_mean;
+
+use crate::exit::BadConfiguration;
+
+/// Folder that `regatta run` writes runs into.
+pub(crate) const RUNS: &str = "runs";
+
+/// The directory that `what` names: itself, or the run of that name; `None` where there is neither.
+pub(crate) fn find(what: &Path) -> Option<PathBuf> {
+    if what.is_dir() {
+        return Some(what.to_owned());
+    }
+    let below = Path::new(RUNS).join(what);
+    (what.is_relative() && below.is_dir()).then_some(below)
+}
+
+/// The same, or an error that names the run that may have been meant.
+pub(crate) fn named(what: &Path) -> anyhow::Result<PathBuf> {
+    find(what).ok_or_else(|| BadConfiguration(absence(what)).into())
+}
+
+/// Says that there is no such run, and which one may have been meant.
+pub(crate) fn absence(what: &Path) -> String {
+    let name = what.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = what.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(RUNS));
+    let known = names(folder);
+    let meant = did_you_mean(&name, known.iter().map(String::as_str));
+    let below = if what.is_relative() { format!(", and none in {RUNS}/") } else { String::new() };
+    format!("there is no directory {}{below}{meant}", what.display())
+}
+
+/// Names of the directories in `folder`, in order; none where it cannot be read, since this is only about a proposal.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let directories = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> = directories.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_not_there_is_told_with_the_one_that_may_have_been_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["baseline", "tonight"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let at = |name: &str| folder.path().join(name);
+        assert_eq!(find(&at("tonight")), Some(at("tonight")));
+        assert_eq!(find(&at("tonigth")), None);
+        let message = named(&at("tonigth")).unwrap_err().to_string();
+        assert_eq!(message, format!("there is no directory {}; did you mean \"tonight\"?", at("tonigth").display()));
+        assert!(!absence(&at("x")).contains("did you mean"));
+    }
+}
