@@ -66,6 +66,30 @@ async fn the_quickstart_ends_complete_with_a_leaderboard_and_a_run_directory() {
         assert!(std::fs::metadata(folder.path().join(name)).unwrap().len() > 0, "{name}");
     }
     assert!(folder.path().join("transcripts").read_dir().unwrap().count() > 0);
+    // The terminal says what the first card of the report says; everything else is asked for.
+    assert!(shown.contains("sim/noisy-0.5, against sim/oracle: worse by ") && shown.contains(" group "), "{shown}");
+    assert!(!shown.contains("Main table") && !shown.contains("compared in pairs"), "{shown}");
+    let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(html.len() <= 150_000, "the report has {} bytes", html.len());
+    let card = &html[html.find("id=\"ranking\"").unwrap()..html.find("id=\"leaderboards\"").unwrap()];
+    assert!(card.contains("sim/noisy-0.5, against sim/oracle: worse by "), "{card}");
+}
+
+#[tokio::test]
+async fn all_tables_are_printed_where_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = regatta().unwrap();
+    command
+        .arg("run")
+        .arg(workspace().join("examples/quickstart.yaml"))
+        .arg("--tables")
+        .arg("--output")
+        .arg(folder.path());
+    let output = finish(command).await.unwrap();
+    let shown = text(&output.stdout);
+    for part in ["Main table", "compared in pairs", "sim/noisy-0.5, against sim/oracle: worse by "] {
+        assert!(shown.contains(part), "{part} is missing in {shown}");
+    }
 }
 
 #[tokio::test]
@@ -102,6 +126,10 @@ async fn a_dead_endpoint_ends_incomplete_and_resume_completes_it_once_it_is_repa
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     let broken = lines(&directory.join("results.jsonl"));
     assert!(!broken.is_empty());
+    // Why nothing was measured is said at once, with the words of who refused it.
+    let shown = text(&output.stdout);
+    let failed = format!("failed: there/oracle: {} × endpoint_unavailable, ", broken.len());
+    assert!(shown.contains(&failed), "{shown}");
     for line in &broken {
         assert_eq!((&line["outcome"], &line["cause"]), (&"not_measured".into(), &"endpoint_unavailable".into()));
         assert!(line["scores"].is_null(), "nothing is scored as wrong: {line}");

@@ -61,6 +61,20 @@ async fn a_run_is_shown_session_by_session_and_its_judge_compared_with_people() 
         assert!(!told.contains("goes to"), "{told}");
     }
 
+    // By the id of its item, in every cell; and what somebody said.
+    let id = fields[fields.iter().position(|field| *field == "measured").unwrap() - 1];
+    let (of_item, notes) = run(&["show", at, id]).await;
+    assert!(
+        of_item.lines().filter(|line| line.contains(id)).count() >= 2 && notes.contains(" of "),
+        "{of_item}{notes}"
+    );
+    let (by_id, _) = run(&["show", at, cell, id]).await;
+    assert_eq!(by_id, told);
+    let (found, _) = run(&["show", at, "--grep", "THOUGHT:", "--flag", "truncated"]).await;
+    assert!(!found.contains("sim/oracle"), "nothing was cut off: {found}");
+    let (failed, notes) = run(&["show", at, "--failed"]).await;
+    assert!(!failed.contains(" measured ") && notes.starts_with("0 of "), "{failed}{notes}");
+
     // As an exported run: without its store.
     std::fs::remove_dir_all(directory.join("store")).unwrap();
     let (told, notes) = run(&["show", at, cell, item]).await;
