@@ -81,8 +81,8 @@ pub(crate) fn flags(flags: &BTreeMap<Flag, u64>) -> Vec<String> {
     found.into_iter().map(|(flag, count)| format!("{} {}", grouped(*count), flag.as_str().replace('_', " "))).collect()
 }
 
-/// A sentence on the whole: what was compared, and how far the ranking goes.
-pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> String {
+/// What was compared, and how far the ranking goes; a sentence each.
+pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> Vec<String> {
     let trials = if summary.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", summary.trials) };
     let what = match contests {
         [only] => {
@@ -101,15 +101,17 @@ pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> String {
             names(several)
         ),
     };
-    if summary.standings.iter().all(|standing| standing.rank.is_none()) {
-        return what;
+    let mut sentences = vec![what];
+    if summary.standings.iter().any(|standing| standing.rank.is_some()) {
+        sentences.push("Models that share a group letter are not told apart (corrected p > 0.05).".to_owned());
+        if contests.len() > 1 {
+            sentences.push(
+                "A model is ahead of another that it beats somewhere and loses to nowhere; p-values are corrected over all benchmarks."
+                    .to_owned(),
+            );
+        }
     }
-    let several = if contests.len() > 1 {
-        " A model is ahead of another that it beats somewhere and loses to nowhere; p-values are corrected over all benchmarks."
-    } else {
-        ""
-    };
-    format!("{what} Models that share a group letter are not told apart (corrected p > 0.05).{several}")
+    sentences
 }
 
 fn names(contests: &[Contest<'_>]) -> String {

@@ -102,7 +102,7 @@ pub(crate) fn written(table: &Table) -> String {
 }
 
 /// Numbers stand to the right, and a model's name stays in one line.
-fn align(table: &mut Table, columns: Range<usize>) {
+pub(crate) fn align(table: &mut Table, columns: Range<usize>) {
     if let Some(model) = table.column_mut(0) {
         model.set_constraint(ColumnConstraint::ContentWidth);
     }

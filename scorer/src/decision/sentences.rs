@@ -97,7 +97,7 @@ fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other:
         parts.push(format!("no difference seen in {settings}"));
     }
     if unknown > 0 {
-        parts.push(match is_only {
+        parts.push(match unknown == contests.len() {
             true => format!("too little measured to compare quality (less than {})", percent(summary.coverage_min)),
             false => format!("too little measured to compare in {unknown} of {} settings", contests.len()),
         });
@@ -139,7 +139,11 @@ fn differences(how: &str, found: &[(&Contest<'_>, &Pair)], is_only: bool) -> Opt
             let named: Vec<String> =
                 named.map(|(contest, pair)| format!("in {} {}", contest.name(), by(pair))).collect();
             let more = several.len().saturating_sub(NAMED_MAX);
-            let more = if more > 0 { format!(" and in {more} more settings") } else { String::new() };
+            let more = match more {
+                0 => String::new(),
+                1 => " and in 1 more setting".to_owned(),
+                more => format!(" and in {more} more settings"),
+            };
             Some(format!("{how} {}{more}", named.join(" and ")))
         }
     }
@@ -147,16 +151,16 @@ fn differences(how: &str, found: &[(&Contest<'_>, &Pair)], is_only: bool) -> Opt
 
 /// How far apart two qualities may be of which no difference was seen.
 fn sameness(pairs: &[&Pair]) -> String {
-    let widest = pairs.iter().map(|pair| {
-        let (low, high) = (pair.difference.low?, pair.difference.high?);
-        Some((low.abs().max(high.abs()), pair.unit))
-    });
-    let Some(widest) = widest.collect::<Option<Vec<(f64, Unit)>>>() else {
-        return "no difference in quality seen".to_owned();
+    // Shares are shares, whether they are read in percent or not.
+    let is_share = |unit: Unit| unit.scale() == Some((0.0, 1.0));
+    let of = match pairs.iter().map(|pair| pair.unit).collect::<Vec<_>>().as_slice() {
+        [first, rest @ ..] if rest.iter().all(|unit| unit == first) => Some(*first),
+        units if units.iter().all(|unit| is_share(*unit)) => Some(Unit::Percent),
+        _ => None,
     };
-    let one_unit = widest.windows(2).all(|two| two[0].1 == two[1].1);
-    let most = widest.iter().copied().max_by(|one, other| one.0.total_cmp(&other.0));
-    let Some((most, of)) = most.filter(|_| one_unit) else { return "no difference in quality seen".to_owned() };
+    let widest = pairs.iter().map(|pair| Some(pair.difference.low?.abs().max(pair.difference.high?.abs())));
+    let widest = widest.collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(0.0, f64::max));
+    let (Some(most), Some(of)) = (widest, of) else { return "no difference in quality seen".to_owned() };
     let size = format!("±{}{}", magnitude(most, of), unit(of));
     let is_small = of.scale().is_some_and(|(from, to)| most <= SAME_WITHIN * (to - from));
     if is_small {

@@ -1,23 +1,19 @@
 //! The first card of the report in a terminal.
 
-use comfy_table::CellAlignment;
 use regatta_proto::CostSum;
 
 use super::{Contest, basis, contests, failures, flags, score_columns, sentences};
-use crate::leaderboard::{empty_table, in_short, written};
+use crate::leaderboard::{align, empty_table, in_short, written};
 use crate::report::filtered;
-use crate::report::numbers::{NOTHING, duration, grouped, percent, short_seconds, shown, waste};
+use crate::report::numbers::{NOTHING, brief, duration, grouped, percent, short_seconds, shown, waste};
 use crate::report::running;
 use crate::summary::{Standing, Summary};
-
-/// Columns of scores beside each other in a terminal; of more, each model's have lines of their own.
-const BESIDE_MAX: usize = 1;
 
 /// One ranking of the models, a sentence on every alternative, what failed, and what it took.
 #[must_use]
 pub fn render_decision(summary: &Summary) -> String {
     let contests = contests(summary);
-    let mut text = format!("{}\n{}", basis(summary, &contests), ranking(summary, &contests));
+    let mut text = format!("{}\n{}", basis(summary, &contests).join("\n"), ranking(summary, &contests));
     let parts = [(sentences(summary), ""), (failures(summary), "failed: ")];
     for (lines, before) in parts {
         if !lines.is_empty() {
@@ -37,16 +33,13 @@ fn ranking(summary: &Summary, contests: &[Contest<'_>]) -> String {
     let scores = score_columns(contests);
     let is_ranked = summary.standings.iter().any(|standing| standing.rank.is_some());
     let has_flags = summary.standings.iter().any(|standing| !flags(&standing.flags).is_empty());
-    let is_stacked = scores.len() > BESIDE_MAX;
     let mut header = vec!["model".to_owned()];
     if is_ranked {
         header.extend(["#", "group"].map(str::to_owned));
     }
-    match scores.as_slice() {
-        [] => header.push("better/worse/tied".to_owned()),
-        [(name, _)] => header.push(name.clone()),
-        _ => header.extend(["setting", "score"].map(str::to_owned)),
-    }
+    let names = header.len();
+    header.extend(scores.iter().map(|(name, _)| name.clone()));
+    header.extend(scores.is_empty().then(|| "better/worse/tied".to_owned()));
     header.extend(has_flags.then(|| "flags".to_owned()));
     header.extend(["coverage", "cost", "session p50"].map(str::to_owned));
     let (mut table, columns) = (empty_table(), header.len());
@@ -57,35 +50,26 @@ fn ranking(summary: &Summary, contests: &[Contest<'_>]) -> String {
             line.push(standing.rank.map_or_else(|| NOTHING.to_owned(), |rank| rank.to_string()));
             line.push(standing.groups.clone());
         }
-        let mut values = scores.iter().map(|(name, contest)| (name.clone(), value(summary, contest, standing)));
-        match values.next() {
-            Some((name, value)) => line.extend(is_stacked.then_some(name).into_iter().chain([value])),
-            None => line.push(format!("{}/{}/{}", standing.better, standing.worse, standing.tied)),
-        }
+        line.extend(scores.iter().map(|(_, contest)| value(summary, contest, standing, scores.len() == 1)));
+        let counted = || format!("{}/{}/{}", standing.better, standing.worse, standing.tied);
+        line.extend(scores.is_empty().then(counted));
         line.extend(has_flags.then(|| flags(&standing.flags).join("\n")));
         line.push(percent(standing.sessions.coverage()));
         line.push(in_short(&standing.cost));
         line.push(standing.session_seconds.map_or_else(|| NOTHING.to_owned(), |seconds| short_seconds(seconds.p50)));
         table.add_row(line);
-        for (name, value) in values {
-            let aside = if is_ranked { 3 } else { 1 };
-            table.add_row(std::iter::repeat_n(String::new(), aside).chain([name, value]));
-        }
     }
-    let names = if is_ranked { 3 } else { 1 } + usize::from(is_stacked);
-    for at in names..columns {
-        if let Some(column) = table.column_mut(at) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    align(&mut table, names..columns);
     written(&table)
 }
 
-/// The bounds of what is withheld have a line of their own.
-fn value(summary: &Summary, contest: &Contest<'_>, standing: &Standing) -> String {
-    let value = contest.value(summary, &standing.model);
-    let text = value.map_or_else(|| NOTHING.to_owned(), |(estimate, unit)| shown(&estimate, unit));
-    text.replace(" measured, ", " measured,\n")
+/// A score; its interval too, if it is the only one. The bounds of what is withheld have a line of their own.
+fn value(summary: &Summary, contest: &Contest<'_>, standing: &Standing, is_only: bool) -> String {
+    match contest.value(summary, &standing.model) {
+        None => NOTHING.to_owned(),
+        Some((estimate, unit)) if is_only => shown(&estimate, unit).replace(" measured, ", " measured,\n"),
+        Some((estimate, unit)) => brief(&estimate, unit),
+    }
 }
 
 fn totals(summary: &Summary) -> String {

@@ -10,7 +10,7 @@ use crate::statistics::Difference;
 
 /// Two models of one benchmark, of which no comparison has been made yet.
 fn two() -> Summary {
-    summary(&documents(&sweep(lock(&["a/model", "b/model"])), &all_measured))
+    summary(&documents(&sweep(lock(&["x/one", "x/two"])), &all_measured))
 }
 
 /// The same with a difference of the first from the second, and what a session of each costs and lasts.
@@ -20,7 +20,7 @@ fn compared(difference: (f64, f64, f64), p_holm: f64, dollars: [f64; 2], seconds
     let (value, low, high) = difference;
     pair.difference = Difference { value, low: Some(low), high: Some(high), ..pair.difference };
     pair.p_holm = p_holm;
-    for (at, name) in ["a/model", "b/model"].into_iter().enumerate() {
+    for (at, name) in ["x/one", "x/two"].into_iter().enumerate() {
         let standing = summary.standings.iter_mut().find(|of| of.model.to_string() == name).unwrap();
         standing.cost_per_session = Money::from_dollars(dollars[at]);
         let p50 = seconds[at];
@@ -52,19 +52,19 @@ fn an_alternative_is_told_with_its_quality_money_and_time() {
     let found = compared((0.01, -0.02, 0.04), 0.4, [0.01, 0.0026], [1.0, 4.3]);
     assert_eq!(
         sentences(&found),
-        ["b/model, against a/model: same quality within ±0.040, 74 % cheaper, 4.3× slower at p50."]
+        ["x/two, against x/one: same quality within ±0.040, 74 % cheaper, 4.3× slower at p50."]
     );
 }
 
 #[test]
 fn a_family_has_one_sentence_on_all_endpoints_that_serve_it() {
     let mut found = compared((0.01, -0.02, 0.04), 0.4, [0.01, 0.0026], [1.0, 4.3]);
-    let providers = ["a/model", "b/model"].map(|model| provider(model, &found)).to_vec();
+    let providers = ["x/one", "x/two"].map(|model| provider(model, &found)).to_vec();
     let (benchmark, setting) = (found.rows[0].benchmark.clone(), found.rows[0].setting.clone());
     found.comparisons.push(Comparison { benchmark, setting, family: "llama".to_owned(), providers });
     assert_eq!(
         sentences(&found),
-        ["llama, against a/model: b/model: same quality within ±0.040, 74 % cheaper, 4.3× slower at p50."]
+        ["llama, against x/one: x/two: same quality within ±0.040, 74 % cheaper, 4.3× slower at p50."]
     );
 }
 
@@ -73,18 +73,18 @@ fn a_wide_interval_is_not_called_the_same_and_a_difference_has_its_size() {
     let of = |difference, p_holm| sentences(&compared(difference, p_holm, [1.0, 1.0], [1.0, 1.0])).remove(0);
     assert_eq!(
         of((0.1, -0.2, 0.4), 0.4),
-        "b/model, against a/model: no difference in quality seen, within ±0.400, same cost, as fast at p50."
+        "x/two, against x/one: no difference in quality seen, within ±0.400, same cost, as fast at p50."
     );
     assert_eq!(
         of((0.31, 0.27, 0.36), 0.01),
-        "b/model, against a/model: worse by 0.310 [0.270, 0.360], same cost, as fast at p50."
+        "x/two, against x/one: worse by 0.310 [0.270, 0.360], same cost, as fast at p50."
     );
     // Ahead in the ranking, it is what the other is compared with.
     let mut better = compared((-0.31, -0.36, 0.01), 0.01, [2.0, 7.0], [3.0, 1.5]);
     better.standings.reverse();
     assert_eq!(
         sentences(&better),
-        ["a/model, against b/model: worse by 0.310 [-0.010, 0.360], 71 % cheaper, 2.0× slower at p50."]
+        ["x/one, against x/two: worse by 0.310 [-0.010, 0.360], 71 % cheaper, 2.0× slower at p50."]
     );
 }
 
@@ -96,7 +96,7 @@ fn what_too_little_was_measured_of_or_nobody_knows_the_price_of_is_not_compared(
     found.standings[1].session_seconds = None;
     assert_eq!(
         sentences(&found),
-        ["b/model, against a/model: too little measured to compare quality (less than 80.0 %), cost unknown."]
+        ["x/two, against x/one: too little measured to compare quality (less than 80.0 %), cost unknown."]
     );
 }
 
@@ -109,17 +109,17 @@ fn waits_that_make_sessions_slower_than_their_calls_are_told_apart() {
     assert_eq!(
         sentences(&found),
         [
-            "b/model, against a/model: same quality within ±0.040, same cost, a session 4.3× slower and a call as fast at p50."
+            "x/two, against x/one: same quality within ±0.040, same cost, a session 4.3× slower and a call as fast at p50."
         ]
     );
 }
 
 #[test]
 fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
-    let models = ["a/model", "b/model"];
+    let models = ["x/one", "x/two"];
     let mut found = summary(&documents(&sweep_of_both(lock(&models)), &all_measured));
     for standing in &mut found.standings {
-        standing.session_seconds = None;
+        (standing.session_seconds, standing.cost_per_session) = (None, Some(Money(1)));
     }
     for (family, p_holm) in found.pairs.iter_mut().zip([0.001, 0.9]) {
         let pair = &mut family.pairs[0];
@@ -129,7 +129,7 @@ fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
     assert_eq!(
         sentences(&found),
         [
-            "b/model, against a/model: worse in dialogues · turn/text by 20.0 [10.0, 30.0] points, no difference seen in 1 other setting, \
+            "x/two, against x/one: worse in dialogues · turn/text by 20.0 [10.0, 30.0] points, no difference seen in 1 other setting, \
              same cost."
         ]
     );
@@ -152,9 +152,9 @@ fn failures_are_summed_by_cause_with_the_providers_words_and_the_commonest_first
     assert_eq!(
         failures(&found),
         [
-            "b/model: 500 × auth, HTTP 401: Incorrect API key",
-            "a/model: 2 × not run",
-            "b/model: 1 × context_length (counts as wrong)"
+            "x/two: 500 × auth, HTTP 401: Incorrect API key",
+            "x/one: 2 × not run",
+            "x/two: 1 × context_length (counts as wrong)"
         ]
     );
 }

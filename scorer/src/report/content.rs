@@ -89,6 +89,8 @@ pub(crate) enum Field {
     Number(String),
     /// A value with its interval, drawn where that is possible.
     Estimate(Estimate, Unit),
+    /// The same beside several others: its interval is drawn and not written, where it can be drawn.
+    Brief(Estimate, Unit),
     /// A value of a paper's table, with the digits it has behind the point.
     Measured(Measured, Unit, u8),
     /// Short remarks on the numbers before them.
@@ -111,7 +113,7 @@ impl Field {
     /// Whether it stands to the right.
     pub(crate) const fn is_number(&self) -> bool {
         match self {
-            Self::Number(_) | Self::Estimate(..) | Self::Measured(..) | Self::Significant(_) => true,
+            Self::Number(_) | Self::Estimate(..) | Self::Brief(..) | Self::Measured(..) | Self::Significant(_) => true,
             Self::Name(_) | Self::Simulated(_) | Self::Tags(_) | Self::Strong(_) => false,
         }
     }

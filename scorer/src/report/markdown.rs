@@ -64,7 +64,7 @@ fn field(field: &Field) -> String {
         Field::Tags(tags) => markdown_cell(&tags.join(", ")),
         Field::Strong(text) | Field::Significant(text) => format!("**{}**", markdown_cell(text)),
         Field::Simulated(text) => format!("{} *(simulated)*", markdown_cell(text)),
-        Field::Estimate(estimate, unit) => shown(estimate, *unit),
+        Field::Estimate(estimate, unit) | Field::Brief(estimate, unit) => shown(estimate, *unit),
         Field::Measured(value, unit, decimals) => measured(value, *unit, *decimals),
     }
 }

@@ -41,6 +41,11 @@ pub(crate) fn shown(estimate: &Estimate, unit: Unit) -> String {
     measured(&Measured { sd: None, ..Measured::from(estimate) }, unit, decimals(unit))
 }
 
+/// A value alone, or a word in its place.
+pub(crate) fn brief(estimate: &Estimate, unit: Unit) -> String {
+    if estimate.withheld { WITHHELD.to_owned() } else { score(estimate.value, unit) }
+}
+
 /// A value with its interval and its deviation over trials, as far as there are any.
 pub(crate) fn measured(measured: &Measured, unit: Unit, decimals: u8) -> String {
     let Some(value) = measured.value else { return NOTHING.to_owned() };

@@ -13,6 +13,10 @@ const SIZE: (f64, f64) = (440.0, 290.0);
 const ROOM: (f64, f64, f64, f64) = (58.0, 12.0, 14.0, 46.0);
 /// Least distance between the lines of two names, in pixels.
 const LINE: f64 = 15.0;
+/// Width of a letter, distance of a name from its point, and room around a point, in pixels.
+const LETTER: f64 = 6.6;
+const ASIDE: f64 = 9.0;
+const POINT: f64 = 5.0;
 /// Longest name that is written out, in characters.
 const NAME_MAX: usize = 30;
 
@@ -71,22 +75,21 @@ pub(crate) fn svg(plot: &Plot) -> String {
         plot.points.iter().map(|point| (x(x_axis.place(point.x)), y(y_axis.place(point.y * factor)))).collect();
     let front = front(&plot.points, plot.is_higher_better);
     push_front(&mut out, &front, &places);
-    let middle = (left + right) / 2.0;
-    for (at, label) in labels(&places, middle).into_iter().enumerate() {
+    let names: Vec<String> = plot.points.iter().map(|point| shortened(&point.name)).collect();
+    let boxes = labels(&places, &names, (left, right));
+    for (at, label) in boxes.iter().enumerate() {
         let (point, (px, py)) = (&plot.points[at], places[at]);
         if let Some((low, high)) = point.y_range {
             let (low, high) = (y(y_axis.place(low * factor)), y(y_axis.place(high * factor)));
             let _ = write!(out, "<path class=\"error\" d=\"M{px:.1} {low:.1}V{high:.1}\"/>");
         }
         let class = if front.contains(&at) { "point" } else { "point beaten" };
-        let (anchor, aside) = if px > middle { ("end", -9.0) } else { ("start", 9.0) };
         let _ = write!(
             out,
-            "<circle class=\"{class}\" cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"4.5\"/><text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" \
-             text-anchor=\"{anchor}\">{}</text>",
-            px + aside,
-            label + 4.0,
-            markup_text(&shortened(&point.name))
+            "<circle class=\"{class}\" cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"4.5\"/><text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            label.x,
+            label.y + 4.0,
+            markup_text(&names[at])
         );
     }
     out += "</svg>";
@@ -123,19 +126,45 @@ fn push_front(out: &mut String, front: &[usize], places: &[(f64, f64)]) {
     *out += "\"/>";
 }
 
-/// Heights of the names of points at `places`, so that no two at one side of `middle` are closer than a line.
-fn labels(places: &[(f64, f64)], middle: f64) -> Vec<f64> {
-    let mut moved: Vec<f64> = places.iter().map(|(_, y)| *y).collect();
-    for is_right in [false, true] {
-        let mut side: Vec<usize> = (0..places.len()).filter(|at| (places[*at].0 > middle) == is_right).collect();
-        side.sort_by(|one, other| places[*one].1.total_cmp(&places[*other].1));
-        let mut last = f64::NEG_INFINITY;
-        for at in side {
-            moved[at] = moved[at].max(last + LINE);
-            last = moved[at];
-        }
+/// Where a name is written: the left end and the middle of its line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Label {
+    x: f64,
+    y: f64,
+    width: f64,
+}
+
+impl Label {
+    fn covers(&self, other: &Self) -> bool {
+        self.x < other.x + other.width && other.x < self.x + self.width && (self.y - other.y).abs() < LINE
     }
-    moved
+
+    fn covers_point(&self, (x, y): (f64, f64)) -> bool {
+        (self.x - POINT..self.x + self.width + POINT).contains(&x) && (self.y - y).abs() < LINE / 2.0 + POINT
+    }
+}
+
+/// Names beside their points, between the `ends` of the drawing: as near as they can be without covering another name or point.
+fn labels(places: &[(f64, f64)], names: &[String], (left, right): (f64, f64)) -> Vec<Label> {
+    let mut placed: Vec<Label> = Vec::new();
+    for (at, ((x, y), name)) in places.iter().zip(names).enumerate() {
+        let width = name.chars().count() as f64 * LETTER;
+        let after = Label { x: x + ASIDE, y: *y, width };
+        let before = Label { x: x - ASIDE - width, ..after };
+        let sides = if *x > (left + right) / 2.0 { [before, after] } else { [after, before] };
+        let rows = [0.0, -1.0, 1.0, -2.0, 2.0, -3.0, 3.0].map(|row| row * LINE);
+        let choices = rows.iter().flat_map(|row| sides.map(|side| Label { y: side.y + row, ..side }));
+        let is_free = |label: &Label| {
+            let others = places.iter().enumerate().filter(|(other, _)| *other != at);
+            label.x >= left
+                && label.x + label.width <= right
+                && !placed.iter().any(|other| label.covers(other))
+                && !others.into_iter().any(|(_, point)| label.covers_point(*point))
+        };
+        let label = choices.into_iter().find(is_free).unwrap_or(sides[0]);
+        placed.push(label);
+    }
+    placed
 }
 
 fn shortened(name: &str) -> String {
@@ -171,8 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn names_of_points_at_one_height_do_not_cover_each_other() {
-        assert_eq!(labels(&[(10.0, 50.0), (12.0, 50.0), (14.0, 10.0), (90.0, 50.0)], 60.0), [50.0, 65.0, 10.0, 50.0]);
+    fn names_cover_neither_each_other_nor_points_of_others() {
+        let places = [(100.0, 50.0), (112.0, 50.0), (118.0, 52.0), (380.0, 50.0)];
+        let names = ["one", "two", "three", "four"].map(str::to_owned);
+        let found = labels(&places, &names, (50.0, 400.0));
+        for (at, label) in found.iter().enumerate() {
+            assert!(!found[at + 1..].iter().any(|other| label.covers(other)), "{found:?}");
+            let points = places.iter().enumerate().filter(|(other, _)| *other != at);
+            assert!(!points.into_iter().any(|(_, point)| label.covers_point(*point)), "{found:?}");
+            assert!(label.x >= 50.0 && label.x + label.width <= 400.0, "{label:?}");
+        }
     }
 
     #[test]

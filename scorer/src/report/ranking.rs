@@ -9,8 +9,7 @@ use crate::summary::{Percentiles, Standing, Summary};
 /// The card.
 pub(crate) fn section(summary: &Summary) -> Section {
     let contests = contests(summary);
-    let mut blocks = vec![Block::Text(basis(summary, &contests))];
-    blocks.push(Block::Table(sheet(summary, &contests)));
+    let mut blocks = vec![Block::Text(basis(summary, &contests).join(" ")), Block::Table(sheet(summary, &contests))];
     let sentences = sentences(summary);
     if !sentences.is_empty() {
         blocks.push(Block::List("In a sentence".to_owned(), sentences));
@@ -55,7 +54,8 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
             row.push(Field::name(if standing.groups.is_empty() { NOTHING } else { &standing.groups }));
         }
         row.extend(scores.iter().map(|(_, contest)| match contest.value(summary, &standing.model) {
-            Some((estimate, unit)) => Field::Estimate(estimate, unit),
+            Some((estimate, unit)) if scores.len() == 1 => Field::Estimate(estimate, unit),
+            Some((estimate, unit)) => Field::Brief(estimate, unit),
             None => Field::number(NOTHING),
         }));
         if scores.is_empty() {
@@ -71,7 +71,7 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
         row
     };
     Sheet {
-        caption: String::new(),
+        caption: "Models, best first".to_owned(),
         header,
         rows: summary.standings.iter().map(row).collect(),
         is_board: true,

@@ -1,11 +1,10 @@
 //! Tables, with intervals drawn on one axis for each column's unit.
 
-use regatta_benchmarks::{Unit, markup_text};
+use regatta_benchmarks::markup_text;
 
-use crate::report::axis::Axis;
 use crate::report::content::{Field, Sheet};
-use crate::report::interval::{axis, bar, scale};
-use crate::report::numbers::{measured, shown};
+use crate::report::interval::{Column, column};
+use crate::report::numbers::{brief, measured, shown};
 
 /// Adds `sheet`; `classes` tell whose numbers it has.
 pub(super) fn push(out: &mut String, sheet: &Sheet, classes: &str) {
@@ -16,14 +15,14 @@ pub(super) fn push(out: &mut String, sheet: &Sheet, classes: &str) {
     if !caption.is_empty() {
         *out += &format!("<caption>{caption}</caption>\n");
     }
-    let axes = axes(sheet);
+    let columns: Vec<Option<Column>> = (0..sheet.header.len()).map(|at| column(sheet, at)).collect();
     *out += "<thead><tr>";
     let first = sheet.rows.first();
     for (at, name) in sheet.header.iter().enumerate() {
         let class = first.and_then(|row| row.get(at)).map_or("", class);
         let name = markup_text(name);
-        *out += &match axes.get(at).and_then(Option::as_ref) {
-            Some(axis) => format!("<th scope=\"col\"{class}><div>{}<span>{name}</span></div></th>", scale(axis)),
+        *out += &match columns.get(at).and_then(Option::as_ref) {
+            Some(column) => format!("<th scope=\"col\"{class}><div>{}<span>{name}</span></div></th>", column.ticks()),
             None => format!("<th scope=\"col\"{class}>{name}</th>"),
         };
     }
@@ -31,7 +30,7 @@ pub(super) fn push(out: &mut String, sheet: &Sheet, classes: &str) {
     for row in &sheet.rows {
         *out += "<tr>";
         for (at, field) in row.iter().enumerate() {
-            let (class, content) = (class(field), content(field, axes.get(at).and_then(Option::as_ref)));
+            let (class, content) = (class(field), content(field, columns.get(at).and_then(Option::as_ref)));
             match (at, sheet.is_board) {
                 (0, _) => *out += &format!("<th scope=\"row\"{class}>{content}</th>"),
                 (_, false) => *out += &format!("<td{class}>{content}</td>"),
@@ -46,26 +45,15 @@ pub(super) fn push(out: &mut String, sheet: &Sheet, classes: &str) {
     *out += "</tbody>\n</table>\n</div>\n";
 }
 
-/// The axis of each column whose values have intervals; columns of one unit share theirs.
-fn axes(sheet: &Sheet) -> Vec<Option<Axis>> {
-    let unit = |at: usize| -> Option<Unit> {
-        sheet.rows.iter().find_map(|row| match row.get(at) {
-            Some(Field::Estimate(_, unit)) => Some(*unit),
-            _ => None,
-        })
-    };
-    (0..sheet.header.len()).map(|at| axis(sheet, unit(at)?)).collect()
-}
-
 const fn class(field: &Field) -> &'static str {
     match field {
         Field::Name(_) | Field::Simulated(_) | Field::Tags(_) | Field::Strong(_) => "",
         Field::Number(_) | Field::Measured(..) | Field::Significant(_) => " class=\"number\"",
-        Field::Estimate(..) => " class=\"number estimate\"",
+        Field::Estimate(..) | Field::Brief(..) => " class=\"number estimate\"",
     }
 }
 
-fn content(field: &Field, axis: Option<&Axis>) -> String {
+fn content(field: &Field, column: Option<&Column>) -> String {
     match field {
         Field::Name(text) | Field::Number(text) => markup_text(text),
         Field::Simulated(text) => format!("{} <span class=\"tag\">simulated</span>", markup_text(text)),
@@ -75,8 +63,13 @@ fn content(field: &Field, axis: Option<&Axis>) -> String {
             tags.iter().map(tag).collect::<Vec<_>>().join(" ")
         }
         Field::Estimate(estimate, unit) => {
-            let bar = axis.map(|axis| bar(estimate, *unit, axis)).unwrap_or_default();
+            let bar = column.map(|column| column.bar(estimate, *unit)).unwrap_or_default();
             format!("<div>{bar}<span>{}</span></div>", text(&shown(estimate, *unit)))
+        }
+        Field::Brief(estimate, unit) => {
+            let bar = column.map(|column| column.bar(estimate, *unit)).unwrap_or_default();
+            let whole = markup_text(&shown(estimate, *unit));
+            format!("<div title=\"{whole}\">{bar}<b>{}</b></div>", markup_text(&brief(estimate, *unit)))
         }
         Field::Measured(value, unit, decimals) => text(&measured(value, *unit, *decimals)),
     }
