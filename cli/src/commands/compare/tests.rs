@@ -45,5 +45,8 @@ fn the_only_models_of_both_are_compared_whatever_their_names_and_a_wrong_name_is
     assert_eq!(found.cells[0].cell.to_string(), "worfbench · two-shot · openai/gpt-5 → openai/gpt-6");
     let chosen = Chosen { a: Some("openai/gpt-4".parse().unwrap()), b: None };
     let error = document(&a, &b, &chosen).err().unwrap().to_string();
-    assert_eq!(error, "runs/a has no model openai/gpt-4 (--model-a); it has openai/gpt-5");
+    assert_eq!(
+        error,
+        "runs/a has no model openai/gpt-4 (--model-a); it has openai/gpt-5; did you mean \"openai/gpt-5\"?"
+    );
 }
