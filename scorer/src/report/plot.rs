@@ -83,6 +83,10 @@ pub(crate) fn svg(plot: &Plot) -> String {
             let (low, high) = (y(y_axis.place(low * factor)), y(y_axis.place(high * factor)));
             let _ = write!(out, "<path class=\"error\" d=\"M{px:.1} {low:.1}V{high:.1}\"/>");
         }
+        if label.y != py {
+            let end = if label.x > px { label.x - 2.0 } else { label.x + label.width + 2.0 };
+            let _ = write!(out, "<path class=\"leader\" d=\"M{px:.1} {py:.1}L{end:.1} {:.1}\"/>", label.y);
+        }
         let class = if front.contains(&at) { "point" } else { "point beaten" };
         let _ = write!(
             out,
