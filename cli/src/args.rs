@@ -218,7 +218,7 @@ pub(crate) struct SpecArgs {
     pub(crate) cache: Option<CacheMode>,
 }
 
-/// What is printed at the end of a run.
+/// Choice of the output at the end of a run.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ResultArgs {
     /// Print the leaderboards and the tables of the papers too
@@ -509,7 +509,7 @@ pub(crate) struct RepriceArgs {
     pub(crate) json: bool,
 }
 
-/// Which sessions are listed: those that all of these let through.
+/// Filters of the sessions that are listed: each must let a session through.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ShowFilters {
     /// Only sessions that were not measured, or that the model made impossible

@@ -1,5 +1,5 @@
-//! What a reader decides by, before anything else: one ranking, a sentence on every alternative, and what failed. The first card of the
-//! report, and what a terminal shows at the end of a run.
+//! The first card of a report: one ranking, a sentence on every alternative, and what failed. A
+//! terminal shows the same at the end of a run.
 
 mod sentences;
 mod terminal;
@@ -81,7 +81,7 @@ pub(crate) fn flags(flags: &BTreeMap<Flag, u64>) -> Vec<String> {
     found.into_iter().map(|(flag, count)| format!("{} {}", grouped(*count), flag.as_str().replace('_', " "))).collect()
 }
 
-/// What was compared, and how far the ranking goes; a sentence each.
+/// Sentences on what was compared, and how far the ranking goes.
 pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> Vec<String> {
     let trials = if summary.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", summary.trials) };
     let what = match contests {

@@ -32,9 +32,9 @@ pub struct Standing {
     pub groups: String,
     /// Comparisons with other models of the same setting in which it is better.
     pub better: u32,
-    /// Those in which it is worse.
+    /// Comparisons in which it is worse.
     pub worse: u32,
-    /// Those that show no difference.
+    /// Comparisons that show no difference.
     pub tied: u32,
     /// Sessions.
     pub sessions: SessionCounts,

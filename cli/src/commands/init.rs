@@ -166,7 +166,7 @@ fn settings(args: &InitArgs, of: &dyn Benchmark) -> Vec<Setting> {
     if named.is_empty() { of.settings().into_iter().take(1).collect() } else { named }
 }
 
-/// Who judges `name`; `None` where nobody is asked anything.
+/// Judge of `name`; `None` where nobody is asked anything.
 fn judge(args: &InitArgs, name: &BenchmarkName) -> anyhow::Result<Option<ModelRef>> {
     let parsed = |text: &str| text.parse::<ModelRef>().map_err(bad_configuration);
     let is_simulated = args.models.iter().all(|model| model.endpoint.as_str() == SIMULATED);

@@ -32,7 +32,7 @@ pub(crate) mod watch;
 
 use regatta_scorer::{Summary, render_decision, render_tables};
 
-/// What a person reads at the end of a sweep; with all `tables` before it, where they are asked for.
+/// Text at the end of a sweep, with all `tables` before it where they are asked for.
 fn decision(summary: &Summary, tables: bool) -> String {
     match tables {
         true => format!("{}\n\n{}", render_tables(summary), render_decision(summary)),

@@ -39,7 +39,7 @@ struct Shown {
     pictures: Vec<Picture>,
 }
 
-/// What the command line asks for.
+/// Request of the command line.
 #[derive(Debug, PartialEq)]
 enum Asked {
     /// Sessions, of one cell or item or of all.

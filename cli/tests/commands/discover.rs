@@ -1,4 +1,4 @@
-//! What there is, and how to begin.
+//! Commands that tell what there is, and begin a spec.
 
 use serde_json::Value;
 

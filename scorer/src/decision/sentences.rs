@@ -68,7 +68,7 @@ fn clause(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: 
     Some((other.to_string(), parts.join(", ")))
 }
 
-/// Where `other` is better, worse, or the same.
+/// Settings in which `other` is better, worse, or the same.
 fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: &ModelRef) -> String {
     let (mut worse, mut better, mut same) = (Vec::new(), Vec::new(), Vec::new());
     let mut unknown = 0;
@@ -149,7 +149,7 @@ fn differences(how: &str, found: &[(&Contest<'_>, &Pair)], is_only: bool) -> Opt
     }
 }
 
-/// How far apart two qualities may be of which no difference was seen.
+/// Largest distance of two qualities of which no difference was seen.
 fn sameness(pairs: &[&Pair]) -> String {
     // Shares are shares, whether they are read in percent or not.
     let is_share = |unit: Unit| unit.scale() == Some((0.0, 1.0));

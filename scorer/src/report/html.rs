@@ -108,7 +108,7 @@ fn push_block(out: &mut String, block: &Block, choices: &Choices<'_>) {
     }
 }
 
-/// Which evaluators a reader may choose from, by benchmark.
+/// Evaluators that a reader may choose from, by benchmark.
 struct Choices<'a>(Vec<(&'a BenchmarkName, &'a [Evaluator])>);
 
 impl<'a> Choices<'a> {

@@ -130,7 +130,7 @@ fn push_front(out: &mut String, front: &[usize], places: &[(f64, f64)]) {
     *out += "\"/>";
 }
 
-/// Where a name is written: the left end and the middle of its line.
+/// Place of a written name: left end and middle of its line, and its width.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Label {
     x: f64,

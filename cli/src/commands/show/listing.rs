@@ -25,7 +25,7 @@ struct AttemptLine {
     item: Option<ItemId>,
 }
 
-/// What the run's files say of its sessions besides the transcripts.
+/// Results and attempts of a run, as its files list them.
 pub(super) struct Known {
     results: BTreeMap<(u32, ItemId), ResultLine>,
     items: HashMap<AttemptId, ItemId>,
@@ -43,7 +43,10 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Those of a cell or an item, if one is asked for, that `filters` let through; an error where they name a cause that no session of the run has.
+    /// Sessions of a cell or an item, or of all, that `filters` let through.
+    ///
+    /// # Errors
+    /// When `filters` name a cause that no session of the run has.
     pub(super) fn new(
         filters: &ShowFilters,
         known: &Known,
