@@ -124,7 +124,9 @@ impl OpenGuard<'_> {
     pub(crate) fn record(&self, totals: AttemptTotals, recorded: &[Arc<CallMeter<'_>>]) {
         if let Some(entry) = self.attempts.locked().get_mut(&self.id) {
             entry.attempt.totals = totals;
-            recorded.iter().for_each(|meter| drop(entry.under_way.remove(&meter.number)));
+            for meter in recorded {
+                entry.under_way.remove(&meter.number);
+            }
             entry.reported = None;
         }
     }
