@@ -260,9 +260,9 @@ pub(crate) struct ScoreArgs {
     /// Setting that they were made in, where the scoring depends on it, as autogen/today=2025-06-01
     #[arg(long, conflicts_with = "case")]
     pub(crate) setting: Option<Setting>,
-    /// Scoring rule
-    #[arg(long, default_value = "official")]
-    pub(crate) evaluator: Evaluator,
+    /// Scoring rule; default: official, or the one of a benchmark that is declared in a file
+    #[arg(long)]
+    pub(crate) evaluator: Option<Evaluator>,
     /// A golden case instead of predictions
     #[arg(long)]
     pub(crate) case: Option<PathBuf>,

@@ -1,0 +1,59 @@
+//! Regular expressions, whose time is linear in the text.
+
+use regex::{Regex, RegexBuilder};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use super::Take;
+
+/// Largest compiled pattern, in bytes.
+const COMPILED_BYTES_MAX: usize = 1 << 20;
+
+/// A pattern, and what of a match is the answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    regex: Regex,
+    group: usize,
+    take: Take,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// Syntax of the crate `regex`: no look-around, no references back.
+    pattern: String,
+    /// Group that is the answer: the first where there is one, else the whole match.
+    group: Option<usize>,
+    #[serde(default)]
+    take: Take,
+}
+
+impl Pattern {
+    pub(super) fn find(&self, text: &str) -> Option<String> {
+        let finds = self.regex.captures_iter(text).filter_map(|captures| captures.get(self.group));
+        self.take.of(finds).map(|found| found.as_str().to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Written { pattern, group, take } = Written::deserialize(deserializer)?;
+        let regex = compile(&pattern).map_err(D::Error::custom)?;
+        let groups = regex.captures_len() - 1;
+        let group = group.unwrap_or(groups.min(1));
+        if group > groups {
+            return Err(D::Error::custom(format!("the pattern has {groups} groups, so there is no group {group}")));
+        }
+        Ok(Self { regex, group, take })
+    }
+}
+
+/// # Errors
+/// In one line, when the pattern is not good or too large.
+pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
+    RegexBuilder::new(pattern).size_limit(COMPILED_BYTES_MAX).build().map_err(|error| {
+        let said = error.to_string();
+        let reason = said.lines().last().unwrap_or(&said).trim_start_matches("error: ").to_owned();
+        format!("invalid pattern {pattern:?}: {reason} (the time of a pattern is linear here: no look-around, no references back)")
+    })
+}
