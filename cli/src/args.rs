@@ -54,7 +54,7 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Run a sweep in this process; running it again continues where it stopped
     Run(RunArgs),
-    /// Check a spec and its data without running anything
+    /// Check a spec and its data, or a benchmark of your own (its folder), without running anything
     Check(CheckArgs),
     /// Say what it takes to see a difference of a given size: trials, sessions, tokens, dollars
     Plan(PlanArgs),

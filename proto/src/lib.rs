@@ -70,7 +70,9 @@ pub use secret_names::is_secret_name;
 pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, SimulatedBatches, Simulation};
 pub use spec::{BenchmarkSpec, COVERAGE_MIN, CacheMode, Share, SweepSpec};
-pub use spec_file::{SpecError, add_implied_endpoints, check_spec, check_yaml_nesting, implied_access, parse_spec, substitute};
+pub use spec_file::{
+    SpecError, add_implied_endpoints, check_spec, check_yaml_nesting, implied_access, parse_spec, substitute,
+};
 pub use stage::SweepState;
 pub use totals::AttemptTotals;
 pub use transcript::{Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};

@@ -33,7 +33,8 @@ pub(crate) fn items(source: &Source, definition: &Definition, split: &Split) -> 
             column.as_ref().map(|column| scalar(source, path, split, record, column)).transpose()
         };
         let id = column("items.id", &names.id)?.unwrap_or_else(|| (position + 1).to_string());
-        let at = |problem: String| source.problem("items.id", format!("{} line {}: {problem}", split.path, record.line));
+        let at =
+            |problem: String| source.problem("items.id", format!("{} line {}: {problem}", split.path, record.line));
         let id = ItemId::new(id.as_str()).map_err(|error| at(error.to_string()))?;
         if let Some(earlier) = lines.insert(id.clone(), record.line) {
             return Err(at(format!("the id {id} is that of line {earlier} too; give each record its own")));

@@ -21,7 +21,9 @@ pub(crate) fn read(items: &[Item], file: &str, content: &[u8]) -> Result<Vec<(It
         let (place, line) = line?;
         let id = place.text(&line, "item")?;
         let item = by_id.get(id).copied();
-        let item = item.ok_or_else(|| place.error("item", format!("{id:?} is no item of the data set; is it the right --data?")))?;
+        let item = item.ok_or_else(|| {
+            place.error("item", format!("{id:?} is no item of the data set; is it the right --data?"))
+        })?;
         if let Some(earlier) = seen.insert(item, place.name()) {
             return Err(place.error("item", format!("was predicted before, in {earlier}; keep one prediction an item")));
         }

@@ -21,8 +21,12 @@ pub(crate) fn render(
 ) -> Result<String, DataError> {
     template.render(&variables).map_err(|error| {
         let columns: Vec<&str> = record.fields.keys().map(String::as_str).collect();
-        let problem =
-            format!("{}; filled from {data} line {}, whose columns are {}", error.problem, record.line, columns.join(", "));
+        let problem = format!(
+            "{}; filled from {data} line {}, whose columns are {}",
+            error.problem,
+            record.line,
+            columns.join(", ")
+        );
         source.problem_below(path, error.line, problem)
     })
 }

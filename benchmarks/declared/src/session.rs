@@ -46,37 +46,33 @@ impl Script<'_> {
         let prompt = &self.definition.prompt;
         let variables = self.variables(subject.record, replies);
         if let Some(system) = &prompt.system {
-            let text = render(
-                self.source,
-                "prompt.system",
-                system,
-                &subject.split.path,
-                subject.record,
-                variables.clone(),
-            )?;
+            let text =
+                render(self.source, "prompt.system", system, &subject.split.path, subject.record, variables.clone())?;
             push(&mut messages, ChatRole::System, text);
         }
         if let Some(few_shot) = &prompt.few_shot {
             self.examples(few_shot, subject, &mut messages)?;
         }
-        let mut turns = Vec::new();
-        for (at, turn) in prompt.turns.iter().enumerate() {
-            let path = format!("prompt.turns[{at}]");
-            self.turn(&path, turn, subject.split, subject.record, &variables, &mut turns)?;
-        }
         let mut said = replies.iter();
-        let mut turns = turns.into_iter().peekable();
-        while let Some(message) = turns.next() {
-            let is_asked = message.role == ChatRole::User
-                && turns.peek().is_none_or(|next| next.role != ChatRole::Assistant);
-            messages.push(message);
-            if messages.len() > MESSAGES_MAX {
-                return Err(self.source.problem("prompt", format!("makes more than {MESSAGES_MAX} messages")));
-            }
-            if is_asked {
-                match said.next() {
-                    Some(reply) => messages.push(ChatMessage::new(ChatRole::Assistant, *reply)),
-                    None => return Ok(Some(self.request(messages, subject.tools))),
+        for (at, turn) in prompt.turns.iter().enumerate() {
+            // A turn is made when the conversation has come to it, because it may quote what was said before it.
+            let mut made = Vec::new();
+            let path = format!("prompt.turns[{at}]");
+            self.turn(&path, turn, subject.split, subject.record, &variables, &mut made)?;
+            let has_an_answer = matches!(prompt.turns.get(at + 1), Some(Turn::Assistant(_)));
+            let mut made = made.into_iter().peekable();
+            while let Some(message) = made.next() {
+                let is_answered = made.peek().map_or(has_an_answer, |next| next.role == ChatRole::Assistant);
+                let is_asked = message.role == ChatRole::User && !is_answered;
+                messages.push(message);
+                if messages.len() > MESSAGES_MAX {
+                    return Err(self.source.problem("prompt", format!("makes more than {MESSAGES_MAX} messages")));
+                }
+                if is_asked {
+                    match said.next() {
+                        Some(reply) => messages.push(ChatMessage::new(ChatRole::Assistant, *reply)),
+                        None => return Ok(Some(self.request(messages, subject.tools))),
+                    }
                 }
             }
         }
@@ -135,12 +131,17 @@ impl Script<'_> {
                     problem(format!("there is no axis {axis:?}; axes of `settings`: {known}"))
                 })?;
                 let count = value.as_u64();
-                count.ok_or_else(|| problem(format!("{axis} is {value} in a setting; it must be a number of examples")))?
+                count.ok_or_else(|| {
+                    problem(format!("{axis} is {value} in a setting; it must be a number of examples"))
+                })?
             }
         };
         if count > EXAMPLES_MAX || count > there as u64 {
             let most = EXAMPLES_MAX.min(there as u64);
-            return Err(problem(format!("{count} examples are too many; there are at most {most} in {}", few_shot.split)));
+            return Err(problem(format!(
+                "{count} examples are too many; there are at most {most} in {}",
+                few_shot.split
+            )));
         }
         Ok(usize::try_from(count).unwrap_or(there))
     }

@@ -62,11 +62,15 @@ pub(crate) fn grid(source: &Source, definition: &Definition) -> Result<Vec<Choic
         if values.is_empty() {
             return Err(source.problem(&path, "has no values; write at least one"));
         }
-        if let Some(at) = (1..values.len()).find(|at| values[..*at].iter().any(|one| one.to_string() == values[*at].to_string())) {
+        if let Some(at) =
+            (1..values.len()).find(|at| values[..*at].iter().any(|one| one.to_string() == values[*at].to_string()))
+        {
             return Err(source.problem(&format!("{path}[{at}]"), format!("{} is there twice", values[at])));
         }
         if grid.len() * values.len() > SETTINGS_MAX {
-            return Err(source.problem(&path, format!("makes more than {SETTINGS_MAX} settings; leave out some values")));
+            return Err(
+                source.problem(&path, format!("makes more than {SETTINGS_MAX} settings; leave out some values"))
+            );
         }
         let with = |(parts, fields): &(Vec<String>, Map<String, Value>), value: &AxisValue| {
             let (mut parts, mut fields) = (parts.clone(), fields.clone());

@@ -35,7 +35,9 @@ pub(crate) fn right_replies(
                 let variables = minijinja::context! { gold => gold, ..record.variables.clone() };
                 Reply::said(render(source, "simulate.reply", template, &split.path, record, variables)?)
             }
-            None if definition.prompt.tools.is_some() => golds.iter().find_map(calls_of).unwrap_or_else(|| Reply::said(gold)),
+            None if definition.prompt.tools.is_some() => {
+                golds.iter().find_map(calls_of).unwrap_or_else(|| Reply::said(gold))
+            }
             None => Reply::said(gold),
         });
     }

@@ -52,7 +52,8 @@ impl Loaded {
         let definition = source.read()?;
         let splits = data::read(&source, &definition, files)?;
         let Some(split) = splits.get(&definition.items.split) else {
-            let problem = format!("there is no split {:?}; splits: {}", definition.items.split, definition.data.names());
+            let problem =
+                format!("there is no split {:?}; splits: {}", definition.items.split, definition.data.names());
             return Err(source.problem("items.split", problem));
         };
         let items = items(&source, &definition, split)?;
@@ -63,8 +64,19 @@ impl Loaded {
         check_names(&source, &scorers)?;
         let right = simulate::right_replies(&source, &definition, split, &scorers)?;
         let heads = heads(&scorers, &metrics);
-        let mut loaded =
-            Self { source, definition, splits, items, grid, tools, scorers, metrics, heads, right, asked: HashMap::new() };
+        let mut loaded = Self {
+            source,
+            definition,
+            splits,
+            items,
+            grid,
+            tools,
+            scorers,
+            metrics,
+            heads,
+            right,
+            asked: HashMap::new(),
+        };
         loaded.asked = loaded.play()?;
         Ok(loaded)
     }
@@ -101,15 +113,19 @@ impl Loaded {
                 }
                 replies.push(right);
                 if replies.len() > REPLIES_MAX {
-                    return Err(self.source.problem("prompt.turns", format!("ask for more than {REPLIES_MAX} replies")));
+                    return Err(self
+                        .source
+                        .problem("prompt.turns", format!("ask for more than {REPLIES_MAX} replies")));
                 }
             }
             if replies.is_empty() {
-                let problem = format!("ask nothing of the model in {} line {}", subject.split.path, subject.record.line);
+                let problem =
+                    format!("ask nothing of the model in {} line {}", subject.split.path, subject.record.line);
                 return Err(self.source.problem("prompt.turns", problem));
             }
             if replies.len() > 1 && self.definition.prompt.tools.is_some() {
-                let problem = "ask more than once, but what the tools answer is not declared; leave out `tools`, or ask once";
+                let problem =
+                    "ask more than once, but what the tools answer is not declared; leave out `tools`, or ask once";
                 return Err(self.source.problem("prompt.turns", problem));
             }
         }

@@ -22,7 +22,12 @@ pub(crate) fn metrics(source: &Source, definition: &Definition, scorers: &[Score
     for (name, spec) in definition.metrics.iter() {
         let path = format!("metrics.{name}");
         let measure = measure(spec, &values, &metrics).map_err(|problem| source.problem(&path, problem))?;
-        metrics.push(Metric { measure, unit: spec.unit.into(), headline: spec.headline, ..Metric::mean(name.as_str()) });
+        metrics.push(Metric {
+            measure,
+            unit: spec.unit.into(),
+            headline: spec.headline,
+            ..Metric::mean(name.as_str())
+        });
     }
     Ok(metrics)
 }

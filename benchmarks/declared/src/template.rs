@@ -54,9 +54,10 @@ impl Template {
     /// With the line and the name of a variable that is not there, or why else there is no text.
     pub(crate) fn render(&self, variables: &Value) -> Result<String, TemplateError> {
         let mut output = Limited(Vec::new());
-        let rendered = self.0.get_template(ONLY).and_then(|template| {
-            template.render_captured_to(variables.clone(), &mut output).map(|_| ())
-        });
+        let rendered = self
+            .0
+            .get_template(ONLY)
+            .and_then(|template| template.render_captured_to(variables.clone(), &mut output).map(|_| ()));
         rendered.map_err(|error| explained(&error))?;
         String::from_utf8(output.0).map_err(|error| TemplateError { line: 0, problem: error.to_string() })
     }
@@ -114,7 +115,10 @@ mod tests {
     #[test]
     fn a_template_is_filled_from_its_variables() {
         let variables = serde_json::json!({ "q": "2+2", "choices": ["3", "4"], "n": 1.5, "setting": { "shots": 2 } });
-        let made = render("{{ q }}?\n{% for c in choices %}{{ 'ABCD'[loop.index0] }}. {{ c }}\n{% endfor %}{{ n }} {{ setting.shots }}\n", variables);
+        let made = render(
+            "{{ q }}?\n{% for c in choices %}{{ 'ABCD'[loop.index0] }}. {{ c }}\n{% endfor %}{{ n }} {{ setting.shots }}\n",
+            variables,
+        );
         assert_eq!(made.unwrap(), "2+2?\nA. 3\nB. 4\n1.5 2");
     }
 

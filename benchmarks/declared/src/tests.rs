@@ -39,7 +39,8 @@ fn the_oracle_is_right_in_every_miniature_and_setting_and_silence_is_unreadable_
                 let scores = score(&*suite, item, &right);
                 let wrong: Vec<_> = scores.iter().filter(|(name, value)| !name.contains('_') && *value < 1.0).collect();
                 assert!(wrong.is_empty(), "{folder} {setting} {item}: {wrong:?}");
-                let silent = drive_with(&*suite, item, &setting, |_, _| Reply::of_text(None, regatta_proto::Finish::Stop));
+                let silent =
+                    drive_with(&*suite, item, &setting, |_, _| Reply::of_text(None, regatta_proto::Finish::Stop));
                 assert!(suite.is_invalid_format(item, &setting, &silent), "{folder} {setting} {item}");
                 let worst = suite.score_failure(item, &[Evaluator::Declared]).remove(&Evaluator::Declared).unwrap();
                 assert_eq!(score(&*suite, item, &silent), worst.values.into_iter().collect::<Vec<_>>());
@@ -67,7 +68,12 @@ fn a_wrong_answer_is_readable_and_a_simulated_model_errs_as_often_as_it_is_told(
 #[test]
 fn prompts_are_what_the_file_says() {
     let mut said = String::new();
-    for (folder, setting, item) in [("arithmetic", "shots=4", 1), ("knowledge", "style=letter/shots=3", 3), ("knowledge", "style=reason/shots=0", 3), ("functions", "default", 3)] {
+    for (folder, setting, item) in [
+        ("arithmetic", "shots=4", 1),
+        ("knowledge", "style=letter/shots=3", 3),
+        ("knowledge", "style=reason/shots=0", 3),
+        ("functions", "default", 3),
+    ] {
         let suite = Declared.load(&files_of(folder)).unwrap();
         let step = suite.next(ItemIndex(item), &setting.parse().unwrap(), &Transcript::default());
         let Step::Ask(_, request) = step else { panic!("{step:?}") };
@@ -175,13 +181,13 @@ fn a_conversation_goes_on_with_what_the_model_said() {
         "- user: \"{{ q }}\"",
         "- user: \"{{ q }}\"\n    - user: \"You said {{ replies[0] }}.\"\n    - assistant: I did.\n    - user: Sure?",
     );
-    // What a template says of replies that are not there yet is not needed before they are.
-    let suite = Declared.load(&of_text(&text.replace("replies[0]", "replies | first | default('nothing')"))).unwrap();
+    let suite = Declared.load(&of_text(&text)).unwrap();
     let setting = suite.declared_settings().remove(0);
     let transcript = drive_with(&*suite, ItemIndex(0), &setting, |_, _| Reply::said("4"));
     assert_eq!(transcript.replies(regatta_proto::Role::Agent).count(), 2);
     let calls: Vec<_> = transcript.calls().collect();
-    let said: Vec<String> = calls[1].request.messages.iter().map(|one| format!("{:?}: {}", one.role, one.content)).collect();
+    let said: Vec<String> =
+        calls[1].request.messages.iter().map(|one| format!("{:?}: {}", one.role, one.content)).collect();
     insta::assert_snapshot!(said.join("\n"));
     assert_eq!(score(&*suite, ItemIndex(0), &transcript), [("right".to_owned(), 1.0)]);
 }
@@ -189,10 +195,17 @@ fn a_conversation_goes_on_with_what_the_model_said() {
 #[test]
 fn predictions_are_lines_of_item_and_output() {
     let suite = Declared.load(&of_text(GOOD)).unwrap();
-    let read = suite.read_predictions("p.jsonl", b"{\"item\": \"2\", \"output\": \"six\"}\n{\"item\": \"1\", \"output\": null}").unwrap();
+    let read = suite
+        .read_predictions("p.jsonl", b"{\"item\": \"2\", \"output\": \"six\"}\n{\"item\": \"1\", \"output\": null}")
+        .unwrap();
     assert_eq!(read.iter().map(|(item, _)| item.0).collect::<Vec<_>>(), [1, 0]);
     assert_eq!(score(&*suite, read[0].0, &read[0].1), [("right".to_owned(), 1.0)]);
-    for wrong in ["{\"item\": \"3\", \"output\": \"x\"}", "{\"item\": \"1\"}", "", "{\"item\": \"1\", \"output\": \"x\"}\n{\"item\": \"1\", \"output\": \"x\"}"] {
+    for wrong in [
+        "{\"item\": \"3\", \"output\": \"x\"}",
+        "{\"item\": \"1\"}",
+        "",
+        "{\"item\": \"1\", \"output\": \"x\"}\n{\"item\": \"1\", \"output\": \"x\"}",
+    ] {
         assert!(suite.read_predictions("p.jsonl", wrong.as_bytes()).is_err(), "{wrong}");
     }
 }

@@ -20,7 +20,11 @@ pub(crate) fn tools(source: &Source, definition: &Definition, split: &Split) -> 
             let place = format!("{} line {}, column {column:?}", split.path, record.line);
             source.problem("prompt.tools", format!("{place}: {problem}"))
         };
-        let list = record.fields.get(column).and_then(Value::as_array).ok_or_else(|| problem("must be a list of functions"))?;
+        let list = record
+            .fields
+            .get(column)
+            .and_then(Value::as_array)
+            .ok_or_else(|| problem("must be a list of functions"))?;
         list.iter().map(|value| tool(value).map_err(problem)).collect()
     };
     split.records.iter().map(of_record).collect()

@@ -5,8 +5,10 @@ pub(crate) mod cancel;
 #[cfg(feature = "certify")]
 pub(crate) mod certify;
 pub(crate) mod check;
+mod check_benchmark;
 pub(crate) mod compare;
 pub(crate) mod export;
+mod first_prompt;
 pub(crate) mod gate;
 pub(crate) mod health;
 #[cfg(feature = "cluster")]

@@ -25,7 +25,9 @@ impl Letters {
         }
         let patterns = [
             // Answer: B. The answer is (B). **Answer:** B
-            format!(r"(?i:answer|choice|option)[*_]*\s*(?i:is|:|=)?[*_:]*\s*(?i:is)?:?\s*[*_(\[]*([{letters}])(?:[^A-Za-z0-9']|$)"),
+            format!(
+                r"(?i:answer|choice|option)[*_]*\s*(?i:is|:|=)?[*_:]*\s*(?i:is)?:?\s*[*_(\[]*([{letters}])(?:[^A-Za-z0-9']|$)"
+            ),
             format!(r"\\boxed\{{\s*(?:\\text\{{)?\s*\(?([{letters}])\b"),
             // The whole reply, or its last line.
             format!(r"(?:^|\n)\s*[*_(\[]*([{letters}])[*_)\].:]*\s*$"),

@@ -22,7 +22,9 @@ impl<'de> Deserialize<'de> for Pointer {
             Ok(Self(text))
         } else {
             let hint = text.trim_start_matches("$.").trim_start_matches('$').replace(['.', '['], "/").replace(']', "");
-            Err(D::Error::custom(format!("{text:?} must be a JSON pointer; write \"/{hint}\", or \"\" for the whole value")))
+            Err(D::Error::custom(format!(
+                "{text:?} must be a JSON pointer; write \"/{hint}\", or \"\" for the whole value"
+            )))
         }
     }
 }

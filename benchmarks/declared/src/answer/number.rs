@@ -8,7 +8,8 @@ use super::Take;
 
 #[expect(clippy::expect_used, reason = "a constant that every test compiles")]
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"([-+−]?)\s?\$?((?:\d{1,3}(?:,\d{3})+\b|\d+)(?:\.\d+)?|\.\d+)([eE][-+]?\d+\b)?").expect("it is well-formed")
+    Regex::new(r"([-+−]?)\s?\$?((?:\d{1,3}(?:,\d{3})+\b|\d+)(?:\.\d+)?|\.\d+)([eE][-+]?\d+\b)?")
+        .expect("it is well-formed")
 });
 
 /// The first or last number of `text`, without `$` and commas.

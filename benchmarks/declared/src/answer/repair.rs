@@ -19,9 +19,10 @@ pub(crate) fn find_json(text: &str) -> Option<Value> {
     let first = starts().next()?;
     // The first that is good as it is; a repaired one only where it begins earlier.
     let repaired = Reader { text, at: first }.value(0);
-    strict(first).or(repaired).or_else(|| starts().skip(1).find_map(strict)).or_else(|| {
-        starts().skip(1).find_map(|at| Reader { text, at }.value(0))
-    })
+    strict(first)
+        .or(repaired)
+        .or_else(|| starts().skip(1).find_map(strict))
+        .or_else(|| starts().skip(1).find_map(|at| Reader { text, at }.value(0)))
 }
 
 /// A reader that forgives.

@@ -115,7 +115,6 @@ fn what_cannot_be_is_refused_with_a_reason() {
         "[number: middle]",
         "[choice: AA]",
         "[json: $.a.b]",
-        "[number: last]\n- x",
         "[guess: 1]",
     ]
     .map(refused);

@@ -71,11 +71,12 @@ pub(crate) fn files(source: &Source, definition: &Definition) -> Result<Vec<Stri
     let mut paths = Vec::new();
     for (split, path) in definition.data.iter() {
         let field = format!("data.{split}");
-        let is_inside = !path.is_empty()
-            && !path.contains('\\')
-            && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        let is_inside =
+            !path.is_empty() && !path.contains('\\') && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
         if !is_inside {
-            return Err(source.problem(&field, format!("{path:?} must be the path of a file in the benchmark's folder")));
+            return Err(
+                source.problem(&field, format!("{path:?} must be the path of a file in the benchmark's folder"))
+            );
         }
         if Format::of(path).is_none() {
             return Err(source.problem(&field, format!("{path:?} must end in .jsonl or .csv; convert other formats")));

@@ -16,11 +16,11 @@ fn read_one(path: &str, content: impl Into<Vec<u8>>) -> Result<Vec<Record>, Stri
 #[test]
 fn jsonl_and_csv_become_records_with_their_lines() {
     let jsonl = read_one("a.jsonl", "{\"b\": 1, \"a\": [2]}\n\n{\"a\": null}\n").unwrap();
-    let names: Vec<_> = jsonl[0].fields.keys().collect();
+    let names: Vec<&str> = jsonl[0].fields.keys().map(String::as_str).collect();
     assert_eq!((jsonl.len(), jsonl[1].line, names), (2, 3, vec!["b", "a"]));
     let csv = read_one("a.csv", "\u{feff}q,a\n\"one,\ntwo\",1\nx,2\n").unwrap();
     assert_eq!(csv[0].fields["q"], "one,\ntwo");
-    assert_eq!((csv[1].line, &csv[1].fields["a"]), (4, &Value::from("2")));
+    assert_eq!((csv[1].line, csv[1].fields["a"].as_str()), (4, Some("2")));
 }
 
 #[test]

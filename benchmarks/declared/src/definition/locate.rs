@@ -116,12 +116,14 @@ impl<'de> Visitor<'de> for Seek<'_> {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "v: 1\nprompt:\n  system: hello\n  turns:\n    - user: |\n        one\n        two\n    - { user: three }\n";
+    const TEXT: &str =
+        "v: 1\nprompt:\n  system: hello\n  turns:\n    - user: |\n        one\n        two\n    - { user: three }\n";
 
     #[test]
     fn a_path_leads_to_its_line_and_one_that_is_not_there_to_its_parent() {
-        let found = ["v", "prompt.system", "prompt.turns[0].user", "prompt.turns[1].user", "prompt.turns[7]", "nowhere"]
-            .map(|path| line_of(TEXT, path));
+        let found =
+            ["v", "prompt.system", "prompt.turns[0].user", "prompt.turns[1].user", "prompt.turns[7]", "nowhere"]
+                .map(|path| line_of(TEXT, path));
         assert_eq!(found, [Some(1), Some(3), Some(5), Some(8), Some(5), Some(1)]);
     }
 }

@@ -62,10 +62,6 @@ impl<T> Named<T> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&T> {
-        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value)
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

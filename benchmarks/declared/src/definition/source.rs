@@ -27,7 +27,8 @@ impl Source {
             return Err(DataError::MissingFile {
                 origin,
                 path: FILE.to_owned(),
-                hint: "no benchmark of this build has that name, and a folder that declares one has this file".to_owned(),
+                hint: "no benchmark of this build has that name, and a folder that declares one has this file"
+                    .to_owned(),
             });
         };
         let unreadable = |place: String, problem: String| DataError::Malformed {
@@ -97,11 +98,6 @@ impl Source {
     }
 
     fn malformed(&self, place: String, problem: &dyn Display) -> DataError {
-        DataError::Malformed {
-            origin: self.origin.clone(),
-            path: FILE.to_owned(),
-            place,
-            problem: problem.to_string(),
-        }
+        DataError::Malformed { origin: self.origin.clone(), path: FILE.to_owned(), place, problem: problem.to_string() }
     }
 }

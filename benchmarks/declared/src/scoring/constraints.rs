@@ -1,10 +1,16 @@
 //! Instructions that can be checked without a judge, in the manner of IFEval.
 
+use std::sync::LazyLock;
+
 use regex::Regex;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::answer::compile_pattern;
+
+#[expect(clippy::expect_used, reason = "a constant that every test compiles")]
+static HIGHLIGHT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\*\*[^*\n]+\*\*|\*[^*\n]+\*").expect("it is well-formed"));
 
 /// Instructions of one item.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,7 +121,8 @@ impl Constraints {
     /// # Errors
     /// With the instruction that is unknown or malformed.
     pub(super) fn read(value: &Value) -> Result<Self, String> {
-        let list = value.as_array().filter(|list| !list.is_empty()).ok_or("must be a list of instructions, at least one")?;
+        let list =
+            value.as_array().filter(|list| !list.is_empty()).ok_or("must be a list of instructions, at least one")?;
         let read = |one: &Value| Constraint::deserialize(one).map_err(|error| format!("{one}: {error}"));
         list.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
@@ -197,8 +204,7 @@ fn is_bullet(line: &str) -> bool {
 
 /// Pieces between single or double stars, with something between them.
 fn highlights(text: &str) -> usize {
-    let lines = text.lines().map(|line| if is_bullet(line) { line.trim_start().trim_start_matches('*') } else { line });
-    lines.map(|line| line.split('*').filter(|piece| !piece.is_empty()).count().saturating_sub(1).div_ceil(2)).sum()
+    HIGHLIGHT.find_iter(text).filter(|piece| !piece.as_str().trim_matches('*').trim().is_empty()).count()
 }
 
 fn between(text: &str, open: char, close: char) -> usize {
@@ -269,7 +275,8 @@ mod tests {
     #[test]
     fn an_instruction_that_is_unknown_or_malformed_is_named() {
         let refused = |text: &str| Constraints::read(&serde_json::from_str(text).unwrap()).unwrap_err();
-        let said = [r#"[{"word_min": 3}]"#, r#"[{"words_min": "3"}]"#, "[]", r#"[{"json": false}]"#, r#"[{"matches": "("}]"#];
+        let said =
+            [r#"[{"word_min": 3}]"#, r#"[{"words_min": "3"}]"#, "[]", r#"[{"json": false}]"#, r#"[{"matches": "("}]"#];
         insta::assert_snapshot!(said.map(refused).join("\n"));
     }
 }

@@ -1,8 +1,8 @@
 //! Grades by judges, and similarities by encoders.
 
+use rand::Rng as _;
 use regatta_benchmarks::Persona;
 use regatta_proto::{PanelRule, Question, SessionSeed, Verdict, rng};
-use rand::Rng as _;
 use regex::Regex;
 
 use super::texts::normal;

@@ -117,7 +117,9 @@ impl Scorer {
                 (self.value("predicted"), 0.0),
                 (self.value("gold"), fields.len() as f64),
             ]),
-            (Rule::Judge(grades), _) => values = vec![(self.name.to_string(), grades.worst()), (self.value("ungraded"), 0.0)],
+            (Rule::Judge(grades), _) => {
+                values = vec![(self.name.to_string(), grades.worst()), (self.value("ungraded"), 0.0)]
+            }
             _ => {}
         }
         values
@@ -146,7 +148,7 @@ impl Scorer {
                 ])
             }
             (Rule::Calls { in_order }, Gold::Calls(gold)) => {
-                let made = self.calls(answer, reply).unwrap_or_default();
+                let made = self.calls(Some(answer), reply).unwrap_or_default();
                 whether(calls::are_right(&made, gold, *in_order))
             }
             (Rule::Constraints, Gold::Constraints(list)) => {
@@ -176,9 +178,14 @@ impl Scorer {
         }
     }
 
-    /// Calls of the reply, or those that the answer holds; `None` where there is neither.
-    fn calls(&self, answer: &Answer, reply: &Reply) -> Option<Vec<calls::Call>> {
-        if reply.tool_calls.is_empty() { calls::of_json(&answer.json()?) } else { Some(calls::of_tools(&reply.tool_calls)) }
+    /// Calls of the reply, or those that the answer holds. A reply in words alone makes none; `None` where an answer was to hold them
+    /// and does not, or there is no reply.
+    fn calls(&self, answer: Option<&Answer>, reply: &Reply) -> Option<Vec<calls::Call>> {
+        if !reply.tool_calls.is_empty() {
+            return Some(calls::of_tools(&reply.tool_calls));
+        }
+        let written = answer?.json().and_then(|value| calls::of_json(&value));
+        if self.answer.is_none() { Some(written.unwrap_or_default()) } else { written }
     }
 }
 
@@ -207,7 +214,8 @@ impl Scorers {
         if !questions.is_empty() {
             return Some(Scoring::Needs(questions));
         }
-        let read = |(name, answer): (&Name, &Option<Answer>)| (name.to_string(), answer.as_ref().map(Answer::text).into());
+        let read =
+            |(name, answer): (&Name, &Option<Answer>)| (name.to_string(), answer.as_ref().map(Answer::text).into());
         let names = self.answers.iter().map(|(name, _)| name);
         let answers: Map<String, Value> = names.zip(&answers).map(read).collect();
         let detail = json!({ "answers": answers, "scores": values });
@@ -240,10 +248,10 @@ impl Scorers {
             None => reply.text.as_deref().map(|text| Answer::Text(text.to_owned())),
         };
         match scorer.rule {
-            // Calls of tools are an answer without a word; a text is one only if it holds calls.
+            // Calls of tools are an answer without a word.
             Rule::Calls { .. } => {
-                let answer = answer.unwrap_or_else(|| Answer::Text(String::new()));
-                scorer.calls(&answer, reply).map(|_| answer)
+                let is_there = scorer.calls(answer.as_ref(), reply).is_some();
+                is_there.then(|| answer.unwrap_or_else(|| Answer::Text(String::new())))
             }
             _ => answer,
         }

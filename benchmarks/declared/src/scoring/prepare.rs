@@ -50,7 +50,12 @@ struct Preparing<'a> {
 type Prepared = (Rule, Vec<Gold>);
 
 impl Preparing<'_> {
-    fn scorer(&self, name: &Name, written: &definition::Scorer, items: &[Item]) -> Result<(Scorer, Vec<Gold>), DataError> {
+    fn scorer(
+        &self,
+        name: &Name,
+        written: &definition::Scorer,
+        items: &[Item],
+    ) -> Result<(Scorer, Vec<Gold>), DataError> {
         use definition::Scorer as Written;
         let ((rule, golds), answer) = match written {
             Written::Exact(spec) => ((Rule::Exact, self.texts("exact", spec)?), self.answer("exact", &spec.answer)?),
@@ -75,7 +80,8 @@ impl Preparing<'_> {
                 ((Rule::Fields, golds), self.answer("fields", &spec.answer)?)
             }
             Written::Calls(spec) => {
-                let golds = self.column("calls.gold", &spec.gold, |value| GoldCall::read_all(value).map(Gold::Calls))?;
+                let golds =
+                    self.column("calls.gold", &spec.gold, |value| GoldCall::read_all(value).map(Gold::Calls))?;
                 ((Rule::Calls { in_order: spec.in_order }, golds), self.answer("calls", &spec.answer)?)
             }
             Written::Constraints(spec) => {
@@ -102,7 +108,9 @@ impl Preparing<'_> {
             }),
             None if answers.is_empty() => Ok(None),
             None if answers.len() == 1 => Ok(Some(0)),
-            None => Err(self.problem(field, format!("name its `answer`, because there are several: {}", answers.names()))),
+            None => {
+                Err(self.problem(field, format!("name its `answer`, because there are several: {}", answers.names())))
+            }
         }
     }
 
@@ -133,7 +141,8 @@ impl Preparing<'_> {
     fn texts(&self, kind: &str, spec: &Against) -> Result<Vec<Gold>, DataError> {
         match (&spec.gold, &spec.golds) {
             (Some(template), None) => {
-                let gold = |record: &Record| Ok(Gold::Texts(vec![self.render(&format!("{kind}.gold"), template, record)?]));
+                let gold =
+                    |record: &Record| Ok(Gold::Texts(vec![self.render(&format!("{kind}.gold"), template, record)?]));
                 self.split.records.iter().map(gold).collect()
             }
             (None, Some(column)) => self.column(&format!("{kind}.golds"), column, |value| {
@@ -142,7 +151,10 @@ impl Preparing<'_> {
                     texts.and_then(|texts| texts.iter().map(|text| text.as_str().map(str::to_owned)).collect());
                 texts.map(Gold::Texts).ok_or_else(|| "must be a list of texts, at least one".to_owned())
             }),
-            _ => Err(self.problem(kind, "write either `gold`, a template, or `golds`, a column that holds lists of texts")),
+            _ => {
+                Err(self
+                    .problem(kind, "write either `gold`, a template, or `golds`, a column that holds lists of texts"))
+            }
         }
     }
 
@@ -167,7 +179,10 @@ impl Preparing<'_> {
             let text = self.render("choice.gold", &spec.gold, record)?;
             letter(text.trim()).map(Gold::Letter).ok_or_else(|| {
                 let place = format!("{} line {}", self.split.path, record.line);
-                self.problem("choice.gold", format!("{place}: {text:?} is neither a letter nor a position from 0 to 25"))
+                self.problem(
+                    "choice.gold",
+                    format!("{place}: {text:?} is neither a letter nor a position from 0 to 25"),
+                )
             })
         };
         Ok((Rule::Choice, self.split.records.iter().map(gold).collect::<Result<_, _>>()?))
@@ -183,7 +198,11 @@ impl Preparing<'_> {
             (None, Some(column)) => {
                 self.column("schema.column", column, |schema| building.add(schema).map(Gold::Schema))?
             }
-            _ => return Err(self.problem("schema", "write either `schema`, or `column`, which holds each item's schema")),
+            _ => {
+                return Err(
+                    self.problem("schema", "write either `schema`, or `column`, which holds each item's schema")
+                );
+            }
         };
         let validator: Validator = building.done();
         Ok((Rule::Schema(validator), golds))
