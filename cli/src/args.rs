@@ -2,6 +2,7 @@
 
 #[cfg(feature = "certify")]
 mod certify;
+mod import;
 mod plan;
 mod rescore;
 #[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
@@ -16,6 +17,7 @@ use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, ModelRef, Settin
 
 #[cfg(feature = "certify")]
 pub(crate) use self::certify::CertifyArgs;
+pub(crate) use self::import::{ImportArgs, ImportFrom, LmEvalArgs};
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::rescore::RescoreArgs;
 #[cfg(feature = "cluster")]
@@ -60,6 +62,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Score anybody's predictions, or a golden case, without any model
     Score(ScoreArgs),
+    /// Make a benchmark of another harness's task
+    Import(ImportArgs),
     /// Start a simulated endpoint
     Simulate(SimulateArgs),
     /// Hand a sweep to a coordinator
@@ -152,6 +156,7 @@ impl Command {
             #[cfg(feature = "certify")]
             Self::Certify(_) => false,
             Self::Score(_)
+            | Self::Import(_)
             | Self::Status(_)
             | Self::Watch(_)
             | Self::Cancel(_)

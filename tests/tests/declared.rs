@@ -152,7 +152,7 @@ async fn a_judge_grades_by_a_rubric_and_a_benchmark_without_one_is_told_before_a
     };
     write("");
     let (code, said) = run(&["check", spec.to_str().unwrap()]).await;
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(code, Some(78), "{said}");
     assert!(said.contains("benchmarks.polite.judge: is missing"), "{said}");
     write(", judge: sim/oracle");
     let directory = place.path().join("run");
@@ -176,12 +176,12 @@ async fn check_shows_the_first_prompt_or_the_line_of_what_is_wrong() {
     std::fs::write(place.path().join("benchmark.yaml"), broken).unwrap();
     std::fs::write(place.path().join("test.jsonl"), "{\"request\": \"a\", \"example\": \"b\"}\n").unwrap();
     let (code, said) = run(&["check", place.path().join("benchmark.yaml").to_str().unwrap()]).await;
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(code, Some(78), "{said}");
     assert!(
         said.contains("benchmark.yaml, line 8, scorers.polite.judge.question: ") && said.contains("requset"),
         "{said}"
     );
     // What is neither a benchmark of this build nor a folder that declares one is told both.
     let (code, said) = run(&["check", &folder("../data")]).await;
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(code, Some(78), "{said}");
 }

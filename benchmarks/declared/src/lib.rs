@@ -8,6 +8,7 @@ mod answer;
 mod data;
 mod definition;
 mod few_shot;
+mod import;
 mod items;
 mod predictions;
 mod rendering;
@@ -29,6 +30,7 @@ use regatta_proto::{BenchmarkName, Evaluator, FileSet, Setting};
 use serde_json::Value;
 
 use self::definition::{FILE, Source};
+pub use self::import::{Imported, lm_eval};
 
 /// Every benchmark that is declared in a file. Its name is the one that a spec gives it.
 #[derive(Debug, Clone, Copy)]

@@ -50,7 +50,7 @@ fn own_metrics(scorer: &Scorer) -> Vec<Metric> {
             mean,
             Metric { better: Better::Lower, unit: Unit::Percent, headline: false, ..Metric::mean(&value("ungraded")) },
         ],
-        Rule::Exact
+        Rule::Exact(_)
         | Rule::Normalised
         | Rule::F1
         | Rule::Contains

@@ -11,6 +11,7 @@ pub(crate) mod export;
 mod first_prompt;
 pub(crate) mod gate;
 pub(crate) mod health;
+pub(crate) mod import;
 #[cfg(feature = "cluster")]
 pub(crate) mod migrate;
 mod outlook;

@@ -15,7 +15,7 @@ pub(crate) use self::choice::Letters;
 pub(crate) use self::code::Language;
 pub(crate) use self::json::Pointer;
 pub(crate) use self::number::read_number;
-pub(crate) use self::pattern::{Pattern, compile as compile_pattern};
+pub(crate) use self::pattern::{Pattern, PlainPattern};
 pub(crate) use self::repair::find_json;
 
 /// Longest reply that is read, in bytes; of a longer one its end.

@@ -1,6 +1,6 @@
 //! Regular expressions, whose time is linear in the text.
 
-use regex::{Regex, RegexBuilder};
+use regex::{Captures, Regex, RegexBuilder};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -13,7 +13,8 @@ const COMPILED_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     regex: Regex,
-    group: usize,
+    /// `None`: the first that takes part in the match.
+    group: Option<usize>,
     take: Take,
 }
 
@@ -22,7 +23,7 @@ pub(crate) struct Pattern {
 struct Written {
     /// Syntax of the crate `regex`: no look-around, no references back.
     pattern: String,
-    /// Group that is the answer: the first where there is one, else the whole match.
+    /// Group that is the answer. The first that takes part in the match where none is named; the whole match where there is none.
     group: Option<usize>,
     #[serde(default)]
     take: Take,
@@ -30,8 +31,14 @@ struct Written {
 
 impl Pattern {
     pub(super) fn find(&self, text: &str) -> Option<String> {
-        let finds = self.regex.captures_iter(text).filter_map(|captures| captures.get(self.group));
-        self.take.of(finds).map(|found| found.as_str().to_owned())
+        let of_match = |captures: Captures<'_>| {
+            let found = match self.group {
+                Some(group) => captures.get(group),
+                None => captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)),
+            };
+            found.map(|found| found.as_str().to_owned())
+        };
+        self.take.of(self.regex.captures_iter(text).filter_map(of_match))
     }
 }
 
@@ -40,8 +47,7 @@ impl<'de> Deserialize<'de> for Pattern {
         let Written { pattern, group, take } = Written::deserialize(deserializer)?;
         let regex = compile(&pattern).map_err(D::Error::custom)?;
         let groups = regex.captures_len() - 1;
-        let group = group.unwrap_or(groups.min(1));
-        if group > groups {
+        if let Some(group) = group.filter(|group| *group > groups) {
             return Err(D::Error::custom(format!("the pattern has {groups} groups, so there is no group {group}")));
         }
         Ok(Self { regex, group, take })
@@ -50,10 +56,26 @@ impl<'de> Deserialize<'de> for Pattern {
 
 /// # Errors
 /// In one line, when the pattern is not good or too large.
-pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
+fn compile(pattern: &str) -> Result<Regex, String> {
     RegexBuilder::new(pattern).size_limit(COMPILED_BYTES_MAX).build().map_err(|error| {
         let said = error.to_string();
         let reason = said.lines().last().unwrap_or(&said).trim_start_matches("error: ").to_owned();
         format!("invalid pattern {pattern:?}: {reason} (the time of a pattern is linear here: no look-around, no references back)")
     })
+}
+
+/// A pattern of which no part is an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct PlainPattern(pub(crate) Regex);
+
+impl PartialEq for PlainPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl<'de> Deserialize<'de> for PlainPattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        compile(&String::deserialize(deserializer)?).map(Self).map_err(D::Error::custom)
+    }
 }

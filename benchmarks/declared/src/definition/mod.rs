@@ -12,7 +12,7 @@ use serde::Deserialize;
 pub(crate) use self::metrics::MetricSpec;
 pub(crate) use self::named::{Name, Named};
 pub(crate) use self::prompt::{Choose, Count, FewShot, Prompt, Turn, check_axis};
-pub(crate) use self::scorers::{Against, ChoiceSpec, JudgeSpec, NumberSpec, SchemaSpec, Scorer};
+pub(crate) use self::scorers::{ChoiceSpec, ExactSpec, JudgeSpec, NumberSpec, SchemaSpec, Scorer};
 pub(crate) use self::source::Source;
 use crate::answer::Step;
 use crate::setting::AxisValue;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::Named;
+use crate::answer::PlainPattern;
 use crate::template::Template;
 
 /// A scorer.
@@ -10,7 +11,7 @@ use crate::template::Template;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scorer {
     /// 1 where the answer is a gold text, spaces around aside.
-    Exact(Against),
+    Exact(ExactSpec),
     /// The same without regard to case, punctuation, articles and spaces.
     Normalised(Against),
     /// Largest F1 of the answer's tokens with a gold text's.
@@ -33,6 +34,30 @@ pub(crate) enum Scorer {
     Judge(JudgeSpec),
     /// Similarity to the nearest gold text, by an encoder; what is below 0 counts as 0.
     Similarity(Against),
+}
+
+/// An answer against one or more texts, after what is ignored was taken out of both.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExactSpec {
+    /// Which answer; the only one where there is one, the whole reply where there is none.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The gold text.
+    #[serde(default)]
+    pub(crate) gold: Option<Template>,
+    /// Column of a list of gold texts.
+    #[serde(default)]
+    pub(crate) golds: Option<String>,
+    /// Whether upper and lower case are the same.
+    #[serde(default)]
+    pub(crate) ignore_case: bool,
+    /// Whether ASCII punctuation counts.
+    #[serde(default)]
+    pub(crate) ignore_punctuation: bool,
+    /// What these patterns match does not count.
+    #[serde(default)]
+    pub(crate) ignore: Vec<PlainPattern>,
 }
 
 /// An answer against one or more texts.

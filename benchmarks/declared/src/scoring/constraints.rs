@@ -6,7 +6,7 @@ use regex::Regex;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::answer::compile_pattern;
+use crate::answer::PlainPattern;
 
 #[expect(clippy::expect_used, reason = "a constant that every test compiles")]
 static HIGHLIGHT: LazyLock<Regex> =
@@ -48,7 +48,7 @@ enum Constraint {
         times: usize,
     },
     /// A pattern matches somewhere.
-    Matches(Pattern),
+    Matches(PlainPattern),
     /// The answer begins so.
     StartsWith(String),
     /// The answer ends so, a closing quote aside.
@@ -97,21 +97,6 @@ impl<'de> Deserialize<'de> for Yes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let said = bool::deserialize(deserializer)?;
         if said { Ok(Self) } else { Err(serde::de::Error::custom("must be true; leave out what is not asked for")) }
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Pattern(Regex);
-
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.as_str() == other.0.as_str()
-    }
-}
-
-impl<'de> Deserialize<'de> for Pattern {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        compile_pattern(&String::deserialize(deserializer)?).map(Self).map_err(serde::de::Error::custom)
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Scorer {
 /// How a scorer compares.
 #[derive(Debug)]
 pub(crate) enum Rule {
-    Exact,
+    Exact(texts::Ignoring),
     Normalised,
     F1,
     Contains,
@@ -92,7 +92,7 @@ impl Scorer {
             Rule::Constraints => &["kept", "count"],
             Rule::Fields => &["right", "predicted", "gold"],
             Rule::Judge(_) => &["ungraded"],
-            Rule::Exact
+            Rule::Exact(_)
             | Rule::Normalised
             | Rule::F1
             | Rule::Contains
@@ -129,7 +129,7 @@ impl Scorer {
         let one = |value: f64| Said::Values(vec![(self.name.to_string(), value)]);
         let whether = |right: bool| one(f64::from(u8::from(right)));
         match (&self.rule, gold) {
-            (Rule::Exact, Gold::Texts(golds)) => whether(texts::exact(&answer.text(), golds)),
+            (Rule::Exact(ignoring), Gold::Texts(golds)) => whether(ignoring.is_one_of(&answer.text(), golds)),
             (Rule::Normalised, Gold::Texts(golds)) => whether(texts::normalised(&answer.text(), golds)),
             (Rule::F1, Gold::Texts(golds)) => one(texts::f1(&answer.text(), golds)),
             (Rule::Contains, Gold::Texts(golds)) => whether(texts::contains(&answer.text(), golds)),

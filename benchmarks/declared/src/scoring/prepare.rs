@@ -8,10 +8,11 @@ use super::constraints::Constraints;
 use super::judge::{Grades, Subject};
 use super::number::Tolerance;
 use super::schema::{Building, Validator};
+use super::texts::Ignoring;
 use super::{Gold, Rule, Scorer, Scorers};
 use crate::answer::read_number;
 use crate::data::{Record, Split};
-use crate::definition::{self, Against, Definition, JudgeSpec, Name, Source};
+use crate::definition::{self, Definition, ExactSpec, JudgeSpec, Name, Source};
 use crate::template::Template;
 
 /// The scorers with their golds for the records of `split`.
@@ -58,17 +59,22 @@ impl Preparing<'_> {
     ) -> Result<(Scorer, Vec<Gold>), DataError> {
         use definition::Scorer as Written;
         let ((rule, golds), answer) = match written {
-            Written::Exact(spec) => ((Rule::Exact, self.texts("exact", spec)?), self.answer("exact", &spec.answer)?),
-            Written::Normalised(spec) => {
-                ((Rule::Normalised, self.texts("normalised", spec)?), self.answer("normalised", &spec.answer)?)
+            Written::Exact(spec) => (self.exact(spec)?, self.answer("exact", &spec.answer)?),
+            Written::Normalised(spec) => (
+                (Rule::Normalised, self.texts("normalised", &spec.gold, &spec.golds)?),
+                self.answer("normalised", &spec.answer)?,
+            ),
+            Written::F1(spec) => {
+                ((Rule::F1, self.texts("f1", &spec.gold, &spec.golds)?), self.answer("f1", &spec.answer)?)
             }
-            Written::F1(spec) => ((Rule::F1, self.texts("f1", spec)?), self.answer("f1", &spec.answer)?),
-            Written::Contains(spec) => {
-                ((Rule::Contains, self.texts("contains", spec)?), self.answer("contains", &spec.answer)?)
-            }
-            Written::Similarity(spec) => {
-                ((Rule::Similarity, self.texts("similarity", spec)?), self.answer("similarity", &spec.answer)?)
-            }
+            Written::Contains(spec) => (
+                (Rule::Contains, self.texts("contains", &spec.gold, &spec.golds)?),
+                self.answer("contains", &spec.answer)?,
+            ),
+            Written::Similarity(spec) => (
+                (Rule::Similarity, self.texts("similarity", &spec.gold, &spec.golds)?),
+                self.answer("similarity", &spec.answer)?,
+            ),
             Written::Number(spec) => (self.number(spec)?, self.answer("number", &spec.answer)?),
             Written::Choice(spec) => (self.choice(spec)?, self.answer("choice", &spec.answer)?),
             Written::Schema(spec) => (self.schema(spec)?, self.answer("schema", &spec.answer)?),
@@ -138,8 +144,14 @@ impl Preparing<'_> {
         self.split.records.iter().map(gold).collect()
     }
 
-    fn texts(&self, kind: &str, spec: &Against) -> Result<Vec<Gold>, DataError> {
-        match (&spec.gold, &spec.golds) {
+    fn exact(&self, spec: &ExactSpec) -> Result<Prepared, DataError> {
+        let ignoring =
+            Ignoring { case: spec.ignore_case, punctuation: spec.ignore_punctuation, patterns: spec.ignore.clone() };
+        Ok((Rule::Exact(ignoring), self.texts("exact", &spec.gold, &spec.golds)?))
+    }
+
+    fn texts(&self, kind: &str, gold: &Option<Template>, golds: &Option<String>) -> Result<Vec<Gold>, DataError> {
+        match (gold, golds) {
             (Some(template), None) => {
                 let gold =
                     |record: &Record| Ok(Gold::Texts(vec![self.render(&format!("{kind}.gold"), template, record)?]));

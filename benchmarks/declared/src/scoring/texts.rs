@@ -5,12 +5,40 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::answer::PlainPattern;
+
 #[expect(clippy::expect_used, reason = "a constant that every test compiles")]
 static ARTICLES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(?:a|an|the)\b").expect("it is well-formed"));
 
-/// Whether the answer is one of the golds, spaces around aside.
-pub(super) fn exact(answer: &str, golds: &[String]) -> bool {
-    golds.iter().any(|gold| gold.trim() == answer.trim())
+/// What does not count when texts are compared exactly. Spaces around never do.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ignoring {
+    pub(super) case: bool,
+    pub(super) punctuation: bool,
+    pub(super) patterns: Vec<PlainPattern>,
+}
+
+impl Ignoring {
+    /// Whether the answer is one of the golds.
+    pub(super) fn is_one_of(&self, answer: &str, golds: &[String]) -> bool {
+        let answer = self.rest(answer);
+        golds.iter().any(|gold| self.rest(gold) == answer)
+    }
+
+    /// What counts of `text`: patterns first, then case, then punctuation, as lm-eval's `exact_match` has it.
+    fn rest(&self, text: &str) -> String {
+        let mut text = text.trim().to_owned();
+        for PlainPattern(pattern) in &self.patterns {
+            text = pattern.replace_all(&text, "").into_owned();
+        }
+        if self.case {
+            text = text.to_lowercase();
+        }
+        if self.punctuation {
+            text.retain(|c| !c.is_ascii_punctuation());
+        }
+        text.trim().to_owned()
+    }
 }
 
 /// Whether the answer is one of the golds when both are normalised.
