@@ -1,46 +1,13 @@
-//! Benchmarks that are declared in files: the same bytes from one process and from a deployment, from the cache, and what is wrong in them.
+//! Benchmarks that are declared in files, in one process: played by simulated models, from the cache, graded, checked, imported.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use regatta_tests::regatta::{Process, finish, regatta, workspace};
-use regatta_tests::{Deployment, unique_name};
+use regatta_tests::regatta::{finish, regatta, workspace};
 use serde_json::Value;
-
-/// The miniatures, each with the settings that are run; empty for those that have one alone.
-const MINIATURES: [(&str, &str); 4] = [
-    ("arithmetic", "shots=0, shots=4"),
-    ("knowledge", "style=letter/shots=3, style=reason/shots=0"),
-    ("instructions", ""),
-    ("functions", ""),
-];
 
 fn folder(name: &str) -> String {
     workspace().join("examples/benchmarks").join(name).display().to_string()
-}
-
-async fn simulate() -> Process {
-    let mut simulate = regatta().unwrap();
-    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--simulation", "latency: { median_ms: 200 }"]);
-    for (name, _) in MINIATURES {
-        simulate.args(["--data", &format!("{name}={}", folder(name))]);
-    }
-    Process::start_and_read(simulate).await.unwrap()
-}
-
-fn spec(place: &Path, server: &Process) -> PathBuf {
-    let mut text = format!("name: {}\nseed: 3\ntrials: 2\nbenchmarks:\n", unique_name("declared"));
-    for (name, settings) in MINIATURES {
-        text.push_str(&format!("  {name}: {{ data: {}, settings: [{settings}] }}\n", folder(name)));
-    }
-    text.push_str(&format!(
-        "endpoints:\n  sim: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 16 }} }}\n\
-         models: [sim/oracle, sim/noisy-0.3]\n",
-        server.first_line
-    ));
-    let path = place.join("declared.yaml");
-    std::fs::write(&path, text).unwrap();
-    path
 }
 
 /// Runs regatta with `arguments`; its exit code, and what it said.
@@ -58,36 +25,6 @@ fn read(directory: &Path, name: &str) -> String {
 
 fn results(directory: &Path) -> Vec<Value> {
     read(directory, "results.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn declared_benchmarks_give_the_same_bytes_in_a_deployment_also_when_a_worker_is_killed() {
-    let deployment = Deployment::new().await.unwrap();
-    let server = simulate().await;
-    let spec = spec(deployment.folder.path(), &server);
-    let _roles = [
-        deployment.start("coordinator").await.unwrap(),
-        deployment.start("scorer").await.unwrap(),
-        deployment.start("worker").await.unwrap(),
-    ];
-    let killed = deployment.start("worker").await.unwrap();
-    let id = deployment.submit(&spec).await.unwrap();
-    deployment.wait_for(&id, 30).await.unwrap();
-    killed.kill().await.unwrap();
-    let (code, directory) = deployment.finish(&id).await.unwrap();
-    assert_eq!(code, Some(0));
-    let alone = deployment.folder.path().join("embedded");
-    let (code, said) = run(&["run", spec.to_str().unwrap(), "--output", alone.to_str().unwrap()]).await;
-    assert_eq!(code, Some(0), "{said}");
-    assert_eq!(read(&directory, "results.jsonl"), read(&alone, "results.jsonl"));
-    let lines = results(&directory);
-    assert_eq!(lines.len(), 2 * 2 * (12 * 2 + 12 * 2 + 10 + 6));
-    for line in lines.iter().filter(|line| line["model"] == "sim/oracle") {
-        assert_eq!(line["outcome"], "measured", "{line}");
-        let scores = line["scores"]["declared"].as_object().unwrap();
-        let right = ["correct", "accuracy", "strict"].iter().find_map(|name| scores.get(*name)?.as_f64());
-        assert_eq!(right, Some(1.0), "{line}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,10 +115,51 @@ async fn check_shows_the_first_prompt_or_the_line_of_what_is_wrong() {
     let (code, said) = run(&["check", place.path().join("benchmark.yaml").to_str().unwrap()]).await;
     assert_eq!(code, Some(78), "{said}");
     assert!(
-        said.contains("benchmark.yaml, line 8, scorers.polite.judge.question: ") && said.contains("requset"),
+        said.contains("benchmark.yaml, line 9, scorers.polite.judge.question: ") && said.contains("requset"),
         "{said}"
     );
     // What is neither a benchmark of this build nor a folder that declares one is told both.
     let (code, said) = run(&["check", &folder("../data")]).await;
     assert_eq!(code, Some(78), "{said}");
+}
+
+const TASK: &str = "task: sums
+test_split: test
+doc_to_text: \"{{question}}\\nAnswer:\"
+doc_to_target: \"{{answer.split('####')[-1].strip()}}\"
+metric_list: [{ metric: exact_match, ignore_case: true, regexes_to_ignore: [','] }]
+filter_list:
+  - name: last
+    filter: [{ function: regex, group_select: -1, regex_pattern: '(-?[0-9.,]*[0-9])' }, { function: take_first }]
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_of_another_harness_becomes_a_folder_that_scores_predictions() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).display().to_string();
+    std::fs::write(at("sums.yaml"), TASK).unwrap();
+    let split = format!("test={}/test.jsonl", folder("arithmetic"));
+    let import = ["import", "lm-eval", &at("sums.yaml"), "--split", &split, "--output", &at("sums")];
+    let (code, said) = run(&import).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("12 items"), "{said}");
+    let (code, said) = run(&import).await;
+    assert_eq!(code, Some(78), "nothing is written over: {said}");
+    let predictions = "{\"item\": \"1\", \"output\": \"It is 17.\"}\n{\"item\": \"7\", \"output\": \"1,500\"}\n{\"item\": \"2\", \"output\": \"13\"}\n";
+    std::fs::write(at("predictions.jsonl"), predictions).unwrap();
+    let (code, said) = run(&[
+        "score",
+        "sums",
+        "--data",
+        &at("sums"),
+        "--predictions",
+        &at("predictions.jsonl"),
+        "--out",
+        &at("scores.json"),
+    ])
+    .await;
+    assert_eq!(code, Some(0), "{said}");
+    let scores: Value = serde_json::from_str(&std::fs::read_to_string(at("scores.json")).unwrap()).unwrap();
+    let right = |item: &str| scores["items"][item]["scores"]["exact_match-last"].as_f64().unwrap();
+    assert_eq!([right("1"), right("7"), right("2")], [1.0, 1.0, 0.0]);
 }

@@ -219,7 +219,7 @@ impl Suite for Loaded {
     }
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
-        self.scorers.worst(position(item), evaluators).unwrap_or_default()
+        self.scorers.worst(position(item), evaluators).unwrap_or_else(Scores::new)
     }
 
     fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
@@ -227,7 +227,7 @@ impl Suite for Loaded {
     }
 
     fn tabulate(&self, _evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        tables::tabulate(&self.metrics, trials)
+        tables::tabulate(trials)
     }
 
     fn metrics(&self, _setting: &Setting, _evaluator: Evaluator) -> Vec<Metric> {

@@ -15,7 +15,14 @@ use crate::scoring::{Rule, Scorer};
 /// When one is made of a value or a metric that is not there, or says nothing or several things.
 pub(crate) fn metrics(source: &Source, definition: &Definition, scorers: &[Scorer]) -> Result<Vec<Metric>, DataError> {
     if definition.metrics.is_empty() {
-        return Ok(scorers.iter().flat_map(own_metrics).collect());
+        let metrics: Vec<Metric> = scorers.iter().flat_map(own_metrics).collect();
+        let is_again = |at: &usize| metrics[..*at].iter().any(|earlier| earlier.name == metrics[*at].name);
+        return match (0..metrics.len()).find(is_again) {
+            Some(at) => {
+                Err(source.problem("scorers", format!("two of them have a metric {}; rename one", metrics[at].name)))
+            }
+            None => Ok(metrics),
+        };
     }
     let values: Vec<String> = scorers.iter().flat_map(Scorer::values).collect();
     let mut metrics: Vec<Metric> = Vec::new();
@@ -112,8 +119,8 @@ pub(crate) fn values_of(measure: &Measure) -> Vec<&str> {
     }
 }
 
-/// Plain means of all values over all sessions that have them.
-pub(crate) fn tabulate(metrics: &[Metric], trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+/// Plain means of all values over all sessions that have them. There is no paper whose columns a table could fill.
+pub(crate) fn tabulate(trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
     let mut sums: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for (name, value) in trials.iter().flatten().flat_map(|(_, score)| &score.values) {
         let (sum, count) = sums.entry(name).or_default();
@@ -121,11 +128,6 @@ pub(crate) fn tabulate(metrics: &[Metric], trials: &[Vec<(ItemIndex, &Score)>]) 
         *count += 1;
     }
     let means: BTreeMap<&str, f64> = sums.iter().map(|(name, (sum, count))| (*name, sum / f64::from(*count))).collect();
-    let column = |metric: &Metric| match &metric.measure {
-        Measure::Mean { value } if metric.headline => Some((metric.name.clone(), means.get(value.as_str()).copied())),
-        _ => None,
-    };
-    let columns = metrics.iter().filter_map(column).collect();
     let sessions = trials.iter().map(Vec::len).sum::<usize>();
-    Table { aggregate: json!({ "sessions": sessions, "means": means }), columns }
+    Table { aggregate: json!({ "sessions": sessions, "means": means }), columns: Vec::new() }
 }

@@ -263,7 +263,9 @@ impl Task<'_> {
                     0 => "first",
                     -1 => "last",
                     other => {
-                        return Err(format!("the filter {name} selects match {other}; only 0 and -1 have counterparts"));
+                        return Err(format!(
+                            "the filter {name} selects match {other}; only 0 and -1 have counterparts"
+                        ));
                     }
                 };
                 Ok(Some(json!({ "regex": { "pattern": pattern, "take": take } })))
