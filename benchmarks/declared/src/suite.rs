@@ -22,6 +22,8 @@ use crate::{predictions, simulate, tables, tools};
 /// Sessions that are played when the benchmark is loaded, so that what its templates cannot make of the data is known before anything is
 /// paid. In a larger benchmark the rest is found out in the session, which is not measured then.
 const PLAYED_MAX: usize = 200_000;
+/// Messages that are made for that, so that long conversations do not keep a process from its work.
+const MESSAGES_PLAYED_MAX: usize = 2_000_000;
 /// Most replies of a session.
 const REPLIES_MAX: usize = 100;
 
@@ -102,6 +104,7 @@ impl Loaded {
     /// Plays every session with right replies, as far as there are not too many.
     fn play(&self) -> Result<HashMap<Digest, ItemIndex>, DataError> {
         let mut asked = HashMap::new();
+        let mut messages = 0;
         let sessions = self.grid.iter().flat_map(|choice| (0..self.items.items.len()).map(move |at| (choice, at)));
         for (choice, position) in sessions.take(PLAYED_MAX) {
             let (Some(subject), Some(right)) = (self.subject(position), self.right.get(position)) else { continue };
@@ -111,12 +114,16 @@ impl Loaded {
                 if let (0, Some(digest)) = (replies.len(), question(&request)) {
                     asked.entry(digest).or_insert(ItemIndex(u32::try_from(position).unwrap_or(u32::MAX)));
                 }
+                messages += request.messages.len();
                 replies.push(right);
                 if replies.len() > REPLIES_MAX {
                     return Err(self
                         .source
                         .problem("prompt.turns", format!("ask for more than {REPLIES_MAX} replies")));
                 }
+            }
+            if messages > MESSAGES_PLAYED_MAX {
+                break;
             }
             if replies.is_empty() {
                 let problem =
