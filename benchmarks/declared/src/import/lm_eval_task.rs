@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 
 use crate::definition::VERSION;
 
+/// An object of a YAML document.
+type Fields = Map<String, Value>;
+
 /// A task as a benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
@@ -76,8 +79,20 @@ pub fn lm_eval(text: &str, files: &BTreeMap<String, String>) -> Result<Imported,
     Ok(Imported { yaml, notes: task.notes })
 }
 
+/// What becomes of a task's prompt and scoring, by its kind.
+struct Asked {
+    /// Template of the user's message.
+    question: String,
+    /// Template of the answer that an example shows.
+    example: String,
+    /// Answers by name.
+    answers: Fields,
+    /// Scorers by name.
+    scorers: Fields,
+}
+
 struct Task<'a> {
-    fields: &'a Map<String, Value>,
+    fields: &'a Fields,
     files: &'a BTreeMap<String, String>,
     notes: Vec<String>,
 }
@@ -107,12 +122,8 @@ impl Task<'_> {
                 ));
             }
         };
-        let (question, target, answers, scorers) = if is_choice {
-            self.choice(&question, &target)?
-        } else {
-            let (answers, scorers) = self.generation(&target)?;
-            (question, target, answers, scorers)
-        };
+        let Asked { question, example, answers, scorers } =
+            if is_choice { self.choice(&question, &target)? } else { self.generation(question, target)? };
         let mut prompt = Map::new();
         if let Some(description) = self.text("description").filter(|text| !text.trim().is_empty()) {
             prompt.insert("system".to_owned(), json!(description.trim()));
@@ -126,7 +137,7 @@ impl Task<'_> {
                     return Err(format!("the sampler {sampler} of fewshot_config has no counterpart; known: first_n"));
                 }
             };
-            let turns = json!([{ "user": question }, { "assistant": target }]);
+            let turns = json!([{ "user": question }, { "assistant": example }]);
             prompt.insert(
                 "few_shot".to_owned(),
                 json!({ "split": examples, "count": shots, "choose": choose, "turns": turns }),
@@ -172,11 +183,7 @@ impl Task<'_> {
     }
 
     /// A letter in place of the likeliest continuation.
-    fn choice(
-        &mut self,
-        question: &str,
-        target: &str,
-    ) -> Result<(String, String, Map<String, Value>, Map<String, Value>), String> {
+    fn choice(&mut self, question: &str, target: &str) -> Result<Asked, String> {
         const LETTERS: &str = "ABCDEFGHIJ";
         let metrics = self.metrics()?;
         if let Some((other, _)) = metrics.iter().find(|(name, _)| !matches!(name.as_str(), "acc" | "acc_norm")) {
@@ -212,11 +219,11 @@ impl Task<'_> {
         );
         let answers = json!({ "letter": [{ "choice": letters }] });
         let scorers = json!({ "acc": { "choice": { "gold": target } } });
-        Ok((question, shown, object(answers), object(scorers)))
+        Ok(Asked { question, example: shown, answers: object(answers), scorers: object(scorers) })
     }
 
     /// Patterns and exact matches.
-    fn generation(&mut self, target: &str) -> Result<(Map<String, Value>, Map<String, Value>), String> {
+    fn generation(&mut self, question: String, target: String) -> Result<Asked, String> {
         let metrics = self.metrics()?;
         let filters = self.fields.get("filter_list").and_then(Value::as_array).cloned().unwrap_or_default();
         let (mut answers, mut scorers) = (Map::new(), Map::new());
@@ -237,7 +244,7 @@ impl Task<'_> {
                 answers.insert(word(name), Value::Array(steps));
             }
             for (metric, options) in &metrics {
-                let mut exact = object(exact(options, target));
+                let mut exact = object(exact(options, &target));
                 if let Some((answer, _)) = answers.get_key_value(&word(name)) {
                     exact.insert("answer".to_owned(), json!(answer));
                 }
@@ -246,10 +253,10 @@ impl Task<'_> {
         }
         if filters.is_empty() {
             for (metric, options) in &metrics {
-                scorers.insert(word(metric), json!({ "exact": exact(options, target) }));
+                scorers.insert(word(metric), json!({ "exact": exact(options, &target) }));
             }
         }
-        Ok((answers, scorers))
+        Ok(Asked { question, example: target, answers, scorers })
     }
 
     fn step(&mut self, name: &str, step: &Value) -> Result<Option<Value>, String> {
@@ -279,7 +286,7 @@ impl Task<'_> {
     }
 
     /// Metrics by name, with their options.
-    fn metrics(&self) -> Result<Vec<(String, Map<String, Value>)>, String> {
+    fn metrics(&self) -> Result<Vec<(String, Fields)>, String> {
         let list = self.fields.get("metric_list").and_then(Value::as_array).ok_or("the task names no metric_list")?;
         let is_choice = self.text("output_type").as_deref() == Some("multiple_choice");
         let read = |entry: &Value| {
@@ -302,7 +309,7 @@ impl Task<'_> {
         list.iter().map(read).collect()
     }
 
-    fn generation_kwargs(&mut self, prompt: &mut Map<String, Value>) -> Result<(), String> {
+    fn generation_kwargs(&mut self, prompt: &mut Fields) -> Result<(), String> {
         let Some(options) = self.fields.get("generation_kwargs").and_then(Value::as_object) else { return Ok(()) };
         let mut sampling = Map::new();
         for (name, value) in options {
@@ -339,7 +346,7 @@ fn expression(template: &str) -> String {
         .map_or_else(|| format!("{template:?}"), |inside| inside.trim().to_owned())
 }
 
-fn exact(options: &Map<String, Value>, target: &str) -> Value {
+fn exact(options: &Fields, target: &str) -> Value {
     let mut exact = object(json!({ "gold": target }));
     for name in ["ignore_case", "ignore_punctuation"] {
         if options.get(name) == Some(&Value::Bool(true)) {
@@ -352,7 +359,7 @@ fn exact(options: &Map<String, Value>, target: &str) -> Value {
     Value::Object(exact)
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn object(value: Value) -> Fields {
     match value {
         Value::Object(fields) => fields,
         _ => Map::new(),

@@ -78,6 +78,8 @@ type Values = Vec<(String, f64)>;
 enum Said {
     Values(Values),
     Asks(Question),
+    /// The gold is of another rule.
+    Unfit,
 }
 
 impl Scorer {
@@ -107,22 +109,17 @@ impl Scorer {
 
     /// Values of an answer that is as wrong as it can be.
     fn worst(&self, gold: &Gold) -> Values {
-        let mut values = vec![(self.name.to_string(), 0.0)];
-        match (&self.rule, gold) {
-            (Rule::Constraints, Gold::Constraints(list)) => {
-                values.extend([(self.value("kept"), 0.0), (self.value("count"), list.len() as f64)]);
+        let of = |of: &str, value: usize| (self.value(of), value as f64);
+        let own = (self.name.to_string(), 0.0);
+        match gold {
+            Gold::Constraints(list) => vec![own, of("kept", 0), of("count", list.len())],
+            Gold::Fields(fields) => vec![own, of("right", 0), of("predicted", 0), of("gold", fields::leaves(fields))],
+            Gold::Judgement(_) => {
+                let worst = if let Rule::Judge(grades) = &self.rule { grades.worst() } else { 0.0 };
+                vec![(self.name.to_string(), worst), of("ungraded", 0)]
             }
-            (Rule::Fields, Gold::Fields(fields)) => values.extend([
-                (self.value("right"), 0.0),
-                (self.value("predicted"), 0.0),
-                (self.value("gold"), fields.len() as f64),
-            ]),
-            (Rule::Judge(grades), _) => {
-                values = vec![(self.name.to_string(), grades.worst()), (self.value("ungraded"), 0.0)]
-            }
-            _ => {}
+            Gold::Texts(_) | Gold::Number(_) | Gold::Letter(_) | Gold::Schema(_) | Gold::Calls(_) => vec![own],
         }
-        values
     }
 
     fn score(&self, gold: &Gold, answer: &Answer, reply: &Reply, verdicts: &dyn Verdicts) -> Said {
@@ -173,8 +170,8 @@ impl Scorer {
                     None => Said::Asks(question),
                 }
             }
-            // A rule has golds of its own kind only; that they are prepared together is tested.
-            _ => Said::Values(self.worst(gold)),
+            // Rules and their golds are prepared together, so that this is a mistake of ours, and no wrong answer.
+            _ => Said::Unfit,
         }
     }
 
@@ -209,6 +206,9 @@ impl Scorers {
             match said {
                 Said::Values(found) => values.extend(found),
                 Said::Asks(question) => questions.push(question),
+                Said::Unfit => {
+                    return Some(Scoring::Unfit(format!("the gold of {} is of another scorer", scorer.name)));
+                }
             }
         }
         if !questions.is_empty() {

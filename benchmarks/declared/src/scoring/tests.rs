@@ -150,6 +150,32 @@ fn a_simulated_judge_reads_the_prompt_and_errs_as_told() {
     assert_eq!(simulated_reply("another prompt", Persona::Oracle, SessionSeed(1)), None);
 }
 
+#[test]
+fn what_cannot_be_read_counts_the_same_fields_of_the_gold_as_what_can() {
+    let gold = json!({ "name": "A", "size": { "w": 1, "h": 2 } });
+    let scorers = Scorers {
+        scorers: vec![Scorer { name: name("same"), answer: None, rule: Rule::Fields }],
+        answers: Vec::new(),
+        golds: vec![vec![Gold::Fields(gold.as_object().unwrap().clone())]],
+    };
+    let scored = scorers.score(0, &[Evaluator::Declared], &Reply::said("{}"), &RecordedVerdicts::default());
+    assert_eq!(scored.map(without_detail), scorers.worst(0, &[Evaluator::Declared]).map(Scoring::Scored));
+}
+
+fn without_detail(scoring: Scoring) -> Scoring {
+    let Scoring::Scored(mut scores) = scoring else { return scoring };
+    scores.values_mut().for_each(|score| score.detail = Value::Null);
+    Scoring::Scored(scores)
+}
+
+#[test]
+fn a_gold_of_another_scorer_is_no_wrong_answer() {
+    let mut scorers = judged();
+    scorers.golds = vec![vec![Gold::Number(1.0)]];
+    let scored = scorers.score(0, &[Evaluator::Declared], &Reply::said("1"), &RecordedVerdicts::default());
+    assert!(matches!(scored, Some(Scoring::Unfit(_))), "{scored:?}");
+}
+
 fn judged() -> Scorers {
     Scorers {
         scorers: vec![Scorer { name: name("kind"), answer: None, rule: Rule::Judge(grades()) }],
