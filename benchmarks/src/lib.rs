@@ -22,7 +22,7 @@ pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, P
 pub use pearson::pearson;
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
 pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
-pub use registry::Registry;
+pub use registry::{Registry, default_setting};
 pub use sampling::select_items;
 pub use suite::{
     Benchmark, DataError, Errand, Item, Persona, Picture, SampledBy, Score, Scores, Scoring, SelectError, Step, Suite,

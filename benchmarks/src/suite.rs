@@ -22,7 +22,16 @@ pub trait Benchmark: Send + Sync {
     /// Whether the file at `path` (relative to the data directory) belongs to the data set. Nothing else is read or stored.
     fn wants(&self, path: &str) -> bool;
 
-    /// The settings it can run in, the default first.
+    /// Further files of the data set, which those that it [wants](Self::wants) name: relative paths within the data directory.
+    ///
+    /// # Errors
+    /// When `files`, those it wants, cannot be read so far, or name something outside of the directory.
+    fn further_files(&self, files: &FileSet) -> Result<Vec<String>, DataError> {
+        let _ = files;
+        Ok(Vec::new())
+    }
+
+    /// The settings it can run in, the default first; none where each data set declares its own ([`Suite::declared_settings`]).
     fn settings(&self) -> Vec<Setting>;
 
     /// The evaluators it has, the default first.
@@ -50,6 +59,11 @@ pub trait Benchmark: Send + Sync {
 pub trait Suite: Send + Sync {
     /// Its items, in the order of the data set; the position is the [`ItemIndex`].
     fn items(&self) -> &[Item];
+
+    /// The settings that the data set itself declares, the default first; none where all data sets have the benchmark's.
+    fn declared_settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
 
     /// Items of `setting`, ascending, restricted to `tasks` (all when empty) and to the first `limit` of each task.
     ///

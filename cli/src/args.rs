@@ -3,6 +3,7 @@
 #[cfg(feature = "certify")]
 mod certify;
 mod discover;
+mod import;
 mod plan;
 mod rescore;
 #[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
@@ -19,6 +20,7 @@ use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Flag, Limit, ModelRef, 
 #[cfg(feature = "certify")]
 pub(crate) use self::certify::CertifyArgs;
 pub(crate) use self::discover::{CompletionsArgs, InitArgs, ListArgs, Listed, ModelsArgs};
+pub(crate) use self::import::{ImportArgs, ImportFrom, LmEvalArgs};
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::rescore::RescoreArgs;
 #[cfg(feature = "cluster")]
@@ -61,12 +63,14 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Run a sweep in this process; running it again continues where it stopped
     Run(RunArgs),
-    /// Check a spec and its data without running anything
+    /// Check a spec and its data, or a benchmark of your own (its folder), without running anything
     Check(CheckArgs),
     /// Say what it takes to see a difference of a given size: trials, sessions, tokens, dollars
     Plan(PlanArgs),
     /// Score anybody's predictions, or a golden case, without any model
     Score(ScoreArgs),
+    /// Make a benchmark of another harness's task
+    Import(ImportArgs),
     /// Start a simulated endpoint
     Simulate(SimulateArgs),
     /// Hand a sweep to a coordinator
@@ -167,6 +171,7 @@ impl Command {
             | Self::Schema
             | Self::Completions(_)
             | Self::Score(_)
+            | Self::Import(_)
             | Self::Status(_)
             | Self::Watch(_)
             | Self::Cancel(_)
@@ -285,9 +290,9 @@ pub(crate) struct ScoreArgs {
     /// Setting that they were made in, where the scoring depends on it, as autogen/today=2025-06-01
     #[arg(long, conflicts_with = "case")]
     pub(crate) setting: Option<Setting>,
-    /// Scoring rule
-    #[arg(long, default_value = "official")]
-    pub(crate) evaluator: Evaluator,
+    /// Scoring rule; default: official, or the one of a benchmark that is declared in a file
+    #[arg(long)]
+    pub(crate) evaluator: Option<Evaluator>,
     /// A golden case instead of predictions
     #[arg(long)]
     pub(crate) case: Option<PathBuf>,

@@ -3,13 +3,14 @@
 use regatta_appbench::AppBench;
 use regatta_autoslurp::AutoSlurp;
 use regatta_benchmarks::Registry;
+use regatta_declared::Declared;
 use regatta_flowbench::FlowBench;
 use regatta_orchestrationbench::OrchestrationBench;
 use regatta_worfbench::WorfBench;
 
-/// Every benchmark; a new one is a crate beside these and a line here.
+/// Every benchmark; a new one is a folder with a `benchmark.yaml`, or a crate beside these and a line here.
 pub(crate) const BENCHMARKS: Registry =
-    Registry::new(&[&AppBench, &AutoSlurp, &FlowBench, &OrchestrationBench, &WorfBench]);
+    Registry::new(&[&AppBench, &AutoSlurp, &FlowBench, &OrchestrationBench, &WorfBench]).with_declared(&Declared);
 
 #[cfg(test)]
 mod tests {
@@ -27,7 +28,9 @@ mod tests {
         for benchmark in BENCHMARKS.all() {
             assert!(BENCHMARKS.find(&benchmark.name()).is_some_and(|found| found.name() == benchmark.name()));
         }
-        assert!(BENCHMARKS.find(&"nobench".parse().unwrap()).is_none());
+        let another = "nobench".parse().unwrap();
+        assert!(BENCHMARKS.find_built_in(&another).is_none());
+        assert!(BENCHMARKS.find(&another).is_some_and(|found| found.name().as_str() == "declared"));
     }
 
     /// Sessions that are over count as measured, and an empty map of scores is a score.

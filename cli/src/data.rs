@@ -35,15 +35,39 @@ pub(crate) fn read_files(directory: &Path, wanted: &dyn Fn(&str) -> bool) -> any
 /// Reads the data set of benchmark `name`.
 pub(crate) fn read_dataset(name: &BenchmarkName, directory: &Path) -> anyhow::Result<FileSet> {
     let benchmark = benchmark(name)?;
-    let files = read_files(directory, &|path| benchmark.wants(path))
-        .with_context(|| format!("failed to read the data of {name}; give its directory with --data {name}=DIR"))?;
+    let context = || format!("failed to read the data of {name}; give its directory with --data {name}=DIR");
+    let mut files = read_files(directory, &|path| benchmark.wants(path)).with_context(context)?;
     if files.iter().next().is_none() {
+        if BENCHMARKS.find_built_in(name).is_none() {
+            bail!(
+                "unknown benchmark {:?}; known: {}; and {} has no benchmark.yaml, which would declare another one",
+                name.as_str(),
+                BENCHMARKS.names(),
+                directory.display()
+            );
+        }
         bail!(
             "{} holds no file that belongs to {name}; give its data directory with --data {name}=DIR",
             directory.display()
         );
     }
+    for path in benchmark.further_files(&files)? {
+        // One that is not there is told when the data set is loaded.
+        if directory.join(&path).is_file() {
+            files.insert(path.clone(), read_file(&directory.join(&path))?);
+        }
+    }
     Ok(files)
+}
+
+/// The content of a file that is not too large.
+fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let context = || format!("failed to read {}", path.display());
+    let bytes = std::fs::metadata(path).with_context(context)?.len();
+    if bytes > FILE_BYTES_MAX {
+        bail!("{} has {bytes} bytes, at most {FILE_BYTES_MAX} are read", path.display());
+    }
+    std::fs::read(path).with_context(context)
 }
 
 fn collect(
@@ -63,12 +87,7 @@ fn collect(
         if kind.is_dir() && depth < DEPTH_MAX {
             collect(&entry.path(), &path, wanted, files, depth + 1)?;
         } else if kind.is_file() && wanted(&path) {
-            if kind.len() > FILE_BYTES_MAX {
-                bail!("{} has {} bytes, at most {FILE_BYTES_MAX} are read", entry.path().display(), kind.len());
-            }
-            let content =
-                std::fs::read(entry.path()).with_context(|| format!("failed to read {}", entry.path().display()))?;
-            files.insert(path, content);
+            files.insert(path, read_file(&entry.path())?);
         }
     }
     Ok(())

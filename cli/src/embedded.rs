@@ -14,6 +14,7 @@ use anyhow::Context;
 use futures::FutureExt;
 use prometheus::Registry;
 use regatta_backends::{Blobs, Ledger, Permits, Queue, Stalled, StoreHealth};
+use regatta_benchmarks::default_setting;
 use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
 use regatta_llm::CallMetrics;
@@ -159,7 +160,7 @@ impl Embedded {
             .collect::<BTreeMap<_, _>>()
             .into_iter()
             .map(|(benchmark, suite)| SimulatedSuite {
-                default_setting: BENCHMARKS.find(&benchmark).and_then(|known| known.settings().into_iter().next()),
+                default_setting: BENCHMARKS.find(&benchmark).and_then(|known| default_setting(known, &*suite)),
                 benchmark,
                 suite,
             })

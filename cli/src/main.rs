@@ -57,6 +57,7 @@ fn main() -> ExitCode {
             Command::Run(args) => commands::run::run(args).await,
             Command::Check(args) => commands::check::run(args).await,
             Command::Score(args) => commands::score::run(args),
+            Command::Import(args) => commands::import::run(args),
             Command::Simulate(args) => commands::simulate::run(args).await,
             Command::Submit(args) => commands::submit::run(args).await,
             Command::Status(args) => commands::status::run(args).await,

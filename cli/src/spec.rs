@@ -13,6 +13,7 @@ use regatta_proto::{
 use regatta_worker::Policy;
 
 use crate::args::SpecArgs;
+use crate::benchmarks::BENCHMARKS;
 use crate::data::read_dataset;
 use crate::exit::bad_configuration;
 
@@ -49,6 +50,12 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
         let directory = match (given.get(name), &benchmark.data) {
             (Some(directory), _) => (*directory).clone(),
             (None, Some(directory)) => base.join(directory),
+            (None, None) if BENCHMARKS.find_built_in(name).is_none() => anyhow::bail!(
+                "{place}: benchmarks.{name}: unknown benchmark {:?}; known: {}; one of your own has `data`, the folder of its \
+                 benchmark.yaml",
+                name.as_str(),
+                BENCHMARKS.names()
+            ),
             (None, None) => {
                 anyhow::bail!("{place}: benchmarks.{name}.data is missing; write it, or give --data {name}=DIR")
             }

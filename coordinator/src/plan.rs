@@ -5,7 +5,7 @@ mod cast;
 use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Benchmark, SelectError, Suite, select_items};
+use regatta_benchmarks::{Benchmark, SelectError, Suite, default_setting, select_items};
 use regatta_catalog::{Catalog, CatalogError};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge,
@@ -183,7 +183,7 @@ async fn plan_benchmark(
     };
     let suite = load(catalog, name, dataset).await?;
     let settings = if wanted.settings.is_empty() {
-        benchmark.settings().into_iter().take(1).collect()
+        default_setting(benchmark, &*suite).into_iter().collect()
     } else {
         wanted.settings.clone()
     };

@@ -25,6 +25,8 @@ pub enum Evaluator {
     Exec,
     /// Regatta's own rules on what was really asked of tools and answered: no judge, no reading of logs.
     Structured,
+    /// The scorers that a benchmark's own file declares.
+    Declared,
     /// The copy of the official code that came with one of the examples of its repository.
     OfficialOf(Script),
 }
@@ -83,6 +85,7 @@ impl Evaluator {
             Self::Paper => "paper",
             Self::Exec => "exec",
             Self::Structured => "structured",
+            Self::Declared => "declared",
             Self::OfficialOf(script) => script.as_str(),
         }
     }
@@ -112,10 +115,11 @@ impl FromStr for Evaluator {
             "paper" => Ok(Self::Paper),
             "exec" => Ok(Self::Exec),
             "structured" => Ok(Self::Structured),
+            "declared" => Ok(Self::Declared),
             _ => {
                 Script::ALL.into_iter().find(|script| script.as_str() == text).map(Self::OfficialOf).ok_or_else(|| {
                     let scripts = Script::ALL.map(Script::as_str).join(", ");
-                    let known = format!("official, official_fixed, paper, exec, structured, {scripts}");
+                    let known = format!("official, official_fixed, paper, exec, structured, declared, {scripts}");
                     format!("unknown evaluator {text:?}; known: {known}{}", did_you_mean(text, known.split(", ")))
                 })
             }

@@ -57,7 +57,7 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     if text.len() > SPEC_BYTES_MAX {
         return Err(SpecError::Yaml(format!("the spec is larger than {SPEC_BYTES_MAX} bytes")));
     }
-    check_nesting(text)?;
+    check_yaml_nesting(text).map_err(SpecError::Yaml)?;
     let text = substitute(text, variable)?;
     let unreadable = |error: serde_yaml_ng::Error| SpecError::Yaml(error.to_string());
     let mut spec: SweepSpec = serde_yaml_ng::from_str(&text).map_err(unreadable)?;
@@ -68,11 +68,14 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     Ok(spec)
 }
 
-/// Refuses what no spec needs and YAML readers take minutes for: brackets in brackets, and lists in lists.
-fn check_nesting(text: &str) -> Result<(), SpecError> {
+/// Refuses what no document needs and YAML readers take minutes for: brackets in brackets, and lists in lists.
+///
+/// # Errors
+/// With the line where too many are open.
+pub fn check_yaml_nesting(text: &str) -> Result<(), String> {
     let too_deep = |line: usize| {
         let problem = "is nested too deeply";
-        Err(SpecError::Yaml(format!("line {line} {problem}: at most {NESTING_MAX} brackets, or dashes, may be open")))
+        Err(format!("line {line} {problem}: at most {NESTING_MAX} brackets, or dashes, may be open"))
     };
     let mut open = 0_usize;
     for (number, line) in text.lines().enumerate() {

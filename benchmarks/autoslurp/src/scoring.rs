@@ -26,7 +26,7 @@ pub(crate) const fn rule(evaluator: Evaluator) -> Rule {
         Evaluator::OfficialOf(script) => Rule::Official(Some(script)),
         Evaluator::Paper => Rule::Paper,
         Evaluator::Structured => Rule::Structured,
-        Evaluator::Official | Evaluator::OfficialFixed | Evaluator::Exec => Rule::Official(None),
+        Evaluator::Official | Evaluator::OfficialFixed | Evaluator::Exec | Evaluator::Declared => Rule::Official(None),
     }
 }
 

@@ -13,6 +13,8 @@ use regatta_proto::Money;
 use regatta_scorer::{Aim, Outlook, outlooks};
 use serde::Serialize;
 
+use super::check_benchmark;
+use super::first_prompt::first_prompt;
 use super::outlook::aim;
 use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
@@ -25,6 +27,9 @@ use crate::spec::{Loaded, check_endpoints, load};
 const AIM: Aim = Aim { power: 0.8, level: 0.05 };
 
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
+    if let Some(folder) = check_benchmark::folder(&args.spec.spec) {
+        return check_benchmark::run(&folder);
+    }
     let loaded = load(&args.spec)?;
     check_endpoints(&loaded.spec, &*of_person(args.policy.file.as_deref())?)?;
     plan_and_describe(loaded, args.print, args.json).await
@@ -108,7 +113,21 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
         );
     }
     sees.iter().map(super::outlook::sees).for_each(|line| output::line(&line));
+    first_prompts(sweep).iter().for_each(|prompt| output::line(prompt));
     Ok(())
+}
+
+/// The first prompt of each benchmark that is declared in a file, whose author wants to see it.
+fn first_prompts(sweep: &Sweep) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mut prompts = Vec::new();
+    for cell in sweep.cells().iter().filter(|cell| seen.insert(&cell.benchmark)) {
+        let Some(suite) = sweep.suite(cell).filter(|suite| !suite.declared_settings().is_empty()) else { continue };
+        let first = sweep.selected(cell).first();
+        let prompt = first.and_then(|item| first_prompt(&**suite, &cell.setting, *item));
+        prompts.extend(prompt.map(|prompt| format!("{}: {prompt}", cell.benchmark)));
+    }
+    prompts
 }
 
 fn money(money: Option<Money>) -> String {

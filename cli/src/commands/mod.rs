@@ -5,11 +5,14 @@ pub(crate) mod cancel;
 #[cfg(feature = "certify")]
 pub(crate) mod certify;
 pub(crate) mod check;
+mod check_benchmark;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod export;
+mod first_prompt;
 pub(crate) mod gate;
 pub(crate) mod health;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod list;
 #[cfg(feature = "cluster")]

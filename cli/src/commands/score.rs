@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use regatta_benchmarks::{RecordedVerdicts, score_predictions};
-use regatta_proto::BenchmarkName;
+use regatta_proto::{BenchmarkName, Evaluator};
 use serde_json::Value;
 
 use crate::args::ScoreArgs;
@@ -26,8 +26,11 @@ pub(crate) fn run(args: ScoreArgs) -> anyhow::Result<ExitCode> {
 
 fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> anyhow::Result<ExitCode> {
     let benchmark = benchmark(name)?;
-    if !benchmark.evaluators().contains(&args.evaluator) {
-        anyhow::bail!("{name} has no evaluator {}", args.evaluator);
+    let known = benchmark.evaluators();
+    let usual = || known.iter().copied().find(|one| *one == Evaluator::Official).or_else(|| known.first().copied());
+    let evaluator = args.evaluator.or_else(usual).with_context(|| format!("{name} has no evaluators"))?;
+    if !known.contains(&evaluator) {
+        anyhow::bail!("{name} has no evaluator {evaluator}");
     }
     let suite = benchmark.load(&read_dataset(name, &args.data)?)?;
     if let Some(setting) = &args.setting {
@@ -39,7 +42,7 @@ fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> any
     };
     let content = read(predictions)?;
     let predicted = suite.read_predictions(&predictions.display().to_string(), &content)?;
-    let scored = score_predictions(&*suite, args.setting.as_ref(), args.evaluator, &predicted, &verdicts)?;
+    let scored = score_predictions(&*suite, args.setting.as_ref(), evaluator, &predicted, &verdicts)?;
     let document = serde_json::to_value(&scored)?;
     write(&args.out, &document)?;
     output::line(&serde_json::to_string_pretty(&document["aggregate"])?);

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use regatta_appbench::ServedApps;
 use regatta_autoslurp::ServedTools;
+use regatta_benchmarks::default_setting;
 use regatta_proto::Simulation;
 use regatta_simulator::{Config, Script, SimulatedEndpoint, SimulatedSuite};
 use regatta_toolservers::{SimulatedApps, SimulatedTools, ToolsConfig};
@@ -62,10 +63,11 @@ fn configure(args: &SimulateLlmArgs) -> anyhow::Result<Config> {
     let mut suites = Vec::new();
     for (name, directory) in &args.data {
         let known = benchmark(name)?;
+        let suite = known.load(&read_dataset(name, directory)?)?;
         suites.push(SimulatedSuite {
             benchmark: name.clone(),
-            default_setting: known.settings().into_iter().next(),
-            suite: known.load(&read_dataset(name, directory)?)?,
+            default_setting: default_setting(known, &*suite),
+            suite,
         });
     }
     let simulation = args.simulation.as_deref().map(simulation).transpose()?.unwrap_or_default();

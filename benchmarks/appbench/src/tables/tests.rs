@@ -29,7 +29,7 @@ fn trial(evaluator: Evaluator, calls: usize) -> Table {
                 let of = |entry: &&Entry| paper::score(entry, &data.phone, &lines(&plan(&entry)));
                 paper::aggregate(&entries.iter().map(of).collect::<Vec<_>>())
             }
-            Evaluator::Exec | Evaluator::Structured | Evaluator::OfficialOf(_) => {
+            Evaluator::Exec | Evaluator::Structured | Evaluator::Declared | Evaluator::OfficialOf(_) => {
                 exec::aggregate(entries.iter().map(|entry| exec::score(&data, entry, &plan(&entry)).outcome()))
             }
             Evaluator::Official | Evaluator::OfficialFixed => {
@@ -201,7 +201,7 @@ fn every_metric_has_a_name_of_its_own_and_is_made_of_values_that_sessions_have()
     for evaluator in [Evaluator::Official, Evaluator::Paper, Evaluator::Exec] {
         let mut values = match evaluator {
             Evaluator::Paper => paper::score(found, &data.phone, &[]).to_values(),
-            Evaluator::Exec | Evaluator::Structured | Evaluator::OfficialOf(_) => {
+            Evaluator::Exec | Evaluator::Structured | Evaluator::Declared | Evaluator::OfficialOf(_) => {
                 exec::score(&data, found, "").outcome().to_values()
             }
             Evaluator::Official | Evaluator::OfficialFixed => official::score(found, &[], None).to_values(),

@@ -54,7 +54,7 @@ pub(crate) fn metrics(setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
             error(share(name::UNPARSABLE_FINAL, name::UNPARSABLE_FINAL)),
         ],
         Evaluator::Paper => vec![share(name::SUCCESS, official::RIGHT)],
-        Evaluator::Structured | Evaluator::Exec => structured(),
+        Evaluator::Structured | Evaluator::Exec | Evaluator::Declared => structured(),
     }
 }
 

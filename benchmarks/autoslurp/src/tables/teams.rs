@@ -44,7 +44,7 @@ pub(super) fn table_2(cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
         cell.row(entries)
     });
     let notes: &[&str] = match evaluator {
-        Evaluator::Structured | Evaluator::Exec => &[JUDGED_OTHERWISE],
+        Evaluator::Structured | Evaluator::Exec | Evaluator::Declared => &[JUDGED_OTHERWISE],
         Evaluator::Official | Evaluator::OfficialFixed | Evaluator::OfficialOf(_) => &[EIGHT_SCRIPTS, OVER_A_HUNDRED],
         Evaluator::Paper => &[EIGHT_SCRIPTS],
     };

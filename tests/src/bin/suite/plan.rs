@@ -17,7 +17,7 @@ pub(crate) enum Lane {
 /// The package of the end-to-end tests.
 const END_TO_END: &str = "regatta-tests";
 /// End-to-end tests that need no service, no package of other people and less than half a minute.
-const QUICK: [&str; 4] = ["bad_input", "embedded", "replay", "show"];
+const QUICK: [&str; 5] = ["bad_input", "declared", "embedded", "replay", "show"];
 /// End-to-end tests that compute.
 const COMPUTING: [&str; 2] = ["flowbench", "worfbench"];
 /// The longest of each lane, longest first, so that none of them is begun last.

@@ -1,0 +1,155 @@
+//! Records of the splits: JSONL and CSV.
+
+mod read_csv;
+mod read_jsonl;
+
+use std::collections::BTreeMap;
+
+use minijinja::context;
+use minijinja::value::Serde;
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::place::Place;
+use regatta_proto::FileSet;
+use serde_json::{Map, Value};
+
+use crate::definition::{Definition, Source};
+
+/// Most records of a split.
+const RECORDS_MAX: usize = 1_000_000;
+/// Largest record, in bytes.
+const RECORD_BYTES_MAX: usize = 4 << 20;
+/// Most columns of a record.
+const COLUMNS_MAX: usize = 1000;
+/// Deepest nesting of a record's values.
+const DEPTH_MAX: usize = 32;
+/// Names that templates give a meaning of their own.
+const RESERVED: [&str; 4] = ["row", "setting", "replies", "gold"];
+
+/// A line of a split.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    /// Its line in the file, from 1.
+    pub(crate) line: usize,
+    /// Its columns, in the order of the file.
+    pub(crate) fields: Map<String, Value>,
+    /// The same for templates: the columns, and all of them as `row`.
+    pub(crate) variables: minijinja::Value,
+}
+
+/// A split.
+#[derive(Debug, Clone)]
+pub(crate) struct Split {
+    pub(crate) path: String,
+    pub(crate) records: Vec<Record>,
+}
+
+/// Splits by name.
+pub(crate) type Splits = BTreeMap<String, Split>;
+
+/// The form of a data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Jsonl,
+    Csv,
+}
+
+impl Format {
+    fn of(path: &str) -> Option<Self> {
+        match path.rsplit_once('.')?.1 {
+            "jsonl" => Some(Self::Jsonl),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// Files of the folder that the definition names, each once.
+///
+/// # Errors
+/// When a path leads out of the folder, or the format is unknown.
+pub(crate) fn files(source: &Source, definition: &Definition) -> Result<Vec<String>, DataError> {
+    let mut paths = Vec::new();
+    for (split, path) in definition.data.iter() {
+        let field = format!("data.{split}");
+        let is_inside =
+            !path.is_empty() && !path.contains('\\') && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        if !is_inside {
+            return Err(
+                source.problem(&field, format!("{path:?} must be the path of a file in the benchmark's folder"))
+            );
+        }
+        if Format::of(path).is_none() {
+            return Err(source.problem(&field, format!("{path:?} must end in .jsonl or .csv; convert other formats")));
+        }
+        if !paths.contains(path) {
+            paths.push(path.clone());
+        }
+    }
+    Ok(paths)
+}
+
+/// Reads all splits.
+///
+/// # Errors
+/// With file and line of what is malformed.
+pub(crate) fn read(source: &Source, definition: &Definition, files: &FileSet) -> Result<Splits, DataError> {
+    self::files(source, definition)?;
+    let mut splits = Splits::new();
+    for (split, path) in definition.data.iter() {
+        let Some(content) = files.get(path) else {
+            return Err(DataError::MissingFile {
+                origin: files.origin().to_owned(),
+                path: path.clone(),
+                hint: format!("the split {split} of benchmark.yaml names it"),
+            });
+        };
+        let file = Place::file(files.origin(), path);
+        let records = match Format::of(path) {
+            Some(Format::Csv) => read_csv::read(&file, content)?,
+            Some(Format::Jsonl) | None => read_jsonl::read(&file, content)?,
+        };
+        if records.is_empty() {
+            return Err(file.problem("holds no records"));
+        }
+        splits.insert(split.to_string(), Split { path: path.clone(), records });
+    }
+    Ok(splits)
+}
+
+/// The record in `line` (from 1), if it keeps the limits.
+fn record(file: &Place<'_>, line: usize, bytes: usize, fields: Map<String, Value>) -> Result<Record, DataError> {
+    let place = file.line(line - 1);
+    if bytes > RECORD_BYTES_MAX {
+        return Err(place.problem(format!("has {bytes} bytes, at most {RECORD_BYTES_MAX} are read")));
+    }
+    if fields.len() > COLUMNS_MAX {
+        return Err(place.problem(format!("has {} columns, at most {COLUMNS_MAX} are read", fields.len())));
+    }
+    for (name, value) in &fields {
+        if RESERVED.contains(&name.as_str()) {
+            let problem = "has a name that templates give another meaning; call it otherwise";
+            return Err(place.error(name, problem));
+        }
+        if is_deeper(value, DEPTH_MAX) {
+            return Err(place.error(name, format!("is nested deeper than {DEPTH_MAX} levels")));
+        }
+    }
+    let row = minijinja::Value::from(Serde(&fields));
+    Ok(Record { line, variables: context! { row => row.clone(), ..row }, fields })
+}
+
+fn too_many(file: &Place<'_>) -> DataError {
+    file.problem(format!("has more than {RECORDS_MAX} records"))
+}
+
+/// `true` if `value` has more than `levels` levels of lists and objects.
+pub(crate) fn is_deeper(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(values) => levels == 0 || values.iter().any(|value| is_deeper(value, levels - 1)),
+        Value::Object(fields) => levels == 0 || fields.values().any(|value| is_deeper(value, levels - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Scorers, as they are written.
+
+use serde::Deserialize;
+
+use super::Named;
+use crate::answer::PlainPattern;
+use crate::template::Template;
+
+/// A scorer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scorer {
+    /// 1 where the answer is a gold text, spaces around aside.
+    Exact(ExactSpec),
+    /// The same without regard to case, punctuation, articles and spaces.
+    Normalised(Against),
+    /// Largest F1 of the answer's tokens with a gold text's.
+    F1(Against),
+    /// 1 where a gold text is part of the answer, without regard to case.
+    Contains(Against),
+    /// 1 where the answer is a gold number.
+    Number(NumberSpec),
+    /// 1 where the answer is the gold letter.
+    Choice(ChoiceSpec),
+    /// 1 where the answer is JSON that fits a schema.
+    Schema(SchemaSpec),
+    /// Fields of a JSON object that are as in the gold.
+    Fields(FieldsSpec),
+    /// 1 where the calls are those of the gold.
+    Calls(CallsSpec),
+    /// Instructions that the answer keeps.
+    Constraints(ConstraintsSpec),
+    /// A grade by a judge.
+    Judge(JudgeSpec),
+    /// Similarity to the nearest gold text, by an encoder; what is below 0 counts as 0.
+    Similarity(Against),
+}
+
+/// An answer against one or more texts, after what is ignored was taken out of both.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExactSpec {
+    /// Which answer; the only one where there is one, the whole reply where there is none.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The gold text.
+    #[serde(default)]
+    pub(crate) gold: Option<Template>,
+    /// Column of a list of gold texts.
+    #[serde(default)]
+    pub(crate) golds: Option<String>,
+    /// Whether upper and lower case are the same.
+    #[serde(default)]
+    pub(crate) ignore_case: bool,
+    /// Whether ASCII punctuation counts.
+    #[serde(default)]
+    pub(crate) ignore_punctuation: bool,
+    /// What these patterns match does not count.
+    #[serde(default)]
+    pub(crate) ignore: Vec<PlainPattern>,
+}
+
+/// An answer against one or more texts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Against {
+    /// Which answer; the only one where there is one, the whole reply where there is none.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The gold text.
+    #[serde(default)]
+    pub(crate) gold: Option<Template>,
+    /// Column of a list of gold texts.
+    #[serde(default)]
+    pub(crate) golds: Option<String>,
+}
+
+/// An answer against a number.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NumberSpec {
+    /// Which answer.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The gold number.
+    pub(crate) gold: Template,
+    /// Largest difference that counts as equal.
+    #[serde(default)]
+    pub(crate) absolute: f64,
+    /// Largest difference that counts as equal, as a share of the gold number.
+    #[serde(default)]
+    pub(crate) relative: f64,
+}
+
+/// An answer against a letter.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChoiceSpec {
+    /// Which answer.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The gold letter, or its position, from 0.
+    pub(crate) gold: Template,
+}
+
+/// An answer against a JSON Schema.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SchemaSpec {
+    /// Which answer.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The schema of all items.
+    #[serde(default)]
+    pub(crate) schema: Option<serde_json::Value>,
+    /// Column of each item's schema.
+    #[serde(default)]
+    pub(crate) column: Option<String>,
+}
+
+/// A JSON object against the gold's.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FieldsSpec {
+    /// Which answer.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// Column of the gold object.
+    pub(crate) gold: String,
+}
+
+/// Calls of functions against the gold's.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CallsSpec {
+    /// Answer that holds the calls as JSON, where the model does not call them as tools.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// Column of the gold calls.
+    pub(crate) gold: String,
+    /// Whether they must be made in that order.
+    #[serde(default)]
+    pub(crate) in_order: bool,
+}
+
+/// Instructions that an answer must keep.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConstraintsSpec {
+    /// Which answer.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// Column of the list of instructions.
+    pub(crate) column: String,
+}
+
+/// A grade by a judge.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct JudgeSpec {
+    /// Which answer.
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// What the judge is to look at.
+    pub(crate) rubric: Template,
+    /// What was asked.
+    #[serde(default)]
+    pub(crate) question: Option<Template>,
+    /// A good answer.
+    #[serde(default)]
+    pub(crate) reference: Option<Template>,
+    /// Grades, each with its value in 0..=1.
+    pub(crate) grades: Named<f64>,
+}

@@ -1,0 +1,103 @@
+//! Reading the file, and errors that name its lines.
+
+use std::fmt::Display;
+
+use regatta_benchmarks::DataError;
+use regatta_proto::{FileSet, check_yaml_nesting};
+use serde_yaml_ng::with::singleton_map_recursive;
+
+use super::locate::line_of;
+use super::{Definition, FILE, VERSION};
+
+/// Largest file, in bytes.
+const BYTES_MAX: usize = 1 << 20;
+
+/// The text of a benchmark's file, and where it came from.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    origin: String,
+    text: String,
+}
+
+impl Source {
+    /// Of the folder `files`.
+    pub(crate) fn of(files: &FileSet) -> Result<Self, DataError> {
+        let origin = files.origin().to_owned();
+        let Some(content) = files.get(FILE) else {
+            return Err(DataError::MissingFile {
+                origin,
+                path: FILE.to_owned(),
+                hint: "no benchmark of this build has that name, and a folder that declares one has this file"
+                    .to_owned(),
+            });
+        };
+        let unreadable = |place: String, problem: String| DataError::Malformed {
+            origin: files.origin().to_owned(),
+            path: FILE.to_owned(),
+            place,
+            problem,
+        };
+        if content.len() > BYTES_MAX {
+            let problem = format!("has {} bytes, at most {BYTES_MAX} are read", content.len());
+            return Err(unreadable("whole file".to_owned(), problem));
+        }
+        let text = str::from_utf8(content).map_err(|error| {
+            let line = content.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
+            unreadable(format!("line {line}"), "not UTF-8".to_owned())
+        })?;
+        Ok(Self { origin, text: text.to_owned() })
+    }
+
+    /// What the text says.
+    ///
+    /// # Errors
+    /// With the line of what is no YAML, unknown, missing or of another type.
+    pub(crate) fn read(&self) -> Result<Definition, DataError> {
+        check_yaml_nesting(&self.text).map_err(|problem| self.malformed("whole file".to_owned(), &problem))?;
+        let document = serde_yaml_ng::Deserializer::from_str(&self.text);
+        let definition: Definition =
+            singleton_map_recursive::deserialize(document).map_err(|error| self.yaml(&error))?;
+        // A map of ours takes the last of two equal keys without a word; a document refuses them.
+        serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&self.text).map_err(|error| self.yaml(&error))?;
+        if definition.v != VERSION {
+            return Err(self.problem("v", format!("is {}; this build reads {VERSION}", definition.v)));
+        }
+        Ok(definition)
+    }
+
+    /// Something is wrong with the value at `path`.
+    pub(crate) fn problem(&self, path: &str, problem: impl Display) -> DataError {
+        self.problem_below(path, 0, problem)
+    }
+
+    /// Something is wrong `below` lines below the first line of the text at `path`.
+    pub(crate) fn problem_below(&self, path: &str, below: usize, problem: impl Display) -> DataError {
+        let place = match line_of(&self.text, path) {
+            Some(line) => format!("line {}, {path}", self.line_in_text(line, below)),
+            None => path.to_owned(),
+        };
+        self.malformed(place, &problem)
+    }
+
+    /// A text in a block begins in the line after its `|`. Lines of a folded one are others than those of the file: then its first is told.
+    fn line_in_text(&self, line: usize, below: usize) -> usize {
+        let first = self.text.lines().nth(line.saturating_sub(1)).unwrap_or("").trim_end();
+        let header = first.rsplit([' ', ':']).next().unwrap_or("");
+        if header.starts_with('|') { line + 1 + below } else { line }
+    }
+
+    fn yaml(&self, error: &serde_yaml_ng::Error) -> DataError {
+        let said = error.to_string();
+        match error.location() {
+            Some(at) => {
+                let problem = said.rsplit_once(" at line ").map_or(said.as_str(), |(problem, _)| problem);
+                self.malformed(format!("line {}, column {}", at.line(), at.column()), &problem)
+            }
+            None => self.malformed("whole file".to_owned(), &said),
+        }
+    }
+
+    fn malformed(&self, place: String, problem: &dyn Display) -> DataError {
+        DataError::Malformed { origin: self.origin.clone(), path: FILE.to_owned(), place, problem: problem.to_string() }
+    }
+}

@@ -1,0 +1,73 @@
+//! Benchmarks without code: a folder with `benchmark.yaml` and its data is one.
+//!
+//! The file and the data are the data set, so they reach every process by their digests, as those of the built-in benchmarks do. Whatever
+//! the file says is held against the data when it is loaded: templates are filled, golds are made, sessions are played. What is wrong is
+//! told with its line, before anything is paid.
+
+mod answer;
+mod data;
+mod definition;
+mod few_shot;
+mod import;
+mod items;
+mod predictions;
+mod rendering;
+mod scoring;
+mod session;
+mod setting;
+mod simulate;
+mod suite;
+mod tables;
+mod template;
+mod tools;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use regatta_benchmarks::case::case_place;
+use regatta_benchmarks::{Benchmark, DataError, Suite};
+use regatta_proto::{BenchmarkName, Evaluator, FileSet, Setting};
+use serde_json::Value;
+
+use self::definition::{FILE, Source};
+pub use self::import::{Imported, lm_eval};
+
+/// Every benchmark that is declared in a file. Its name is the one that a spec gives it.
+#[derive(Debug, Clone, Copy)]
+pub struct Declared;
+
+impl Benchmark for Declared {
+    #[expect(clippy::expect_used, reason = "the literal is a valid name, which a test loads")]
+    fn name(&self) -> BenchmarkName {
+        BenchmarkName::new("declared").expect("letters only")
+    }
+
+    fn wants(&self, path: &str) -> bool {
+        path == FILE
+    }
+
+    fn further_files(&self, files: &FileSet) -> Result<Vec<String>, DataError> {
+        let source = Source::of(files)?;
+        data::files(&source, &source.read()?)
+    }
+
+    /// Each file declares its own.
+    fn settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    fn evaluators(&self) -> Vec<Evaluator> {
+        vec![Evaluator::Declared]
+    }
+
+    fn load(&self, files: &FileSet) -> Result<Arc<dyn Suite>, DataError> {
+        Ok(Arc::new(suite::Loaded::load(files)?))
+    }
+
+    fn score_case(&self, case: &FileSet, _data: &FileSet) -> Result<BTreeMap<String, Value>, DataError> {
+        Err(case_place(case).problem("golden cases are of built-in benchmarks; score predictions with --predictions"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

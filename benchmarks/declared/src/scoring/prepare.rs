@@ -1,0 +1,249 @@
+//! Scorers as they are written, held against the data: every gold is made, so that nothing is left to fail while sessions are scored.
+
+use regatta_benchmarks::{DataError, Item};
+use serde_json::Value;
+
+use super::calls::GoldCall;
+use super::constraints::Constraints;
+use super::judge::{Grades, Subject};
+use super::number::Tolerance;
+use super::schema::{Building, Validator};
+use super::texts::Ignoring;
+use super::{Gold, Rule, Scorer, Scorers};
+use crate::answer::read_number;
+use crate::data::{Record, Split};
+use crate::definition::{self, Definition, ExactSpec, JudgeSpec, Name, Source};
+use crate::template::Template;
+
+/// The scorers with their golds for the records of `split`.
+///
+/// # Errors
+/// With the line of a scorer that does not fit the answers or the data.
+pub(crate) fn prepare(
+    source: &Source,
+    definition: &Definition,
+    split: &Split,
+    items: &[Item],
+) -> Result<Scorers, DataError> {
+    if definition.scorers.is_empty() {
+        return Err(source.problem("scorers", "is empty; write at least one scorer"));
+    }
+    let answers: Vec<_> = definition.answers.iter().map(|(name, steps)| (name.clone(), steps.clone())).collect();
+    let mut scorers = Vec::new();
+    let mut golds: Vec<Vec<Gold>> = split.records.iter().map(|_| Vec::new()).collect();
+    for (name, written) in definition.scorers.iter() {
+        let preparing = Preparing { source, definition, split, path: format!("scorers.{name}") };
+        let (scorer, of_items) = preparing.scorer(name, written, items)?;
+        scorers.push(scorer);
+        golds.iter_mut().zip(of_items).for_each(|(golds, gold)| golds.push(gold));
+    }
+    Ok(Scorers { scorers, answers, golds })
+}
+
+/// A scorer that is being prepared.
+struct Preparing<'a> {
+    source: &'a Source,
+    definition: &'a Definition,
+    split: &'a Split,
+    path: String,
+}
+
+type Prepared = (Rule, Vec<Gold>);
+
+impl Preparing<'_> {
+    fn scorer(
+        &self,
+        name: &Name,
+        written: &definition::Scorer,
+        items: &[Item],
+    ) -> Result<(Scorer, Vec<Gold>), DataError> {
+        use definition::Scorer as Written;
+        let ((rule, golds), answer) = match written {
+            Written::Exact(spec) => (self.exact(spec)?, self.answer("exact", &spec.answer)?),
+            Written::Normalised(spec) => (
+                (Rule::Normalised, self.texts("normalised", &spec.gold, &spec.golds)?),
+                self.answer("normalised", &spec.answer)?,
+            ),
+            Written::F1(spec) => {
+                ((Rule::F1, self.texts("f1", &spec.gold, &spec.golds)?), self.answer("f1", &spec.answer)?)
+            }
+            Written::Contains(spec) => (
+                (Rule::Contains, self.texts("contains", &spec.gold, &spec.golds)?),
+                self.answer("contains", &spec.answer)?,
+            ),
+            Written::Similarity(spec) => (
+                (Rule::Similarity, self.texts("similarity", &spec.gold, &spec.golds)?),
+                self.answer("similarity", &spec.answer)?,
+            ),
+            Written::Number(spec) => (self.number(spec)?, self.answer("number", &spec.answer)?),
+            Written::Choice(spec) => (self.choice(spec)?, self.answer("choice", &spec.answer)?),
+            Written::Schema(spec) => (self.schema(spec)?, self.answer("schema", &spec.answer)?),
+            Written::Fields(spec) => {
+                let golds = self.column("fields.gold", &spec.gold, |value| match value {
+                    Value::Object(fields) => Ok(Gold::Fields(fields.clone())),
+                    _ => Err("must be a JSON object".to_owned()),
+                })?;
+                ((Rule::Fields, golds), self.answer("fields", &spec.answer)?)
+            }
+            Written::Calls(spec) => {
+                let golds =
+                    self.column("calls.gold", &spec.gold, |value| GoldCall::read_all(value).map(Gold::Calls))?;
+                ((Rule::Calls { in_order: spec.in_order }, golds), self.answer("calls", &spec.answer)?)
+            }
+            Written::Constraints(spec) => {
+                let read = |value: &Value| Constraints::read(value).map(Gold::Constraints);
+                let golds = self.column("constraints.column", &spec.column, read)?;
+                ((Rule::Constraints, golds), self.answer("constraints", &spec.answer)?)
+            }
+            Written::Judge(spec) => (self.judge(spec, items)?, self.answer("judge", &spec.answer)?),
+        };
+        Ok((Scorer { name: name.clone(), answer, rule }, golds))
+    }
+
+    fn problem(&self, field: &str, problem: impl std::fmt::Display) -> DataError {
+        self.source.problem(&format!("{}.{field}", self.path), problem)
+    }
+
+    /// Position of the answer that is named; of the only one where none is.
+    fn answer(&self, field: &str, named: &Option<String>) -> Result<Option<usize>, DataError> {
+        let answers = &self.definition.answers;
+        match named {
+            Some(named) => answers.iter().position(|(name, _)| name == named.as_str()).map(Some).ok_or_else(|| {
+                let known = answers.names();
+                self.problem(&format!("{field}.answer"), format!("there is no answer {named:?}; answers: {known}"))
+            }),
+            None if answers.is_empty() => Ok(None),
+            None if answers.len() == 1 => Ok(Some(0)),
+            None => {
+                Err(self.problem(field, format!("name its `answer`, because there are several: {}", answers.names())))
+            }
+        }
+    }
+
+    fn render(&self, field: &str, template: &Template, record: &Record) -> Result<String, DataError> {
+        let path = format!("{}.{field}", self.path);
+        crate::rendering::render(self.source, &path, template, &self.split.path, record, record.variables.clone())
+    }
+
+    /// A gold of each record, by `read` from its value in `column`.
+    fn column(
+        &self,
+        field: &str,
+        column: &str,
+        mut read: impl FnMut(&Value) -> Result<Gold, String>,
+    ) -> Result<Vec<Gold>, DataError> {
+        let at = |record: &Record, problem: String| {
+            self.problem(field, format!("{} line {}, column {column:?}: {problem}", self.split.path, record.line))
+        };
+        let gold = |record: &Record| {
+            let value = record.fields.get(column).ok_or_else(|| at(record, "is not there".to_owned()))?;
+            // A CSV file has JSON in quotes.
+            let written: Option<Value> = value.as_str().and_then(|text| serde_json::from_str(text).ok());
+            read(written.as_ref().unwrap_or(value)).map_err(|problem| at(record, problem))
+        };
+        self.split.records.iter().map(gold).collect()
+    }
+
+    fn exact(&self, spec: &ExactSpec) -> Result<Prepared, DataError> {
+        let ignoring =
+            Ignoring { case: spec.ignore_case, punctuation: spec.ignore_punctuation, patterns: spec.ignore.clone() };
+        Ok((Rule::Exact(ignoring), self.texts("exact", &spec.gold, &spec.golds)?))
+    }
+
+    fn texts(&self, kind: &str, gold: &Option<Template>, golds: &Option<String>) -> Result<Vec<Gold>, DataError> {
+        match (gold, golds) {
+            (Some(template), None) => {
+                let gold =
+                    |record: &Record| Ok(Gold::Texts(vec![self.render(&format!("{kind}.gold"), template, record)?]));
+                self.split.records.iter().map(gold).collect()
+            }
+            (None, Some(column)) => self.column(&format!("{kind}.golds"), column, |value| {
+                let texts = value.as_array().filter(|texts| !texts.is_empty());
+                let texts: Option<Vec<String>> =
+                    texts.and_then(|texts| texts.iter().map(|text| text.as_str().map(str::to_owned)).collect());
+                texts.map(Gold::Texts).ok_or_else(|| "must be a list of texts, at least one".to_owned())
+            }),
+            _ => {
+                Err(self
+                    .problem(kind, "write either `gold`, a template, or `golds`, a column that holds lists of texts"))
+            }
+        }
+    }
+
+    fn number(&self, spec: &definition::NumberSpec) -> Result<Prepared, DataError> {
+        let is_good = |share: f64| share.is_finite() && share >= 0.0;
+        if !is_good(spec.absolute) || !is_good(spec.relative) {
+            return Err(self.problem("number", "a tolerance must be a number, 0 or more"));
+        }
+        let gold = |record: &Record| {
+            let text = self.render("number.gold", &spec.gold, record)?;
+            read_number(&text).map(Gold::Number).ok_or_else(|| {
+                let place = format!("{} line {}", self.split.path, record.line);
+                self.problem("number.gold", format!("{place}: the gold {text:?} is no number"))
+            })
+        };
+        let rule = Rule::Number(Tolerance { absolute: spec.absolute, relative: spec.relative });
+        Ok((rule, self.split.records.iter().map(gold).collect::<Result<_, _>>()?))
+    }
+
+    fn choice(&self, spec: &definition::ChoiceSpec) -> Result<Prepared, DataError> {
+        let gold = |record: &Record| {
+            let text = self.render("choice.gold", &spec.gold, record)?;
+            letter(text.trim()).map(Gold::Letter).ok_or_else(|| {
+                let place = format!("{} line {}", self.split.path, record.line);
+                self.problem(
+                    "choice.gold",
+                    format!("{place}: {text:?} is neither a letter nor a position from 0 to 25"),
+                )
+            })
+        };
+        Ok((Rule::Choice, self.split.records.iter().map(gold).collect::<Result<_, _>>()?))
+    }
+
+    fn schema(&self, spec: &definition::SchemaSpec) -> Result<Prepared, DataError> {
+        let mut building = Building::default();
+        let golds = match (&spec.schema, &spec.column) {
+            (Some(schema), None) => {
+                let at = building.add(schema).map_err(|problem| self.problem("schema.schema", problem))?;
+                self.split.records.iter().map(|_| Gold::Schema(at)).collect()
+            }
+            (None, Some(column)) => {
+                self.column("schema.column", column, |schema| building.add(schema).map(Gold::Schema))?
+            }
+            _ => {
+                return Err(
+                    self.problem("schema", "write either `schema`, or `column`, which holds each item's schema")
+                );
+            }
+        };
+        let validator: Validator = building.done();
+        Ok((Rule::Schema(validator), golds))
+    }
+
+    fn judge(&self, spec: &JudgeSpec, items: &[Item]) -> Result<Prepared, DataError> {
+        let grades = Grades::new(&spec.grades).map_err(|problem| self.problem("judge.grades", problem))?;
+        let optional = |field: &str, template: &Option<Template>, record: &Record| {
+            template.as_ref().map(|template| self.render(field, template, record)).transpose()
+        };
+        let subject = |(record, item): (&Record, &Item)| {
+            Ok(Gold::Judgement(Subject {
+                item: item.id.to_string(),
+                rubric: self.render("judge.rubric", &spec.rubric, record)?,
+                question: optional("judge.question", &spec.question, record)?,
+                reference: optional("judge.reference", &spec.reference, record)?,
+            }))
+        };
+        let golds = self.split.records.iter().zip(items).map(subject).collect::<Result<_, DataError>>()?;
+        Ok((Rule::Judge(grades), golds))
+    }
+}
+
+/// The letter that `text` is, or that stands at the position that it is.
+fn letter(text: &str) -> Option<String> {
+    if let Ok(position) = text.parse::<u8>() {
+        return (position < 26).then(|| char::from(b'A' + position).to_string());
+    }
+    let mut letters = text.chars();
+    let letter = letters.next().filter(char::is_ascii_alphabetic)?;
+    letters.next().is_none().then(|| letter.to_ascii_uppercase().to_string())
+}

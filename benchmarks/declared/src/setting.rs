@@ -1,0 +1,90 @@
+//! The grid of settings: every combination of the axes' values, the first values first.
+
+use std::fmt;
+
+use regatta_benchmarks::DataError;
+use regatta_proto::Setting;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::definition::{Definition, Source, check_axis};
+
+/// Most settings of a benchmark.
+const SETTINGS_MAX: usize = 256;
+/// The setting of a benchmark without axes.
+const ONLY: &str = "default";
+
+/// A value of an axis: a text, a number, or yes or no.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AxisValue(Value);
+
+impl fmt::Display for AxisValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Value::String(text) => f.write_str(text),
+            other => other.fmt(f),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AxisValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Self(Value::deserialize(deserializer)?);
+        let is_scalar = matches!(value.0, Value::String(_) | Value::Number(_) | Value::Bool(_));
+        let text = value.to_string();
+        let is_slug = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+        if is_scalar && is_slug && !text.is_empty() {
+            Ok(value)
+        } else {
+            Err(D::Error::custom(format!("invalid value {text} of a setting: write letters, digits, '.', '_' and '-'")))
+        }
+    }
+}
+
+/// A setting with the values that it stands for.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    pub(crate) setting: Setting,
+    /// Values by axis, for templates.
+    pub(crate) values: Map<String, Value>,
+}
+
+/// All settings, the default first.
+///
+/// # Errors
+/// When there are too many, or an axis has no values or a value twice.
+pub(crate) fn grid(source: &Source, definition: &Definition) -> Result<Vec<Choice>, DataError> {
+    let mut grid = vec![(Vec::new(), Map::new())];
+    for (axis, values) in definition.settings.iter() {
+        let path = format!("settings.{axis}");
+        check_axis(axis).map_err(|problem| source.problem(&path, problem))?;
+        if values.is_empty() {
+            return Err(source.problem(&path, "has no values; write at least one"));
+        }
+        if let Some(at) =
+            (1..values.len()).find(|at| values[..*at].iter().any(|one| one.to_string() == values[*at].to_string()))
+        {
+            return Err(source.problem(&format!("{path}[{at}]"), format!("{} is there twice", values[at])));
+        }
+        if grid.len() * values.len() > SETTINGS_MAX {
+            return Err(
+                source.problem(&path, format!("makes more than {SETTINGS_MAX} settings; leave out some values"))
+            );
+        }
+        let with = |(parts, fields): &(Vec<String>, Map<String, Value>), value: &AxisValue| {
+            let (mut parts, mut fields) = (parts.clone(), fields.clone());
+            parts.push(format!("{axis}={value}"));
+            fields.insert(axis.to_string(), value.0.clone());
+            (parts, fields)
+        };
+        grid = grid.iter().flat_map(|so_far| values.iter().map(move |value| with(so_far, value))).collect();
+    }
+    grid.into_iter()
+        .map(|(parts, values)| {
+            let name = if parts.is_empty() { ONLY.to_owned() } else { parts.join("/") };
+            let setting = name.parse().map_err(|error| source.problem("settings", format!("{name}: {error}")))?;
+            Ok(Choice { setting, values })
+        })
+        .collect()
+}

@@ -1,0 +1,133 @@
+//! Metrics, and what stands in tables.
+
+use std::collections::BTreeMap;
+
+use regatta_benchmarks::{Better, DataError, Measure, Metric, Score, Table, Unit};
+use regatta_proto::ItemIndex;
+use serde_json::json;
+
+use crate::definition::{Definition, MetricSpec, Source};
+use crate::scoring::{Rule, Scorer};
+
+/// The metrics that the definition names, or else those of the scorers.
+///
+/// # Errors
+/// When one is made of a value or a metric that is not there, or says nothing or several things.
+pub(crate) fn metrics(source: &Source, definition: &Definition, scorers: &[Scorer]) -> Result<Vec<Metric>, DataError> {
+    if definition.metrics.is_empty() {
+        let metrics: Vec<Metric> = scorers.iter().flat_map(own_metrics).collect();
+        let is_again = |at: &usize| metrics[..*at].iter().any(|earlier| earlier.name == metrics[*at].name);
+        return match (0..metrics.len()).find(is_again) {
+            Some(at) => {
+                Err(source.problem("scorers", format!("two of them have a metric {}; rename one", metrics[at].name)))
+            }
+            None => Ok(metrics),
+        };
+    }
+    let values: Vec<String> = scorers.iter().flat_map(Scorer::values).collect();
+    let mut metrics: Vec<Metric> = Vec::new();
+    for (name, spec) in definition.metrics.iter() {
+        let path = format!("metrics.{name}");
+        let measure = measure(spec, &values, &metrics).map_err(|problem| source.problem(&path, problem))?;
+        metrics.push(Metric {
+            measure,
+            unit: spec.unit.into(),
+            headline: spec.headline,
+            ..Metric::mean(name.as_str())
+        });
+    }
+    Ok(metrics)
+}
+
+/// Metrics of a scorer that nobody has named.
+fn own_metrics(scorer: &Scorer) -> Vec<Metric> {
+    let name = scorer.name.as_str();
+    let value = |of: &str| format!("{name}_{of}");
+    let mean = Metric::mean(name);
+    match scorer.rule {
+        Rule::Constraints => {
+            let measure = Measure::Ratio { numerator: value("kept"), denominator: value("count"), of_item: true };
+            vec![mean, Metric { measure, ..Metric::mean(&value("each")) }]
+        }
+        Rule::Fields => {
+            let measure = Measure::F1 { right: value("right"), predicted: value("predicted"), gold: value("gold") };
+            vec![mean, Metric { measure, ..Metric::mean(&value("f1")) }]
+        }
+        Rule::Judge(_) => vec![
+            mean,
+            Metric { better: Better::Lower, unit: Unit::Percent, headline: false, ..Metric::mean(&value("ungraded")) },
+        ],
+        Rule::Exact(_)
+        | Rule::Normalised
+        | Rule::F1
+        | Rule::Contains
+        | Rule::Number(_)
+        | Rule::Choice
+        | Rule::Schema(_)
+        | Rule::Calls { .. }
+        | Rule::Similarity => vec![mean],
+    }
+}
+
+fn measure(spec: &MetricSpec, values: &[String], earlier: &[Metric]) -> Result<Measure, String> {
+    let known = |value: &String| {
+        if values.contains(value) {
+            Ok(value.clone())
+        } else {
+            Err(format!("there is no value {value:?}; the scorers give: {}", values.join(", ")))
+        }
+    };
+    match spec {
+        MetricSpec { mean: Some(value), ratio: None, f1: None, average: None, .. } => {
+            Ok(Measure::Mean { value: known(value)? })
+        }
+        MetricSpec { mean: None, ratio: Some(ratio), f1: None, average: None, .. } => Ok(Measure::Ratio {
+            numerator: known(&ratio.numerator)?,
+            denominator: known(&ratio.denominator)?,
+            of_item: ratio.denominator.ends_with("_count") || ratio.denominator.ends_with("_gold"),
+        }),
+        MetricSpec { mean: None, ratio: None, f1: Some(f1), average: None, .. } => {
+            Ok(Measure::F1 { right: known(&f1.right)?, predicted: known(&f1.predicted)?, gold: known(&f1.gold)? })
+        }
+        MetricSpec { mean: None, ratio: None, f1: None, average: Some(names), .. } => {
+            let of = |name: &String| {
+                let metric = earlier.iter().find(|metric| metric.name == *name);
+                metric.map(|metric| metric.measure.clone()).ok_or_else(|| {
+                    let names: Vec<&str> = earlier.iter().map(|metric| metric.name.as_str()).collect();
+                    format!("there is no metric {name:?} before this one; there are: {}", names.join(", "))
+                })
+            };
+            if names.is_empty() {
+                return Err("is an average of nothing; name some metrics".to_owned());
+            }
+            Ok(Measure::Average { of: names.iter().map(of).collect::<Result<_, _>>()? })
+        }
+        _ => Err("write one of mean, ratio, f1 and average".to_owned()),
+    }
+}
+
+/// Names of the values that a measure is made of.
+pub(crate) fn values_of(measure: &Measure) -> Vec<&str> {
+    match measure {
+        Measure::Mean { value } => vec![value],
+        Measure::Ratio { numerator, denominator, .. } | Measure::GroupMean { numerator, denominator, .. } => {
+            vec![numerator, denominator]
+        }
+        Measure::F1 { right, predicted, gold } => vec![right, predicted, gold],
+        Measure::Pooled { of, .. } => values_of(of),
+        Measure::Average { of } => of.iter().flat_map(values_of).collect(),
+    }
+}
+
+/// Plain means of all values over all sessions that have them. There is no paper whose columns a table could fill.
+pub(crate) fn tabulate(trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+    let mut sums: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    for (name, value) in trials.iter().flatten().flat_map(|(_, score)| &score.values) {
+        let (sum, count) = sums.entry(name).or_default();
+        *sum += value;
+        *count += 1;
+    }
+    let means: BTreeMap<&str, f64> = sums.iter().map(|(name, (sum, count))| (*name, sum / f64::from(*count))).collect();
+    let sessions = trials.iter().map(Vec::len).sum::<usize>();
+    Table { aggregate: json!({ "sessions": sessions, "means": means }), columns: Vec::new() }
+}

@@ -1,0 +1,52 @@
+//! `regatta import`: other harnesses' tasks as folders that declare a benchmark.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use regatta_benchmarks::Benchmark as _;
+use regatta_declared::Declared;
+
+use crate::args::{ImportArgs, ImportFrom, LmEvalArgs};
+use crate::data::read_dataset;
+use crate::exit::bad_configuration;
+use crate::output;
+
+/// Largest task, in bytes.
+const TASK_BYTES_MAX: u64 = 1 << 20;
+
+pub(crate) fn run(args: ImportArgs) -> anyhow::Result<ExitCode> {
+    match args.from {
+        ImportFrom::LmEval(args) => lm_eval(&args).map_err(bad_configuration),
+    }
+}
+
+fn lm_eval(args: &LmEvalArgs) -> anyhow::Result<ExitCode> {
+    let (task, folder) = (args.task.display(), &args.output);
+    if folder.exists() {
+        bail!("{} is there already; name another folder with --output", folder.display());
+    }
+    let bytes = std::fs::metadata(&args.task).with_context(|| format!("failed to read {task}"))?.len();
+    if bytes > TASK_BYTES_MAX {
+        bail!("{task} has {bytes} bytes, at most {TASK_BYTES_MAX} are read");
+    }
+    let text = std::fs::read_to_string(&args.task).with_context(|| format!("failed to read {task}"))?;
+    let mut files = BTreeMap::new();
+    for (split, file) in &args.splits {
+        let suffix = file.extension().and_then(|suffix| suffix.to_str()).unwrap_or_default();
+        files.insert(split.clone(), format!("{split}.{suffix}"));
+    }
+    let imported = regatta_declared::lm_eval(&text, &files).map_err(|problem| anyhow::anyhow!("{task}: {problem}"))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    for (split, file) in &args.splits {
+        let Some(name) = files.get(split) else { continue };
+        std::fs::copy(file, folder.join(name)).with_context(|| format!("failed to copy {}", file.display()))?;
+    }
+    let yaml = format!("# Imported from a task of lm-evaluation-harness.\n{}", imported.yaml);
+    std::fs::write(folder.join("benchmark.yaml"), yaml)
+        .with_context(|| format!("failed to write into {}", folder.display()))?;
+    imported.notes.iter().for_each(|note| output::line(&format!("note: {note}")));
+    let suite = Declared.load(&read_dataset(&Declared.name(), folder)?)?;
+    output::line(&format!("{}: {} items; look at it with regatta check {0}", folder.display(), suite.items().len()));
+    Ok(ExitCode::SUCCESS)
+}

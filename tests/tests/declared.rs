@@ -1,0 +1,165 @@
+//! Benchmarks that are declared in files, in one process: played by simulated models, from the cache, graded, checked, imported.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::Path;
+
+use regatta_tests::regatta::{finish, regatta, workspace};
+use serde_json::Value;
+
+fn folder(name: &str) -> String {
+    workspace().join("examples/benchmarks").join(name).display().to_string()
+}
+
+/// Runs regatta with `arguments`; its exit code, and what it said.
+async fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = regatta().unwrap();
+    command.args(arguments);
+    let output = finish(command).await.unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    (output.status.code(), said.concat())
+}
+
+fn read(directory: &Path, name: &str) -> String {
+    std::fs::read_to_string(directory.join(name)).unwrap()
+}
+
+fn results(directory: &Path) -> Vec<Value> {
+    read(directory, "results.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_runs_without_key_or_network_and_again_from_its_cache() {
+    let place = tempfile::tempdir().unwrap();
+    let (first, again, cache) = (place.path().join("first"), place.path().join("again"), place.path().join("cache"));
+    let spec = workspace().join("examples/declared.yaml").display().to_string();
+    let run_into = async |directory: &Path, mode: &str| {
+        let (directory, cache) = (directory.to_str().unwrap(), cache.to_str().unwrap());
+        run(&["run", &spec, "--output", directory, "--cache", mode, "--cache-dir", cache]).await
+    };
+    let (code, said) = run_into(&first, "read_write").await;
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run_into(&again, "replay").await;
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(read(&first, "results.jsonl"), read(&again, "results.jsonl"));
+    let (mut wrong, mut unreadable) = (0, 0);
+    for line in results(&first).iter().filter(|line| line["model"] == "sim/noisy-0.3") {
+        assert_eq!(line["outcome"], "measured", "{line}");
+        if line["scores"]["declared"]["accuracy"] == 0.0 {
+            let is_flagged = line["flags"].as_array().is_some_and(|flags| flags.contains(&"invalid_format".into()));
+            (wrong, unreadable) = (wrong + u32::from(!is_flagged), unreadable + u32::from(is_flagged));
+        }
+    }
+    assert!(wrong > 0 && unreadable > 0, "{wrong} wrong answers and {unreadable} that could not be read");
+    let report = read(&first, "report.md");
+    for words in ["arithmetic", "knowledge", "instructions", "functions"] {
+        assert!(report.contains(words), "{words} is missing in {report}");
+    }
+}
+
+const JUDGED: &str = "v: 1
+data: { test: test.jsonl }
+prompt:
+  turns: [user: \"{{ request }}\"]
+scorers:
+  polite:
+    judge:
+      rubric: Is the answer polite, and does it say the same as the reference?
+      question: \"{{ request }}\"
+      reference: \"{{ example }}\"
+      grades: { no: 0, partly: 0.5, yes: 1 }
+simulate: { reply: \"{{ example }}\" }
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_grades_by_a_rubric_and_a_benchmark_without_one_is_told_before_anything_runs() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("benchmark.yaml"), JUDGED).unwrap();
+    let records: String = ["Thank you, gladly.", "I am sorry, I cannot.", "Good morning to you."]
+        .iter()
+        .map(|example| format!("{{\"request\": \"Say it kindly ({example})\", \"example\": \"{example}\"}}\n"))
+        .collect();
+    std::fs::write(place.path().join("test.jsonl"), records).unwrap();
+    let spec = place.path().join("spec.yaml");
+    let write = |judge: &str| {
+        let text = format!(
+            "name: polite\nbenchmarks: {{ polite: {{ data: .{judge} }} }}\nendpoints: {{ sim: {{ kind: simulated }} }}\n\
+             models: [sim/oracle, sim/noisy-1]\n"
+        );
+        std::fs::write(&spec, text).unwrap();
+    };
+    write("");
+    let (code, said) = run(&["check", spec.to_str().unwrap()]).await;
+    assert_eq!(code, Some(78), "{said}");
+    assert!(said.contains("benchmarks.polite.judge: is missing"), "{said}");
+    write(", judge: sim/oracle");
+    let directory = place.path().join("run");
+    let (code, said) = run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let grades: Vec<f64> =
+        results(&directory).iter().map(|line| line["scores"]["declared"]["polite"].as_f64().unwrap()).collect();
+    assert_eq!(grades, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_shows_the_first_prompt_or_the_line_of_what_is_wrong() {
+    let (code, said) = run(&["check", &folder("arithmetic")]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let expected = "12 items, 1 tasks, settings shots=0, shots=4, metrics accuracy\nfirst prompt (item bakery-1, shots=0):\n  --- system\n  \
+                    Solve the problem step by step. End with a line \"#### \" and the number alone.\n  --- user\n  Mara bakes 4 trays of 12 \
+                    rolls and sells 31 of them. How many rolls are left?\n";
+    assert!(said.ends_with(expected), "{said}");
+    let place = tempfile::tempdir().unwrap();
+    let broken = JUDGED.replace("{{ request }}", "{{ requset }}");
+    std::fs::write(place.path().join("benchmark.yaml"), broken).unwrap();
+    std::fs::write(place.path().join("test.jsonl"), "{\"request\": \"a\", \"example\": \"b\"}\n").unwrap();
+    let (code, said) = run(&["check", place.path().join("benchmark.yaml").to_str().unwrap()]).await;
+    assert_eq!(code, Some(78), "{said}");
+    assert!(
+        said.contains("benchmark.yaml, line 9, scorers.polite.judge.question: ") && said.contains("requset"),
+        "{said}"
+    );
+    // What is neither a benchmark of this build nor a folder that declares one is told both.
+    let (code, said) = run(&["check", &folder("../data")]).await;
+    assert_eq!(code, Some(78), "{said}");
+}
+
+const TASK: &str = "task: sums
+test_split: test
+doc_to_text: \"{{question}}\\nAnswer:\"
+doc_to_target: \"{{answer.split('####')[-1].strip()}}\"
+metric_list: [{ metric: exact_match, ignore_case: true, regexes_to_ignore: [','] }]
+filter_list:
+  - name: last
+    filter: [{ function: regex, group_select: -1, regex_pattern: '(-?[0-9.,]*[0-9])' }, { function: take_first }]
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_of_another_harness_becomes_a_folder_that_scores_predictions() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).display().to_string();
+    std::fs::write(at("sums.yaml"), TASK).unwrap();
+    let split = format!("test={}/test.jsonl", folder("arithmetic"));
+    let import = ["import", "lm-eval", &at("sums.yaml"), "--split", &split, "--output", &at("sums")];
+    let (code, said) = run(&import).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("12 items"), "{said}");
+    let (code, said) = run(&import).await;
+    assert_eq!(code, Some(78), "nothing is written over: {said}");
+    let predictions = "{\"item\": \"1\", \"output\": \"It is 17.\"}\n{\"item\": \"7\", \"output\": \"1,500\"}\n{\"item\": \"2\", \"output\": \"13\"}\n";
+    std::fs::write(at("predictions.jsonl"), predictions).unwrap();
+    let (code, said) = run(&[
+        "score",
+        "sums",
+        "--data",
+        &at("sums"),
+        "--predictions",
+        &at("predictions.jsonl"),
+        "--out",
+        &at("scores.json"),
+    ])
+    .await;
+    assert_eq!(code, Some(0), "{said}");
+    let scores: Value = serde_json::from_str(&std::fs::read_to_string(at("scores.json")).unwrap()).unwrap();
+    let right = |item: &str| scores["items"][item]["scores"]["exact_match-last"].as_f64().unwrap();
+    assert_eq!([right("1"), right("7"), right("2")], [1.0, 1.0, 0.0]);
+}
