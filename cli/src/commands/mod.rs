@@ -6,8 +6,10 @@ pub(crate) mod cancel;
 pub(crate) mod certify;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod drift;
 pub(crate) mod export;
 pub(crate) mod gate;
+pub(crate) mod gc;
 pub(crate) mod health;
 #[cfg(feature = "cluster")]
 pub(crate) mod migrate;
@@ -19,6 +21,7 @@ pub(crate) mod reprice;
 pub(crate) mod rescore;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod schedule;
 pub(crate) mod score;
 pub(crate) mod show;
 pub(crate) mod simulate;
