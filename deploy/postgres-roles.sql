@@ -19,10 +19,10 @@ BEGIN
     END LOOP;
 END $$;
 
--- Plans, dispatches, resumes, opens accounts.
+-- Plans, dispatches, resumes, keeps schedules, opens accounts.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
-    counted_calls, leadership
+    counted_calls, leadership, schedules, schedule_ticks, schedule_notices
     TO regatta_coordinator;
 GRANT SELECT, INSERT, UPDATE, DELETE ON permit_pools, permit_pool_states, permit_accounts, permit_failures TO regatta_coordinator;
 GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_coordinator;
@@ -41,5 +41,5 @@ GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_worker;
 -- Looks.
 GRANT SELECT ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
-    counted_calls, leadership, permit_pools, permit_pool_states, permit_accounts, permit_failures
+    counted_calls, leadership, schedules, schedule_ticks, permit_pools, permit_pool_states, permit_accounts, permit_failures
     TO regatta_reader;

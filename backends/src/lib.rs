@@ -12,10 +12,11 @@ pub mod queue;
 pub use blobs::{BlobError, Blobs};
 pub use health::{Stalled, StoreHealth};
 pub use ledger::{
-    AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts,
-    Judged, Ledger, LedgerError, MetricRow, NewCell, NewShard, NewSweep, OtherCalls, RecordState, Recorded, Reopened,
-    ReportedCost, SessionRecord, SessionRow, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow,
-    Term, TranscriptRef,
+    Admission, AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created,
+    JudgeCosts, Judged, Ledger, LedgerError, MetricRow, MissedTicks, NewCell, NewNotice, NewShard, NewSweep, NoticeRow,
+    OtherCalls, PutSchedule, RecordState, Recorded, Reopened, ReportedCost, ScheduleRow, SessionRecord, SessionRow,
+    Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow, Term, TickEnd, TickRow, TickState,
+    TranscriptRef,
 };
 pub use permits::{AccountState, Permits, PermitsError, PoolChange};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};

@@ -35,6 +35,7 @@ conformance![
     what_is_put_is_got,
     the_last_put_wins,
     an_object_that_was_never_put_is_none,
+    what_is_deleted_is_gone_and_may_be_deleted_again,
     keys_are_listed_in_order_and_by_prefix,
     more_than_a_thousand_keys_are_listed_whole,
     content_is_found_by_its_digest_and_stored_once,
@@ -62,6 +63,19 @@ async fn the_last_put_wins(blobs: &Blobs) {
 async fn an_object_that_was_never_put_is_none(blobs: &Blobs) {
     assert_eq!(blobs.get("k").await.unwrap(), None);
     assert_eq!(blobs.list("nothing/").await.unwrap(), Vec::<String>::new());
+}
+
+async fn what_is_deleted_is_gone_and_may_be_deleted_again(blobs: &Blobs) {
+    for key in ["a/1", "a/2"] {
+        blobs.put(key, Bytes::from_static(b"x")).await.unwrap();
+    }
+    for _ in 0..2 {
+        blobs.delete("a/1").await.unwrap();
+        assert_eq!(blobs.list("").await.unwrap(), ["a/2"]);
+    }
+    blobs.put("a/1", Bytes::from_static(b"y")).await.unwrap();
+    assert_eq!(blobs.get("a/1").await.unwrap().unwrap(), "y");
+    assert!(matches!(blobs.delete("../a").await, Err(BlobError::BadKey { .. })));
 }
 
 async fn keys_are_listed_in_order_and_by_prefix(blobs: &Blobs) {

@@ -8,6 +8,7 @@ mod plan;
 mod rescore;
 #[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
 mod roles;
+mod schedule;
 mod simulate_tools;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub(crate) use self::rescore::RescoreArgs;
 #[cfg(feature = "cluster")]
 pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs, Schema};
 pub(crate) use self::roles::{CoordinatorArgs, MigrateArgs, ScorerArgs, WorkerArgs};
+pub(crate) use self::schedule::{CreateScheduleArgs, DriftArgs, GcArgs, ScheduleArgs, ScheduleCommand};
 pub(crate) use self::simulate_tools::SimulateToolsArgs;
 
 /// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
@@ -99,6 +101,12 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Judge a run against a baseline by a policy; the exit code tells: 0 GO, 1 NO-GO, 2 INCONCLUSIVE
     Gate(GateArgs),
+    /// Have a coordinator run a sweep again and again, by the clock
+    Schedule(ScheduleArgs),
+    /// Tell apart what changed over the nights of a schedule: model, judge, provider, data, or the harness
+    Drift(DriftArgs),
+    /// Remove old sweeps, or their transcripts, from a deployment; without --apply, only say what would go
+    Gc(GcArgs),
     /// Send a request again that was given up, and show what comes of it
     Replay(ReplayArgs),
     /// Be the coordinator of a deployment
@@ -181,6 +189,9 @@ impl Command {
             | Self::Align(_)
             | Self::Compare(_)
             | Self::Gate(_)
+            | Self::Schedule(_)
+            | Self::Drift(_)
+            | Self::Gc(_)
             | Self::Health(_)
             | Self::Migrate(_) => false,
         }

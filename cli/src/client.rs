@@ -2,9 +2,13 @@
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
+use jiff::Timestamp;
 use regatta_backends::SweepRow;
-use regatta_coordinator::{Resumption, Submission, Submitted, SweepStatus};
-use regatta_proto::{Digest, SweepId};
+use regatta_coordinator::{
+    GcRequest, GcResult, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission, Submitted, SweepStatus,
+    TickStatus,
+};
+use regatta_proto::{Digest, ScheduleName, SweepId};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -23,6 +27,12 @@ pub(crate) struct Client {
 #[derive(Deserialize)]
 struct Problem {
     error: String,
+}
+
+/// A tick that was asked for.
+#[derive(Deserialize)]
+struct Asked {
+    at: Timestamp,
 }
 
 impl Client {
@@ -59,7 +69,13 @@ impl Client {
         }
         let text = response.text().await.unwrap_or_default();
         let problem = serde_json::from_str(&text).map_or(text, |problem: Problem| problem.error);
-        if matches!(status, StatusCode::UNPROCESSABLE_ENTITY | StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED) {
+        if matches!(
+            status,
+            StatusCode::UNPROCESSABLE_ENTITY
+                | StatusCode::NOT_FOUND
+                | StatusCode::UNAUTHORIZED
+                | StatusCode::NOT_IMPLEMENTED
+        ) {
             return Err(BadConfiguration(problem).into());
         }
         bail!("the coordinator answered {status}: {problem}")
@@ -98,6 +114,42 @@ impl Client {
 
     pub(crate) async fn resume(&self, sweep: &SweepId, resumption: Resumption) -> anyhow::Result<()> {
         self.send(self.request(Method::POST, &format!("sweeps/{sweep}/resume")).json(&resumption)).await.map(drop)
+    }
+
+    pub(crate) async fn put_schedule(&self, request: &ScheduleRequest) -> anyhow::Result<SchedulePut> {
+        self.json(self.request(Method::POST, "schedules").json(request)).await
+    }
+
+    pub(crate) async fn schedules(&self) -> anyhow::Result<Vec<ScheduleStatus>> {
+        self.json(self.request(Method::GET, "schedules")).await
+    }
+
+    pub(crate) async fn schedule(&self, name: &ScheduleName) -> anyhow::Result<ScheduleStatus> {
+        self.json(self.request(Method::GET, &format!("schedules/{name}"))).await
+    }
+
+    /// At most `limit` ticks, newest first.
+    pub(crate) async fn history(&self, name: &ScheduleName, limit: u32) -> anyhow::Result<Vec<TickStatus>> {
+        self.json(self.request(Method::GET, &format!("schedules/{name}/history?limit={limit}"))).await
+    }
+
+    /// Pauses or resumes a schedule.
+    pub(crate) async fn change_schedule(&self, name: &ScheduleName, change: &str) -> anyhow::Result<()> {
+        self.send(self.request(Method::POST, &format!("schedules/{name}/{change}")).json(&())).await.map(drop)
+    }
+
+    /// Asks for a sweep of a schedule; returns its tick.
+    pub(crate) async fn run_schedule(&self, name: &ScheduleName) -> anyhow::Result<Timestamp> {
+        let asked: Asked = self.json(self.request(Method::POST, &format!("schedules/{name}/run")).json(&())).await?;
+        Ok(asked.at)
+    }
+
+    pub(crate) async fn collect(&self, request: &GcRequest) -> anyhow::Result<GcResult> {
+        self.json(self.request(Method::POST, "gc").json(request)).await
+    }
+
+    pub(crate) async fn delete_schedule(&self, name: &ScheduleName) -> anyhow::Result<()> {
+        self.send(self.request(Method::DELETE, &format!("schedules/{name}"))).await.map(drop)
     }
 
     /// Where a browser finds a file that the sweep has left behind; nowhere when the coordinator asks for a token.

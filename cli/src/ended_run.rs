@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bytes::Bytes;
-use regatta_proto::{AttemptId, BenchmarkName, ItemId, ModelRef, Money, Setting, SweepId, SweepLock};
+#[cfg(feature = "cluster")]
+use regatta_backends::Blobs;
+use regatta_proto::{AttemptId, BenchmarkName, ItemId, ModelRef, Money, Setting, SweepId, SweepLock, Usage};
 use regatta_scorer::{LeaderboardRow, Measures, Summary};
 use serde::Deserialize;
 
@@ -38,6 +40,8 @@ pub(crate) struct AttemptLine {
     /// `None` where the price of a call is unknown.
     pub(crate) cost_nanodollars: Option<Money>,
     pub(crate) latency_us: u64,
+    #[serde(default)]
+    pub(crate) usage: Usage,
     /// Present for the attempt that counts.
     #[serde(default)]
     pub(crate) served: Option<Vec<String>>,
@@ -50,6 +54,8 @@ pub(crate) struct Took {
     pub(crate) dollars: Option<f64>,
     /// In model calls.
     pub(crate) seconds: f64,
+    /// Tokens that models answered.
+    pub(crate) output_tokens: f64,
 }
 
 impl EndedRun {
@@ -69,6 +75,13 @@ impl EndedRun {
         let client = Client::new(client)?;
         let read = Self::read(what, None, async |file| client.file(&sweep, file).await).await;
         read.with_context(|| format!("{}; nor could a coordinator give it", run_directory::absence(Path::new(what))))
+    }
+
+    /// Reads a sweep from the bucket that it was written to.
+    #[cfg(feature = "cluster")]
+    pub(crate) async fn stored(blobs: &Blobs, sweep: &SweepId) -> anyhow::Result<Self> {
+        let read = async |file: &'static str| Ok(blobs.get(&format!("sweeps/{sweep}/{file}")).await?);
+        Self::read(sweep.as_str(), None, read).await
     }
 
     async fn read(
@@ -124,7 +137,7 @@ impl EndedRun {
     pub(crate) fn took(&self, sessions: &[&ResultLine]) -> BTreeMap<(ItemId, u16), Took> {
         let scored = sessions.iter().filter(|line| line.scores.is_some());
         let mut took: BTreeMap<(u32, &ItemId), (u16, Took)> = scored
-            .map(|line| ((line.cell, &line.item), (line.trial, Took { dollars: Some(0.0), seconds: 0.0 })))
+            .map(|line| ((line.cell, &line.item), (line.trial, Took { dollars: Some(0.0), ..Took::default() })))
             .collect();
         for attempt in self.attempts.iter().filter(|attempt| !attempt.wasted) {
             let Some(item) = &attempt.item else { continue };
@@ -132,6 +145,7 @@ impl EndedRun {
                 let cost = attempt.cost_nanodollars.map(|cost| cost.dollars());
                 took.dollars = took.dollars.zip(cost).map(|(sum, cost)| sum + cost);
                 took.seconds += attempt.latency_us as f64 / 1e6;
+                took.output_tokens += attempt.usage.output as f64;
             }
         }
         took.into_iter().map(|((_, item), (trial, took))| ((item.clone(), trial), took)).collect()

@@ -11,7 +11,7 @@ use regatta_proto::{BenchmarkName, Evaluator, ItemId, ModelRef, Setting};
 use regatta_scorer::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm};
 use serde::Serialize;
 
-pub(crate) use self::changes::{Change, changes};
+pub(crate) use self::changes::{Change, Changes, changes, parameters, served};
 pub(crate) use self::matching::{Chosen, MatchedCell, matched};
 pub(crate) use self::numbers::{Distribution, Numbers, Quantity};
 use crate::ended_run::EndedRun;

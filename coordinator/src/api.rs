@@ -2,6 +2,7 @@
 
 mod content;
 mod guard;
+mod schedules;
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use regatta_backends::{LedgerError, SweepRow};
 use regatta_proto::{Digest, SweepId};
 use serde::Serialize;
 
-use crate::{Coordinator, CoordinatorError, Resumption, Submission, Submitted, SweepStatus};
+use crate::{Coordinator, CoordinatorError, GcRequest, GcResult, Resumption, Submission, Submitted, SweepStatus};
 
 use self::content::Turns;
 
@@ -41,6 +42,13 @@ pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router 
         .route("/v1/sweeps/{id}", get(status))
         .route("/v1/sweeps/{id}/cancel", post(cancel))
         .route("/v1/sweeps/{id}/resume", post(resume))
+        .route("/v1/gc", post(collect))
+        .route("/v1/schedules", post(schedules::put).get(schedules::list))
+        .route("/v1/schedules/{name}", get(schedules::show).delete(schedules::delete))
+        .route("/v1/schedules/{name}/pause", post(schedules::pause))
+        .route("/v1/schedules/{name}/resume", post(schedules::resume))
+        .route("/v1/schedules/{name}/run", post(schedules::run))
+        .route("/v1/schedules/{name}/history", get(schedules::history))
         .route("/v1/sweeps/{id}/files", get(files))
         .route("/v1/sweeps/{id}/files/{*path}", get(file))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -78,8 +86,9 @@ impl IntoResponse for CoordinatorError {
             Self::Plan(_) | Self::NoBudget(_) | Self::Ledger(LedgerError::BudgetNotRaised { .. }) => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
-            Self::UnknownSweep(_) => StatusCode::NOT_FOUND,
-            Self::WrongState { .. } => StatusCode::CONFLICT,
+            Self::UnknownSweep(_) | Self::UnknownSchedule(_) => StatusCode::NOT_FOUND,
+            Self::WrongState { .. } | Self::ScheduleDiffers(_) => StatusCode::CONFLICT,
+            Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
             Self::NotLeading
             | Self::Ledger(_)
             | Self::Permits(_)
@@ -126,6 +135,10 @@ async fn submit(
 ) -> Result<Json<Submitted>, Response> {
     let _turn = turns.plan().await?;
     coordinator.submit(submission).await.map(Json).map_err(IntoResponse::into_response)
+}
+
+async fn collect(State(coordinator): Api, Json(request): Json<GcRequest>) -> Result<Json<GcResult>, CoordinatorError> {
+    coordinator.collect(request).await.map(Json)
 }
 
 async fn list(State(coordinator): Api) -> Result<Json<Vec<SweepRow>>, CoordinatorError> {

@@ -11,12 +11,15 @@ use regatta_backends::{
 };
 use regatta_catalog::{Catalog, CatalogError, SegmentError, Sweep};
 use regatta_proto::{
-    AccountId, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, SweepId, SweepState, WorkerId,
+    AccountId, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, ScheduleName, SweepId, SweepState,
+    WorkerId,
 };
 
 use crate::admission::check_data;
 use crate::forecast::Forecasts;
 use crate::leading::Leading;
+use crate::schedules::Scheduling;
+use crate::schedules::starting::HeldUp;
 use crate::{CoordinatorMetrics, PlanError, PriceBook, Resumption, Submission, Submitted, SweepStatus, plan, shards};
 
 /// How the coordinator works.
@@ -65,6 +68,15 @@ pub enum CoordinatorError {
     /// No such sweep.
     #[error("there is no sweep {0}; `regatta status` lists them")]
     UnknownSweep(SweepId),
+    /// No such schedule.
+    #[error("there is no schedule {0}; `regatta schedule list` lists them")]
+    UnknownSchedule(ScheduleName),
+    /// Another schedule has its name.
+    #[error("there is another schedule {0}; give --replace, or delete it first")]
+    ScheduleDiffers(ScheduleName),
+    /// This process keeps no schedules.
+    #[error("this process keeps no schedules; hand the schedule to a coordinator of a deployment")]
+    NoScheduling,
     /// The sweep is in a state that does not allow it.
     #[error("sweep {id} is {state}, so it cannot be {wish}")]
     WrongState {
@@ -119,6 +131,9 @@ pub struct Coordinator {
     pub(crate) forecasts: Forecasts,
     pub(crate) leading: Leading,
     pub(crate) health: StoreHealth,
+    /// What keeping schedules needs; none in an embedded run.
+    pub(crate) scheduling: Option<Scheduling>,
+    pub(crate) held_up: HeldUp,
 }
 
 impl Coordinator {
@@ -151,6 +166,8 @@ impl Coordinator {
             forecasts: Forecasts::default(),
             leading: Leading::default(),
             health: StoreHealth::default(),
+            scheduling: None,
+            held_up: HeldUp::default(),
         }
     }
 
@@ -324,6 +341,8 @@ impl Coordinator {
                 self.queue.publish_reports(vec![Report::Rejudge { sweep: id.clone(), lock: row.lock }]).await?;
             }
             self.adopt(id);
+            // A night that goes on counts as running again, with what it costs.
+            self.ledger.reopen_tick(id).await?;
             self.ledger.transition(id, &[row.state], SweepState::Running, self.clock.now()).await?;
             Ok(())
         })

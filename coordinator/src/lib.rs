@@ -15,7 +15,9 @@ mod leading;
 mod metrics;
 mod plan;
 mod reconcile;
+mod retention;
 mod rounds;
+mod schedules;
 mod shards;
 mod status;
 mod submission;
@@ -29,5 +31,11 @@ pub use estimate::{CellEstimate, JudgeCalls, estimate};
 pub use forecast::Forecast;
 pub use metrics::CoordinatorMetrics;
 pub use plan::{PlanError, PriceBook, plan};
+pub use retention::{GcRequest, GcResult, Goes, Going};
+pub use schedules::{
+    Baseline, CatchUp, GateError, GateJudgement, GateQuestion, Message, Messenger, NightEvent, NightGate, NightOutcome,
+    NightVerdict, Notify, Retention, ScheduleBudget, SchedulePut, ScheduleRequest, ScheduleSpec, ScheduleStatus,
+    Scheduling, TickStatus,
+};
 pub use status::{BudgetStatus, CellStatus, SweepStatus};
 pub use submission::{BudgetChange, Resumption, Submission, Submitted};

@@ -1,6 +1,7 @@
 //! What the coordinator measures.
 
-use prometheus::{GaugeVec, IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use regatta_proto::ScheduleName;
 
 /// The whole system, as the coordinator sees it in the ledger.
 #[derive(Clone)]
@@ -25,6 +26,12 @@ pub struct CoordinatorMetrics {
     pub reports_waiting: IntGauge,
     /// Messages that were set aside: delivered too often, or unreadable.
     pub dead_letters: IntGauge,
+    /// Ticks of schedules by schedule and what became of them (`started`, `ended`, `missed`, `refused`).
+    pub schedule_ticks: IntCounterVec,
+    /// Age of the oldest tick that waits for its turn, in seconds, by schedule; 0 where none waits.
+    pub schedule_waits: GaugeVec,
+    /// Tries to send notices about schedules by result (`sent`, `failed`, `given_up`).
+    pub notices: IntCounterVec,
     /// Ticks that failed, for instance because the ledger was away; they are repeated.
     pub failed_ticks: IntCounter,
 }
@@ -73,6 +80,27 @@ impl CoordinatorMetrics {
                 "regatta_coordinator_reconciled_total",
                 "Times that lost or doubtful jobs were dispatched again.",
             )?,
+            schedule_ticks: IntCounterVec::new(
+                Opts::new(
+                    "regatta_coordinator_schedule_ticks_total",
+                    "Ticks of schedules by what became of them: `started`, `ended`, `missed`, `refused`.",
+                ),
+                &["schedule", "result"],
+            )?,
+            schedule_waits: GaugeVec::new(
+                Opts::new(
+                    "regatta_coordinator_schedule_waits_seconds",
+                    "Age of the oldest tick of a schedule that waits for its turn; 0 where none waits.",
+                ),
+                &["schedule"],
+            )?,
+            notices: IntCounterVec::new(
+                Opts::new(
+                    "regatta_coordinator_notices_total",
+                    "Tries to send notices about schedules by result: `sent`, `failed` (tried again), `given_up`.",
+                ),
+                &["result"],
+            )?,
             failed_ticks: IntCounter::new(
                 "regatta_coordinator_failed_ticks_total",
                 "Ticks that failed, for instance because the ledger was away; they are repeated.",
@@ -89,6 +117,21 @@ impl CoordinatorMetrics {
         registry.register(Box::new(metrics.dead_letters.clone()))?;
         registry.register(Box::new(metrics.reconciled.clone()))?;
         registry.register(Box::new(metrics.failed_ticks.clone()))?;
+        for result in ["sent", "failed", "given_up"] {
+            metrics.notices.with_label_values(&[result]);
+        }
+        registry.register(Box::new(metrics.schedule_ticks.clone()))?;
+        registry.register(Box::new(metrics.schedule_waits.clone()))?;
+        registry.register(Box::new(metrics.notices.clone()))?;
         Ok(metrics)
+    }
+
+    /// Counts ticks of a schedule.
+    pub(crate) fn note_tick(&self, schedule: &ScheduleName, result: &str, ticks: u32) {
+        // A series that appears with its first event shows no increase.
+        for result in ["started", "ended", "missed", "refused"] {
+            self.schedule_ticks.with_label_values(&[schedule.as_str(), result]);
+        }
+        self.schedule_ticks.with_label_values(&[schedule.as_str(), result]).inc_by(u64::from(ticks));
     }
 }

@@ -29,6 +29,8 @@ BOUNDS = {
     "code": "16 HTTP statuses, `other`, `none`",
     "class": "`ok` and the error classes of one table",
     "model": "models of running sweeps with a budget of their own; empty for the whole sweep",
+    "schedule": "schedules, at most 500",
+    "result": "those that the meaning lists",
     "outcome": None,
     "kind": None,
     "state": None,

@@ -80,6 +80,13 @@ BY_PATH = {
         },
     },
     "networkPolicy.endpoints": OBJECTS,
+    "coordinator.policy": {
+        "type": "object",
+        "properties": {name: {"type": "object"} for name in ("webhooks", "commands")},
+        "additionalProperties": False,
+    },
+    "scheduleDefaults.schedule": {"type": "object"},
+    "scheduleDefaults.gate": {"type": "object"},
     "worker.policy": {
         "type": "object",
         "properties": {name: {"type": "object"} for name in ("agents", "keys", "egress")},
@@ -113,7 +120,8 @@ def schema(path, value, comments):
 def main():
     values, comments = defaults(), dict(documented())
     pools, sweeps = values["worker"].pop("pools"), values.pop("sweeps")
-    assert pools == {"default": {}} and sweeps == {}
+    schedules = values.pop("schedules")
+    assert pools == {"default": {}} and sweeps == {} and schedules == {}
     whole = {"$schema": "http://json-schema.org/draft-07/schema#", **schema((), values, comments)}
     # A pool may have what the defaults have, a sweep what theirs have.
     worker = whole["properties"]["worker"]["properties"]
@@ -121,6 +129,8 @@ def main():
     worker["pools"] = {**of_one, "additionalProperties": {"$ref": "#/properties/worker/properties/defaults"}}
     sweep = {"allOf": [{"$ref": "#/properties/sweepDefaults"}], "required": ["spec"]}
     whole["properties"]["sweeps"] = {**of_one, "additionalProperties": sweep}
+    schedule = {"allOf": [{"$ref": "#/properties/scheduleDefaults"}], "required": ["schedule", "spec"]}
+    whole["properties"]["schedules"] = {**of_one, "additionalProperties": schedule}
     # Helm hands its own to every chart.
     whole["properties"]["global"] = {"type": "object"}
     path, written = CHART / "values.schema.json", json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

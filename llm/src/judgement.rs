@@ -187,7 +187,9 @@ impl Judged {
 
     fn add(&mut self, call: &Call) {
         let reported = call.served.model.as_deref().unwrap_or(&call.model.model);
-        self.served.insert(if call.served.simulated { format!("{reported} (simulated)") } else { reported.to_owned() });
+        let fingerprint = call.served.fingerprint.as_deref().map(|print| format!(" {print}")).unwrap_or_default();
+        let reported = format!("{reported}{fingerprint}");
+        self.served.insert(if call.served.simulated { format!("{reported} (simulated)") } else { reported });
         self.add_tries(&call.tries);
         if !call.from_cache {
             self.usage += call.usage;

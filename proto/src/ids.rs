@@ -186,6 +186,11 @@ text_id!(
     AgentName, "agent name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 
+text_id!(
+    /// A schedule, as `nightly`; the names of its sweeps begin with it.
+    ScheduleName, "schedule name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
+);
+
 impl EndpointName {
     /// The endpoint that panels of judges are named by; it has no queue, their members have.
     pub(crate) fn of_panels() -> Self {

@@ -54,7 +54,7 @@ pub use external::{Ended, Exchange, ExternalAgent, HowEnded, Started};
 pub use flags::{Flag, Flags, UnknownFlag};
 pub use ids::{
     AgentName, AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH,
-    MemberName, SessionKey, Setting, ShardIndex, SweepId, Trial, WorkerId,
+    MemberName, ScheduleName, SessionKey, Setting, ShardIndex, SweepId, Trial, WorkerId,
 };
 pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lease::{

@@ -204,6 +204,9 @@ pub struct Judging {
 pub struct JudgeSpending {
     /// The judge.
     pub judge: ModelRef,
+    /// Models that its endpoint said had answered, sorted; empty where nothing was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub served: Vec<String>,
     /// Tokens.
     pub usage: Usage,
     /// Money.
@@ -212,7 +215,7 @@ pub struct JudgeSpending {
 
 impl From<&JudgeCosts> for JudgeSpending {
     fn from(costs: &JudgeCosts) -> Self {
-        Self { judge: costs.judge.clone(), usage: costs.usage, cost: costs.cost }
+        Self { judge: costs.judge.clone(), served: costs.served.clone(), usage: costs.usage, cost: costs.cost }
     }
 }
 

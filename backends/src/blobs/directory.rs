@@ -51,6 +51,14 @@ impl DirectoryBlobs {
         blocking("read", self.root.join(key), read).await
     }
 
+    /// Folders stay: another process may be writing into them.
+    pub(super) async fn delete(&self, key: &str) -> Result<(), BlobError> {
+        blocking("delete", self.root.join(key), |path| {
+            found(fs::remove_file(path)).map(drop).map_err(failed("delete", path))
+        })
+        .await
+    }
+
     pub(super) async fn size(&self, key: &str) -> Result<Option<u64>, BlobError> {
         blocking("look at", self.root.join(key), |path| {
             Ok(found(fs::metadata(path))

@@ -36,6 +36,10 @@ impl MemoryBlobs {
         self.call("read", key, |objects| objects.get(key).cloned()).await
     }
 
+    pub(super) async fn delete(&self, key: &str) -> Result<(), BlobError> {
+        self.call("delete", key, |objects| drop(objects.remove(key))).await
+    }
+
     pub(super) async fn size(&self, key: &str) -> Result<Option<u64>, BlobError> {
         self.call("look at", key, |objects| objects.get(key).map(|bytes| bytes.len() as u64)).await
     }

@@ -180,6 +180,23 @@ impl Blobs {
         })
     }
 
+    /// Removes an object; one that is not there is removed already.
+    ///
+    /// # Errors
+    /// When the key is not allowed, or the store refuses.
+    pub fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), BlobError>> {
+        Box::pin(async move {
+            check_key(key)?;
+            match self {
+                Self::Directory(directory) => directory.delete(key).await,
+                #[cfg(feature = "cluster")]
+                Self::S3(s3) => s3.delete(key).await,
+                #[cfg(feature = "faults")]
+                Self::Memory(memory) => memory.delete(key).await,
+            }
+        })
+    }
+
     /// All keys that begin with `prefix`, which may end within a part, sorted by their bytes.
     ///
     /// # Errors

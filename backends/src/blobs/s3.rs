@@ -141,6 +141,11 @@ impl S3Blobs {
         Ok(Some(body.into_bytes()))
     }
 
+    pub(super) async fn delete(&self, key: &str) -> Result<(), BlobError> {
+        let request = self.client.delete_object().bucket(&self.bucket).key(self.full(key));
+        request.send().await.map(drop).map_err(|error| self.failed("delete", key, &error))
+    }
+
     pub(super) async fn size(&self, key: &str) -> Result<Option<u64>, BlobError> {
         match self.client.head_object().bucket(&self.bucket).key(self.full(key)).send().await {
             Ok(head) => Ok(Some(u64::try_from(head.content_length().unwrap_or(0)).unwrap_or(0))),

@@ -14,6 +14,21 @@ use super::LedgerError;
 /// Length of a stored digest, in bytes.
 pub(super) const DIGEST_LENGTH: usize = 32;
 
+/// Tables with rows of a sweep, by its number: those that refer to others first, and the sweep itself not among them.
+pub(super) const TABLES_OF_SWEEPS: [&str; 11] = [
+    "metrics",
+    "cell_calls",
+    "counted_calls",
+    "judge_attempts",
+    "asked",
+    "awaiting_questions",
+    "awaiting",
+    "sessions",
+    "attempts",
+    "shards",
+    "cells",
+];
+
 /// A session's place in both schemas: the sweep by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {

@@ -11,6 +11,7 @@ mod error;
 #[cfg(feature = "cluster")]
 pub(crate) mod postgres;
 mod rows;
+mod schedules;
 mod sketch;
 mod sqlite;
 mod states;
@@ -36,6 +37,9 @@ pub use self::rows::{
     AgentEnd, AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, JudgeCosts, Judged, MetricRow, NewCell,
     NewShard, NewSweep, RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult,
     ShardRow, SweepRow, Term, TranscriptRef,
+};
+pub use self::schedules::{
+    Admission, MissedTicks, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::SqliteLedger;
@@ -77,6 +81,8 @@ macro_rules! each {
         }
     };
 }
+
+use each;
 
 #[cfg(feature = "faults")]
 fn away(trouble: Trouble) -> LedgerError {
@@ -190,6 +196,15 @@ impl Ledger {
         at: Timestamp,
     ) -> BoxFuture<'a, Result<bool, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.transition(sweep, from, to, at)) })
+    }
+
+    /// Removes an ended sweep with everything that is only its own; verdicts stay, which other sweeps share. Says whether it did: not when
+    /// there is no such sweep, or it runs.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn drop_sweep<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.drop_sweep(sweep)) })
     }
 
     /// Raises a sweep's budget; to what it is already is no change.

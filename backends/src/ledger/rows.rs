@@ -398,8 +398,19 @@ pub struct Reopened {
 pub struct JudgeCosts {
     /// The judge.
     pub judge: ModelRef,
+    /// Models that its endpoint said had answered, sorted.
+    pub served: Vec<String>,
     /// Tokens.
     pub usage: Usage,
     /// Money.
     pub cost: CostSum,
+}
+
+/// Adds the label of what answered as `judge`, in order, once.
+pub(super) fn add_served(costs: &mut [JudgeCosts], judge: &ModelRef, label: String) {
+    if let Some(found) = costs.iter_mut().find(|found| found.judge == *judge)
+        && let Err(at) = found.served.binary_search(&label)
+    {
+        found.served.insert(at, label);
+    }
 }

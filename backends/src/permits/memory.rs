@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use lru::LruCache;
 use regatta_proto::{
     AccountId, AccountReply, AccountRequest, Clock, Digest, ErrorClass, Failing, Money, PoolReply, PoolRequest,
-    SystemClock,
+    SweepId, SystemClock,
 };
 use tokio::time::Instant;
 
@@ -94,6 +94,11 @@ impl MemoryPermits {
             kept.keep(&request.account, account.read(now).granted()).map_err(unusable)?;
         }
         Ok(reply)
+    }
+
+    pub(super) fn close_accounts(&self, sweep: &SweepId) {
+        let (_, mut state) = self.enter();
+        state.accounts.retain(|account, _| account.sweep != *sweep);
     }
 
     pub(super) fn account(&self, account: &AccountId) -> Option<AccountState> {

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest};
+use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest, SweepId};
 
 pub use self::account::AccountState;
 pub use self::error::PermitsError;
@@ -150,6 +150,21 @@ impl Permits {
                 Self::Memory(permits) => permits.open_account(account, cap, base_spent),
                 #[cfg(feature = "cluster")]
                 Self::Postgres(permits) => permits.open_account(account, cap, base_spent).await?,
+            }
+            Ok(())
+        })
+    }
+
+    /// Forgets all accounts of a sweep, which is forgotten too.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn close_accounts<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<(), PermitsError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(permits) => permits.close_accounts(sweep),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => permits.close_accounts(sweep).await?,
             }
             Ok(())
         })

@@ -132,11 +132,15 @@ pub(crate) async fn each_judge_has_its_own_costs(world: World) {
     assert_eq!(ledger.costs_by_judge(&sweep).await.unwrap(), []);
     let mut of_another = judged(&sweep, "w-3", &[]);
     of_another.outcome.judge = "judges/other".parse().unwrap();
-    ledger.save_judged(vec![judged(&sweep, "w-1", &[]), judged(&sweep, "w-2", &[]), of_another]).await.unwrap();
+    let mut newer = judged(&sweep, "w-2", &[]);
+    newer.outcome.served = "a newer one".to_owned();
+    ledger.save_judged(vec![judged(&sweep, "w-1", &[]), newer, of_another]).await.unwrap();
     let two = CostSum { known: Money(10), unknown_calls: 2 };
     let mut expected = vec![(judge(), usage(10), two), ("judges/other".parse().unwrap(), usage(5), cost(5))];
     expected.sort_by_key(|(judge, ..)| judge.to_string());
     let found = ledger.costs_by_judge(&sweep).await.unwrap();
+    let served: Vec<_> = found.iter().find(|of| of.judge == judge()).unwrap().served.clone();
+    assert_eq!((served.len(), served[0].as_str()), (2, "a newer one"), "{served:?}");
     assert_eq!(found.into_iter().map(|of| (of.judge, of.usage, of.cost)).collect::<Vec<_>>(), expected);
 }
 

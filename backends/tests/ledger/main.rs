@@ -15,6 +15,7 @@ mod oracle;
 mod planning;
 mod recording;
 mod resume;
+mod schedules;
 mod server;
 mod world;
 
@@ -53,6 +54,7 @@ conformance![
     planning::a_budget_is_only_ever_raised,
     planning::shards_come_in_order_by_queue_until_they_are_dispatched,
     planning::confirming_a_shard_counts_what_was_dispatched,
+    planning::an_ended_sweep_is_removed_with_all_that_is_its_own,
     planning::metrics_of_a_cell_are_replaced_as_a_whole,
     recording::the_first_attempt_counts_and_later_ones_are_waste,
     recording::a_repeated_report_changes_nothing,
@@ -108,6 +110,16 @@ conformance![
     resume::a_continued_session_that_fails_otherwise_begins_anew,
     resume::a_session_whose_judge_the_budget_ended_keeps_its_answers,
     resume::other_sweeps_are_not_touched,
+    schedules::a_schedule_is_written_once_and_replaced_only_on_demand,
+    schedules::a_pause_moves_the_clock_when_it_ends,
+    schedules::ticks_are_decided_once,
+    schedules::a_tick_that_somebody_asks_for_is_added_once,
+    schedules::a_tick_is_started_once_and_never_beside_another_of_its_schedule,
+    schedules::a_leader_whose_term_is_over_decides_starts_and_ends_nothing,
+    schedules::a_tick_ends_once_with_what_it_cost_and_its_notices,
+    schedules::a_sweep_that_is_resumed_has_its_tick_run_again,
+    schedules::a_notice_waits_until_it_is_sent_or_given_up,
+    schedules::a_schedule_that_is_deleted_takes_its_ticks_with_it,
     laws::counters_equal_a_recount_whatever_happens,
 ];
 

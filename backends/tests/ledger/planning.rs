@@ -5,7 +5,7 @@ use regatta_backends::LedgerError;
 use regatta_backends::ledger::{Created, MetricRow, NewSweep, ShardState, SweepRow};
 use regatta_proto::{CellIndex, CostSum, Digest, Evaluator, Money, ShardIndex, SweepId, SweepState, Usage};
 
-use crate::world::{World, at, new_sweep};
+use crate::world::{HERE, World, answerer, at, judge, judged, key, new_sweep, questions, record, waiting};
 
 pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: World) {
     let sweep = world.sweep("s", 2, 3).await;
@@ -156,6 +156,29 @@ pub(crate) async fn confirming_a_shard_counts_what_was_dispatched(world: World) 
     let nobody = SweepId::new("nobody").unwrap();
     let error = world.ledger.claim_shard(&nobody, ShardIndex(0), 0, term).await.unwrap_err();
     assert!(matches!(error, LedgerError::UnknownSweep { .. }), "{error}");
+}
+
+pub(crate) async fn an_ended_sweep_is_removed_with_all_that_is_its_own(world: World) {
+    let (gone, kept) = (world.sweep("gone", 2, 2).await, world.sweep("kept", 1, 1).await);
+    let ledger = &world.ledger;
+    for sweep in [&gone, &kept] {
+        ledger.record(vec![record(key(sweep, 0, 0), "w-1")]).await.unwrap();
+        ledger.save_judged(vec![judged(sweep, "w-3", &[("a", 1)])]).await.unwrap();
+    }
+    ledger.record(vec![waiting(key(&gone, 1, 1), "w-2", &["b"])]).await.unwrap();
+    ledger.claim_questions(&gone, &judge(), &questions(&["b"])).await.unwrap();
+    assert!(!ledger.drop_sweep(&gone).await.unwrap(), "it runs");
+    ledger.transition(&gone, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+    assert!(ledger.drop_sweep(&gone).await.unwrap());
+    assert!(!ledger.drop_sweep(&gone).await.unwrap(), "it is gone");
+    assert_eq!(ledger.sweep(&gone).await.unwrap(), None);
+    assert_eq!(ledger.sessions(&kept, CellIndex(0)).await.unwrap().len(), 1);
+    assert_eq!(ledger.verdicts(answerer(HERE), &questions(&["a"])).await.unwrap().len(), 1, "others share it");
+    // Nothing of it turns up in a sweep that takes its name, or its number.
+    let again = world.sweep("gone", 2, 2).await;
+    assert!(ledger.attempts(&again).await.unwrap().is_empty());
+    assert!(ledger.awaiting_all(&again).await.unwrap().is_empty());
+    assert_eq!(ledger.claim_questions(&again, &judge(), &questions(&["b"])).await.unwrap(), questions(&["b"]));
 }
 
 pub(crate) async fn metrics_of_a_cell_are_replaced_as_a_whole(world: World) {

@@ -87,6 +87,9 @@ pub(crate) struct CoordinatorArgs {
     /// Serve /metrics, /healthz and /readyz at this address, over HTTP, and not beside the API
     #[arg(long, value_name = "ADDRESS", env = "REGATTA_METRICS")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
+    /// Policy file: webhooks and commands that schedules may name (docs/schedules.md)
+    #[arg(long, value_name = "FILE", env = "REGATTA_COORDINATOR_POLICY")]
+    pub(crate) policy: Option<PathBuf>,
     /// Work without a token: everybody on this machine may then do everything. Never beyond loopback
     #[arg(long, conflicts_with = "token")]
     pub(crate) no_token: bool,

@@ -4,6 +4,8 @@ mod judging;
 mod nights;
 mod policy;
 mod rendering;
+#[cfg(feature = "cluster")]
+mod scheduled;
 mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +14,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use regatta_proto::{Digest, json_bytes};
 use serde::Serialize;
+
+#[cfg(feature = "cluster")]
+pub(crate) use self::scheduled::{check_for_schedule, judge_night};
 
 use self::judging::judge;
 use self::nights::{Night, NightLedger, OpenLedger, spent};
@@ -63,7 +68,12 @@ async fn gate(args: GateArgs) -> anyhow::Result<ExitCode> {
         None => question.judge(None)?,
         Some(nights) => {
             let Method::AlphaSpending = nights.method;
-            let path = beside(&args.policy, &nights.ledger);
+            let ledger = nights.ledger.as_deref().ok_or_else(|| {
+                BadConfiguration(
+                    "the policy's nights have no ledger; name its file, as `ledger: nights.json`".to_owned(),
+                )
+            })?;
+            let path = beside(&args.policy, ledger);
             let mut open = OpenLedger::open(&path, policy.alpha).map_err(bad_configuration)?;
             let judgement = question.judge_in(&mut open.ledger)?;
             open.write()?;

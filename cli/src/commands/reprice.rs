@@ -109,7 +109,7 @@ fn add_judges(ledger: &mut Ledger<'_>, lock: &SweepLock, summary: Option<&Summar
         lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref()).flat_map(Judge::ids).collect();
     let [judge] = judges.into_iter().collect::<Vec<_>>()[..] else { return false };
     let Judging { usage, cost } = summary.judging;
-    ledger.add_judge(&JudgeSpending { judge: judge.clone(), usage, cost }, day);
+    ledger.add_judge(&JudgeSpending { judge: judge.clone(), served: Vec::new(), usage, cost }, day);
     true
 }
 

@@ -8,7 +8,7 @@ use regatta_proto::Digest;
 use crate::args::SubmitArgs;
 use crate::client::Client;
 use crate::output;
-use crate::spec::load;
+use crate::spec::{Loaded, load};
 
 pub(crate) async fn run(args: SubmitArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
@@ -16,6 +16,20 @@ pub(crate) async fn run(args: SubmitArgs) -> anyhow::Result<ExitCode> {
         output::note("the coordinator's own price table counts; --prices is left aside");
     }
     let client = Client::new(&args.client)?;
+    let submission = uploaded(&client, loaded).await?;
+    let submitted = client.submit(&submission).await?;
+    if args.json {
+        output::line(&serde_json::to_string(&submitted)?);
+    } else {
+        output::line(submitted.id.as_str());
+        let news = if submitted.created { "submitted" } else { "was there already" };
+        output::note(&format!("{news} · {} sessions", submitted.sessions));
+    }
+    if args.watch { super::watch::follow(&client, &submitted.id, false).await } else { Ok(ExitCode::SUCCESS) }
+}
+
+/// A submission of `loaded`, whose files the coordinator has.
+pub(crate) async fn uploaded(client: &Client, loaded: Loaded) -> anyhow::Result<Submission> {
     let mut submission = Submission { spec: loaded.spec, data: Default::default(), recorded: Default::default() };
     for (name, files) in &loaded.data {
         for (_, content) in files.iter() {
@@ -28,13 +42,5 @@ pub(crate) async fn run(args: SubmitArgs) -> anyhow::Result<ExitCode> {
         client.upload(&digest, bytes).await?;
         submission.recorded.insert(name, digest);
     }
-    let submitted = client.submit(&submission).await?;
-    if args.json {
-        output::line(&serde_json::to_string(&submitted)?);
-    } else {
-        output::line(submitted.id.as_str());
-        let news = if submitted.created { "submitted" } else { "was there already" };
-        output::note(&format!("{news} · {} sessions", submitted.sessions));
-    }
-    if args.watch { super::watch::follow(&client, &submitted.id, false).await } else { Ok(ExitCode::SUCCESS) }
+    Ok(submission)
 }

@@ -18,6 +18,7 @@ pub(crate) struct Made<'a> {
     pub(crate) scores: Vec<Option<f64>>,
     pub(crate) nanodollars: u64,
     pub(crate) latency_us: u64,
+    pub(crate) output_tokens: u64,
     pub(crate) served: &'a str,
 }
 
@@ -29,6 +30,7 @@ impl Default for Made<'_> {
             scores: Vec::new(),
             nanodollars: 2_000_000,
             latency_us: 1_500_000,
+            output_tokens: 200,
             served: "gpt-5-2026-01-01",
         }
     }
@@ -60,7 +62,8 @@ impl Made<'_> {
         let attempt = |at: usize| -> AttemptLine {
             serde_json::from_value(json!({
                 "id": format!("w1-0-{at}-1"), "cell": 0, "item": id(at), "wasted": false, "cost_nanodollars": self.nanodollars,
-                "latency_us": self.latency_us, "served": [self.served],
+                "latency_us": self.latency_us,
+                "usage": { "input": 900, "output": self.output_tokens }, "served": [self.served],
             }))
             .unwrap()
         };

@@ -60,10 +60,12 @@ pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyh
     Ok(found.0)
 }
 
-struct Changes(Vec<Change>);
+/// Fields in which documents differ.
+#[derive(Default)]
+pub(crate) struct Changes(pub(crate) Vec<Change>);
 
 impl Changes {
-    fn add(&mut self, what: &str, a: &impl Serialize, b: &impl Serialize) -> anyhow::Result<()> {
+    pub(crate) fn add(&mut self, what: &str, a: &impl Serialize, b: &impl Serialize) -> anyhow::Result<()> {
         self.add_values(what, &serde_json::to_value(a)?, &serde_json::to_value(b)?);
         Ok(())
     }
@@ -110,12 +112,12 @@ fn in_short(a: &Value, b: &Value) -> (String, String) {
 }
 
 /// The model under the name `id`, so that a name alone makes no difference.
-fn parameters(model: &ModelSpec, id: &ModelRef) -> ModelSpec {
+pub(crate) fn parameters(model: &ModelSpec, id: &ModelRef) -> ModelSpec {
     ModelSpec { id: id.clone(), ..model.clone() }
 }
 
-/// Models that the endpoint said it served, with the number of sessions.
-fn served(run: &EndedRun, model: &ModelRef) -> BTreeSet<String> {
+/// Models that the endpoint said it served.
+pub(crate) fn served(run: &EndedRun, model: &ModelRef) -> BTreeSet<String> {
     let cells: BTreeSet<u32> =
         run.lock.cells().into_iter().filter(|cell| cell.model == *model).map(|cell| cell.index.0).collect();
     let attempts = run.attempts.iter().filter(|attempt| cells.contains(&attempt.cell));

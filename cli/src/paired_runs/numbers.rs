@@ -15,6 +15,8 @@ pub(crate) enum Quantity {
     Dollars,
     /// Time in model calls.
     Seconds,
+    /// Tokens that models answered.
+    OutputTokens,
 }
 
 impl Quantity {
@@ -22,6 +24,7 @@ impl Quantity {
         match self {
             Self::Dollars => "dollars",
             Self::Seconds => "seconds",
+            Self::OutputTokens => "output_tokens",
         }
     }
 }
@@ -81,6 +84,7 @@ fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTr
         let value = match quantity {
             Quantity::Dollars => took.dollars?,
             Quantity::Seconds => took.seconds,
+            Quantity::OutputTokens => took.output_tokens,
         };
         Some((session.clone(), value))
     };
@@ -101,7 +105,7 @@ mod tests {
 
     fn took(seconds: &[f64]) -> BTreeMap<(ItemId, u16), Took> {
         let of = |(at, seconds): (usize, &f64)| {
-            ((format!("i{at:02}").parse().unwrap(), 0), Took { dollars: None, seconds: *seconds })
+            ((format!("i{at:02}").parse().unwrap(), 0), Took { dollars: None, seconds: *seconds, output_tokens: 0.0 })
         };
         seconds.iter().enumerate().map(of).collect()
     }

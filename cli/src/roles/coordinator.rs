@@ -9,10 +9,12 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use prometheus::Registry;
 use regatta_catalog::Catalog;
-use regatta_coordinator::{ApiConfig, Coordinator, CoordinatorConfig, CoordinatorMetrics, router};
+use regatta_coordinator::{ApiConfig, Coordinator, CoordinatorConfig, CoordinatorMetrics, Scheduling, router};
 use regatta_proto::SystemClock;
 use tokio_util::sync::CancellationToken;
 
+use super::channels::Channels;
+use super::night_gate::StoredNights;
 use super::{Readiness, services};
 use crate::args::CoordinatorArgs;
 use crate::benchmarks::BENCHMARKS;
@@ -31,6 +33,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let tls = identity.map(|identity| tls::server(identity, args.tls_client_ca.as_deref())).transpose()?;
     let asks_for_certificates = args.tls_client_ca.is_some();
+    let channels = Channels::read(args.policy.as_deref())?;
     let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
     let seed = crate::process::random_seed();
@@ -51,16 +54,22 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         None => listener::serve_tls(listener, tls, watched.merge(readiness.routes()), stop.clone()),
     };
     let connect = async {
-        Ok::<_, anyhow::Error>(Coordinator::new(
+        let ledger = services::ledger(&args.ledger, &readiness).await?;
+        let queue = services::queue(&args.queue, seed, &readiness).await?;
+        let permits = services::permits(&args.ledger, &readiness).await?;
+        let blobs = services::blobs(&args.blobs, &readiness).await?;
+        let scheduling = Scheduling { gate: Arc::new(StoredNights::new(blobs.clone())), messenger: Arc::new(channels) };
+        let coordinator = Coordinator::new(
             config,
-            services::ledger(&args.ledger, &readiness).await?,
-            services::queue(&args.queue, seed, &readiness).await?,
-            services::permits(&args.ledger, &readiness).await?,
-            Catalog::new(services::blobs(&args.blobs, &readiness).await?, BENCHMARKS),
+            ledger,
+            queue,
+            permits,
+            Catalog::new(blobs, BENCHMARKS),
             Arc::new(SystemClock),
             CoordinatorMetrics::register(&registry)?,
             price_book(args.prices.as_deref())?,
-        ))
+        );
+        Ok::<_, anyhow::Error>(coordinator.with_scheduling(scheduling))
     };
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
     let coordinator = Arc::new(coordinator?);
@@ -72,7 +81,11 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     };
     tokio::spawn(readiness.follow(leaving.drain.clone(), survey));
     tracing::info!(address = %args.listen, "coordinating");
+    let (keeper, drain) = (coordinator.clone(), leaving.drain.clone());
+    // A task of its own: planning and judging a night take a processor, and dispatching must not wait for it.
+    let schedules = tokio::spawn(async move { keeper.keep_schedules(drain).await });
     coordinator.run(BTreeMap::new(), leaving.drain).await;
+    schedules.await?;
     stop.cancel();
     server.await?;
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,8 @@
 //! The long-running roles of a deployment; each is one page of wiring.
 
+mod channels;
 pub(crate) mod coordinator;
+mod night_gate;
 mod readiness;
 pub(crate) mod scorer;
 pub(crate) mod services;

@@ -6,5 +6,6 @@ mod dispatching;
 mod ending;
 mod planning;
 mod recovering;
+mod schedules;
 mod showing;
 mod stage;

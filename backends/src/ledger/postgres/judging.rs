@@ -13,6 +13,7 @@ use super::planning::number;
 use super::pool::Fault;
 use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
+use crate::ledger::rows::add_served;
 use crate::ledger::{AwaitingSession, JudgeCosts, Judged};
 
 pub(super) async fn verdicts(
@@ -264,9 +265,16 @@ pub(super) async fn costs_by_judge(client: &Object, sweep: &SweepId) -> Result<V
         let spent = spent(&row, 1)?;
         costs.push(JudgeCosts {
             judge: parsed(row.try_get(0)?, "judge_attempts.judge")?,
+            served: Vec::new(),
             usage: spent.usage()?,
             cost: spent.cost()?,
         });
+    }
+    let select =
+        client.prepare_cached("SELECT DISTINCT judge, served::text FROM judge_attempts WHERE sweep = $1").await?;
+    for row in client.query(&select, &[&number]).await? {
+        let judge = parsed(row.try_get(0)?, "judge_attempts.judge")?;
+        add_served(&mut costs, &judge, json(row.try_get(1)?, "judge_attempts.served")?);
     }
     Ok(costs)
 }

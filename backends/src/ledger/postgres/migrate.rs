@@ -33,6 +33,7 @@ pub(super) const LEDGER: Migrations = Migrations {
         (5, include_str!("../../../migrations/postgres/0005_answerers.sql")),
         (6, include_str!("../../../migrations/postgres/0006_flags.sql")),
         (7, include_str!("../../../migrations/postgres/0007_dispatch.sql")),
+        (8, include_str!("../../../migrations/postgres/0008_schedules.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

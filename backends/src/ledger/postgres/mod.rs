@@ -10,6 +10,7 @@ mod migrate;
 mod planning;
 pub(crate) mod pool;
 mod resume;
+mod schedules;
 mod sessions;
 mod settling;
 
@@ -77,6 +78,10 @@ impl PostgresLedger {
         at: Timestamp,
     ) -> Result<bool, LedgerError> {
         write!(self.0, "change a sweep's state", tx => planning::transition(tx, sweep, from, to, at))
+    }
+
+    pub(super) async fn drop_sweep(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
+        write!(self.0, "remove a sweep", tx => planning::drop_sweep(tx, sweep))
     }
 
     pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {

@@ -10,7 +10,7 @@ use super::column;
 use super::leading::is_leading;
 use super::pool::Fault;
 use crate::ledger::columns::{
-    cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
+    TABLES_OF_SWEEPS, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow, Term};
 
@@ -102,6 +102,17 @@ async fn add_shards(tx: &Transaction<'_>, number: i64, sweep: &NewSweep) -> Resu
     )
     .await?;
     Ok(())
+}
+
+pub(super) async fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
+    let select = "SELECT number FROM sweeps WHERE id = $1 AND ended_at_ns IS NOT NULL FOR UPDATE";
+    let Some(row) = tx.query_opt(select, &[&sweep.as_str()]).await? else { return Ok(false) };
+    let number: i64 = row.try_get(0)?;
+    for table in TABLES_OF_SWEEPS {
+        tx.execute(&format!("DELETE FROM {table} WHERE sweep = $1"), &[&number]).await?;
+    }
+    tx.execute("DELETE FROM sweeps WHERE number = $1", &[&number]).await?;
+    Ok(true)
 }
 
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {

@@ -11,6 +11,7 @@ use super::planning::number;
 use super::thread::Fault;
 use crate::ledger::columns::{digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
+use crate::ledger::rows::add_served;
 use crate::ledger::{AwaitingSession, JudgeCosts, Judged};
 
 pub(super) fn verdicts(
@@ -187,9 +188,16 @@ pub(super) fn costs_by_judge(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Ve
         let spent = spent(row, 1)?;
         costs.push(JudgeCosts {
             judge: parsed(&row.get::<_, String>(0)?, "judge_attempts.judge")?,
+            served: Vec::new(),
             usage: spent.usage()?,
             cost: spent.cost()?,
         });
+    }
+    let mut select = tx.prepare_cached("SELECT DISTINCT judge, served FROM judge_attempts WHERE sweep = ?1")?;
+    let mut rows = select.query([number])?;
+    while let Some(row) = rows.next()? {
+        let judge = parsed(&row.get::<_, String>(0)?, "judge_attempts.judge")?;
+        add_served(&mut costs, &judge, json(&row.get::<_, String>(1)?, "judge_attempts.served")?);
     }
     Ok(costs)
 }

@@ -17,6 +17,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (5, include_str!("../../../migrations/sqlite/0005_answerers.sql")),
     (6, include_str!("../../../migrations/sqlite/0006_flags.sql")),
     (7, include_str!("../../../migrations/sqlite/0007_dispatch.sql")),
+    (8, include_str!("../../../migrations/sqlite/0008_schedules.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.
@@ -129,7 +130,7 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 7 }), "{error}");
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 8 }), "{error}");
     }
 
     #[test]

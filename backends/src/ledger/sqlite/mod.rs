@@ -8,6 +8,7 @@ mod migrate;
 mod planning;
 mod presence;
 mod resume;
+mod schedules;
 mod sessions;
 mod settling;
 mod thread;
@@ -72,6 +73,11 @@ impl SqliteLedger {
     ) -> Result<bool, LedgerError> {
         let (sweep, from) = (sweep.clone(), from.to_vec());
         self.0.write("change a sweep's state", move |tx| planning::transition(tx, &sweep, &from, to, at)).await
+    }
+
+    pub(super) async fn drop_sweep(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("remove a sweep", move |tx| planning::drop_sweep(tx, &sweep)).await
     }
 
     pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {

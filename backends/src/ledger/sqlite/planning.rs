@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use super::attempts::spent;
 use super::thread::Fault;
 use crate::ledger::columns::{
-    cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
+    TABLES_OF_SWEEPS, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow};
 
@@ -92,6 +92,17 @@ fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
         generation: small(row.get(7)?, "generation")?,
         echo: large(row.get(8)?, "echo")?,
     })
+}
+
+pub(super) fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
+    let select = "SELECT number FROM sweeps WHERE id = ?1 AND ended_at_ns IS NOT NULL";
+    let found: Option<i64> = tx.query_row(select, [sweep.as_str()], |row| row.get(0)).optional()?;
+    let Some(number) = found else { return Ok(false) };
+    for table in TABLES_OF_SWEEPS {
+        tx.execute(&format!("DELETE FROM {table} WHERE sweep = ?1"), [number])?;
+    }
+    tx.execute("DELETE FROM sweeps WHERE number = ?1", [number])?;
+    Ok(true)
 }
 
 pub(super) fn transition(

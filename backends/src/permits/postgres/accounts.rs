@@ -1,7 +1,7 @@
 //! Accounts, one row each.
 
 use deadpool_postgres::{Object, Transaction};
-use regatta_proto::{AccountId, AccountReply, AccountRequest, Money};
+use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, SweepId};
 
 use super::super::PermitsError;
 use super::super::account::{Account, AccountState};
@@ -25,6 +25,11 @@ pub(super) async fn open(tx: &Transaction<'_>, id: &AccountId, cap: Money, spent
     };
     account.set_cap(cap);
     write(tx, id, &account).await.map(Ok)
+}
+
+pub(super) async fn close(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(), Fault> {
+    tx.execute("DELETE FROM permit_accounts WHERE sweep = $1", &[&sweep.as_str()]).await?;
+    Ok(())
 }
 
 pub(super) async fn settle(tx: &Transaction<'_>, request: &AccountRequest) -> Answer<AccountReply> {

@@ -4,7 +4,7 @@ mod accounts;
 mod failures;
 mod pools;
 
-use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest};
+use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest, SweepId};
 
 use super::PermitsError;
 use super::account::AccountState;
@@ -45,6 +45,10 @@ impl PostgresPermits {
 
     pub(super) async fn open_account(&self, account: &AccountId, cap: Money, spent: Money) -> Result<(), PermitsError> {
         write!(self.0, "open an account", tx => accounts::open(tx, account, cap, spent))?
+    }
+
+    pub(super) async fn close_accounts(&self, sweep: &SweepId) -> Result<(), PermitsError> {
+        Ok(write!(self.0, "close the accounts of a sweep", tx => accounts::close(tx, sweep))?)
     }
 
     pub(super) async fn settle(&self, request: &AccountRequest) -> Result<AccountReply, PermitsError> {

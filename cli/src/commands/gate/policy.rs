@@ -68,8 +68,9 @@ pub(crate) struct Increase(pub(crate) f64);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nights {
     pub(crate) method: Method,
-    /// Where the nights are kept; beside the policy unless it begins with a slash.
-    pub(crate) ledger: PathBuf,
+    /// Where the nights are kept; beside the policy unless it begins with a slash. Schedules keep them themselves.
+    #[serde(default)]
+    pub(crate) ledger: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

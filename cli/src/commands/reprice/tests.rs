@@ -274,6 +274,7 @@ fn what_judges_took_is_counted_at_both_prices() {
     let mut ledger = Ledger::new(&lock, &table, Some("2026-02-10".parse().unwrap()));
     let judge = |model: &str, known: u64| JudgeSpending {
         judge: model.parse().unwrap(),
+        served: Vec::new(),
         usage: Usage { input: 500, output: 20, ..Usage::default() },
         cost: CostSum { known: Money(known), unknown_calls: 0 },
     };

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use prometheus::Registry;
 use regatta_backends::{Blobs, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
 use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
-use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Submission};
+use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Scheduling, Submission};
 use regatta_proto::{
     Attempt, AttemptTotals, Cause, Control, CostSum, FileSet, Flags, Job, ManualClock, Money, OpenAttempt, Outcome,
     PriceSource, Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
@@ -38,6 +38,12 @@ pub(crate) struct Stage {
     unread: Mutex<VecDeque<Report>>,
     /// Whether there is a scorer that answers the coordinator's questions.
     pub(crate) has_scorer: bool,
+    /// Of all coordinators; stands at 1970 unless a test moves it.
+    pub(crate) clock: Arc<ManualClock>,
+    /// What schedules need, where there are any.
+    pub(crate) scheduling: Option<Scheduling>,
+    /// Blobs that are no folder.
+    pub(crate) in_memory: Option<Blobs>,
 }
 
 /// A coordinator's process.
@@ -77,11 +83,23 @@ impl Stage {
             ..CoordinatorConfig::default()
         };
         let (queue, permits, unread) = (Queue::memory(), Permits::memory(), Mutex::default());
-        Self { folder, ledger, queue, permits, config, unread, has_scorer: true }
+        let clock = Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH));
+        Self {
+            folder,
+            ledger,
+            queue,
+            permits,
+            config,
+            unread,
+            has_scorer: true,
+            clock,
+            scheduling: None,
+            in_memory: None,
+        }
     }
 
     pub(crate) fn blobs(&self) -> Blobs {
-        Blobs::directory(self.blob_folder()).unwrap()
+        self.in_memory.clone().unwrap_or_else(|| Blobs::directory(self.blob_folder()).unwrap())
     }
 
     pub(crate) fn blob_folder(&self) -> std::path::PathBuf {
@@ -101,10 +119,14 @@ impl Stage {
             self.queue.clone(),
             self.permits.clone(),
             Catalog::new(self.blobs(), BENCHMARKS),
-            Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
+            self.clock.clone(),
             metrics.clone(),
             prices,
         );
+        let coordinator = match &self.scheduling {
+            Some(scheduling) => coordinator.with_scheduling(scheduling.clone()),
+            None => coordinator,
+        };
         Process { coordinator: Arc::new(coordinator), metrics, stop: CancellationToken::new(), running: None }
     }
 

@@ -234,6 +234,7 @@ pub(crate) fn circumstances(state: SweepState, attempts: Vec<AttemptRow>) -> Cir
         attempts,
         judges: vec![JudgeCosts {
             judge: "sim/lexical".parse().unwrap(),
+            served: vec!["lexical (simulated)".to_owned()],
             usage: Usage { input: 4000, ..Usage::default() },
             cost: CostSum { known: Money(0), unknown_calls: 16 },
         }],

@@ -1,0 +1,421 @@
+//! Schedules, their ticks, and the notices about them.
+
+use jiff::Timestamp;
+use regatta_proto::{Digest, Money, ScheduleName, SweepId};
+use rusqlite::{Row, Transaction, params};
+
+use super::SqliteLedger;
+use super::thread::Fault;
+use crate::ledger::columns::{digest, large, money, parsed, small, stored_money, stored_time, time, unreadable};
+use crate::ledger::schedules::{
+    Admission, NOTICES_KEPT, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow,
+};
+use crate::ledger::{LedgerError, Term};
+
+impl SqliteLedger {
+    pub(in crate::ledger) async fn put_schedule(
+        &self,
+        name: &ScheduleName,
+        document: &str,
+        at: Timestamp,
+        replaces: bool,
+    ) -> Result<PutSchedule, LedgerError> {
+        let (name, document) = (name.clone(), document.to_owned());
+        self.0.write("write a schedule", move |tx| put(tx, &name, &document, at, replaces)).await
+    }
+
+    pub(in crate::ledger) async fn schedules(
+        &self,
+        only: Option<&ScheduleName>,
+    ) -> Result<Vec<ScheduleRow>, LedgerError> {
+        let only = only.cloned();
+        self.0.read("read the schedules", move |tx| all(tx, only.as_ref())).await
+    }
+
+    pub(in crate::ledger) async fn pause_schedule(
+        &self,
+        name: &ScheduleName,
+        paused: bool,
+        at: Timestamp,
+    ) -> Result<bool, LedgerError> {
+        let name = name.clone();
+        self.0
+            .write("pause a schedule", move |tx| {
+                let changed = tx.execute(
+                    "UPDATE schedules SET decided_until_ns = CASE WHEN is_paused AND NOT ?2 THEN ?3 ELSE decided_until_ns END,
+                        is_paused = ?2 WHERE name = ?1",
+                    params![name.as_str(), paused, stored_time(at, "decided_until")?],
+                )?;
+                Ok(changed == 1)
+            })
+            .await
+    }
+
+    pub(in crate::ledger) async fn delete_schedule(&self, name: &ScheduleName) -> Result<bool, LedgerError> {
+        let name = name.clone();
+        self.0
+            .write("delete a schedule", move |tx| {
+                tx.execute("DELETE FROM schedule_notices WHERE schedule = ?1", [name.as_str()])?;
+                tx.execute("DELETE FROM schedule_ticks WHERE schedule = ?1", [name.as_str()])?;
+                Ok(tx.execute("DELETE FROM schedules WHERE name = ?1", [name.as_str()])? == 1)
+            })
+            .await
+    }
+
+    pub(in crate::ledger) async fn add_tick(
+        &self,
+        name: &ScheduleName,
+        at: Timestamp,
+    ) -> Result<Option<bool>, LedgerError> {
+        let name = name.clone();
+        self.0
+            .write("add a tick", move |tx| {
+                if all(tx, Some(&name))?.is_empty() {
+                    return Ok(None);
+                }
+                add(tx, &name, at, true).map(Some)
+            })
+            .await
+    }
+
+    pub(in crate::ledger) async fn ticks(
+        &self,
+        name: &ScheduleName,
+        limit: Option<u32>,
+    ) -> Result<Vec<TickRow>, LedgerError> {
+        let name = name.clone();
+        self.0.read("read the ticks of a schedule", move |tx| ticks(tx, &name, limit)).await
+    }
+
+    pub(in crate::ledger) async fn reopen_tick(&self, sweep: &SweepId) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0
+            .write("reopen a tick", move |tx| {
+                tx.execute(
+                    "UPDATE schedule_ticks SET state = 'running' WHERE sweep = ?1 AND state = 'ended'",
+                    [sweep.as_str()],
+                )?;
+                Ok(())
+            })
+            .await
+    }
+
+    pub(in crate::ledger) async fn spent_since(
+        &self,
+        name: &ScheduleName,
+        since: Timestamp,
+    ) -> Result<Money, LedgerError> {
+        let name = name.clone();
+        self.0
+            .read("read what a schedule has spent", move |tx| {
+                let spent: i64 = tx.query_row(
+                    "SELECT ifnull(sum(spent), 0) FROM schedule_ticks WHERE schedule = ?1 AND at_ns >= ?2",
+                    params![name.as_str(), stored_time(since, "since")?],
+                    |row| row.get(0),
+                )?;
+                Ok(Money(large(spent, "spent")?))
+            })
+            .await
+    }
+
+    pub(in crate::ledger) async fn admit_ticks(
+        &self,
+        name: &ScheduleName,
+        admission: &Admission,
+        notices: &[NewNotice],
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        let (name, admission, notices) = (name.clone(), admission.clone(), notices.to_vec());
+        let presence = self.1.clone();
+        self.0
+            .write("admit ticks", move |tx| Ok(presence.is_leading(term) && admit(tx, &name, &admission, &notices)?))
+            .await
+    }
+
+    pub(in crate::ledger) async fn start_tick(
+        &self,
+        name: &ScheduleName,
+        tick: Timestamp,
+        (sweep, lock): (&SweepId, &Digest),
+        at: Timestamp,
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        let (name, sweep, lock, presence) = (name.clone(), sweep.clone(), *lock, self.1.clone());
+        self.0
+            .write("start a tick", move |tx| {
+                if !presence.is_leading(term) {
+                    return Ok(false);
+                }
+                let started = tx.execute(
+                    "UPDATE schedule_ticks SET state = 'running', sweep = ?3, lock = ?4, started_at_ns = ?5
+                     WHERE schedule = ?1 AND at_ns = ?2 AND state = 'due' AND NOT EXISTS
+                        (SELECT 1 FROM schedule_ticks other WHERE other.schedule = ?1 AND other.state = 'running')",
+                    params![
+                        name.as_str(),
+                        stored_time(tick, "at")?,
+                        sweep.as_str(),
+                        lock.bytes(),
+                        stored_time(at, "started_at")?
+                    ],
+                )?;
+                Ok(started == 1)
+            })
+            .await
+    }
+
+    pub(in crate::ledger) async fn end_tick(
+        &self,
+        name: &ScheduleName,
+        tick: Timestamp,
+        end: &TickEnd,
+        notices: &[NewNotice],
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        let (name, end, notices, presence) = (name.clone(), end.clone(), notices.to_vec(), self.1.clone());
+        self.0
+            .write("end a tick", move |tx| Ok(presence.is_leading(term) && end_tick(tx, &name, tick, &end, &notices)?))
+            .await
+    }
+
+    pub(in crate::ledger) async fn waiting_notices(
+        &self,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<NoticeRow>, LedgerError> {
+        self.0.read("read notices", move |tx| waiting(tx, now, limit)).await
+    }
+
+    pub(in crate::ledger) async fn notice_sent(&self, id: &str) -> Result<(), LedgerError> {
+        let id = id.to_owned();
+        self.0
+            .write("note a notice as sent", move |tx| {
+                tx.execute("UPDATE schedule_notices SET state = 'sent', problem = NULL WHERE id = ?1", [id])?;
+                Ok(())
+            })
+            .await
+    }
+
+    pub(in crate::ledger) async fn notice_failed(
+        &self,
+        id: &str,
+        problem: &str,
+        next: Option<Timestamp>,
+    ) -> Result<(), LedgerError> {
+        let (id, problem) = (id.to_owned(), problem.to_owned());
+        self.0
+            .write("note that a notice was not sent", move |tx| {
+                let next = next.map(|next| stored_time(next, "next_at")).transpose()?;
+                tx.execute(
+                    "UPDATE schedule_notices SET tries = tries + 1, problem = ?2, next_at_ns = ifnull(?3, next_at_ns),
+                        state = CASE WHEN ?3 IS NULL THEN 'given_up' ELSE 'waiting' END
+                     WHERE id = ?1 AND state = 'waiting'",
+                    params![id, problem, next],
+                )?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+fn put(
+    tx: &Transaction<'_>,
+    name: &ScheduleName,
+    document: &str,
+    at: Timestamp,
+    replaces: bool,
+) -> Result<PutSchedule, Fault> {
+    let now = stored_time(at, "created_at")?;
+    match all(tx, Some(name))?.pop() {
+        None => {
+            tx.execute(
+                "INSERT INTO schedules (name, document, created_at_ns, decided_until_ns) VALUES (?1, ?2, ?3, ?3)",
+                params![name.as_str(), document, now],
+            )?;
+            Ok(PutSchedule::Created)
+        }
+        Some(there) if there.document == document => Ok(PutSchedule::Unchanged),
+        Some(_) if !replaces => Ok(PutSchedule::Differs),
+        Some(_) => {
+            tx.execute(
+                "UPDATE schedules SET document = ?2, created_at_ns = ?3, decided_until_ns = ?3 WHERE name = ?1",
+                params![name.as_str(), document, now],
+            )?;
+            Ok(PutSchedule::Replaced)
+        }
+    }
+}
+
+fn all(tx: &Transaction<'_>, only: Option<&ScheduleName>) -> Result<Vec<ScheduleRow>, Fault> {
+    let mut select = tx.prepare_cached(
+        "SELECT name, document, is_paused, created_at_ns, decided_until_ns, judged FROM schedules
+         WHERE ?1 IS NULL OR name = ?1 ORDER BY name",
+    )?;
+    let mut rows = select.query([only.map(ScheduleName::as_str)])?;
+    let mut schedules = Vec::new();
+    while let Some(row) = rows.next()? {
+        schedules.push(ScheduleRow {
+            name: parsed(&row.get::<_, String>(0)?, "schedules.name")?,
+            document: row.get(1)?,
+            is_paused: row.get(2)?,
+            created_at: time(row.get(3)?, "created_at")?,
+            decided_until: time(row.get(4)?, "decided_until")?,
+            judged: small(row.get(5)?, "judged")?,
+        });
+    }
+    Ok(schedules)
+}
+
+/// Adds a due tick; one that is there stays as it is.
+fn add(tx: &Transaction<'_>, name: &ScheduleName, at: Timestamp, by_hand: bool) -> Result<bool, Fault> {
+    let added = tx.execute(
+        "INSERT OR IGNORE INTO schedule_ticks (schedule, at_ns, state, by_hand, since_ns) VALUES (?1, ?2, 'due', ?3, ?2)",
+        params![name.as_str(), stored_time(at, "at")?, by_hand],
+    )?;
+    Ok(added == 1)
+}
+
+fn ticks(tx: &Transaction<'_>, name: &ScheduleName, limit: Option<u32>) -> Result<Vec<TickRow>, Fault> {
+    const COLUMNS: &str =
+        "SELECT schedule, at_ns, state, by_hand, since_ns, stands_for, reason, sweep, lock, started_at_ns,
+        ended_at_ns, spent, outcome FROM schedule_ticks WHERE schedule = ?1";
+    let query = match limit {
+        Some(_) => format!("{COLUMNS} ORDER BY at_ns DESC LIMIT ?2"),
+        None => format!("{COLUMNS} AND state IN ('due', 'running') AND ?2 IS NULL ORDER BY at_ns"),
+    };
+    let mut select = tx.prepare_cached(&query)?;
+    let mut rows = select.query(params![name.as_str(), limit])?;
+    let mut ticks = Vec::new();
+    while let Some(row) = rows.next()? {
+        ticks.push(tick(row)?);
+    }
+    Ok(ticks)
+}
+
+fn tick(row: &Row<'_>) -> Result<TickRow, Fault> {
+    let state: String = row.get(2)?;
+    let moment = |column: usize, field| -> Result<Option<Timestamp>, Fault> {
+        Ok(row.get::<_, Option<i64>>(column)?.map(|nanos| time(nanos, field)).transpose()?)
+    };
+    Ok(TickRow {
+        schedule: parsed(&row.get::<_, String>(0)?, "schedule_ticks.schedule")?,
+        at: time(row.get(1)?, "at")?,
+        state: state.parse().map_err(|_| unreadable("schedule_ticks.state", state))?,
+        by_hand: row.get(3)?,
+        since: time(row.get(4)?, "since")?,
+        stands_for: small(row.get(5)?, "stands_for")?,
+        reason: row.get(6)?,
+        sweep: row.get::<_, Option<String>>(7)?.map(|id| parsed(&id, "schedule_ticks.sweep")).transpose()?,
+        lock: row.get::<_, Option<Vec<u8>>>(8)?.map(|bytes| digest(&bytes)).transpose()?,
+        started_at: moment(9, "started_at")?,
+        ended_at: moment(10, "ended_at")?,
+        spent: money(row.get(11)?, "spent")?,
+        outcome: row.get(12)?,
+    })
+}
+
+fn admit(
+    tx: &Transaction<'_>,
+    name: &ScheduleName,
+    admission: &Admission,
+    notices: &[NewNotice],
+) -> Result<bool, Fault> {
+    let until = stored_time(admission.until, "decided_until")?;
+    let moved = tx.execute(
+        "UPDATE schedules SET decided_until_ns = ?3 WHERE name = ?1 AND decided_until_ns = ?2 AND NOT is_paused",
+        params![name.as_str(), stored_time(admission.from, "decided_until")?, until],
+    )?;
+    if moved == 0 {
+        return Ok(false);
+    }
+    for at in &admission.due {
+        add(tx, name, *at, false)?;
+    }
+    for missed in &admission.missed {
+        tx.execute(
+            "INSERT OR IGNORE INTO schedule_ticks (schedule, at_ns, state, since_ns, stands_for, reason, ended_at_ns)
+             VALUES (?1, ?2, 'missed', ?3, ?4, ?5, ?6)",
+            params![
+                name.as_str(),
+                stored_time(missed.at, "at")?,
+                stored_time(missed.since, "since")?,
+                missed.stands_for,
+                missed.reason,
+                until
+            ],
+        )?;
+    }
+    for (at, reason) in &admission.replaced {
+        tx.execute(
+            "UPDATE schedule_ticks SET state = 'missed', reason = ?3, ended_at_ns = ?4
+             WHERE schedule = ?1 AND at_ns = ?2 AND state = 'due'",
+            params![name.as_str(), stored_time(*at, "at")?, reason, until],
+        )?;
+    }
+    write_notices(tx, name, admission.until, notices)?;
+    Ok(true)
+}
+
+fn end_tick(
+    tx: &Transaction<'_>,
+    name: &ScheduleName,
+    at: Timestamp,
+    end: &TickEnd,
+    notices: &[NewNotice],
+) -> Result<bool, Fault> {
+    let ended = tx.execute(
+        "UPDATE schedule_ticks SET state = ?4, ended_at_ns = ?5, reason = ?6, spent = ?7, outcome = ?8
+         WHERE schedule = ?1 AND at_ns = ?2 AND state = ?3",
+        params![
+            name.as_str(),
+            stored_time(at, "at")?,
+            end.from.as_str(),
+            end.to.as_str(),
+            stored_time(end.at, "ended_at")?,
+            end.reason,
+            stored_money(end.spent, "spent")?,
+            end.outcome
+        ],
+    )?;
+    if ended == 0 {
+        return Ok(false);
+    }
+    if end.is_judged {
+        tx.execute("UPDATE schedules SET judged = judged + 1 WHERE name = ?1", [name.as_str()])?;
+    }
+    write_notices(tx, name, end.at, notices)?;
+    tx.execute(
+        "DELETE FROM schedule_notices WHERE schedule = ?1 AND state <> 'waiting' AND at_ns < ?2",
+        params![name.as_str(), stored_time(end.at - NOTICES_KEPT, "at")?],
+    )?;
+    Ok(true)
+}
+
+fn write_notices(tx: &Transaction<'_>, name: &ScheduleName, at: Timestamp, notices: &[NewNotice]) -> Result<(), Fault> {
+    for notice in notices {
+        tx.execute(
+            "INSERT OR IGNORE INTO schedule_notices (id, schedule, at_ns, channel, body, state, next_at_ns)
+             VALUES (?1, ?2, ?3, ?4, ?5, 'waiting', ?3)",
+            params![notice.id, name.as_str(), stored_time(at, "at")?, notice.channel, notice.body],
+        )?;
+    }
+    Ok(())
+}
+
+fn waiting(tx: &Transaction<'_>, now: Timestamp, limit: u32) -> Result<Vec<NoticeRow>, Fault> {
+    let mut select = tx.prepare_cached(
+        "SELECT id, schedule, channel, body, tries FROM schedule_notices
+         WHERE state = 'waiting' AND next_at_ns <= ?1 ORDER BY next_at_ns, id LIMIT ?2",
+    )?;
+    let mut rows = select.query(params![stored_time(now, "next_at")?, limit])?;
+    let mut notices = Vec::new();
+    while let Some(row) = rows.next()? {
+        notices.push(NoticeRow {
+            id: row.get(0)?,
+            schedule: parsed(&row.get::<_, String>(1)?, "schedule_notices.schedule")?,
+            channel: row.get(2)?,
+            body: row.get(3)?,
+            tries: small(row.get(4)?, "tries")?,
+        });
+    }
+    Ok(notices)
+}

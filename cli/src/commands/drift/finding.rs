@@ -1,0 +1,73 @@
+//! Causes of drift, and how each is known.
+
+use std::fmt;
+
+use regatta_benchmarks::Unit;
+use regatta_scorer::Difference;
+use serde::Serialize;
+
+/// What has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Cause {
+    /// Regatta itself, or what the spec asks of it: settings, evaluators, seeds, trials.
+    Harness,
+    /// The data set, or the items drawn from it.
+    Data,
+    /// What answers as a model under test.
+    Model,
+    /// What answers as a judge.
+    Judge,
+    /// How it is served: address, gateway, tier, time.
+    Provider,
+    /// Scores moved, and nothing above did.
+    Unexplained,
+}
+
+/// How a finding is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Evidence {
+    /// The locks of the two nights differ.
+    Declared,
+    /// The endpoint says that something else answered.
+    Served,
+    /// Numbers of the same sessions differ by more than chance.
+    Measured,
+}
+
+/// Something that has changed from one night to the next.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Finding {
+    pub(super) cause: Cause,
+    pub(super) evidence: Evidence,
+    pub(super) what: String,
+    pub(super) before: String,
+    pub(super) now: String,
+    /// Of what is measured: the p-value of "no difference", corrected (Holm) over all that was measured that night.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p_holm: Option<f64>,
+}
+
+/// A headline metric that moved by more than chance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Moved {
+    pub(super) cell: String,
+    pub(super) metric: String,
+    pub(super) unit: Unit,
+    pub(super) difference: Difference,
+    pub(super) p_holm: f64,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Harness => "harness",
+            Self::Data => "data",
+            Self::Model => "model",
+            Self::Judge => "judge",
+            Self::Provider => "provider",
+            Self::Unexplained => "unexplained",
+        })
+    }
+}

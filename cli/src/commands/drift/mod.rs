@@ -1,0 +1,95 @@
+//! `regatta drift`: what changed from night to night, told apart by what was served.
+
+mod finding;
+mod observing;
+mod rendering;
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use regatta_backends::TickState;
+use regatta_proto::{ScheduleName, SweepId, SweepState};
+use serde::Serialize;
+
+use self::finding::{Finding, Moved};
+use crate::args::{ClientArgs, DriftArgs};
+use crate::client::Client;
+use crate::ended_run::EndedRun;
+use crate::exit::{BadConfiguration, bad_configuration};
+use crate::output;
+
+/// Ticks that are looked through for nights: many may be missed, or refused.
+const TICKS_MAX: u32 = 5_000;
+
+/// What changed over some nights.
+#[derive(Debug, Serialize)]
+struct Drift {
+    /// The schedule, or the first run.
+    of: String,
+    nights: Vec<Night>,
+}
+
+/// A night, and what is different from the one before.
+#[derive(Debug, Serialize)]
+struct Night {
+    run: String,
+    ended_at: Timestamp,
+    /// Causes, each of its kind; empty for the first night, and for one that is like the one before.
+    findings: Vec<Finding>,
+    /// Headline metrics that moved, by more than chance.
+    scores: Vec<Moved>,
+}
+
+pub(crate) async fn run(args: DriftArgs) -> anyhow::Result<ExitCode> {
+    let runs = match &args.of[..] {
+        [schedule] => nights_of(schedule, args.nights, &args.client).await?,
+        runs => runs.to_vec(),
+    };
+    let Some(first) = runs.first() else {
+        return Err(BadConfiguration(format!("{} has no night that ended with results yet", args.of[0])).into());
+    };
+    let mut drift = Drift { of: args.of.first().unwrap_or(first).clone(), nights: Vec::new() };
+    // Two runs are in memory at a time.
+    let mut before: Option<EndedRun> = None;
+    for name in &runs {
+        let now = EndedRun::open(name, &args.client).await.map_err(bad_configuration)?;
+        drift.nights.push(night(before.as_ref(), &now)?);
+        before = Some(now);
+    }
+    output::line(&if args.json { serde_json::to_string_pretty(&drift)? } else { rendering::text(&drift) });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn night(before: Option<&EndedRun>, now: &EndedRun) -> anyhow::Result<Night> {
+    let (findings, scores) = match before {
+        Some(before) => observing::observe(before, now)?,
+        None => (Vec::new(), Vec::new()),
+    };
+    Ok(Night { run: now.name.clone(), ended_at: now.summary.ended_at, findings, scores })
+}
+
+/// Sweeps of the last nights of a schedule that have results, oldest first.
+async fn nights_of(schedule: &str, nights: u32, client: &ClientArgs) -> anyhow::Result<Vec<String>> {
+    let name: ScheduleName = schedule.parse().map_err(|error| {
+        BadConfiguration(format!("{schedule:?} is no schedule ({error}); name one, or two runs or more"))
+    })?;
+    let client = Client::new(client)?;
+    let ticks = client.history(&name, TICKS_MAX).await?;
+    let has_results = |state: SweepState| match state {
+        SweepState::Complete | SweepState::Incomplete | SweepState::StoppedByBudget => true,
+        SweepState::Running | SweepState::Tabulating | SweepState::Cancelled => false,
+    };
+    let ended = ticks.into_iter().filter(|tick| {
+        tick.state == TickState::Ended && tick.outcome.as_ref().is_some_and(|outcome| has_results(outcome.state))
+    });
+    // A night's row outlives its sweep, which retention may have removed.
+    let there: BTreeSet<SweepId> = client.sweeps().await?.into_iter().map(|row| row.id).collect();
+    let kept = ended.filter_map(|tick| tick.sweep).filter(|sweep| there.contains(sweep));
+    let mut sweeps: Vec<String> = kept.take(nights as usize).map(|sweep| sweep.to_string()).collect();
+    sweeps.reverse();
+    Ok(sweeps)
+}
+
+#[cfg(test)]
+mod tests;

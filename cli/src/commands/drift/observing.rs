@@ -1,0 +1,254 @@
+//! From two nights to what changed between them.
+//!
+//! What the locks say and what endpoints said had answered decides first. Numbers decide where these are silent: answers that became longer or
+//! shorter speak of another model, the same answers that took longer of the provider. A test counts only if it stands beside all others of
+//! its night, and only if it is of a size that matters.
+
+use std::collections::BTreeSet;
+
+use regatta_proto::{Judge, ModelRef};
+use regatta_scorer::holm;
+
+use super::finding::{Cause, Evidence, Finding, Moved};
+use crate::ended_run::EndedRun;
+use crate::paired_runs::{
+    Change, Changes, Chosen, MatchedCell, Numbers, Paired, Quantity, matched, parameters, served,
+};
+
+/// Level of all tests of a night together.
+const ALPHA: f64 = 0.01;
+/// Relative change of the mean tokens of an answer that speaks of another model.
+const TOKENS_SHIFT: f64 = 0.05;
+/// Relative change of the median time of a session that speaks of the provider.
+const LATENCY_SHIFT: f64 = 0.2;
+
+/// A cell's numbers of one kind.
+struct Measured<'c> {
+    cell: &'c MatchedCell,
+    quantity: Quantity,
+    numbers: Numbers,
+    p_holm: f64,
+}
+
+/// Causes of difference between two nights, and the headline metrics that moved.
+pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<(Vec<Finding>, Vec<Moved>)> {
+    let cells = matched(before, now, &Chosen::default())?;
+    let mut findings = declared(before, now, &cells)?;
+    findings.extend(served_otherwise(before, now, &cells));
+    let (measured, moved) = measure(before, now, &cells);
+    for of in measured {
+        if let Some(finding) = shift(&of, &measured_cause(&of, &findings)) {
+            // A slow model says of itself that it is another one; its pace is no second cause.
+            findings.push(finding);
+        }
+    }
+    if findings.is_empty() {
+        findings.extend(moved.iter().map(|moved| Finding {
+            cause: Cause::Unexplained,
+            evidence: Evidence::Measured,
+            what: format!("{}: {}", moved.cell, moved.metric),
+            before: "scores of the same sessions".to_owned(),
+            now: "moved, and nothing that was served did".to_owned(),
+            p_holm: Some(moved.p_holm),
+        }));
+    }
+    findings.sort_by_key(|finding| finding.cause);
+    Ok((findings, moved))
+}
+
+/// What the locks say.
+fn declared(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut note = |cause: Cause, changes: Changes| {
+        findings.extend(changes.0.into_iter().map(|Change { what, a, b }| Finding {
+            cause,
+            evidence: Evidence::Declared,
+            what,
+            before: a,
+            now: b,
+            p_holm: None,
+        }));
+    };
+    let (a, b) = (&before.lock, &now.lock);
+    let mut harness = Changes::default();
+    harness.add("Regatta", &a.regatta, &b.regatta)?;
+    harness.add("seed", &a.seed, &b.seed)?;
+    harness.add("trials", &a.trials, &b.trials)?;
+    let (mut data, mut judge) = (Changes::default(), Changes::default());
+    let benchmarks: BTreeSet<_> = cells.iter().map(|cell| &cell.benchmark).collect();
+    for name in benchmarks {
+        let (Some(of_a), Some(of_b)) = (a.benchmarks.get(name), b.benchmarks.get(name)) else { continue };
+        data.add(&format!("{name}: data"), &of_a.dataset, &of_b.dataset)?;
+        data.add(&format!("{name}: tasks"), &of_a.tasks, &of_b.tasks)?;
+        data.add(&format!("{name}: items"), &of_a.items, &of_b.items)?;
+        harness.add(&format!("{name}: evaluators"), &of_a.evaluators, &of_b.evaluators)?;
+        harness.add(&format!("{name}: other roles"), &of_a.roles, &of_b.roles)?;
+        harness.add(&format!("{name}: casts"), &of_a.casts, &of_b.casts)?;
+        let metrics = |run: &EndedRun| run.measures.benchmarks.get(name).map(|measures| measures.settings.clone());
+        harness.add(&format!("{name}: metrics"), &metrics(before), &metrics(now))?;
+        judge.add(&format!("{name}: judge"), &of_a.judge, &of_b.judge)?;
+    }
+    note(Cause::Harness, harness);
+    note(Cause::Data, data);
+    note(Cause::Judge, judge);
+    let (mut model, mut provider) = (Changes::default(), Changes::default());
+    for (of_a, of_b) in models(cells) {
+        model.add("model", of_a, of_b)?;
+        // A price is no part of what answers.
+        let spec = |run: &EndedRun, id: &ModelRef| {
+            run.lock.model(id).map(|found| regatta_proto::ModelSpec { price: None, ..parameters(found, of_b) })
+        };
+        model.add(&format!("{of_b}: parameters"), &spec(before, of_a), &spec(now, of_b))?;
+    }
+    let endpoints: BTreeSet<_> = a.endpoints.keys().filter(|name| b.endpoints.contains_key(*name)).collect();
+    for name in endpoints {
+        provider.add(&format!("endpoint {name}"), &a.endpoints.get(name), &b.endpoints.get(name))?;
+    }
+    note(Cause::Model, model);
+    note(Cause::Provider, provider);
+    Ok(findings)
+}
+
+fn models(cells: &[MatchedCell]) -> BTreeSet<(&ModelRef, &ModelRef)> {
+    cells.iter().map(|cell| (&cell.model_a, &cell.model_b)).collect()
+}
+
+/// What endpoints said had answered.
+fn served_otherwise(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut compare = |cause: Cause, what: String, a: BTreeSet<String>, b: BTreeSet<String>| {
+        // Who says nothing says nothing about a change.
+        if !a.is_empty() && !b.is_empty() && a != b {
+            let list = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
+            let (before, now) = (list(a), list(b));
+            findings.push(Finding { cause, evidence: Evidence::Served, what, before, now, p_holm: None });
+        }
+    };
+    for (of_a, of_b) in models(cells) {
+        let (a, b) = (Labels::of(served(before, of_a)), Labels::of(served(now, of_b)));
+        compare(Cause::Model, format!("{of_b} served as"), a.models, b.models);
+        compare(Cause::Provider, format!("{of_b} served by"), a.providers, b.providers);
+    }
+    for name in judges(before).intersection(&judges(now)) {
+        let labels = |run: &EndedRun| -> BTreeSet<String> {
+            let of = run.summary.judges.iter().filter(|judge| judge.judge == *name);
+            of.flat_map(|judge| &judge.served).flat_map(|label| label.split(", ")).map(str::to_owned).collect()
+        };
+        compare(Cause::Judge, format!("judge {name} served as"), labels(before), labels(now));
+    }
+    findings
+}
+
+fn judges(run: &EndedRun) -> BTreeSet<ModelRef> {
+    run.lock
+        .benchmarks
+        .values()
+        .filter_map(|benchmark| benchmark.judge.as_ref())
+        .flat_map(Judge::ids)
+        .cloned()
+        .collect()
+}
+
+/// What answered, and by way of whom: `model fingerprint by provider [tier]` taken apart.
+#[derive(Default)]
+struct Labels {
+    models: BTreeSet<String>,
+    providers: BTreeSet<String>,
+}
+
+impl Labels {
+    fn of(served: BTreeSet<String>) -> Self {
+        let mut labels = Self::default();
+        for label in served {
+            let (label, tier) = match label.strip_suffix(']').and_then(|rest| rest.rsplit_once(" [")) {
+                Some((rest, tier)) => (rest.to_owned(), Some(tier.to_owned())),
+                None => (label, None),
+            };
+            let (model, provider) = match label.rsplit_once(" by ") {
+                Some((model, provider)) => (model.to_owned(), Some(provider.to_owned())),
+                None => (label, None),
+            };
+            labels.models.insert(model);
+            let by = [provider, tier.map(|tier| format!("tier {tier}"))].into_iter().flatten().collect::<Vec<_>>();
+            labels.providers.extend((!by.is_empty()).then(|| by.join(", ")));
+        }
+        labels
+    }
+}
+
+/// Numbers of the sessions that both nights have, and headline metrics that moved; all tests corrected together.
+fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell]) -> (Vec<Measured<'c>>, Vec<Moved>) {
+    let (mut measured, mut moved) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let paired = Paired::new(before, now, cell);
+        for quantity in [Quantity::OutputTokens, Quantity::Seconds] {
+            measured.extend(paired.numbers(quantity).map(|numbers| Measured { cell, quantity, numbers, p_holm: 1.0 }));
+        }
+        for of in paired.definitions.iter().filter(|of| of.headline) {
+            moved.extend(paired.cells.difference(of, paired.seed(&of.metric)).map(|difference| Moved {
+                cell: cell.to_string(),
+                metric: format!("{} ({})", of.metric, of.evaluator),
+                unit: of.unit,
+                difference,
+                p_holm: 1.0,
+            }));
+        }
+    }
+    let numbers = measured.iter().map(|of| of.numbers.difference.p);
+    let metrics = moved.iter().map(|of: &Moved| of.difference.p);
+    let p: Vec<f64> = numbers.chain(metrics).map(|p| p.unwrap_or(1.0)).collect();
+    let corrected = holm(&p, p.len());
+    let places = measured.iter_mut().map(|of| &mut of.p_holm).chain(moved.iter_mut().map(|of| &mut of.p_holm));
+    places.zip(corrected).for_each(|(place, p)| *place = p);
+    moved.retain(|of| of.p_holm <= ALPHA);
+    (measured, moved)
+}
+
+/// The cause that a shift of these numbers speaks of; `None` where another finding explains it.
+fn measured_cause(of: &Measured<'_>, findings: &[Finding]) -> Option<Cause> {
+    let model = of.cell.model_b.to_string();
+    let is_of_model = |what: &str| {
+        what == "model"
+            || what.starts_with(&format!("{model} "))
+            || what.starts_with(&format!("{model}:"))
+            || what.starts_with(&of.cell.to_string())
+    };
+    // Of whatever else is asked, answered or counted, sessions take another time and other tokens.
+    let explained = findings.iter().any(|finding| match finding.cause {
+        Cause::Harness | Cause::Data | Cause::Unexplained => true,
+        Cause::Model => is_of_model(&finding.what),
+        Cause::Judge | Cause::Provider => false,
+    });
+    match of.quantity {
+        _ if explained => None,
+        Quantity::OutputTokens => Some(Cause::Model),
+        Quantity::Seconds => Some(Cause::Provider),
+        Quantity::Dollars => None,
+    }
+}
+
+/// A finding, if the numbers shifted by more than chance, and by a size that matters.
+fn shift(of: &Measured<'_>, cause: &Option<Cause>) -> Option<Finding> {
+    let cause = (*cause)?;
+    let (before, now, least, unit) = match of.quantity {
+        Quantity::OutputTokens => (of.numbers.a.mean, of.numbers.b.mean, TOKENS_SHIFT, "tokens answered a session"),
+        Quantity::Seconds => (of.numbers.a.p50, of.numbers.b.p50, LATENCY_SHIFT, "s a session, median"),
+        Quantity::Dollars => return None,
+    };
+    let is_large = (now - before).abs() > least * before.min(now).max(f64::MIN_POSITIVE);
+    if of.p_holm > ALPHA || !is_large {
+        return None;
+    }
+    let shown = |value: f64| match of.quantity {
+        Quantity::OutputTokens => format!("{value:.0}"),
+        Quantity::Seconds | Quantity::Dollars => format!("{value:.2}"),
+    };
+    Some(Finding {
+        cause,
+        evidence: Evidence::Measured,
+        what: format!("{}: {unit}", of.cell),
+        before: shown(before),
+        now: shown(now),
+        p_holm: Some(of.p_holm),
+    })
+}

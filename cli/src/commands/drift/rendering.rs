@@ -1,0 +1,47 @@
+//! Drift for a terminal: a block a night, a line a finding.
+
+use regatta_scorer::rendered;
+
+use super::Drift;
+use super::finding::{Evidence, Finding, Moved};
+use crate::commands::compare::p_value;
+
+pub(super) fn text(drift: &Drift) -> String {
+    let mut lines = vec![format!("{}: {} nights", drift.of, drift.nights.len())];
+    let mut quiet = 0_usize;
+    for (number, night) in drift.nights.iter().enumerate() {
+        if night.findings.is_empty() && night.scores.is_empty() {
+            quiet += usize::from(number > 0);
+            continue;
+        }
+        lines.push(format!("\n{} · {}", night.ended_at, night.run));
+        lines.extend(night.findings.iter().map(finding));
+        lines.extend(night.scores.iter().map(moved));
+    }
+    if quiet > 0 {
+        let nights = if quiet == 1 { "night is" } else { "nights are" };
+        lines.push(format!("\n{quiet} {nights} like the one before"));
+    }
+    lines.join("\n")
+}
+
+fn finding(of: &Finding) -> String {
+    let how = match (of.evidence, of.p_holm) {
+        (Evidence::Declared, _) => "declared".to_owned(),
+        (Evidence::Served, _) => "served".to_owned(),
+        (Evidence::Measured, Some(p)) => format!("measured, p {}", p_value(p)),
+        (Evidence::Measured, None) => "measured".to_owned(),
+    };
+    format!("  {:<11}  {}: {} → {} ({how})", of.cause, of.what, of.before, of.now)
+}
+
+fn moved(of: &Moved) -> String {
+    format!(
+        "  {:<11}  {}: {} {} (p {})",
+        "score",
+        of.cell,
+        of.metric,
+        rendered(&of.difference, of.unit),
+        p_value(of.p_holm)
+    )
+}

@@ -1,0 +1,104 @@
+use std::collections::BTreeSet;
+
+use regatta_proto::Judge;
+
+use super::finding::{Cause, Evidence};
+use super::*;
+use crate::ended_run::testing::{Made, right};
+
+const JUDGE: &str = "openai/gpt-5-mini";
+
+/// A night of 200 items at one model, whose judge's endpoint says that `judge` has answered. Times vary a little from item to item.
+fn night(name: &str, made: Made<'_>, judge: &str) -> EndedRun {
+    let mut run = made.run(name);
+    for (at, attempt) in run.attempts.iter_mut().enumerate() {
+        // A few percent, and other items each night.
+        let hash = regatta_proto::Digest::of(format!("{name}{at}").as_bytes());
+        attempt.latency_us += attempt.latency_us * u64::from(hash.bytes()[0]) / 5_000;
+    }
+    for benchmark in run.lock.benchmarks.values_mut() {
+        benchmark.judge = Some(Judge::Plain(JUDGE.parse().unwrap()));
+    }
+    run.summary.judges = serde_json::from_value(serde_json::json!([{
+        "judge": JUDGE, "served": [judge], "usage": { "input": 1, "output": 1 }, "cost": { "known": 1, "unknown_calls": 0 },
+    }]))
+    .unwrap();
+    run
+}
+
+fn made() -> Made<'static> {
+    Made { scores: right(150, 200), ..Made::default() }
+}
+
+fn drift(runs: &[EndedRun]) -> Drift {
+    let mut before = None;
+    let nights = runs.iter().map(|run| night_of(before.replace(run), run)).collect();
+    Drift { of: "nightly".to_owned(), nights }
+}
+
+fn night_of(before: Option<&EndedRun>, now: &EndedRun) -> Night {
+    super::night(before, now).unwrap()
+}
+
+fn causes(drift: &Drift) -> Vec<Vec<Cause>> {
+    let distinct = |night: &Night| night.findings.iter().map(|finding| finding.cause).collect::<BTreeSet<_>>();
+    drift.nights.iter().map(|night| distinct(night).into_iter().collect()).collect()
+}
+
+#[test]
+fn over_five_nights_a_changed_model_a_changed_judge_and_a_slow_provider_are_each_named() {
+    let other =
+        || Made { served: "gpt-5-2026-03-01 fp_44709d6fcb", scores: right(120, 200), output_tokens: 260, ..made() };
+    let slow = || Made { latency_us: 3_000_000, ..other() };
+    let drift = drift(&[
+        night("nightly-1", made(), "gpt-5-mini-2026-01-01"),
+        night("nightly-2", made(), "gpt-5-mini-2026-01-01"),
+        // Longer answers also take longer: that is the model's doing.
+        night("nightly-3", Made { latency_us: 1_900_000, ..other() }, "gpt-5-mini-2026-01-01"),
+        night("nightly-4", Made { latency_us: 1_900_000, scores: right(90, 200), ..other() }, "gpt-5-mini-2026-02-02"),
+        night("nightly-5", Made { scores: right(90, 200), ..slow() }, "gpt-5-mini-2026-02-02"),
+    ]);
+    let expected = [vec![], vec![], vec![Cause::Model], vec![Cause::Judge], vec![Cause::Provider]];
+    assert_eq!(causes(&drift), expected);
+    insta::assert_snapshot!(rendering::text(&drift));
+    insta::assert_json_snapshot!(drift);
+}
+
+#[test]
+fn a_model_that_is_changed_without_a_word_is_known_by_its_tokens() {
+    let longer = Made { output_tokens: 230, latency_us: 1_700_000, ..made() };
+    let drift = drift(&[night("n-1", made(), "j"), night("n-2", longer, "j")]);
+    assert_eq!(causes(&drift)[1], [Cause::Model]);
+    assert_eq!(drift.nights[1].findings[0].evidence, Evidence::Measured);
+}
+
+#[test]
+fn another_gateway_or_tier_is_the_providers_and_not_the_models() {
+    let served = |served| Made { served, ..made() };
+    let drift = drift(&[
+        night("n-1", served("llama-3.3-70b by DeepInfra"), "j"),
+        night("n-2", served("llama-3.3-70b by Together"), "j"),
+        night("n-3", served("llama-3.3-70b by Together [flex]"), "j"),
+    ]);
+    assert_eq!(causes(&drift), [vec![], vec![Cause::Provider], vec![Cause::Provider]]);
+}
+
+#[test]
+fn another_version_and_other_data_are_told_apart() {
+    let newer = Made { regatta: "0.2.0", ..made() };
+    let mut fresh = night("n-3", Made { regatta: "0.2.0", ..made() }, "j");
+    for benchmark in fresh.lock.benchmarks.values_mut() {
+        benchmark.dataset = regatta_proto::Digest::of(b"new data");
+    }
+    let drift = drift(&[night("n-1", made(), "j"), night("n-2", newer, "j"), fresh]);
+    assert_eq!(causes(&drift), [vec![], vec![Cause::Harness], vec![Cause::Data]]);
+}
+
+#[test]
+fn scores_that_move_alone_are_unexplained_and_small_shifts_are_nothing() {
+    let worse = Made { scores: right(100, 200), ..made() };
+    let slower = Made { latency_us: 1_650_000, output_tokens: 205, ..made() };
+    let drift = drift(&[night("n-1", made(), "j"), night("n-2", slower, "j"), night("n-3", worse, "j")]);
+    let found = causes(&drift);
+    assert_eq!((&found[1], &found[2]), (&vec![], &vec![Cause::Unexplained]));
+}

@@ -1,0 +1,88 @@
+//! A schedule's file, with the spec and the gate policy that lie beside it.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use regatta_coordinator::ScheduleSpec;
+use serde_json::Value;
+
+use crate::args::{CreateScheduleArgs, SpecArgs};
+use crate::exit::bad_configuration;
+use crate::spec::{Loaded, load};
+
+/// Largest schedule and gate policy read, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Reads the schedule, its spec and its data. Every problem is one of configuration.
+pub(super) fn read(args: &CreateScheduleArgs) -> anyhow::Result<(ScheduleSpec, Loaded)> {
+    let path = &args.schedule;
+    let (schedule, spec) = read_schedule(path)
+        .with_context(|| format!("failed to read the schedule {}", path.display()))
+        .map_err(bad_configuration)?;
+    let loaded = load(&SpecArgs {
+        spec: path.parent().unwrap_or(Path::new("")).join(spec),
+        data: args.data.clone(),
+        limit: None,
+        trials: None,
+        seed: None,
+        budget: None,
+        prices: None,
+        cache: None,
+    })?;
+    Ok((schedule, loaded))
+}
+
+/// The schedule in the file `path`, and the name of its spec's file.
+fn read_schedule(path: &Path) -> anyhow::Result<(ScheduleSpec, String)> {
+    let beside = path.parent().unwrap_or(Path::new(""));
+    // A map of JSON takes the last of two equal keys without a word; a document of YAML refuses them.
+    let document: serde_yaml_ng::Value = serde_yaml_ng::from_str(&text(path)?)?;
+    let mut document: Value = serde_yaml_ng::from_value(document)?;
+    let Some(fields) = document.as_object_mut() else { bail!("it is no mapping; begin it with name:") };
+    let Some(Value::String(spec)) = fields.shift_remove("spec") else {
+        bail!("spec is missing; write the name of the sweep's spec, a file beside the schedule");
+    };
+    if let Some(gate) = fields.get_mut("gate") {
+        let Value::String(name) = gate else { bail!("gate is no text; write the name of a gate policy's file") };
+        let policy = beside.join(&*name);
+        *gate = Value::String(text(&policy).with_context(|| format!("failed to read gate: {}", policy.display()))?);
+    }
+    Ok((ScheduleSpec::from_value(document).map_err(anyhow::Error::msg)?, spec))
+}
+
+fn text(path: &Path) -> anyhow::Result<String> {
+    let size = std::fs::metadata(path)?.len();
+    if size > FILE_BYTES_MAX {
+        bail!("it has {size} bytes, at most {FILE_BYTES_MAX} are read");
+    }
+    Ok(std::fs::read_to_string(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_names_its_spec_and_its_gate_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| std::fs::write(folder.path().join(name), content).unwrap();
+        write("gate.yaml", "metrics: { f1: { margin: 2pp } }");
+        let read = |content: &str| {
+            write("nightly.yaml", content);
+            read_schedule(&folder.path().join("nightly.yaml"))
+        };
+        let (schedule, spec) =
+            read("name: nightly\ncron: 0 2 * * *\nspec: sweep.yaml\ngate: gate.yaml\ncatch_up: last\n").unwrap();
+        assert_eq!(schedule.gate.as_deref(), Some("metrics: { f1: { margin: 2pp } }"));
+        assert_eq!((schedule.name.as_str(), spec.as_str()), ("nightly", "sweep.yaml"));
+        let errors = [
+            read("name: nightly\ncron: 0 2 * * *\n"),
+            read("name: nightly\nspec: sweep.yaml\ncron: 0 2 * * *\nname: other\n"),
+            read("name: nightly\nspec: sweep.yaml\n"),
+            read("name: nightly\ncron: 0 2 * * *\nspec: sweep.yaml\nbudget: 3\n"),
+            read("name: nightly\ncron: 0 2 * * *\nspec: sweep.yaml\ngate: { metrics: {} }\n"),
+        ]
+        .map(|result| format!("{:#}", result.unwrap_err()));
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}

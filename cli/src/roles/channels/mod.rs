@@ -1,0 +1,158 @@
+//! Channels of notices: webhooks and commands of the coordinator's policy file. A schedule only names them.
+
+mod command;
+mod webhook;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use futures::future::BoxFuture;
+use regatta_coordinator::{Message, Messenger};
+use serde::Deserialize;
+
+use self::command::Command;
+use self::webhook::Webhook;
+use crate::exit::bad_configuration;
+
+/// Largest policy file read, in bytes.
+const POLICY_BYTES_MAX: u64 = 1 << 20;
+
+/// The policy file of a coordinator.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PolicyFile {
+    webhooks: BTreeMap<String, webhook::Declared>,
+    commands: BTreeMap<String, command::Declared>,
+}
+
+/// The channels of a coordinator.
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    webhooks: BTreeMap<String, Webhook>,
+    commands: BTreeMap<String, Command>,
+}
+
+impl Channels {
+    /// The channels of the policy in `file`, with the secrets that it names; none without a file.
+    pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = file else { return Ok(Self::default()) };
+        let read = || -> anyhow::Result<Self> {
+            let size = std::fs::metadata(path)?.len();
+            anyhow::ensure!(size <= POLICY_BYTES_MAX, "it has {size} bytes, at most {POLICY_BYTES_MAX} are read");
+            Self::parse(&std::fs::read_to_string(path)?, &|name| std::env::var(name).ok())
+        };
+        read()
+            .with_context(|| format!("failed to read the coordinator's policy {}", path.display()))
+            .map_err(bad_configuration)
+    }
+
+    fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+        let file: PolicyFile = serde_yaml_ng::from_str(text)?;
+        // A map of ours takes the last of two equal names without a word; a document refuses them.
+        serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text)?;
+        let mut channels = Self::default();
+        for (name, declared) in file.webhooks {
+            let webhook = Webhook::new(declared, variable).with_context(|| format!("webhooks.{name}"))?;
+            channels.webhooks.insert(name, webhook);
+        }
+        for (name, declared) in file.commands {
+            let command = Command::new(declared).with_context(|| format!("commands.{name}"))?;
+            channels.commands.insert(name, command);
+        }
+        Ok(channels)
+    }
+
+    fn unknown(&self, channel: &str) -> String {
+        let of = |kind: &'static str, names: Vec<&String>| {
+            names.into_iter().map(|name| format!("{kind}/{name}")).collect::<Vec<_>>()
+        };
+        let known =
+            [of("webhook", self.webhooks.keys().collect()), of("command", self.commands.keys().collect())].concat();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        format!("the coordinator's policy (--policy) has no {channel}; it has {known}")
+    }
+}
+
+impl Messenger for Channels {
+    fn knows(&self, channel: &str) -> Result<(), String> {
+        let found = match channel.split_once('/') {
+            Some(("webhook", name)) => self.webhooks.contains_key(name),
+            Some(("command", name)) => self.commands.contains_key(name),
+            Some(_) | None => false,
+        };
+        if found { Ok(()) } else { Err(self.unknown(channel)) }
+    }
+
+    fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let sent = match message.channel.split_once('/') {
+                Some(("webhook", name)) => match self.webhooks.get(name) {
+                    Some(webhook) => webhook.send(message).await,
+                    None => return Err(self.unknown(&message.channel)),
+                },
+                Some(("command", name)) => match self.commands.get(name) {
+                    Some(command) => command.run(message).await,
+                    None => return Err(self.unknown(&message.channel)),
+                },
+                Some(_) | None => return Err(self.unknown(&message.channel)),
+            };
+            sent.map_err(|error| format!("{error:#}"))
+        })
+    }
+}
+
+/// Refuses a name of a variable that is none.
+fn check_variable(name: &str) -> anyhow::Result<()> {
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if !is_name {
+        bail!("{name:?} is no name of a variable; name the one that holds the secret, and never write the secret here");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> anyhow::Result<Channels> {
+        let variable = |name: &str| match name {
+            "GOOD" => Some("0123456789abcdef".to_owned()),
+            "SHORT" => Some("short".to_owned()),
+            _ => None,
+        };
+        Channels::parse(text, &variable)
+    }
+
+    #[test]
+    fn a_schedule_finds_what_the_policy_names_and_nothing_else() {
+        let channels = parsed(
+            "webhooks: { ci: { url: 'https://ci.example/hook', secret_env: GOOD } }
+commands: { page: { command: [/bin/page] } }",
+        )
+        .unwrap();
+        assert_eq!(channels.knows("webhook/ci"), Ok(()));
+        assert_eq!(channels.knows("command/page"), Ok(()));
+        let error = channels.knows("command/ci").unwrap_err();
+        assert_eq!(error, "the coordinator's policy (--policy) has no command/ci; it has webhook/ci, command/page");
+        assert!(Channels::default().knows("webhook/ci").unwrap_err().ends_with("it has none"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_policy_is_said_with_its_place() {
+        let refused = |text: &str| format!("{:#}", parsed(text).unwrap_err());
+        let errors = [
+            refused("webhooks: { ci: { url: 'https://x.example', secret_env: NOT_SET } }"),
+            refused("webhooks: { ci: { url: 'https://x.example', secret_env: SHORT } }"),
+            refused("webhooks: { ci: { url: 'https://x.example', secret_env: 'hunter2!' } }"),
+            refused("webhooks: { ci: { url: 'ftp://x.example', secret_env: GOOD } }"),
+            refused("webhooks: { ci: { url: 'https://user:word@x.example', secret_env: GOOD } }"),
+            refused("webhooks: { ci: { url: 'https://x.example' } }"),
+            refused("commands: { page: { command: [x] }, page: { command: [y] } }"),
+            refused("commands: { page: { command: [] } }"),
+            refused("commands: { page: { command: [x], timeout_s: 900 } }"),
+            refused("commands: { page: { command: [x], shell: true } }"),
+        ];
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}

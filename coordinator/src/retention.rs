@@ -1,0 +1,285 @@
+//! Retention: which ended sweeps go, and what of them, decided by a pure function; then they are removed, files first.
+//!
+//! A sweep that runs, and one that a night may be held against, never goes. What goes is found again by its row in the ledger, which is
+//! removed last, so that a removal that was interrupted goes on with the next one. Data sets, verdicts and kept answers are shared by sweeps
+//! and stay.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use regatta_backends::{SweepRow, TickState};
+use regatta_proto::{ScheduleName, SweepId};
+use serde::{Deserialize, Serialize};
+
+use crate::schedules::ending::chosen;
+use crate::schedules::{Stored, stored};
+use crate::{Baseline, Coordinator, CoordinatorError, PlanError, Retention, ScheduleSpec, TickStatus};
+
+/// Most sweeps that one request removes: it must end before clients and proxies lose patience.
+const REMOVED_AT_ONCE: usize = 50;
+/// Ticks of a schedule among which nights and baselines are looked for.
+const TICKS_MAX: u32 = 10_000;
+/// Most objects that are removed at the same time.
+const AT_ONCE: usize = 16;
+
+/// A wish to remove what is old.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GcRequest {
+    /// What is kept of sweeps of no schedule, and of schedules that say nothing; all of them when absent.
+    #[serde(default)]
+    pub keep: Option<Retention>,
+    /// Whether it is done, or only told.
+    #[serde(default)]
+    pub apply: bool,
+}
+
+/// What goes of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goes {
+    /// All: its rows, its files, its accounts.
+    Everything,
+    /// Its transcripts.
+    Transcripts,
+}
+
+/// A sweep of which something goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Going {
+    /// The sweep.
+    pub sweep: SweepId,
+    /// Its schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleName>,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// What goes.
+    pub goes: Goes,
+    /// Objects in the bucket that go with it.
+    pub objects: u64,
+}
+
+/// What went, or would go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GcResult {
+    /// Sweeps of which something goes, the oldest first.
+    pub going: Vec<Going>,
+    /// Sweeps of which nothing goes.
+    pub kept: u64,
+    /// Whether it was done.
+    pub applied: bool,
+    /// Sweeps that are left for the next request.
+    pub left: u64,
+}
+
+/// The nights of a schedule, newest first.
+struct Nights {
+    spec: ScheduleSpec,
+    ticks: Vec<TickStatus>,
+}
+
+/// What goes of a sweep, before its objects are counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Decided {
+    sweep: SweepId,
+    schedule: Option<ScheduleName>,
+    ended_at: Timestamp,
+    goes: Goes,
+}
+
+impl Coordinator {
+    /// Removes what the retention policies do not keep, or says what that would be.
+    ///
+    /// # Errors
+    /// When the policy makes no sense, or a store fails; what is gone by then stays gone.
+    pub fn collect<'a>(&'a self, request: GcRequest) -> BoxFuture<'a, Result<GcResult, CoordinatorError>> {
+        Box::pin(async move {
+            if let Some(keep) = &request.keep
+                && keep.days.is_none()
+                && keep.transcripts_days.is_none()
+            {
+                let problem = "names no number of days, so that everything is kept".to_owned();
+                return Err(PlanError::Field { field: "keep".to_owned(), problem }.into());
+            }
+            let sweeps = self.ledger.sweeps().await?;
+            let mut schedules = Vec::new();
+            for row in self.ledger.schedules().await? {
+                let Stored { spec, .. } = stored(&row)?;
+                let rows = self.ledger.ticks(&row.name, TICKS_MAX).await?;
+                let ticks = rows.into_iter().map(TickStatus::new).collect::<Result<_, _>>()?;
+                schedules.push(Nights { spec, ticks });
+            }
+            let decided = decide(&sweeps, &schedules, request.keep, self.clock.now());
+            let mut result = GcResult { going: Vec::new(), kept: 0, applied: request.apply, left: 0 };
+            for Decided { sweep, schedule, ended_at, goes } in decided {
+                let prefix = match goes {
+                    Goes::Everything => format!("sweeps/{sweep}/"),
+                    Goes::Transcripts => format!("sweeps/{sweep}/transcripts/"),
+                };
+                let keys = self.catalog.blobs().list(&prefix).await?;
+                if goes == Goes::Transcripts && keys.is_empty() {
+                    continue;
+                }
+                if request.apply && result.going.len() == REMOVED_AT_ONCE {
+                    result.left += 1;
+                    continue;
+                }
+                if request.apply {
+                    let lock = sweeps.iter().find(|row| row.id == sweep).map(|row| row.lock);
+                    self.remove(&sweep, goes, &keys, lock).await?;
+                }
+                result.going.push(Going { sweep, schedule, ended_at, goes, objects: keys.len() as u64 });
+            }
+            result.kept = sweeps.len() as u64 - result.going.len() as u64 - result.left;
+            Ok(result)
+        })
+    }
+
+    async fn remove(
+        &self,
+        sweep: &SweepId,
+        goes: Goes,
+        keys: &[String],
+        lock: Option<regatta_proto::Digest>,
+    ) -> Result<(), CoordinatorError> {
+        let blobs = self.catalog.blobs();
+        for some in keys.chunks(AT_ONCE) {
+            for deleted in futures::future::join_all(some.iter().map(|key| blobs.delete(key))).await {
+                deleted?;
+            }
+        }
+        if goes == Goes::Transcripts {
+            tracing::info!(%sweep, objects = keys.len(), "transcripts removed");
+            return Ok(());
+        }
+        if let Some(lock) = lock {
+            blobs.delete(&format!("locks/{lock}.json")).await?;
+        }
+        self.permits.close_accounts(sweep).await?;
+        self.ledger.drop_sweep(sweep).await?;
+        tracing::info!(%sweep, objects = keys.len(), "sweep removed");
+        Ok(())
+    }
+}
+
+/// What goes, the oldest first.
+fn decide(sweeps: &[SweepRow], schedules: &[Nights], keep: Option<Retention>, now: Timestamp) -> Vec<Decided> {
+    let mut of_schedule: BTreeMap<&SweepId, (&Nights, usize)> = BTreeMap::new();
+    let mut held: BTreeSet<SweepId> = BTreeSet::new();
+    for nights in schedules {
+        let ended = nights.ticks.iter().filter(|tick| tick.state == TickState::Ended);
+        for (age, tick) in ended.enumerate() {
+            if let Some(sweep) = &tick.sweep {
+                of_schedule.insert(sweep, (nights, age));
+            }
+        }
+        // A tick that runs again, because somebody resumed its sweep, keeps it whatever its age.
+        held.extend(
+            nights.ticks.iter().filter(|tick| tick.state == TickState::Running).filter_map(|tick| tick.sweep.clone()),
+        );
+        // Also the last one, for whom a schedule is given a gate tomorrow.
+        for baseline in [&nights.spec.baseline, &Baseline::Previous] {
+            held.extend(chosen(baseline, &nights.ticks));
+        }
+    }
+    let mut decided: Vec<Decided> = Vec::new();
+    for row in sweeps.iter().filter(|row| row.state.is_end() && !held.contains(&row.id)) {
+        let Some(ended_at) = row.ended_at else { continue };
+        let found = of_schedule.get(&row.id);
+        let Some(policy) = found.and_then(|(nights, _)| nights.spec.retention).or(keep) else { continue };
+        if found.is_some_and(|(_, age)| (*age as u64) < u64::from(policy.nights)) {
+            continue;
+        }
+        let is_older = |days: Option<u32>| {
+            days.is_some_and(|days| now.duration_since(ended_at) > SignedDuration::from_hours(24 * i64::from(days)))
+        };
+        let goes = match (is_older(policy.days), is_older(policy.transcripts_days)) {
+            (true, _) => Goes::Everything,
+            (false, true) => Goes::Transcripts,
+            (false, false) => continue,
+        };
+        let schedule = found.map(|(nights, _)| nights.spec.name.clone());
+        decided.push(Decided { sweep: row.id.clone(), schedule, ended_at, goes });
+    }
+    decided.sort_by(|a, b| (a.ended_at, a.sweep.as_str()).cmp(&(b.ended_at, b.sweep.as_str())));
+    decided
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{Digest, SweepState};
+    use serde_json::json;
+
+    use super::*;
+
+    fn day(day: i64) -> Timestamp {
+        Timestamp::from_second(day * 86_400).unwrap()
+    }
+
+    fn sweep(name: &str, ended: Option<i64>) -> SweepRow {
+        SweepRow {
+            id: name.parse().unwrap(),
+            name: name.to_owned(),
+            lock: Digest::of(name.as_bytes()),
+            state: if ended.is_some() { SweepState::Complete } else { SweepState::Running },
+            budget: None,
+            created_at: day(0),
+            ended_at: ended.map(day),
+            generation: 0,
+            echo: 0,
+        }
+    }
+
+    /// A schedule whose nights `n-1`, `n-2`, … ended on those days; scores fall from night to night.
+    fn nights(days: u32, more: serde_json::Value) -> Nights {
+        let mut spec = json!({ "name": "n", "cron": "@daily" });
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let tick = |night: u32| {
+            json!({ "at": day(i64::from(night)), "since": day(i64::from(night)), "state": "ended", "by_hand": false, "stands_for": 1,
+                    "sweep": format!("n-{night}"), "outcome": { "state": "complete", "score": 1.0 / f64::from(night) } })
+        };
+        Nights {
+            spec: ScheduleSpec::from_value(spec).unwrap(),
+            ticks: serde_json::from_value((1..=days).rev().map(tick).collect()).unwrap(),
+        }
+    }
+
+    fn going(sweeps: &[SweepRow], schedules: &[Nights], keep: Option<Retention>) -> Vec<String> {
+        let decided = decide(sweeps, schedules, keep, day(100));
+        decided.iter().map(|of| format!("{} {:?}", of.sweep, of.goes)).collect()
+    }
+
+    fn keep(days: u32, nights: u32, transcripts_days: Option<u32>) -> Option<Retention> {
+        Some(Retention { days: Some(days), nights, transcripts_days })
+    }
+
+    #[test]
+    fn old_sweeps_go_and_what_runs_stays() {
+        let sweeps = [sweep("new", Some(95)), sweep("old", Some(50)), sweep("ancient", Some(1)), sweep("runs", None)];
+        assert_eq!(going(&sweeps, &[], keep(60, 0, Some(10))), ["ancient Everything", "old Transcripts"]);
+        assert!(going(&sweeps, &[], None).is_empty(), "everything is kept unless somebody says otherwise");
+    }
+
+    #[test]
+    fn a_schedule_keeps_its_own_nights_and_its_baselines() {
+        let all: Vec<SweepRow> = (1..=6).map(|night| sweep(&format!("n-{night}"), Some(night))).collect();
+        let of = |more| going(&all, &[nights(6, more)], keep(30, 0, None));
+        // The last one is always kept, and the best where nights are held against it.
+        assert_eq!(of(json!({})).len(), 5);
+        let best = of(json!({ "baseline": "best", "retention": { "days": 10, "nights": 3 } }));
+        assert_eq!(best, ["n-2 Everything", "n-3 Everything"]);
+        let named = of(json!({ "baseline": "n-2", "retention": { "days": 10, "nights": 3 } }));
+        assert_eq!(named, ["n-1 Everything", "n-3 Everything"]);
+        assert!(of(json!({ "retention": { "nights": 1 } })).is_empty(), "it names no days");
+    }
+
+    #[test]
+    fn a_night_that_was_resumed_stays_while_it_runs() {
+        let mut schedule = nights(3, json!({}));
+        schedule.ticks[2].state = TickState::Running;
+        let all: Vec<SweepRow> = (1..=3).map(|night| sweep(&format!("n-{night}"), Some(night))).collect();
+        assert_eq!(going(&all, &[schedule], keep(30, 0, None)), ["n-2 Everything"]);
+    }
+}

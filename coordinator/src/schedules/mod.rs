@@ -1,0 +1,235 @@
+//! Schedules: sweeps that run again and again.
+//!
+//! The ledger knows each tick. The leader alone decides about ticks, starts and ends them, each step in its term: a tick is written with the
+//! id and the lock of its sweep before the sweep is, so that whoever leads next enters that one and plans no other. `document` is what people
+//! declare, `ticks` and `catch_up` are pure, `keeping` is the leader's loop, `nights` are begun and ended in rooms of their own.
+
+mod catch_up;
+mod choices;
+mod document;
+mod edges;
+pub(crate) mod ending;
+mod keeping;
+mod notices;
+pub(crate) mod starting;
+mod status;
+mod ticks;
+
+use futures::future::BoxFuture;
+use jiff::civil::Time;
+use jiff::{Timestamp, ToSpan, Zoned};
+use regatta_backends::{LedgerError, PutSchedule, ScheduleRow};
+use regatta_proto::{Digest, ScheduleName, SweepId, json_bytes};
+
+pub use self::choices::{Baseline, CatchUp};
+pub use self::document::{NightEvent, Notify, Retention, ScheduleBudget, ScheduleSpec};
+pub use self::edges::{
+    GateError, GateJudgement, GateQuestion, Message, Messenger, NightGate, NightVerdict, Scheduling,
+};
+pub use self::status::{NightOutcome, SchedulePut, ScheduleRequest, ScheduleStatus, TickStatus};
+
+pub(crate) use self::document::Stored;
+use self::ticks::Ticks;
+use crate::{Coordinator, CoordinatorError, PlanError, Submission};
+
+/// Most schedules of a deployment: the leader looks at each of them every second.
+const SCHEDULES_MAX: usize = 500;
+
+/// Most ticks that a history shows.
+pub(crate) const HISTORY_MAX: u32 = 10_000;
+
+impl Coordinator {
+    /// This coordinator as one that keeps schedules.
+    #[must_use]
+    pub fn with_scheduling(mut self, scheduling: Scheduling) -> Self {
+        self.scheduling = Some(scheduling);
+        self
+    }
+
+    /// Writes a schedule. Everything that can be wrong with it is found now, not at night.
+    ///
+    /// # Errors
+    /// When it does not fit its data, its gate or the coordinator's policy, there is another of its name, or a store fails.
+    pub fn put_schedule<'a>(
+        &'a self,
+        request: ScheduleRequest,
+    ) -> BoxFuture<'a, Result<SchedulePut, CoordinatorError>> {
+        Box::pin(async move {
+            let ScheduleRequest { schedule, submission, replace } = request;
+            let ticks = schedule.check()?;
+            let scheduling = self.scheduling.as_ref().ok_or(CoordinatorError::NoScheduling)?;
+            let refused = |field: &str| {
+                let field = field.to_owned();
+                move |problem| PlanError::Field { field, problem }
+            };
+            if let Some(policy) = &schedule.gate {
+                scheduling.gate.check(policy).map_err(refused("gate"))?;
+            }
+            for channel in schedule.notify.all_channels() {
+                scheduling.messenger.knows(&channel).map_err(refused("notify"))?;
+            }
+            let there = self.ledger.schedules().await?;
+            if there.len() >= SCHEDULES_MAX && !there.iter().any(|row| row.name == schedule.name) {
+                let problem = format!("there are {SCHEDULES_MAX} schedules already; delete one");
+                return Err(refused("name")(problem).into());
+            }
+            let now = self.clock.now();
+            // Planned as a night would be; nothing but its lock is written.
+            self.plan_night(&schedule, &submission, now, None).await?;
+            let submission = self.catalog.blobs().put_content(json_bytes(&submission).into()).await?;
+            let name = schedule.name.clone();
+            let document = serde_json::to_string(&Stored { spec: schedule, submission })?;
+            let effect = self.ledger.put_schedule(&name, &document, now, replace).await?;
+            if effect == PutSchedule::Differs {
+                return Err(CoordinatorError::ScheduleDiffers(name));
+            }
+            tracing::info!(schedule = %name, ?effect, "schedule written");
+            Ok(SchedulePut { name, effect, next: ticks.after(now) })
+        })
+    }
+
+    /// All schedules, by name.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub fn schedules<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ScheduleStatus>, CoordinatorError>> {
+        Box::pin(async move {
+            let mut all = Vec::new();
+            for row in self.ledger.schedules().await? {
+                all.push(self.standing(&row).await?);
+            }
+            Ok(all)
+        })
+    }
+
+    /// How a schedule stands.
+    ///
+    /// # Errors
+    /// When there is no such schedule, or the ledger fails.
+    pub fn schedule<'a>(&'a self, name: &'a ScheduleName) -> BoxFuture<'a, Result<ScheduleStatus, CoordinatorError>> {
+        Box::pin(async move {
+            let row = self.ledger.schedule(name).await?.ok_or_else(|| unknown(name))?;
+            self.standing(&row).await
+        })
+    }
+
+    async fn standing(&self, row: &ScheduleRow) -> Result<ScheduleStatus, CoordinatorError> {
+        let Stored { spec, submission } = stored(row)?;
+        let (ticks, now) = (spec.check()?, self.clock.now());
+        let spent_this_month = self.ledger.spent_since(&row.name, month_of(&ticks, now)).await?;
+        let last = self.ledger.ticks(&row.name, 1).await?.pop().map(TickStatus::new).transpose()?;
+        Ok(ScheduleStatus {
+            schedule: spec,
+            submission,
+            is_paused: row.is_paused,
+            created_at: row.created_at,
+            next: if row.is_paused { None } else { ticks.after(now) },
+            spent_this_month,
+            last,
+        })
+    }
+
+    /// At most `limit` ticks of a schedule, newest first.
+    ///
+    /// # Errors
+    /// When there is no such schedule, or the ledger fails.
+    pub fn history<'a>(
+        &'a self,
+        name: &'a ScheduleName,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<TickStatus>, CoordinatorError>> {
+        Box::pin(async move {
+            self.ledger.schedule(name).await?.ok_or_else(|| unknown(name))?;
+            let rows = self.ledger.ticks(name, limit.min(HISTORY_MAX)).await?;
+            Ok(rows.into_iter().map(TickStatus::new).collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Pauses a schedule, or lets it go on. What runs goes on; ticks of a pause are not made up for.
+    ///
+    /// # Errors
+    /// When there is no such schedule, or the ledger fails.
+    pub fn pause_schedule<'a>(
+        &'a self,
+        name: &'a ScheduleName,
+        paused: bool,
+    ) -> BoxFuture<'a, Result<(), CoordinatorError>> {
+        Box::pin(async move {
+            let found = self.ledger.pause_schedule(name, paused, self.clock.now()).await?;
+            if found { Ok(()) } else { Err(unknown(name)) }
+        })
+    }
+
+    /// Asks for a sweep of a schedule now, also while it is paused; it waits for one that runs. Returns the tick, whose fraction of a second
+    /// is dropped: to ask twice within one is to ask once.
+    ///
+    /// # Errors
+    /// When there is no such schedule, or the ledger fails.
+    pub fn run_schedule<'a>(&'a self, name: &'a ScheduleName) -> BoxFuture<'a, Result<Timestamp, CoordinatorError>> {
+        Box::pin(async move {
+            let now = self.clock.now();
+            let at = Timestamp::from_second(now.as_second()).unwrap_or(now);
+            self.ledger.add_tick(name, at).await?.ok_or_else(|| unknown(name))?;
+            Ok(at)
+        })
+    }
+
+    /// Removes a schedule with its history. Its sweeps stay, and one that runs goes on.
+    ///
+    /// # Errors
+    /// When there is no such schedule, or the ledger fails.
+    pub fn delete_schedule<'a>(&'a self, name: &'a ScheduleName) -> BoxFuture<'a, Result<(), CoordinatorError>> {
+        Box::pin(async move { if self.ledger.delete_schedule(name).await? { Ok(()) } else { Err(unknown(name)) } })
+    }
+
+    /// What the nights of a schedule are planned from.
+    async fn submission(&self, digest: &Digest) -> Result<Submission, CoordinatorError> {
+        let bytes = self.catalog.blobs().get_content(digest).await?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+}
+
+fn unknown(name: &ScheduleName) -> CoordinatorError {
+    CoordinatorError::UnknownSchedule(name.clone())
+}
+
+pub(crate) fn stored(row: &ScheduleRow) -> Result<Stored, CoordinatorError> {
+    serde_json::from_str(&row.document).map_err(|error| {
+        LedgerError::Unreadable { field: "schedules.document", found: format!("{}: {error}", row.name) }.into()
+    })
+}
+
+/// The name of the sweep of a tick: the same whoever plans it, whenever.
+fn night_name(schedule: &ScheduleName, tick: Timestamp) -> Result<SweepId, PlanError> {
+    let name = format!("{schedule}-{}", tick.strftime("%Y%m%dT%H%M%SZ"));
+    SweepId::new(&name).map_err(|error| PlanError::Field { field: "name".to_owned(), problem: error.to_string() })
+}
+
+/// The beginning of the month of `at` in the schedule's zone.
+fn month_of(ticks: &Ticks, at: Timestamp) -> Timestamp {
+    let day = at.to_zoned(ticks.zone().clone());
+    let first: Result<Zoned, _> = day
+        .checked_sub((i64::from(day.day()) - 1).days())
+        .and_then(|first| first.with().time(Time::midnight()).build());
+    // Only beyond the years that a clock shows; then all that was ever spent counts, which is never too little.
+    first.map_or(Timestamp::MIN, |first| first.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_begins_in_the_schedules_zone() {
+        let ticks = Ticks::parse("0 0 * * *", "Europe/Berlin").unwrap();
+        let month = |at: &str| month_of(&ticks, at.parse().unwrap()).to_string();
+        assert_eq!(month("2026-10-31T23:30:00Z"), "2026-10-31T23:00:00Z");
+        assert_eq!(month("2026-10-31T22:30:00Z"), "2026-09-30T22:00:00Z");
+    }
+
+    #[test]
+    fn the_sweep_of_a_tick_is_named_after_both() {
+        let name = night_name(&"nightly".parse().unwrap(), "2026-11-23T02:00:00Z".parse().unwrap()).unwrap();
+        assert_eq!(name.as_str(), "nightly-20261123T020000Z");
+    }
+}

@@ -1,0 +1,177 @@
+//! Schedules over a deployment: nights by hand, held against each other, a webhook that hears of it, a coordinator that is killed meanwhile.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac};
+use regatta_tests::regatta::{Process, regatta, workspace};
+use regatta_tests::{Deployment, unique_name};
+use serde_json::Value;
+use sha2::Sha256;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+const SECRET: &str = "a-secret-of-this-test-alone";
+
+/// A request as a receiver gets it.
+struct Received {
+    headers: String,
+    body: String,
+}
+
+impl Received {
+    fn header(&self, name: &str) -> &str {
+        let line = self.headers.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+        line.unwrap_or_else(|| panic!("no {name} in {}", self.headers))
+    }
+
+    /// The body, if the signature is right.
+    fn verified(&self) -> Value {
+        let signed = format!("{}.{}.{}", self.header("webhook-id"), self.header("webhook-timestamp"), self.body);
+        let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
+        mac.update(signed.as_bytes());
+        let expected = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+        assert_eq!(self.header("webhook-signature"), expected);
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+async fn receive(mut stream: TcpStream) -> Received {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).to_lowercase();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+            if body.len() >= length.parse().unwrap() {
+                break;
+            }
+        }
+        assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "the request ended early");
+    }
+    stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let (headers, body) = text.split_once("\r\n\r\n").unwrap();
+    Received { headers: headers.to_owned(), body: body.to_owned() }
+}
+
+async fn receiver() -> (SocketAddr, mpsc::UnboundedReceiver<Received>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, received) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let _ = sender.send(receive(stream).await);
+        }
+    });
+    (address, received)
+}
+
+async fn coordinator(deployment: &Deployment, address: SocketAddr, policy: &Path) -> Process {
+    let mut command = deployment.command("coordinator").unwrap();
+    command.args(["--listen", &address.to_string(), "--policy", &policy.to_string_lossy()]);
+    command.env("HOOK_SECRET", SECRET);
+    Process::start_until_ready(command, address).await.unwrap()
+}
+
+/// Runs a client's command and returns what it printed.
+async fn said(deployment: &Deployment, arguments: &[&str]) -> String {
+    let output = deployment.run(arguments).await.unwrap();
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{arguments:?}: {error}");
+    out.into_owned()
+}
+
+/// Waits until the newest tick of `schedule` stands at `state`.
+async fn until(deployment: &Deployment, schedule: &str, state: &str) -> Value {
+    loop {
+        // A coordinator may be on its way back.
+        let output = deployment.run(&["schedule", "history", schedule, "--json"]).await.unwrap();
+        let history: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        assert_ne!(history[0]["state"], "refused", "{history}");
+        if history[0]["state"] == state {
+            return history;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worse_night_is_told_to_the_webhook_although_the_leader_is_killed_in_it() {
+    let deployment = Deployment::new().await.unwrap();
+    let folder = deployment.folder.path();
+    let data = workspace().join("examples/data/worfbench");
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("worfbench={}", data.display())]);
+    simulate.args(["--simulation", "latency: { median_ms: 100, spread: 1.2 }"]);
+    let simulated = Process::start_and_read(simulate).await.unwrap();
+    let (hook, mut received) = receiver().await;
+    let (name, policy) = (unique_name("nightly"), folder.join("coordinator-policy.yaml"));
+    let write = |file: &str, text: String| std::fs::write(folder.join(file), text).unwrap();
+    write(
+        "coordinator-policy.yaml",
+        format!("webhooks: {{ ci: {{ url: 'http://{hook}/hook', secret_env: HOOK_SECRET }} }}"),
+    );
+    write(
+        "sweep.yaml",
+        format!(
+            "name: s\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: sim/lexical }}\nendpoints:\n  \
+             sim: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 8 }} }}\n\
+             models: [sim/oracle]\n",
+            data.display(),
+            simulated.first_line
+        ),
+    );
+    write("gate.yaml", "metrics: { f1_chain: { margin: 5pp } }\nnights: { method: alpha_spending }".to_owned());
+    let schedule = |more: &str| {
+        format!(
+            "name: {name}\ncron: 0 0 29 2 *\nspec: sweep.yaml\ngate: gate.yaml\nnotify: {{ webhooks: [ci] }}\n{more}\n"
+        )
+    };
+    write("schedule.yaml", schedule(""));
+    let first = coordinator(&deployment, deployment.api(), &policy).await;
+    let another = regatta_tests::regatta::free_address().await.unwrap();
+    let _second = coordinator(&deployment, another, &policy).await;
+    let _roles = [deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap()];
+    let file = folder.join("schedule.yaml");
+    let file = file.to_str().unwrap();
+
+    said(&deployment, &["schedule", "create", file]).await;
+    said(&deployment, &["schedule", "run", &name]).await;
+    until(&deployment, &name, "ended").await;
+    let told = received.recv().await.unwrap().verified();
+    assert_eq!((&told["event"], &told["state"]), (&"ended".into(), &"complete".into()), "{told}");
+
+    // Somebody serves another model; and the coordinator that leads is killed.
+    write("schedule.yaml", schedule("overrides: { models: [sim/noisy-0.9] }"));
+    said(&deployment, &["schedule", "create", file, "--replace"]).await;
+    said(&deployment, &["schedule", "run", &name]).await;
+    until(&deployment, &name, "running").await;
+    first.kill().await.unwrap();
+    let _first = coordinator(&deployment, deployment.api(), &policy).await;
+    let history = until(&deployment, &name, "ended").await;
+    assert_eq!(history.as_array().unwrap().len(), 2, "{history}");
+    assert_eq!(history[0]["outcome"]["verdict"], "no_go", "{history}");
+    let told = received.recv().await.unwrap().verified();
+    assert_eq!((&told["event"], &told["verdict"]), (&"no_go".into(), &"no_go".into()));
+    assert_eq!(told["baseline"], history[1]["sweep"]);
+    assert!(!told["judgement"]["checks"].as_array().unwrap().is_empty());
+    let sweeps: Value = serde_json::from_str(&said(&deployment, &["status", "--json"]).await).unwrap();
+    assert_eq!(sweeps.as_array().unwrap().len(), 2, "one sweep a tick: {sweeps}");
+
+    let drift: Value = serde_json::from_str(&said(&deployment, &["drift", &name, "--json"]).await).unwrap();
+    assert_eq!(drift["nights"][1]["findings"][0]["cause"], "model", "{drift}");
+    let would_go = said(&deployment, &["gc", "--days", "0", "--json"]).await;
+    let would_go: Value = serde_json::from_str(&would_go).unwrap();
+    assert_eq!(
+        (would_go["going"][0]["sweep"].clone(), would_go["kept"].clone()),
+        (history[1]["sweep"].clone(), 1.into())
+    );
+    said(&deployment, &["gc", "--days", "0", "--apply"]).await;
+    let sweeps: Value = serde_json::from_str(&said(&deployment, &["status", "--json"]).await).unwrap();
+    assert_eq!(sweeps.as_array().unwrap().len(), 1, "{sweeps}");
+    assert_eq!(sweeps[0]["id"], history[0]["sweep"], "the baseline of the next night is kept");
+}
