@@ -77,6 +77,25 @@ pub enum CatalogError {
     },
 }
 
+impl CatalogError {
+    /// `true` if the blob store could not be reached. Everything else is wrong with one sweep or data set, and says nothing of others.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Blobs(error) => error.is_outage(),
+            Self::Missing { .. }
+            | Self::Damaged { .. }
+            | Self::Json(_)
+            | Self::Version { .. }
+            | Self::UnknownBenchmark { .. }
+            | Self::Data(_)
+            | Self::Select(_)
+            | Self::Id(_)
+            | Self::SelectionChanged { .. } => false,
+        }
+    }
+}
+
 /// Read at most once, however many ask at the same time.
 type Once<T> = Arc<OnceCell<Arc<T>>>;
 /// What has been read lately, by its name.

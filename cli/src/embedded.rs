@@ -368,8 +368,9 @@ impl Embedded {
 
     fn scorer(&self, registry: &Registry) -> anyhow::Result<Scorer> {
         let metrics = ScorerMetrics::register(registry)?;
+        let config = ScorerConfig { shares_queue: false, ..ScorerConfig::default() };
         let (ledger, queue, catalog) = (self.ledger.clone(), self.queue.clone(), self.catalog.clone());
-        Ok(Scorer::new(ScorerConfig::default(), ledger, queue, catalog, clock(), metrics))
+        Ok(Scorer::new(config, ledger, queue, catalog, clock(), metrics))
     }
 
     /// Puts what the sweep has left behind at the top of the run's directory. Links, because transcripts can be large.

@@ -185,6 +185,7 @@ impl Coordinator {
         Box::pin(async move {
             self.ledger.sweeps().await?;
             let (reports, dead) = (self.queue.waiting_reports().await?, self.queue.dead_letters().await?);
+            self.metrics.reports_set_aside.set(self.queue.reports_set_aside().await?.cast_signed());
             self.metrics.reports_waiting.set(reports.cast_signed());
             self.metrics.dead_letters.set(dead.cast_signed());
             Ok(())

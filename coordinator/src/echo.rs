@@ -63,7 +63,7 @@ impl Coordinator {
                 ((term.0 << 32) + echo.questions).max(echo.heard + 1)
             }
         };
-        self.queue.publish_reports(vec![Report::Echo { sweep: sweep.clone(), number }]).await?;
+        self.queue.publish_reports(vec![Report::Echo { sweep: sweep.clone(), number, waited: false }]).await?;
         echo.asked = Some((number, Instant::now()));
         Ok(false)
     }

@@ -24,7 +24,9 @@ pub struct CoordinatorMetrics {
     pub budget: GaugeVec,
     /// Reports that wait for a scorer.
     pub reports_waiting: IntGauge,
-    /// Messages that were set aside: delivered too often, or unreadable.
+    /// Reports that are set aside because their sweep cannot be read.
+    pub reports_set_aside: IntGauge,
+    /// Messages that were delivered too often, or are unreadable.
     pub dead_letters: IntGauge,
     /// Ticks of schedules by schedule and what became of them (`started`, `ended`, `missed`, `refused`).
     pub schedule_ticks: IntCounterVec,
@@ -72,9 +74,13 @@ impl CoordinatorMetrics {
                 "regatta_coordinator_reports_waiting",
                 "Reports that wait for a scorer; every coordinator counts them.",
             )?,
+            reports_set_aside: IntGauge::new(
+                "regatta_coordinator_reports_set_aside",
+                "Reports that are set aside because their sweep cannot be read; every coordinator counts them.",
+            )?,
             dead_letters: IntGauge::new(
                 "regatta_coordinator_dead_letters",
-                "Messages that were set aside: delivered too often, or unreadable; every coordinator counts them.",
+                "Messages that were delivered too often, or are unreadable; every coordinator counts them.",
             )?,
             reconciled: IntCounter::new(
                 "regatta_coordinator_reconciled_total",
@@ -114,6 +120,7 @@ impl CoordinatorMetrics {
         registry.register(Box::new(metrics.leads.clone()))?;
         registry.register(Box::new(metrics.budget.clone()))?;
         registry.register(Box::new(metrics.reports_waiting.clone()))?;
+        registry.register(Box::new(metrics.reports_set_aside.clone()))?;
         registry.register(Box::new(metrics.dead_letters.clone()))?;
         registry.register(Box::new(metrics.reconciled.clone()))?;
         registry.register(Box::new(metrics.failed_ticks.clone()))?;

@@ -132,6 +132,9 @@ pub enum Report {
         sweep: SweepId,
         /// Number of the question, above that of all before.
         number: u64,
+        /// It was set aside after its sweep could be read: all that was set aside before it has come back.
+        #[serde(default)]
+        waited: bool,
     },
     /// Every session of a sweep is settled: write its tables and reports.
     Tabulate {

@@ -227,7 +227,7 @@ fn reports_of_every_build_are_read() {
             ("judge", Report::Judge(judged)),
             ("judge_in_words", Report::Judge(in_words)),
             ("progress", Report::Progress(Progress { worker: "w1".parse().unwrap(), open: vec![open] })),
-            ("echo", Report::Echo { sweep: key().sweep, number: 3 }),
+            ("echo", Report::Echo { sweep: key().sweep, number: 3, waited: false }),
             ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock") }),
         ],
     );

@@ -4,6 +4,7 @@
 //! settled when the answers are there. Everything here may be done twice without harm, because the ledger knows every attempt.
 
 mod agents;
+mod aside;
 mod comparison;
 mod decision;
 mod durations;

@@ -21,6 +21,8 @@ pub struct ScorerMetrics {
     pub questions: IntCounter,
     /// Reports handled at once.
     pub batch_reports: Histogram,
+    /// Reports set aside because their sweep could not be read; a report counts each time.
+    pub set_aside: IntCounter,
     /// Batches that failed and were tried again.
     pub failed_batches: IntCounter,
 }
@@ -77,6 +79,10 @@ impl ScorerMetrics {
             )?,
             questions: counter("regatta_questions_total", "Questions sent to judges.")?,
             batch_reports,
+            set_aside: counter(
+                "regatta_scorer_set_aside_reports_total",
+                "Reports set aside because their sweep could not be read; they come back after a minute, and count each time.",
+            )?,
             failed_batches: counter(
                 "regatta_scorer_failed_batches_total",
                 "Batches that failed and were tried again.",

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::ScorerMetrics;
+use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
 
 /// Longest pause before a failed batch is tried again.
@@ -33,11 +34,14 @@ pub struct ScorerConfig {
     pub batch: usize,
     /// How long a batch may wait for more reports after its first.
     pub linger: Duration,
+    /// Whether reports of many sweeps come in one queue. Then those of a sweep that cannot be read are set aside; else they are waited for,
+    /// as when a store is away.
+    pub shares_queue: bool,
 }
 
 impl Default for ScorerConfig {
     fn default() -> Self {
-        Self { batch: 512, linger: Duration::from_millis(50) }
+        Self { batch: 512, linger: Duration::from_millis(50), shares_queue: true }
     }
 }
 
@@ -93,6 +97,22 @@ impl ScorerError {
         }
     }
 
+    /// `true` if a sweep could not be read for what its documents are, which says nothing of other sweeps.
+    fn is_of_a_sweep(&self) -> bool {
+        match self {
+            Self::Catalog(error) => !error.is_outage(),
+            Self::Ledger(_)
+            | Self::Queue(_)
+            | Self::Blobs(_)
+            | Self::Segment(_)
+            | Self::Finish(_)
+            | Self::Wire(_)
+            | Self::Json(_)
+            | Self::UnknownSession(_)
+            | Self::UnknownJudge { .. } => false,
+        }
+    }
+
     /// `true` if a store found a row or a key wrong, which trying again does not change.
     fn is_refusal(&self) -> bool {
         match self {
@@ -130,6 +150,7 @@ pub struct Scorer {
     pub(crate) catalog: Catalog,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: ScorerMetrics,
+    pub(crate) unreadable: Unreadable,
     health: StoreHealth,
 }
 
@@ -144,7 +165,16 @@ impl Scorer {
         clock: Arc<dyn Clock>,
         metrics: ScorerMetrics,
     ) -> Self {
-        Self { config, ledger, queue, catalog, clock, metrics, health: StoreHealth::default() }
+        Self {
+            config,
+            ledger,
+            queue,
+            catalog,
+            clock,
+            metrics,
+            unreadable: Unreadable::default(),
+            health: StoreHealth::default(),
+        }
     }
 
     /// Tells at any time whether this scorer can record.
@@ -170,11 +200,11 @@ impl Scorer {
             // Two batches: one in hand, one on its way.
             let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
             let mut consumer = self.queue.consume_reports(prefetch).await?;
-            let mut set_aside = None;
-            while let Some(batch) = self.gather(&mut consumer, &mut set_aside, &stop).await {
+            let mut kept_back = None;
+            while let Some(batch) = self.gather(&mut consumer, &mut kept_back, &stop).await {
                 self.metrics.batch_reports.observe(batch.len() as f64);
-                let (reports, receipts): (Vec<Report>, Vec<Receipt>) =
-                    batch.into_iter().map(|delivery| (delivery.message, delivery.receipt)).unzip();
+                let Sorted { reports, receipts, unreadable } = self.sort_out(batch).await;
+                let is_set_aside = self.set_aside(unreadable, &stop).await;
                 if self.handle_until_done(&Batch::sort(reports), &stop).await {
                     Receipt::ack_all(receipts).await;
                 } else {
@@ -185,6 +215,9 @@ impl Scorer {
                     if stop.is_cancelled() {
                         break;
                     }
+                }
+                if !is_set_aside {
+                    break;
                 }
             }
             consumer.stop();
@@ -197,10 +230,10 @@ impl Scorer {
     async fn gather(
         &self,
         consumer: &mut Consumer<Report>,
-        set_aside: &mut Option<Delivery<Report>>,
+        kept_back: &mut Option<Delivery<Report>>,
         stop: &CancellationToken,
     ) -> Option<Vec<Delivery<Report>>> {
-        let first = match set_aside.take() {
+        let first = match kept_back.take() {
             Some(first) => first,
             // Reports that are here already are recorded even when it is time to stop: in an embedded run nobody else would.
             None => tokio::select! {
@@ -215,7 +248,7 @@ impl Scorer {
         while batch.len() < most {
             match tokio::time::timeout_at(deadline, consumer.next()).await {
                 Ok(Some(delivery)) if delivery.redeliveries > 0 => {
-                    *set_aside = Some(delivery);
+                    *kept_back = Some(delivery);
                     break;
                 }
                 Ok(Some(delivery)) => batch.push(delivery),
@@ -235,7 +268,7 @@ impl Scorer {
                 return true;
             };
             tried += 1;
-            let is_outage = error.is_outage();
+            let is_outage = error.is_outage() || (!self.config.shares_queue && error.is_of_a_sweep());
             let outage = is_outage && tried < TRIES_IN_OUTAGE;
             if error.is_refusal() {
                 tries_left = tries_left.min(TRIES_REFUSED);
@@ -282,7 +315,7 @@ impl Scorer {
                     let sweep = self.catalog.sweep(lock).await?;
                     self.rejudge(&sweep).await?;
                 }
-                Report::Echo { sweep, number } => self.ledger.echo(sweep, *number).await?,
+                Report::Echo { sweep, number, .. } => self.ledger.echo(sweep, *number).await?,
                 Report::Tabulate { lock, .. } => {
                     let sweep = self.catalog.sweep(lock).await?;
                     let state = finish(&self.ledger, &self.catalog, &sweep, &*self.clock).await?;

@@ -5,7 +5,8 @@
 //! - A consumer holds at most `prefetch` unsettled messages. Messages of one queue come in the order of their publishing, except
 //!   redelivered ones, and are spread evenly over its consumers.
 //! - A message that is handed back, or whose consumer is dropped or dies, is delivered again at once, with a count.
-//! - A message that was delivered too often, or cannot be read, is set aside as a dead letter: counted, never lost, never looping.
+//! - A message that was delivered too often, or cannot be read, becomes a dead letter: counted, never lost, never looping.
+//! - A report that is set aside comes back by itself after a fixed time, as often as need be; that is no redelivery.
 
 mod delivery;
 mod error;
@@ -15,6 +16,8 @@ mod name;
 mod rabbitmq;
 #[cfg(feature = "faults")]
 mod troubled;
+
+use std::time::Duration;
 
 pub use delivery::{Consumer, Controls, Delivery, Receipt};
 pub use error::QueueError;
@@ -26,8 +29,11 @@ use regatta_proto::{Control, Job, Report};
 #[cfg(feature = "faults")]
 pub use troubled::TroubledQueue;
 
-/// Redeliveries a message may have before it is set aside, unless configured otherwise. RabbitMQ 4 has the same default.
+/// Redeliveries a message may have before it becomes a dead letter, unless configured otherwise. RabbitMQ 4 has the same default.
 pub const DELIVERY_LIMIT: u32 = 20;
+
+/// Time after which a report that was set aside comes back, unless configured otherwise.
+pub const SET_ASIDE_FOR: Duration = Duration::from_secs(60);
 
 /// A set of queues; clones share it.
 #[derive(Debug, Clone)]
@@ -60,7 +66,7 @@ impl Queue {
     /// the coordinator's window does that.
     #[must_use]
     pub fn memory() -> Self {
-        Self::Memory(MemoryQueue::new(DELIVERY_LIMIT))
+        Self::Memory(MemoryQueue::new(DELIVERY_LIMIT, SET_ASIDE_FOR))
     }
 
     /// Connects to RabbitMQ and declares what all share (reports, dead letters, control). Must be called within a tokio runtime.
@@ -116,6 +122,39 @@ impl Queue {
                 Self::RabbitMq(broker) => broker.publish_reports(&reports).await,
                 #[cfg(feature = "faults")]
                 Self::Troubled(queues) => queues.publish_reports(reports).await,
+            }
+        })
+    }
+
+    /// Publishes reports that cannot be recorded now, for reasons of their sweep alone, to where they wait without being delivered; after a
+    /// fixed time they are in the queue of reports again. Returns when all are confirmed: then what they came from may be acknowledged.
+    ///
+    /// # Errors
+    /// When a report is too large, or confirmation does not come in time.
+    pub fn set_aside_reports<'a>(&'a self, reports: Vec<Report>) -> BoxFuture<'a, Result<(), QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.set_aside_reports(reports),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.set_aside_reports(&reports).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.set_aside_reports(reports).await,
+            }
+        })
+    }
+
+    /// Reports that are set aside and have not come back yet.
+    ///
+    /// # Errors
+    /// When the broker does not answer.
+    pub fn reports_set_aside<'a>(&'a self) -> BoxFuture<'a, Result<u64, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.reports_set_aside(),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.reports_set_aside().await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.reports_set_aside().await,
             }
         })
     }
@@ -221,7 +260,7 @@ impl Queue {
         })
     }
 
-    /// Messages that were set aside: delivered too often, or unreadable. An operator should look at them when this is not 0.
+    /// Messages that were delivered too often, or are unreadable. An operator should look at them when this is not 0.
     ///
     /// # Errors
     /// When the broker does not answer.

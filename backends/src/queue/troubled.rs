@@ -33,6 +33,14 @@ impl TroubledQueue {
         self.call("reports", reports.len(), || self.inner.publish_reports(self.troubles.reports(reports))).await
     }
 
+    pub(super) async fn set_aside_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        self.call("reports.aside", reports.len(), || self.inner.set_aside_reports(reports)).await
+    }
+
+    pub(super) async fn reports_set_aside(&self) -> Result<u64, QueueError> {
+        self.call("reports.aside", 0, || self.inner.reports_set_aside()).await
+    }
+
     pub(super) async fn broadcast(&self, control: Control) -> Result<(), QueueError> {
         self.call("control", 1, || self.inner.broadcast(control)).await
     }

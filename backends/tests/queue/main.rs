@@ -47,6 +47,7 @@ conformance![
     a_message_delivered_too_often_is_set_aside,
     a_broadcast_reaches_every_listener,
     reports_go_to_whoever_consumes_reports,
+    a_report_set_aside_comes_back_by_itself_and_that_is_no_redelivery,
     queues_are_separate,
     depth_counts_what_waits,
     a_closed_queue_ends_consumers_and_listeners_and_takes_nothing,

@@ -217,6 +217,26 @@ pub(crate) async fn reports_go_to_whoever_consumes_reports(queue: &Queue) {
     }
 }
 
+pub(crate) async fn a_report_set_aside_comes_back_by_itself_and_that_is_no_redelivery(queue: &Queue) {
+    let report = |sweep: &str| Report::Tabulate { sweep: sweep.parse().unwrap(), lock: Digest::of(b"lock") };
+    queue.set_aside_reports(vec![report("one"), report("two")]).await.unwrap();
+    while queue.reports_set_aside().await.unwrap() != 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(queue.waiting_reports().await.unwrap(), 0);
+    let mut consumer = queue.consume_reports(10).await.unwrap();
+    // More often than a message may be redelivered.
+    for _ in 0..=DELIVERY_LIMIT {
+        for sweep in ["one", "two"] {
+            let delivery = consumer.next().await.unwrap();
+            assert_eq!((&delivery.message, delivery.redeliveries), (&report(sweep), 0));
+            queue.set_aside_reports(vec![delivery.message]).await.unwrap();
+            delivery.receipt.ack().await;
+        }
+    }
+    assert_eq!(queue.dead_letters().await.unwrap(), 0);
+}
+
 pub(crate) async fn queues_are_separate(queue: &Queue) {
     let mut one = queue.consume_jobs("one", 10).await.unwrap();
     let mut two = queue.consume_jobs("two", 10).await.unwrap();

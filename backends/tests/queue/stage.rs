@@ -12,8 +12,11 @@ use tokio::sync::OnceCell;
 /// Redeliveries before a message is set aside, in all tests.
 pub(crate) const DELIVERY_LIMIT: u32 = 3;
 
+/// Time after which a report that is set aside comes back, in all tests.
+pub(crate) const SET_ASIDE_FOR: Duration = Duration::from_secs(2);
+
 pub(crate) fn memory_queue() -> Queue {
-    Queue::Memory(MemoryQueue::new(DELIVERY_LIMIT))
+    Queue::Memory(MemoryQueue::new(DELIVERY_LIMIT, SET_ASIDE_FOR))
 }
 
 pub(crate) async fn rabbitmq_queue() -> Queue {
@@ -21,7 +24,11 @@ pub(crate) async fn rabbitmq_queue() -> Queue {
 }
 
 pub(crate) async fn config(prefix: String) -> RabbitMqConfig {
-    RabbitMqConfig { delivery_limit: DELIVERY_LIMIT, ..RabbitMqConfig::new(broker_url().await, prefix) }
+    RabbitMqConfig {
+        delivery_limit: DELIVERY_LIMIT,
+        set_aside_for: SET_ASIDE_FOR,
+        ..RabbitMqConfig::new(broker_url().await, prefix)
+    }
 }
 
 pub(crate) async fn broker_url() -> String {

@@ -1,6 +1,7 @@
 //! What the scorer promises: whatever comes, in whatever order and however often, the ledger says the same.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod aside;
 mod coverage;
 mod ending;
 mod judging;

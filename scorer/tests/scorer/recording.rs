@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use regatta_backends::AttemptState;
 use regatta_proto::{CellIndex, Outcome};
+use regatta_scorer::ScorerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{CALL, Stage, nowhere, report, until};
@@ -53,18 +55,20 @@ async fn when_it_is_time_to_stop_what_is_there_is_still_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_fails_is_repeated_until_it_is_durable() {
+async fn where_a_queue_is_of_one_sweep_that_cannot_be_read_its_reports_wait_until_it_can() {
     let stage = Stage::set().await;
     let (locks, away) = (stage.blob_folder().join("locks"), stage.blob_folder().join("away"));
     std::fs::rename(&locks, &away).unwrap();
-    let (scorer, metrics) = stage.scorer(512);
+    let (scorer, metrics) = stage.scorer_with(ScorerConfig { batch: 512, linger: Duration::ZERO, shares_queue: false });
     stage.queue.publish_reports(vec![report(&stage.session(0, 0)), report(&stage.session(0, 1))]).await.unwrap();
+    let health = scorer.health();
     let stop = CancellationToken::new();
     let running = tokio::spawn({
         let stop = stop.clone();
         async move { scorer.run(stop).await }
     });
-    until(async || metrics.failed_batches.get() >= 2).await;
+    until(async || metrics.failed_batches.get() >= 50).await;
+    assert!(health.stalled().unwrap().reason.contains("is not in the blob store"));
     std::fs::rename(&away, &locks).unwrap();
     until(async || stage.books().await.progress[0].recorded == 2).await;
     stop.cancel();
@@ -109,12 +113,13 @@ async fn a_report_that_can_never_be_recorded_ends_as_a_dead_letter_and_takes_no_
         let stop = stop.clone();
         async move { scorer.run(stop).await }
     });
-    until(async || stage.queue.dead_letters().await.unwrap() == 2).await;
+    until(async || stage.queue.dead_letters().await.unwrap() == 1).await;
+    until(async || stage.queue.reports_set_aside().await.unwrap() == 1).await;
     until(async || stage.books().await.progress[0].recorded == 3).await;
     stop.cancel();
     running.await.unwrap().unwrap();
     assert!(metrics.failed_batches.get() > 0);
-    assert_eq!(stage.queue.dead_letters().await.unwrap(), 2);
+    assert_eq!(stage.queue.dead_letters().await.unwrap(), 1);
 }
 
 #[tokio::test(start_paused = true)]

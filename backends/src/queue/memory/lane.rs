@@ -157,7 +157,7 @@ impl<T> Lane<T> {
         for mut held in returned.into_iter().rev() {
             if held.redeliveries >= self.delivery_limit {
                 self.dead.fetch_add(1, Ordering::SeqCst);
-                tracing::error!(queue = %self.name, redeliveries = held.redeliveries, "set aside a message that was delivered too often");
+                tracing::error!(queue = %self.name, redeliveries = held.redeliveries, "made a message that was delivered too often a dead letter");
                 continue;
             }
             held.redeliveries += 1;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 pub(super) use consumer::{MemoryConsumer, MemoryReceipt};
 use lane::Lane;
@@ -30,6 +31,8 @@ struct Shared {
     reports: Arc<Lane<Report>>,
     control: Mutex<Broadcasts>,
     dead: Arc<AtomicU64>,
+    set_aside: AtomicU64,
+    set_aside_for: Duration,
     delivery_limit: u32,
     closed: CancellationToken,
 }
@@ -48,9 +51,10 @@ impl fmt::Debug for MemoryQueue {
 }
 
 impl MemoryQueue {
-    /// Queues that set a message aside when it was redelivered `delivery_limit` times and comes back once more.
+    /// Queues in which a message that was redelivered `delivery_limit` times and is handed back once more becomes a dead letter, and a report
+    /// that is set aside comes back after `set_aside_for`.
     #[must_use]
-    pub fn new(delivery_limit: u32) -> Self {
+    pub fn new(delivery_limit: u32, set_aside_for: Duration) -> Self {
         let closed = CancellationToken::new();
         let dead = Arc::new(AtomicU64::new(0));
         let shared = Shared {
@@ -58,6 +62,8 @@ impl MemoryQueue {
             reports: Arc::new(Lane::new("reports", delivery_limit, Arc::clone(&dead))),
             control: Mutex::default(),
             dead,
+            set_aside: AtomicU64::new(0),
+            set_aside_for,
             delivery_limit,
             closed: closed.clone(),
         };
@@ -79,6 +85,25 @@ impl MemoryQueue {
         self.open()?;
         self.shared.reports.publish(reports);
         Ok(())
+    }
+
+    pub(super) fn set_aside_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        self.open()?;
+        let (shared, count) = (Arc::clone(&self.shared), reports.len() as u64);
+        shared.set_aside.fetch_add(count, Ordering::SeqCst);
+        tokio::spawn(async move {
+            let waited = tokio::time::sleep(shared.set_aside_for);
+            if shared.closed.run_until_cancelled(waited).await.is_some() {
+                shared.reports.publish(reports);
+                shared.set_aside.fetch_sub(count, Ordering::SeqCst);
+            }
+        });
+        Ok(())
+    }
+
+    pub(super) fn reports_set_aside(&self) -> Result<u64, QueueError> {
+        self.open()?;
+        Ok(self.shared.set_aside.load(Ordering::SeqCst))
     }
 
     pub(super) fn broadcast(&self, control: Control) -> Result<(), QueueError> {

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::queue::DELIVERY_LIMIT;
+use crate::queue::{DELIVERY_LIMIT, SET_ASIDE_FOR};
 
-/// Settings of the RabbitMQ queues. All processes of a deployment must agree on `prefix`, `delivery_limit` and `ack_timeout`.
+/// Settings of the RabbitMQ queues. All processes of a deployment must agree on `prefix`, `delivery_limit`, `set_aside_for` and
+/// `ack_timeout`.
 #[derive(Clone)]
 pub struct RabbitMqConfig {
     /// `amqp://user:password@host:port/vhost`, or `amqps://…` for TLS with the system's (or `SSL_CERT_FILE`'s) authorities.
@@ -14,6 +15,8 @@ pub struct RabbitMqConfig {
     pub prefix: String,
     /// Redeliveries a message may have before it becomes a dead letter.
     pub delivery_limit: u32,
+    /// Time after which a report that was set aside comes back.
+    pub set_aside_for: Duration,
     /// After how long the broker takes an unsettled delivery back; `None` leaves the broker's own setting (30 minutes, as a rule).
     /// Brokers before 3.12 know only their own setting.
     pub ack_timeout: Option<Duration>,
@@ -35,6 +38,7 @@ impl RabbitMqConfig {
             url: url.into(),
             prefix: prefix.into(),
             delivery_limit: DELIVERY_LIMIT,
+            set_aside_for: SET_ASIDE_FOR,
             ack_timeout: None,
             confirm_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(60),

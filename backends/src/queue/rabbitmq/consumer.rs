@@ -206,7 +206,7 @@ async fn pass_on<T: DeserializeOwned>(
                 queue,
                 bytes = raw.data.len(),
                 error = &error as &dyn std::error::Error,
-                "set aside a message that cannot be read"
+                "made a message that cannot be read a dead letter"
             );
             receipt.reject().await;
             ControlFlow::Continue(())

@@ -103,6 +103,10 @@ impl RabbitMqQueue {
         self.publish(ShortString::default(), self.shared.topology.reports()?, reports).await
     }
 
+    pub(super) async fn set_aside_reports(&self, reports: &[Report]) -> Result<(), QueueError> {
+        self.publish(ShortString::default(), self.shared.topology.set_aside()?, reports).await
+    }
+
     pub(super) async fn broadcast(&self, control: &Control) -> Result<(), QueueError> {
         self.publish(self.shared.topology.control()?, ShortString::default(), std::slice::from_ref(control)).await
     }
@@ -141,6 +145,10 @@ impl RabbitMqQueue {
 
     pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.shared.ready_messages(self.shared.topology.reports()?).await
+    }
+
+    pub(super) async fn reports_set_aside(&self) -> Result<u64, QueueError> {
+        self.shared.ready_messages(self.shared.topology.set_aside()?).await
     }
 
     pub(super) async fn dead_letters(&self) -> Result<u64, QueueError> {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `<prefix>.jobs.<queue>` | durable quorum queue, one per sweep and endpoint; it goes when nobody has used it for a week |
 //! | `<prefix>.reports` | durable quorum queue |
+//! | `<prefix>.reports.aside` | durable quorum queue that nobody consumes: after a minute its messages go back to `<prefix>.reports` |
 //! | `<prefix>.dead` | durable quorum queue of what was delivered too often or could not be read |
 //! | `<prefix>.control` | durable fanout exchange; each listener binds an exclusive queue of its own |
 
@@ -28,6 +29,7 @@ const UNUSED_MS_MAX: i64 = 7 * 24 * 3600 * 1000;
 pub(super) struct Topology {
     prefix: String,
     delivery_limit: u32,
+    set_aside_for: Duration,
     ack_timeout: Option<Duration>,
     /// Declared again after every reconnect: a broker may come back without its disk.
     declared: Mutex<BTreeSet<String>>,
@@ -39,6 +41,7 @@ impl Topology {
         Ok(Self {
             prefix: config.prefix.clone(),
             delivery_limit: config.delivery_limit,
+            set_aside_for: config.set_aside_for,
             ack_timeout: config.ack_timeout,
             declared: Mutex::default(),
         })
@@ -52,6 +55,10 @@ impl Topology {
 
     pub(super) fn reports(&self) -> Result<ShortString, QueueError> {
         self.named("reports")
+    }
+
+    pub(super) fn set_aside(&self) -> Result<ShortString, QueueError> {
+        self.named("reports.aside")
     }
 
     pub(super) fn dead(&self) -> Result<ShortString, QueueError> {
@@ -73,6 +80,7 @@ impl Topology {
         declare(channel, self.dead()?, quorum()).await?;
         self.declare_control(channel).await?;
         declare(channel, self.reports()?, self.of_work_queue()?).await?;
+        declare(channel, self.set_aside()?, self.of_set_aside()?).await?;
         let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for queue in declared {
             declare(channel, self.jobs(&queue)?, self.of_job_queue()?).await?;
@@ -110,19 +118,33 @@ impl Topology {
     }
 
     fn of_work_queue(&self) -> Result<FieldTable, QueueError> {
-        let mut arguments = quorum();
+        let mut arguments = quorum_before(&self.dead()?);
         arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(i64::from(self.delivery_limit)));
-        arguments.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
-        arguments.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(self.dead()?.as_str().into()));
-        // Moved only when the dead letter queue has confirmed; RabbitMQ grants that only to queues that reject what overflows.
-        arguments.insert("x-dead-letter-strategy".into(), AMQPValue::LongString("at-least-once".into()));
-        arguments.insert("x-overflow".into(), AMQPValue::LongString("reject-publish".into()));
         if let Some(timeout) = self.ack_timeout {
             let timeout_ms = i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX);
             arguments.insert("x-consumer-timeout".into(), AMQPValue::LongLongInt(timeout_ms));
         }
         Ok(arguments)
     }
+
+    /// Nobody consumes it: its messages leave it for the reports when their time is over.
+    fn of_set_aside(&self) -> Result<FieldTable, QueueError> {
+        let mut arguments = quorum_before(&self.reports()?);
+        let time_ms = i64::try_from(self.set_aside_for.as_millis()).unwrap_or(i64::MAX);
+        arguments.insert("x-message-ttl".into(), AMQPValue::LongLongInt(time_ms));
+        Ok(arguments)
+    }
+}
+
+/// A queue whose dead letters go to the queue `next`.
+fn quorum_before(next: &ShortString) -> FieldTable {
+    let mut arguments = quorum();
+    arguments.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
+    arguments.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(next.as_str().into()));
+    // Moved only when the next queue has confirmed; RabbitMQ grants that only to queues that reject what overflows.
+    arguments.insert("x-dead-letter-strategy".into(), AMQPValue::LongString("at-least-once".into()));
+    arguments.insert("x-overflow".into(), AMQPValue::LongString("reject-publish".into()));
+    arguments
 }
 
 fn quorum() -> FieldTable {

@@ -141,9 +141,13 @@ impl Stage {
 
     /// A scorer that takes up to `batch` reports at once, and its metrics.
     pub(crate) fn scorer(&self, batch: usize) -> (Scorer, ScorerMetrics) {
+        self.scorer_with(ScorerConfig { batch, linger: Duration::ZERO, ..ScorerConfig::default() })
+    }
+
+    pub(crate) fn scorer_with(&self, config: ScorerConfig) -> (Scorer, ScorerMetrics) {
         let metrics = ScorerMetrics::register(&Registry::new()).unwrap();
         let scorer = Scorer::new(
-            ScorerConfig { batch, linger: Duration::ZERO },
+            config,
             self.ledger.clone(),
             self.queue.clone(),
             self.catalog.clone().unwrap_or_else(|| Catalog::new(self.blobs(), BENCHMARKS)),

@@ -1,0 +1,111 @@
+//! One sweep's trouble is set aside, and the reports of all others are recorded meanwhile.
+
+use std::time::Duration;
+
+use regatta_proto::{AttemptId, Report, SessionOutcome, SweepId};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::stage::{ITEMS, Stage, report, until};
+
+/// Reports of the healthy sweep.
+const REPORTS: usize = 1000;
+/// Reports of the sweep without a lock.
+const LOCKLESS: usize = 2 * ITEMS;
+
+/// More attempts at the sessions of the stage's sweep than it has sessions.
+fn reports_of(stage: &Stage) -> Vec<SessionOutcome> {
+    let sessions: Vec<_> = (0..2).flat_map(|cell| (0..ITEMS).map(move |item| (cell, item))).collect();
+    let turns = sessions.iter().cycle().zip(0..REPORTS);
+    turns
+        .map(|(&(cell, item), number)| {
+            let mut session = stage.again(&stage.session(cell, item), 1 + number as u32);
+            session.attempt.id = format!("w-{number}").parse::<AttemptId>().unwrap();
+            session
+        })
+        .collect()
+}
+
+async fn recorded(stage: &Stage, sweep: &SweepId) -> u64 {
+    stage.ledger.cell_progress(sweep).await.unwrap().iter().map(|cell| cell.recorded).sum()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_without_its_lock_holds_up_no_other_and_is_recorded_when_the_lock_is_back() {
+    let stage = Stage::set().await;
+    let twin = stage.twin().await;
+    let lockless: Vec<_> = (0..2)
+        .flat_map(|cell| (0..ITEMS).map(move |item| (cell, item)))
+        .map(|(cell, item)| report(&stage.session_of(&twin, cell, item)))
+        .collect();
+    let lock = stage.blob_folder().join(format!("locks/{}.json", twin.digest));
+    let away = stage.blob_folder().join("away");
+    std::fs::rename(&lock, &away).unwrap();
+    // Both mixed, so that each batch meets the sweep that cannot be read.
+    let mut mixed = Vec::new();
+    let mut others = lockless.into_iter();
+    for (number, session) in reports_of(&stage).iter().enumerate() {
+        mixed.push(report(session));
+        if number % (REPORTS / LOCKLESS) == 0 {
+            mixed.extend(others.next());
+        }
+    }
+    let begun = Instant::now();
+    stage.queue.publish_reports(mixed).await.unwrap();
+    let (scorer, metrics) = stage.scorer(100);
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let stop = stop.clone();
+        async move { scorer.run(stop).await }
+    });
+    until(async || stage.ledger.attempts(&stage.sweep.id).await.unwrap().len() == REPORTS).await;
+    // No pause of a retry, of which the shortest is a tenth of a second, was among those of this test's own looks.
+    assert_eq!(metrics.failed_batches.get(), 0);
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert_eq!(stage.queue.reports_set_aside().await.unwrap(), LOCKLESS as u64);
+    // For as long as it takes, far beyond what a redelivered report would live.
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!((recorded(&stage, &twin.id).await, stage.queue.dead_letters().await.unwrap()), (0, 0));
+    assert!(metrics.set_aside.get() > 50 * LOCKLESS as u64, "{}", metrics.set_aside.get());
+    std::fs::rename(&away, &lock).unwrap();
+    until(async || recorded(&stage, &twin.id).await == LOCKLESS as u64).await;
+    assert_eq!(stage.queue.reports_set_aside().await.unwrap(), 0);
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(stage.queue.dead_letters().await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_answered_only_when_what_was_set_aside_before_it_is_recorded() {
+    let stage = Stage::set().await;
+    let twin = stage.twin().await;
+    let lock = stage.blob_folder().join(format!("locks/{}.json", twin.digest));
+    let away = stage.blob_folder().join("away");
+    std::fs::rename(&lock, &away).unwrap();
+    let (scorer, _) = stage.scorer(100);
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let stop = stop.clone();
+        async move { scorer.run(stop).await }
+    });
+    stage.queue.publish_reports(vec![report(&stage.session_of(&twin, 0, 0))]).await.unwrap();
+    until(async || stage.queue.reports_set_aside().await.unwrap() == 1).await;
+    // The lock comes back after the report has returned in vain, and before the question returns.
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let ask = |sweep: &SweepId| Report::Echo { sweep: sweep.clone(), number: 7, waited: false };
+    stage.queue.publish_reports(vec![ask(&twin.id), ask(&stage.sweep.id)]).await.unwrap();
+    until(async || stage.queue.reports_set_aside().await.unwrap() == 3).await;
+    tokio::time::sleep(Duration::from_secs(45)).await;
+    std::fs::rename(&away, &lock).unwrap();
+    let heard = async |sweep: &SweepId| stage.ledger.sweep(sweep).await.unwrap().unwrap().echo;
+    until(async || {
+        let (echo, recorded) = (heard(&twin.id).await, recorded(&stage, &twin.id).await);
+        assert!(echo == 0 || recorded == 1, "answered before what was reported earlier is recorded");
+        echo == 7
+    })
+    .await;
+    // The other sweep's question has waited for a minute: what was set aside might have been of its sweep.
+    until(async || heard(&stage.sweep.id).await == 7).await;
+    stop.cancel();
+    running.await.unwrap().unwrap();
+}
