@@ -5,7 +5,8 @@ use crate::stage::{Stage, spec};
 #[tokio::test]
 async fn a_lock_has_every_default_resolved() {
     let stage = Stage::set().await;
-    let submission = stage.submission(&spec("s", 3, "")).await;
+    let text = spec("s", 3, "").replace(", limits: { concurrency: 2 }", "");
+    let submission = stage.submission(&text).await;
     let mut lock = stage.process().coordinator.plan(submission).await.unwrap().lock.clone();
     assert_eq!(lock.regatta, env!("CARGO_PKG_VERSION"));
     lock.regatta = "[version]".to_owned();
