@@ -79,7 +79,7 @@ pub(crate) enum Command {
     Submit(SubmitArgs),
     /// Show how sweeps stand
     Status(StatusArgs),
-    /// Say what a deployment, or a run's directory, waits for, and the next step; the exit code tells whether anything is wrong
+    /// Say what a deployment or a run waits for, and the next step
     Doctor(DoctorArgs),
     /// Follow a sweep until it ends; the exit code tells how
     Watch(WatchArgs),
