@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Submit(SubmitArgs),
     /// Show how sweeps stand
     Status(StatusArgs),
+    /// Say what a deployment or a run waits for, and the next step
+    Doctor(DoctorArgs),
     /// Follow a sweep until it ends; the exit code tells how
     Watch(WatchArgs),
     /// Stop a sweep
@@ -181,6 +183,7 @@ impl Command {
             | Self::Score(_)
             | Self::Import(_)
             | Self::Status(_)
+            | Self::Doctor(_)
             | Self::Watch(_)
             | Self::Cancel(_)
             | Self::Prices(_)
@@ -394,6 +397,21 @@ pub(crate) struct StatusArgs {
     pub(crate) sweep: Option<SweepId>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Directory of a run; a deployment when left out
+    #[arg(value_name = "RUN_DIR")]
+    pub(crate) run: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) stores: self::roles::StoresArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::SweepRow;
 use regatta_coordinator::{
-    GcRequest, GcResult, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission, Submitted, SweepStatus,
-    TickStatus,
+    Diagnosis, GcRequest, GcResult, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission, Submitted,
+    SweepStatus, TickStatus,
 };
 use regatta_proto::{Digest, ScheduleName, SweepId};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
@@ -106,6 +106,10 @@ impl Client {
 
     pub(crate) async fn status(&self, sweep: &SweepId) -> anyhow::Result<SweepStatus> {
         self.json(self.request(Method::GET, &format!("sweeps/{sweep}"))).await
+    }
+
+    pub(crate) async fn diagnosis(&self) -> anyhow::Result<Diagnosis> {
+        self.json(self.request(Method::GET, "doctor")).await
     }
 
     pub(crate) async fn cancel(&self, sweep: &SweepId) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
 //! All roles in one process: the same code over a memory queue, SQLite and a directory.
 
+mod diagnosis;
 mod gate;
 mod integrity;
 mod lock;
@@ -32,6 +33,7 @@ use crate::private_files::own_folder;
 use crate::signals::Leaving;
 use crate::simulated::SimulatedEndpoints;
 
+pub(crate) use diagnosis::diagnose;
 use gate::WhileRecording;
 use lock::DirectoryLock;
 use reserve::{Kept, Reserve};

@@ -61,6 +61,7 @@ fn main() -> ExitCode {
             Command::Simulate(args) => commands::simulate::run(args).await,
             Command::Submit(args) => commands::submit::run(args).await,
             Command::Status(args) => commands::status::run(args).await,
+            Command::Doctor(args) => commands::doctor::run(args).await,
             Command::Watch(args) => commands::watch::run(args).await,
             Command::Cancel(args) => commands::cancel::run(args).await,
             Command::Resume(args) => commands::resume::run(args).await,

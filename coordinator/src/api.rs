@@ -17,7 +17,9 @@ use regatta_backends::{LedgerError, SweepRow};
 use regatta_proto::{Digest, SweepId};
 use serde::Serialize;
 
-use crate::{Coordinator, CoordinatorError, GcRequest, GcResult, Resumption, Submission, Submitted, SweepStatus};
+use crate::{
+    Coordinator, CoordinatorError, Diagnosis, GcRequest, GcResult, Resumption, Submission, Submitted, SweepStatus,
+};
 
 use self::content::Turns;
 
@@ -51,6 +53,7 @@ pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router 
         .route("/v1/schedules/{name}/history", get(schedules::history))
         .route("/v1/sweeps/{id}/files", get(files))
         .route("/v1/sweeps/{id}/files/{*path}", get(file))
+        .route("/v1/doctor", get(doctor))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(config, guard::guard))
         .with_state(shared)
@@ -147,6 +150,10 @@ async fn list(State(coordinator): Api) -> Result<Json<Vec<SweepRow>>, Coordinato
 
 async fn status(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<SweepStatus>, CoordinatorError> {
     coordinator.status(&id).await.map(Json)
+}
+
+async fn doctor(State(coordinator): Api) -> Result<Json<Diagnosis>, CoordinatorError> {
+    coordinator.diagnose().await.map(Json)
 }
 
 async fn cancel(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<StatusCode, CoordinatorError> {

@@ -35,6 +35,9 @@ pub struct CoordinatorConfig {
     pub rebroadcast: Duration,
     /// Quiet time after which jobs in doubt after a crash are dispatched again.
     pub doubtful_after: Duration,
+    /// Quiet time after which sessions that are outstanding while no job waits are asked after, and warned of if no worker tells of one;
+    /// again each time that the quiet time has doubled. Workers take longer than a moment to tell of a session that they begin.
+    pub missed_after: Duration,
     /// Quiet time after which dispatched jobs that no worker tells of count as lost.
     pub lost_after: Duration,
     /// A session of which a worker has told within this time is under way. Workers tell of each at least every ten seconds.
@@ -52,6 +55,7 @@ impl Default for CoordinatorConfig {
             tick: Duration::from_millis(200),
             rebroadcast: Duration::from_secs(2),
             doubtful_after: Duration::from_secs(60),
+            missed_after: Duration::from_secs(5),
             lost_after: Duration::from_secs(150),
             running_within: Duration::from_secs(45),
             queue_survives: true,

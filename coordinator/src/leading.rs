@@ -55,6 +55,11 @@ impl Coordinator {
 }
 
 impl Leading {
+    /// Term of this process's lead, as far as it knows and if the lead has not run out.
+    pub(crate) fn term(&self) -> Option<Term> {
+        self.get().filter(|(_, asked)| asked.elapsed() < LEASE).map(|(term, _)| term)
+    }
+
     fn get(&self) -> Option<(Term, Instant)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).lead
     }

@@ -8,6 +8,7 @@ mod budget;
 mod control;
 mod coordinator;
 mod dispatch;
+mod doctor;
 mod echo;
 mod estimate;
 mod forecast;
@@ -27,6 +28,7 @@ mod window;
 
 pub use api::{ApiConfig, router};
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
+pub use doctor::{Diagnosis, Finding, Patient, PoolState, QueueDiagnosis, SweepDiagnosis};
 pub use estimate::{CellEstimate, JudgeCalls, estimate};
 pub use forecast::Forecast;
 pub use metrics::CoordinatorMetrics;

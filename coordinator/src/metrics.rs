@@ -12,6 +12,8 @@ pub struct CoordinatorMetrics {
     pub window: IntGaugeVec,
     /// Sessions dispatched by this process.
     pub dispatched: IntCounter,
+    /// Warnings that sessions are outstanding while no job waits and no worker tells of one.
+    pub missing: IntCounter,
     /// Times that lost or doubtful jobs were dispatched again.
     pub reconciled: IntCounter,
     /// Forecast cost of running sweeps at their end, in dollars, by sweep and bound (`low`, `expected`, `high`).
@@ -82,6 +84,10 @@ impl CoordinatorMetrics {
                 "regatta_coordinator_dead_letters",
                 "Messages that were delivered too often, or are unreadable; every coordinator counts them.",
             )?,
+            missing: IntCounter::new(
+                "regatta_coordinator_missing_jobs_total",
+                "Warnings that sessions are outstanding while no job waits and no worker tells of one.",
+            )?,
             reconciled: IntCounter::new(
                 "regatta_coordinator_reconciled_total",
                 "Times that lost or doubtful jobs were dispatched again.",
@@ -122,6 +128,7 @@ impl CoordinatorMetrics {
         registry.register(Box::new(metrics.reports_waiting.clone()))?;
         registry.register(Box::new(metrics.reports_set_aside.clone()))?;
         registry.register(Box::new(metrics.dead_letters.clone()))?;
+        registry.register(Box::new(metrics.missing.clone()))?;
         registry.register(Box::new(metrics.reconciled.clone()))?;
         registry.register(Box::new(metrics.failed_ticks.clone()))?;
         for result in ["sent", "failed", "given_up"] {

@@ -4,11 +4,12 @@
 //! the sessions without a result dispatched again, with the next attempt number; should an outcome still turn up, the fence makes
 //! one of the two waste, and counts it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use regatta_backends::{CellProgress, ShardState};
+use regatta_backends::{CellProgress, Ledger, ShardState};
 use regatta_catalog::Sweep;
-use regatta_proto::{Lane, Report};
+use regatta_proto::{ItemIndex, Lane, Report};
 use tokio::time::Instant;
 
 use crate::rounds::Watched;
@@ -32,23 +33,32 @@ struct Life {
 pub(crate) struct Quiet {
     seen: Option<Life>,
     since: Instant,
+    /// Looks for jobs that nobody has since then; each comes after twice the quiet time of the one before.
+    looks: u32,
 }
 
 impl Quiet {
     pub(crate) fn new() -> Self {
-        Self { seen: None, since: Instant::now() }
+        Self { seen: None, since: Instant::now(), looks: 0 }
     }
 
     /// For how long these numbers have not changed.
     fn observe(&mut self, life: Life) -> Duration {
         if self.seen != Some(life) {
-            *self = Self { seen: Some(life), since: Instant::now() };
+            *self = Self { seen: Some(life), since: Instant::now(), looks: 0 };
         }
         self.since.elapsed()
     }
 
     fn restart(&mut self) {
-        self.since = Instant::now();
+        (self.since, self.looks) = (Instant::now(), 0);
+    }
+
+    /// Whether it is time for another look, of which the first is due after the quiet time `first`.
+    fn is_look_due(&mut self, first: Duration) -> bool {
+        let is_due = self.since.elapsed() >= first.saturating_mul(1 << self.looks.min(16));
+        self.looks += u32::from(is_due);
+        is_due
     }
 }
 
@@ -61,6 +71,9 @@ impl Coordinator {
         let sum = |count: fn(&CellProgress) -> u64| -> u64 { progress.iter().map(count).sum() };
         let (recorded, settled) = (sum(|cell| cell.recorded), sum(|cell| cell.settled));
         let quiet = watched.quiet.observe(Life { recorded, settled, tokens: sum(|cell| cell.usage.total()) });
+        if watched.quiet.is_look_due(self.config.missed_after) {
+            self.look_for_missing(&watched.sweep, progress, quiet).await?;
+        }
         if quiet < self.config.doubtful_after {
             watched.echo.forget();
             return Ok(());
@@ -89,6 +102,32 @@ impl Coordinator {
         Ok(())
     }
 
+    /// Warns when sessions are outstanding, no job waits, and no worker tells of one: then their jobs are lost, or a worker that had them.
+    async fn look_for_missing(
+        &self,
+        sweep: &Sweep,
+        progress: &[CellProgress],
+        quiet: Duration,
+    ) -> Result<(), CoordinatorError> {
+        let outstanding = progress.iter().filter(|cell| is_outstanding(cell));
+        let outstanding: u64 = outstanding.map(|cell| cell.dispatched - cell.recorded).sum();
+        if outstanding == 0 || self.lost_after(sweep) > self.config.lost_after || self.has_waiting_jobs(sweep).await? {
+            return Ok(());
+        }
+        if running(&self.ledger, sweep, self.config.running_within).await? == 0 {
+            tracing::warn!(
+                sweep = %sweep.id,
+                sessions = outstanding,
+                quiet_s = quiet.as_secs(),
+                "sessions are outstanding, but no job waits and no worker tells of one; they are dispatched again after {} s of quiet, \
+                 unless reports of them wait for a scorer",
+                self.config.lost_after.as_secs()
+            );
+            self.metrics.missing.inc();
+        }
+        Ok(())
+    }
+
     /// Quiet time after which jobs of `sweep` count as lost. A batch is quiet until the provider is done with it, and the job that follows
     /// it is held by a worker, so no queue tells of it.
     fn lost_after(&self, sweep: &Sweep) -> Duration {
@@ -107,4 +146,18 @@ impl Coordinator {
         }
         Ok(sessions)
     }
+}
+
+/// Sessions of `sweep` without a result of which a worker has told within the last `within`.
+pub(crate) async fn running(ledger: &Ledger, sweep: &Sweep, within: Duration) -> Result<u64, CoordinatorError> {
+    let mut running = 0;
+    for cell in sweep.cells() {
+        let selected = sweep.selected(cell);
+        let (Some(first), Some(last)) = (selected.first(), selected.last()) else { continue };
+        let recorded = ledger.recorded_items(&sweep.id, cell.index, *first, *last).await?;
+        let recorded: BTreeSet<ItemIndex> = recorded.into_iter().collect();
+        let missing: Vec<ItemIndex> = selected.iter().copied().filter(|item| !recorded.contains(item)).collect();
+        running += ledger.running_items(&sweep.id, cell.index, &missing, within).await?.len() as u64;
+    }
+    Ok(running)
 }

@@ -133,7 +133,7 @@ pub enum Report {
         /// Number of the question, above that of all before.
         number: u64,
         /// It was set aside after its sweep could be read: all that was set aside before it has come back.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waited: bool,
     },
     /// Every session of a sweep is settled: write its tables and reports.

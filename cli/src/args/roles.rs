@@ -58,6 +58,40 @@ pub(crate) struct BlobArgs {
     pub(crate) s3_endpoint: Option<String>,
 }
 
+/// Stores of a deployment, asked where its coordinator does not answer.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct StoresArgs {
+    /// PostgreSQL, asked with broker and bucket when the coordinator does not answer
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    /// RabbitMQ
+    #[arg(long, env = "AMQP_URL", hide_env_values = true)]
+    pub(crate) amqp_url: Option<String>,
+    /// Prefix of all queue names
+    #[arg(long, env = "REGATTA_QUEUE_PREFIX", default_value = "regatta")]
+    pub(crate) queue_prefix: String,
+    /// Bucket
+    #[arg(long, env = "REGATTA_BUCKET")]
+    pub(crate) bucket: Option<String>,
+    /// Prefix of all keys
+    #[arg(long, env = "REGATTA_BUCKET_PREFIX", default_value = "")]
+    pub(crate) bucket_prefix: String,
+    /// Address of an S3-compatible server; AWS itself when left out
+    #[arg(long, env = "S3_ENDPOINT")]
+    pub(crate) s3_endpoint: Option<String>,
+}
+
+impl StoresArgs {
+    /// The stores, if all are named.
+    pub(crate) fn named(&self) -> Option<(LedgerArgs, QueueArgs, BlobArgs)> {
+        let (database_url, amqp_url) = (self.database_url.clone()?, self.amqp_url.clone()?);
+        let (queue_prefix, bucket_prefix) = (self.queue_prefix.clone(), self.bucket_prefix.clone());
+        let blobs = BlobArgs { bucket: self.bucket.clone()?, bucket_prefix, s3_endpoint: self.s3_endpoint.clone() };
+        let ledger = LedgerArgs { database_url, database_connections: 2, schema: Schema::Check };
+        Some((ledger, QueueArgs { amqp_url, queue_prefix }, blobs))
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CoordinatorArgs {
     #[command(flatten)]

@@ -2,10 +2,12 @@
 
 mod channels;
 pub(crate) mod coordinator;
+mod diagnosis;
 mod night_gate;
 mod readiness;
 pub(crate) mod scorer;
 pub(crate) mod services;
 pub(crate) mod worker;
 
+pub(crate) use self::diagnosis::diagnose;
 pub(crate) use self::readiness::Readiness;

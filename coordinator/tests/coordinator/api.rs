@@ -110,6 +110,21 @@ async fn a_simulated_endpoint_is_refused_where_workers_are_elsewhere() {
 }
 
 #[tokio::test]
+async fn the_doctor_tells_of_a_sweep_whose_lock_is_gone_with_the_next_step() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let (status, text) = Client::of(&process).ask(Method::GET, "/v1/doctor", "").await;
+    let healthy: regatta_coordinator::Diagnosis = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, healthy.findings), (StatusCode::OK, Vec::new()));
+    stage.submit(&process, &spec("s", 2, "")).await;
+    std::fs::remove_dir_all(stage.blob_folder().join("locks")).unwrap();
+    let (_, text) = Client::of(&stage.process()).ask(Method::GET, "/v1/doctor", "").await;
+    let told: regatta_coordinator::Diagnosis = serde_json::from_str(&text).unwrap();
+    assert_eq!(told.findings.len(), 1, "{text}");
+    assert!(told.findings[0].problem.contains("is not in the blob store"), "{text}");
+}
+
+#[tokio::test]
 async fn an_unknown_sweep_is_not_found() {
     let stage = Stage::set().await;
     let process = stage.process();

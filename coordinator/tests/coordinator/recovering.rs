@@ -131,6 +131,38 @@ async fn dispatched_jobs_count_as_lost_only_after_the_long_quiet_time() {
 }
 
 #[tokio::test]
+async fn sessions_that_are_outstanding_while_nobody_has_their_jobs_are_warned_of_long_before_they_count_as_lost() {
+    let mut stage = Stage::set().await;
+    stage.config.missed_after = Duration::from_millis(10);
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    // Acknowledged, and never heard of again.
+    stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.until(async || process.metrics.missing.get() > 0).await;
+    assert_eq!(process.metrics.reconciled.get(), 0);
+    let diagnosis = process.coordinator.diagnose().await.unwrap();
+    assert_eq!(diagnosis.sweeps[0].running, Some(0));
+    let problem = &diagnosis.findings[0].problem;
+    assert!(problem.contains("no job waits and no worker tells of one"), "{problem}");
+    process.end().await;
+}
+
+#[tokio::test]
+async fn while_a_worker_tells_of_a_session_nothing_is_missing() {
+    let mut stage = Stage::set().await;
+    stage.config.missed_after = QUIET;
+    stage.config.running_within = LEASE;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let taken = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.begin(&taken[0]).await;
+    let_quiet_time_pass(&stage).await;
+    assert_eq!(process.metrics.missing.get(), 0);
+    assert_eq!(process.coordinator.diagnose().await.unwrap().findings, []);
+    process.end().await;
+}
+
+#[tokio::test]
 async fn a_session_of_which_a_worker_tells_is_not_dispatched_again() {
     let mut stage = Stage::set().await;
     (stage.config.doubtful_after, stage.config.lost_after) = (Duration::ZERO, QUIET);

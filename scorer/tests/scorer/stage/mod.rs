@@ -62,6 +62,13 @@ impl Stage {
         stage
     }
 
+    /// The same stage with a ledger that answers in no time, so that the (paused) clock moves by what the scorer waits for alone.
+    pub(crate) async fn in_memory(self) -> Self {
+        let stage = Self { ledger: Ledger::in_memory().unwrap(), ..self };
+        stage.enter(&stage.sweep).await;
+        stage
+    }
+
     /// A stage for a sweep over a benchmark that no build lists.
     pub(crate) async fn of(sweep: Sweep) -> Self {
         let folder = tempfile::tempdir().unwrap();
