@@ -13,13 +13,20 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Deepest nesting of folders that is looked at.
 const DEPTH_MAX: usize = 8;
 
-/// The benchmark of this name.
+/// The benchmark of this name; one that is not built in is what its data declares.
 pub(crate) fn benchmark(name: &BenchmarkName) -> anyhow::Result<&'static dyn Benchmark> {
-    BENCHMARKS.find(name).with_context(|| {
-        let known = BENCHMARKS.names();
-        let meant = did_you_mean(name.as_str(), known.split(", "));
-        format!("unknown benchmark {:?}; known: {known}{meant}", name.as_str())
-    })
+    BENCHMARKS.find(name).with_context(|| unknown(name))
+}
+
+/// The built-in benchmark of this name.
+pub(crate) fn built_in(name: &BenchmarkName) -> anyhow::Result<&'static dyn Benchmark> {
+    BENCHMARKS.find_built_in(name).with_context(|| unknown(name))
+}
+
+fn unknown(name: &BenchmarkName) -> String {
+    let known = BENCHMARKS.names();
+    let meant = did_you_mean(name.as_str(), known.split(", "));
+    format!("unknown benchmark {:?}; known: {known}{meant}", name.as_str())
 }
 
 /// Reads the files below `directory` that `wanted` accepts.

@@ -93,9 +93,9 @@ async fn killed_workers_and_a_restarted_coordinator_change_no_result_and_their_a
         read(&directory, "attempts.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let lost: Vec<&Value> = attempts.iter().filter(|attempt| attempt["state"] == "lost").collect();
     assert!(!lost.is_empty(), "the killed worker had sessions running");
-    for attempt in lost {
-        assert!(attempt["at_most_nanodollars"].as_u64().is_some_and(|most| most > 0), "{attempt}");
-    }
+    // Sessions that waited for their permits cost nothing; those whose call was sent may have.
+    let at_most: Vec<u64> = lost.iter().map(|attempt| attempt["at_most_nanodollars"].as_u64().unwrap()).collect();
+    assert!(at_most.iter().any(|most| *most > 0), "{lost:?}");
     let recorded = attempts.iter().filter(|attempt| attempt["state"] == "recorded").count();
     assert_eq!(
         recorded,

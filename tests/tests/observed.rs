@@ -17,6 +17,10 @@ use tokio::process::Command;
 /// Queries to which a healthy sweep gives no answer.
 const UNANSWERED: [&str; 0] = [];
 
+/// Metrics of schedules, each shown once there is a schedule; this deployment has none.
+const OF_SCHEDULES: [&str; 2] =
+    ["regatta_coordinator_schedule_ticks_total", "regatta_coordinator_schedule_waits_seconds"];
+
 /// An endpoint that fails now and then and answers in streams, and a sweep with a budget.
 async fn sweep(folder: &Path) -> (Process, std::path::PathBuf) {
     let data = workspace().join("examples/data/worfbench");
@@ -150,6 +154,6 @@ async fn every_query_of_rules_and_dashboards_has_an_answer_while_a_sweep_runs() 
     let undocumented: Vec<_> =
         all.iter().filter(|name| name.starts_with("regatta_") && !documented.contains(*name)).collect();
     assert!(undocumented.is_empty(), "{undocumented:?}");
-    let missing: Vec<_> = documented.difference(&all).collect();
+    let missing: Vec<_> = documented.difference(&all).filter(|name| !OF_SCHEDULES.contains(&name.as_str())).collect();
     assert!(missing.is_empty(), "documented and not shown: {missing:?}");
 }

@@ -11,7 +11,7 @@ use regatta_benchmarks::Benchmark;
 use regatta_proto::{BenchmarkName, ModelRef, Setting, implied_endpoints};
 
 use crate::args::InitArgs;
-use crate::data::benchmark;
+use crate::data::built_in;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
 
@@ -93,7 +93,7 @@ fn write_benchmark(
     name: &BenchmarkName,
     judge: Option<&ModelRef>,
 ) -> anyhow::Result<()> {
-    let known = benchmark(name)?;
+    let known = built_in(name)?;
     let settings = settings(args, known);
     let listed: Vec<String> = settings.iter().map(Setting::to_string).collect();
     let evaluators: Vec<String> = known.usual_evaluators().iter().map(ToString::to_string).collect();

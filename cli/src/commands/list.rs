@@ -8,7 +8,7 @@ use regatta_proto::{BenchmarkName, Meter, implied_endpoints};
 
 use crate::args::{ListArgs, Listed, ModelsArgs};
 use crate::benchmarks::BENCHMARKS;
-use crate::data::benchmark;
+use crate::data::built_in;
 use crate::exit::bad_configuration;
 use crate::output;
 use crate::price_tables::price_table;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: ListArgs) -> anyhow::Result<ExitCode> {
 
 fn chosen(name: Option<&BenchmarkName>) -> anyhow::Result<Vec<&'static dyn Benchmark>> {
     match name {
-        Some(name) => Ok(vec![benchmark(name).map_err(bad_configuration)?]),
+        Some(name) => Ok(vec![built_in(name).map_err(bad_configuration)?]),
         None => Ok(BENCHMARKS.all().to_vec()),
     }
 }
