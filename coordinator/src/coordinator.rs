@@ -135,7 +135,7 @@ pub struct Coordinator {
     pub(crate) forecasts: Forecasts,
     pub(crate) leading: Leading,
     pub(crate) health: StoreHealth,
-    /// What keeping schedules needs; none in an embedded run.
+    /// Gate and messenger of schedules; none in an embedded run.
     pub(crate) scheduling: Option<Scheduling>,
     pub(crate) held_up: HeldUp,
 }

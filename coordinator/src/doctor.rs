@@ -50,9 +50,9 @@ pub struct Diagnosis {
 /// State of one sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepDiagnosis {
-    /// Its id.
+    /// Id of the sweep.
     pub id: SweepId,
-    /// Its state.
+    /// State of the sweep.
     pub state: SweepState,
     /// Sessions it has.
     pub sessions: u64,
@@ -68,9 +68,9 @@ pub struct SweepDiagnosis {
     pub running: Option<u64>,
     /// Shards of which it is not known whether their jobs were published.
     pub doubtful_shards: u64,
-    /// Its queues, by endpoint.
+    /// Queues of the sweep, by endpoint.
     pub queues: Vec<QueueDiagnosis>,
-    /// Its budget, where it has one and its account is open.
+    /// Budget of the sweep, where it has one and the account is open.
     pub budget: Option<BudgetStatus>,
     /// Reason why its lock or data cannot be read.
     pub unreadable: Option<String>,

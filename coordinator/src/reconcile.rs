@@ -54,7 +54,7 @@ impl Quiet {
         (self.since, self.looks) = (Instant::now(), 0);
     }
 
-    /// Whether it is time for another look, of which the first is due after the quiet time `first`.
+    /// `true` if another look is due; the first is, after the quiet time `first`.
     fn is_look_due(&mut self, first: Duration) -> bool {
         let is_due = self.since.elapsed() >= first.saturating_mul(1 << self.looks.min(16));
         self.looks += u32::from(is_due);

@@ -1,7 +1,7 @@
 //! Retention: which ended sweeps go, and what of them, decided by a pure function; then they are removed, files first.
 //!
 //! A sweep that runs, and one that a night may be held against, never goes. What goes is found again by its row in the ledger, which is
-//! removed last, so that a removal that was interrupted goes on with the next one. Data sets, verdicts and kept answers are shared by sweeps
+//! removed last, so that a removal that was interrupted goes on with the next one. Data sets, verdicts and cached responses are shared by sweeps
 //! and stay.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,21 +27,21 @@ const AT_ONCE: usize = 16;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GcRequest {
-    /// What is kept of sweeps of no schedule, and of schedules that say nothing; all of them when absent.
+    /// Retention of sweeps without a schedule, and of schedules that say nothing; all are kept when absent.
     #[serde(default)]
     pub keep: Option<Retention>,
-    /// Whether it is done, or only told.
+    /// `true` to remove, `false` to report what would be removed.
     #[serde(default)]
     pub apply: bool,
 }
 
-/// What goes of a sweep.
+/// The part of a sweep that is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goes {
     /// All: its rows, its files, its accounts.
     Everything,
-    /// Its transcripts.
+    /// The transcripts.
     Transcripts,
 }
 
@@ -50,25 +50,25 @@ pub enum Goes {
 pub struct Going {
     /// The sweep.
     pub sweep: SweepId,
-    /// Its schedule.
+    /// Schedule that started the sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<ScheduleName>,
     /// When it ended.
     pub ended_at: Timestamp,
-    /// What goes.
+    /// The part that is removed.
     pub goes: Goes,
     /// Objects in the bucket that go with it.
     pub objects: u64,
 }
 
-/// What went, or would go.
+/// Everything that was removed, or would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcResult {
     /// Sweeps of which something goes, the oldest first.
     pub going: Vec<Going>,
     /// Sweeps of which nothing goes.
     pub kept: u64,
-    /// Whether it was done.
+    /// `true` if it was removed, `false` if it was only reported.
     pub applied: bool,
     /// Sweeps that are left for the next request.
     pub left: u64,
@@ -80,7 +80,7 @@ struct Nights {
     ticks: Vec<TickStatus>,
 }
 
-/// What goes of a sweep, before its objects are counted.
+/// A removal before its objects are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Decided {
     sweep: SweepId,
@@ -164,7 +164,7 @@ impl Coordinator {
     }
 }
 
-/// What goes, the oldest first.
+/// Removals, the oldest sweep first.
 fn decide(sweeps: &[SweepRow], schedules: &[Nights], keep: Option<Retention>, now: Timestamp) -> Vec<Decided> {
     let mut of_schedule: BTreeMap<&SweepId, (&Nights, usize)> = BTreeMap::new();
     let mut held: BTreeSet<SweepId> = BTreeSet::new();

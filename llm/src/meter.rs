@@ -1,4 +1,4 @@
-//! What a call under way tells whoever keeps its books.
+//! Accounting of a call while it is under way.
 
 use std::fmt;
 

@@ -81,7 +81,7 @@ pub struct OpenAttempt {
     /// When it began.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Timestamp,
-    /// Its finished calls.
+    /// Totals of the finished calls.
     #[serde(flatten)]
     pub totals: AttemptTotals,
     /// Worst-case cost of the tries in flight, beyond `totals`; `None` when the price is unknown.
@@ -111,7 +111,7 @@ pub enum Report {
         key: SessionKey,
         /// The attempt that stopped here.
         attempt: Attempt,
-        /// Its calls.
+        /// Totals of the attempt.
         #[serde(flatten)]
         totals: AttemptTotals,
     },

@@ -116,7 +116,7 @@ impl Scorer {
         sorted
     }
 
-    /// Whether the sweep with this lock can be read, or its store is away.
+    /// `true` if the sweep with this lock can be read, or if its store is away.
     async fn is_readable(&self, lock: &Digest) -> bool {
         if self.unreadable.is_fresh(lock) {
             return false;
@@ -134,8 +134,8 @@ impl Scorer {
         }
     }
 
-    /// Whether all that was reported of `sweep` before its question is recorded, as far as it was set aside. A question that was set aside
-    /// after its sweep could be read has `waited` for all that was set aside before.
+    /// `true` if all that was reported of `sweep` before its question is recorded, as far as it was set aside. A question that was set
+    /// aside after its sweep could be read has `waited` for all that was set aside before.
     async fn may_be_answered(&self, sweep: &SweepId, waited: &mut bool) -> bool {
         // Without an answer of a store the question is tried as any other report, and waits for that store.
         let Ok(Some(row)) = self.ledger.sweep(sweep).await else { return true };

@@ -28,7 +28,7 @@ pub(crate) struct Contest<'s> {
 }
 
 impl<'s> Contest<'s> {
-    /// Its name beside others: with as much as tells it from them.
+    /// Name beside others: with as much as tells it from them.
     pub(crate) fn name(&self) -> String {
         format!("{} · {}", self.benchmark, self.setting)
     }

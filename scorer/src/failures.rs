@@ -34,8 +34,8 @@ impl Failure {
 /// A session that ended in a certain way.
 pub(crate) type Place = (CellIndex, ItemIndex);
 
-/// The last words that explain how `transcript` ended, in one line; `None` where there are none.
-pub(crate) fn last_words(transcript: &Transcript) -> Option<String> {
+/// The message that explains how `transcript` ended, in one line; `None` where there are none.
+pub(crate) fn failure_message(transcript: &Transcript) -> Option<String> {
     let failed = transcript.events.iter().rev().find_map(|event| match event {
         Event::Failed(failed) => failed.tries.last(),
         Event::Call(_) | Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => None,
@@ -80,7 +80,7 @@ mod tests {
         let tries = vec![failed];
         let model = "there/model".parse().unwrap();
         let failed = FailedCall { role: Role::Agent, attempt: 1, model, tries, request: None };
-        last_words(&Transcript { events: vec![Event::Failed(failed)] })
+        failure_message(&Transcript { events: vec![Event::Failed(failed)] })
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(said(Some(503), "").as_deref(), Some("HTTP 503"));
         assert_eq!(said(None, "connection refused").as_deref(), Some("connection refused"));
         assert_eq!(said(None, " "), None);
-        assert_eq!(last_words(&Transcript::of_recorded(Some("fine"))), None);
+        assert_eq!(failure_message(&Transcript::of_recorded(Some("fine"))), None);
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub struct ScorerConfig {
     pub batch: usize,
     /// How long a batch may wait for more reports after its first.
     pub linger: Duration,
-    /// Whether reports of many sweeps come in one queue. Then those of a sweep that cannot be read are set aside; else they are waited for,
-    /// as when a store is away.
+    /// `true` if reports of many sweeps come in one queue. Then those of a sweep that cannot be read are set aside; else they are waited
+    /// for, as when a store is away.
     pub shares_queue: bool,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Attempts {
 
 #[derive(Debug)]
 struct Entry {
-    /// Its calls that are recorded, and none that is under way.
+    /// The attempt with the calls that are recorded, and none that is under way.
     attempt: OpenAttempt,
     under_way: BTreeMap<u64, UnderWay>,
     /// When the present state was reported.
@@ -32,7 +32,7 @@ struct Entry {
 /// A call of which a try was sent, and that is not recorded yet.
 #[derive(Debug, Default)]
 struct UnderWay {
-    /// Its tries that have failed.
+    /// Totals of the tries that have failed.
     failed: AttemptTotals,
     /// Worst-case cost of the one that is on its way or answered; `None` when the price is unknown.
     at_most: Option<Money>,

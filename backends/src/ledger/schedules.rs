@@ -21,11 +21,11 @@ pub(super) const NOTICES_KEPT: SignedDuration = SignedDuration::from_hours(30 * 
 /// A schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduleRow {
-    /// Its name.
+    /// Name.
     pub name: ScheduleName,
-    /// What was asked for, as JSON.
+    /// The request, as JSON.
     pub document: String,
-    /// Whether it starts nothing but what is asked for by hand.
+    /// `true` while it starts only sweeps that are asked for by hand.
     pub is_paused: bool,
     /// When it was created, or last replaced.
     pub created_at: Timestamp,
@@ -55,13 +55,13 @@ pub enum PutSchedule {
 pub enum TickState {
     /// Waits for its turn.
     Due,
-    /// Its sweep is written, or is about to be.
+    /// The sweep is written, or is about to be.
     Running,
-    /// Its sweep has ended.
+    /// The sweep has ended.
     Ended,
-    /// Its time went by, and the schedule's catch-up policy does not make up for it.
+    /// The time went by, and the schedule's catch-up policy does not make up for it.
     Missed,
-    /// Its sweep could not be planned or paid for.
+    /// The sweep could not be planned or paid for.
     Refused,
 }
 
@@ -103,7 +103,7 @@ pub struct TickRow {
     pub at: Timestamp,
     /// Where it stands.
     pub state: TickState,
-    /// Whether somebody asked for it, and not the clock.
+    /// `true` if a person asked for it, not the clock.
     pub by_hand: bool,
     /// The first of the ticks that it stands for, where it is missed.
     pub since: Timestamp,
@@ -111,7 +111,7 @@ pub struct TickRow {
     pub stands_for: u32,
     /// Why it is missed or refused.
     pub reason: Option<String>,
-    /// Its sweep.
+    /// The sweep of the tick.
     pub sweep: Option<SweepId>,
     /// Digest of its sweep's lock.
     pub lock: Option<Digest>,
@@ -119,9 +119,9 @@ pub struct TickRow {
     pub started_at: Option<Timestamp>,
     /// When it came to its end.
     pub ended_at: Option<Timestamp>,
-    /// What its sweep has cost, as far as known.
+    /// Cost of the sweep, as far as known.
     pub spent: Option<Money>,
-    /// What came out, as JSON.
+    /// Outcome, as JSON.
     pub outcome: Option<String>,
 }
 
@@ -138,7 +138,7 @@ pub struct MissedTicks {
     pub reason: String,
 }
 
-/// What becomes of the ticks between two moments.
+/// Decisions about the ticks between two moments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
     /// Where the schedule's clock stood.
@@ -164,11 +164,11 @@ pub struct TickEnd {
     pub at: Timestamp,
     /// Why, where it is missed or refused.
     pub reason: Option<String>,
-    /// What its sweep has cost, as far as known.
+    /// Cost of the sweep, as far as known.
     pub spent: Option<Money>,
-    /// What came out, as JSON.
+    /// Outcome, as JSON.
     pub outcome: Option<String>,
-    /// Whether a gate has judged it: the schedule counts such nights.
+    /// `true` if a gate has judged it: the schedule counts such nights.
     pub is_judged: bool,
 }
 
@@ -179,20 +179,20 @@ pub struct NewNotice {
     pub id: String,
     /// Where it goes.
     pub channel: String,
-    /// What is sent.
+    /// Body of the message.
     pub body: String,
 }
 
 /// A message about a tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticeRow {
-    /// Its id, the same however often it is sent.
+    /// Id of the message, the same however often it is sent.
     pub id: String,
     /// The schedule.
     pub schedule: ScheduleName,
     /// Where it goes.
     pub channel: String,
-    /// What is sent.
+    /// Body of the message.
     pub body: String,
     /// Times that sending it has failed.
     pub tries: u32,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Most bytes of the file: some thousand accounts.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// What is granted of each account: spent, possibly spent, and reserved together. Written before a grant is told, so that a process that
+/// Grants of each account: spent, possibly spent, and reserved together. Written before a grant is told, so that a process that
 /// dies has spent no more than the file says.
 #[derive(Debug)]
 pub(super) struct KeptGrants {
@@ -48,7 +48,7 @@ impl KeptGrants {
         &self.path
     }
 
-    /// What is granted of `account`, by processes of the past too.
+    /// Sum of the grants of `account`, those of past processes included.
     pub(super) fn granted(&self, account: &AccountId) -> Money {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.get(account).copied().unwrap_or(Money::ZERO)

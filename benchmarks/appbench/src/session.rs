@@ -1,4 +1,4 @@
-//! What the session of an item asks next: perhaps which apps are needed, then the plan (docs/benchmarks/appbench.md §3.1, §3.2); or the
+//! Next request in the session of an item: perhaps which apps are needed, then the plan (docs/benchmarks/appbench.md §3.1, §3.2); or the
 //! next step with tools.
 
 use regatta_benchmarks::Step;

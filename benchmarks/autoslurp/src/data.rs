@@ -29,7 +29,7 @@ pub(crate) struct Utterance {
 }
 
 impl Utterance {
-    /// Whether other people's services are needed for it (docs/benchmarks/autoslurp.md §1).
+    /// `true` if other people's services are needed for it (docs/benchmarks/autoslurp.md §1).
     pub(crate) fn is_external(&self) -> bool {
         is_external(&self.intent)
     }

@@ -16,7 +16,7 @@ const EXAMPLES_MAX: u64 = 1000;
 /// Most messages of a conversation.
 const MESSAGES_MAX: usize = 10_000;
 
-/// What a conversation is made of.
+/// Parts of a conversation.
 #[derive(Clone, Copy)]
 pub(crate) struct Script<'a> {
     pub(crate) source: &'a Source,

@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::data::Split;
 use crate::definition::{Definition, Source};
 use crate::rendering::render;
-use crate::scoring::{Gold, Scorers, call_as_json};
+use crate::scoring::{Gold, Scorers, call_as_json, right_call};
 
 /// Share of the errors that are no answer at all.
 const UNREADABLE: f64 = 0.25;
-/// What is said then.
+/// Reply without an answer.
 const NO_ANSWER: &str = "I would rather not.";
 /// Other items that are looked at for a wrong answer.
 const TRIES: usize = 16;
@@ -29,19 +29,26 @@ pub(crate) fn right_replies(
 ) -> Result<Vec<Reply>, DataError> {
     let mut replies = Vec::new();
     for (record, golds) in split.records.iter().zip(&scorers.golds) {
-        let gold = golds.iter().find_map(text_of).unwrap_or_default();
+        let gold = golds.iter().find_map(text_of);
         replies.push(match &definition.simulate.reply {
             Some(template) => {
-                let variables = minijinja::context! { gold => gold, ..record.variables.clone() };
+                // Without a gold text the variable is not there, and a template that names it is refused.
+                let variables = match gold {
+                    Some(gold) => minijinja::context! { gold => gold, ..record.variables.clone() },
+                    None => record.variables.clone(),
+                };
                 Reply::said(render(source, "simulate.reply", template, &split.path, record, variables)?)
             }
-            None if definition.prompt.tools.is_some() => {
-                golds.iter().find_map(calls_of).unwrap_or_else(|| Reply::said(gold))
-            }
-            None => Reply::said(gold),
+            None if definition.prompt.tools.is_some() => golds.iter().find_map(calls_of).unwrap_or_else(|| said(gold)),
+            None => said(gold),
         });
     }
     Ok(replies)
+}
+
+/// A reply of the gold text; where there is none, nothing can be repeated.
+fn said(gold: Option<String>) -> Reply {
+    Reply::said(gold.as_deref().unwrap_or(NO_ANSWER))
 }
 
 /// A gold as a reply would have it; `None` where there is nothing that a reply could repeat.
@@ -60,18 +67,18 @@ fn calls_of(gold: &Gold) -> Option<Reply> {
     let Gold::Calls(calls) = gold else { return None };
     let calls: Vec<ToolCall> = calls
         .iter()
-        .map(call_as_json)
+        .map(right_call)
         .zip(1..)
-        .map(|(call, number)| ToolCall {
+        .map(|((name, arguments), number)| ToolCall {
             id: format!("call_{number}").into(),
-            name: call["name"].as_str().unwrap_or_default().into(),
-            arguments: call["arguments"].to_string().into(),
+            name: name.into(),
+            arguments: Value::Object(arguments).to_string().into(),
         })
         .collect();
     Some(if calls.is_empty() { Reply::said("There is nothing to call.") } else { Reply::calling(None, calls) })
 }
 
-/// What a model says of the item at `item`.
+/// Simulated reply of a model to the item at `item`.
 pub(crate) fn reply(replies: &[Reply], item: usize, persona: Persona, seed: SessionSeed) -> Option<Reply> {
     let right = replies.get(item)?;
     let Persona::Noisy(share) = persona else { return Some(right.clone()) };

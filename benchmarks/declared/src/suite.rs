@@ -140,7 +140,7 @@ impl Loaded {
     }
 }
 
-/// What a request asks, to recognise its item by.
+/// Digest of a request's question, by which its item is recognised.
 fn question(request: &ChatRequest) -> Option<Digest> {
     let last = request.messages.iter().rfind(|message| message.role == ChatRole::User)?;
     Some(Digest::of(last.content.as_bytes()))

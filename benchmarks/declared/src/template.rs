@@ -25,7 +25,7 @@ pub(crate) struct Template(Arc<Environment<'static>>);
 pub(crate) struct TemplateError {
     /// Line in the template, from 0.
     pub(crate) line: usize,
-    /// What is wrong.
+    /// The problem.
     pub(crate) problem: String,
 }
 

@@ -1,4 +1,4 @@
-//! What an agent's output of one turn says: the tool it calls, the arguments, the reply to the user (docs/benchmarks/flowbench.md §4.1).
+//! Extraction from an agent's output: the tool it calls, the arguments, the reply to the user (docs/benchmarks/flowbench.md §4.1).
 //!
 //! All of it takes time linear in the output, whatever that is.
 

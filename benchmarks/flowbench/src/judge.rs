@@ -7,7 +7,7 @@ use regatta_proto::{Digest, PanelRule, Question, Verdict};
 
 use super::prompts::OfficialJudges;
 
-/// How often a judge is asked until its reply can be taken (docs/benchmarks/flowbench.md §8).
+/// Most times that a judge is asked until its reply can be taken (docs/benchmarks/flowbench.md §8).
 pub(crate) const REPLIES_MAX: u8 = 10;
 
 /// Answers questions from verdicts, and collects those that are still to be asked.

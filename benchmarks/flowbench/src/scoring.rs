@@ -153,7 +153,7 @@ pub(crate) fn score_answer(
     }
 }
 
-/// What judges of a session are shown: the workflow as prose, whatever the agent was shown, so that they judge all formats alike
+/// View of a session for its judges: the workflow as prose, whatever the agent was shown, so that they judge all formats alike
 /// (docs/benchmarks/flowbench.md §8.2); also where the official prompt speaks of a chart.
 struct Prompts<'a> {
     entry: &'a Entry,

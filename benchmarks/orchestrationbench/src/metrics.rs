@@ -13,7 +13,7 @@ use super::setting::Mode;
 
 /// Names of flat values beside those of the evaluators' steps.
 pub(crate) mod value {
-    /// How much a planning step weighs: as a comparison, and for its failures (docs/benchmarks/orchestrationbench.md §5.3).
+    /// Weight of a planning step: as a comparison, and for its failures (docs/benchmarks/orchestrationbench.md §5.3).
     pub(crate) const PLAN_WEIGHT: &str = "plan_weight";
     /// 1 for a call where a call is right; steps where something else is right lack it.
     pub(crate) const CALL: &str = "call";

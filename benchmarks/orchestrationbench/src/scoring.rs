@@ -17,7 +17,7 @@ use super::protocol::{Unresolved, decision_request, judge_conversation, judge_in
 
 /// How many judges the paper asks; in details, a step that needs none has their number of equal scores.
 pub(crate) const PAPER_JUDGES: usize = 3;
-/// What the official client of compatible servers makes of an answer without content (docs/benchmarks/orchestrationbench.md §3.4).
+/// Text that the official client of compatible servers makes of an answer without content (docs/benchmarks/orchestrationbench.md §3.4).
 const NO_CONTENT: &str = "\n\n";
 
 /// Gold plans by position of their scenario and step: of most planning steps.

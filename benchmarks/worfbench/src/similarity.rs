@@ -1,4 +1,4 @@
-//! How alike predicted and gold texts are, in whole units of 1e-6 (docs/benchmarks/worfbench.md §5.1).
+//! Similarity of predicted and gold texts, in whole units of 1e-6 (docs/benchmarks/worfbench.md §5.1).
 
 use std::collections::HashMap;
 

@@ -6,7 +6,7 @@ use regatta_proto::{ChatRequest, ItemIndex, Setting, Transcript};
 /// Characters of a message that are shown.
 const SHOWN_MAX: usize = 4000;
 
-/// What the model is asked first in the session of `item`; `None` where it is not asked by Regatta.
+/// First request to the model in the session of `item`; `None` where Regatta does not ask it.
 pub(crate) fn first_prompt(suite: &dyn Suite, setting: &Setting, item: ItemIndex) -> Option<String> {
     let Step::Ask(_, request) = suite.next(item, setting, &Transcript::default()) else { return None };
     let id = suite.items().get(usize::try_from(item.0).ok()?)?.id.clone();

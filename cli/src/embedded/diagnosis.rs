@@ -12,7 +12,7 @@ use super::lock::DirectoryLock;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 
-/// Whether a run is at work in `directory`, and what is wrong there.
+/// Diagnosis of the run in `directory`, and `true` if a process is at work on it.
 ///
 /// # Errors
 /// [`BadConfiguration`] when it holds no run; or when its ledger cannot be read.

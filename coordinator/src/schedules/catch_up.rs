@@ -1,4 +1,4 @@
-//! What becomes of ticks that went by: the catch-up policy, without a clock or a store.
+//! The catch-up policy, which decides about ticks that went by, without a clock or a store.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ const NOT_BEGUN: &str = "it could not begin in time: a sweep still ran, or a sto
 const NEWER: &str = "a newer tick is due";
 const TOO_MANY: &str = "more ticks wait than catch_up makes up for";
 
-/// How a schedule stands when its ticks are decided.
+/// State of a schedule when its ticks are decided.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standing<'a> {
     pub(super) policy: CatchUp,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use regatta_proto::SweepId;
 use serde::{Deserialize, Serialize};
 
-/// What a night is held against.
+/// The run that a night is compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Baseline {

@@ -28,7 +28,7 @@ const LATE_WITHIN_S_MAX: u32 = 7 * 86_400;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleSpec {
-    /// Its name; sweeps are named after it.
+    /// Name; sweeps are named after it.
     pub name: ScheduleName,
     /// Five fields (minute, hour, day of month, month, day of week), or a nickname as `@daily`.
     pub cron: String,
@@ -38,7 +38,7 @@ pub struct ScheduleSpec {
     /// Changes of the sweep's spec, as a JSON merge patch.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub overrides: Map<String, Value>,
-    /// What each night is held against.
+    /// The run that each night is compared with.
     #[serde(default)]
     pub baseline: Baseline,
     /// Text of a policy of `regatta gate`; nights are not judged without one.
@@ -53,10 +53,10 @@ pub struct ScheduleSpec {
     /// Delay up to which a tick still counts as on time, in seconds.
     #[serde(default = "five_minutes")]
     pub late_within_s: u32,
-    /// Who is told of what.
+    /// Channels that are notified, by event.
     #[serde(default, skip_serializing_if = "Notify::is_none")]
     pub notify: Notify,
-    /// What `regatta gc` keeps of its sweeps; everything when absent.
+    /// Retention of its sweeps by `regatta gc`; everything is kept when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Retention>,
 }
@@ -77,7 +77,7 @@ impl ScheduleBudget {
     }
 }
 
-/// Who is told of what.
+/// Channels that are notified, by event.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Notify {
@@ -114,25 +114,25 @@ impl Notify {
     }
 }
 
-/// What may happen to a tick.
+/// An event in the life of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NightEvent {
-    /// Its sweep ended, and the gate says GO.
+    /// The sweep ended, and the gate says GO.
     Go,
-    /// Its sweep ended, and the gate says NO-GO.
+    /// The sweep ended, and the gate says NO-GO.
     NoGo,
-    /// Its sweep ended, and the gate says INCONCLUSIVE.
+    /// The sweep ended, and the gate says INCONCLUSIVE.
     Inconclusive,
-    /// Its sweep ended without a verdict.
+    /// The sweep ended without a verdict.
     Ended,
     /// It went by.
     Missed,
-    /// Its sweep could not be planned or paid for.
+    /// The sweep could not be planned or paid for.
     Refused,
 }
 
-/// What is kept of a schedule's sweeps, besides baselines and what runs.
+/// Retention of a schedule's sweeps; baselines and running sweeps are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retention {

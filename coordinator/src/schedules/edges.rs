@@ -1,4 +1,4 @@
-//! What keeping schedules needs of others: a gate that judges nights, and a messenger that tells of them.
+//! Interfaces that schedules need: a gate that judges nights, and a messenger that tells of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl fmt::Display for NightVerdict {
 /// A night that is to be judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateQuestion {
-    /// Its sweep.
+    /// The sweep of the tick.
     pub run: SweepId,
     /// The sweep that it is held against; without one it is only given a score.
     pub baseline: Option<SweepId>,
@@ -47,7 +47,7 @@ pub struct GateQuestion {
 /// A gate's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateJudgement {
-    /// Its verdict; `None` without a baseline.
+    /// Verdict; `None` without a baseline.
     pub verdict: Option<NightVerdict>,
     /// Mean of the policy's metrics over cells, higher is better; for `baseline: best`.
     pub score: Option<f64>,
@@ -84,11 +84,11 @@ pub trait NightGate: Send + Sync {
 /// A message that is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its id, the same however often it is sent.
+    /// Id of the message, the same however often it is sent.
     pub id: String,
     /// `webhook/NAME` or `command/NAME`.
     pub channel: String,
-    /// What is sent, a JSON document.
+    /// Body, a JSON document.
     pub body: String,
     /// When it is sent.
     pub at: Timestamp,
@@ -109,7 +109,7 @@ pub trait Messenger: Send + Sync {
     fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), String>>;
 }
 
-/// What keeping schedules needs of others.
+/// Implementations that schedules need.
 #[derive(Clone)]
 pub struct Scheduling {
     /// Judges nights.

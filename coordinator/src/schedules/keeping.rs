@@ -1,4 +1,4 @@
-//! What the leader does with schedules, every second.
+//! The leader's work on schedules, every second.
 
 use std::time::Duration;
 

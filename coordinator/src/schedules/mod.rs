@@ -102,7 +102,7 @@ impl Coordinator {
         })
     }
 
-    /// How a schedule stands.
+    /// State of a schedule.
     ///
     /// # Errors
     /// When there is no such schedule, or the ledger fails.
@@ -182,7 +182,7 @@ impl Coordinator {
         Box::pin(async move { if self.ledger.delete_schedule(name).await? { Ok(()) } else { Err(unknown(name)) } })
     }
 
-    /// What the nights of a schedule are planned from.
+    /// The submission that the nights of a schedule are planned from.
     async fn submission(&self, digest: &Digest) -> Result<Submission, CoordinatorError> {
         let bytes = self.catalog.blobs().get_content(digest).await?;
         Ok(serde_json::from_slice(&bytes)?)

@@ -48,7 +48,7 @@ struct Body<'a> {
 }
 
 impl Coordinator {
-    /// What is told of a tick, to whom.
+    /// Notices about a tick, one for each channel.
     pub(super) fn notices_of(
         &self,
         schedule: &ScheduleSpec,
@@ -75,7 +75,7 @@ impl Coordinator {
         written(schedule, event, tick.at, &body)
     }
 
-    /// What is told of ticks that are missed.
+    /// Notices about ticks that are missed, one for each channel.
     pub(super) fn notices_of_missed(
         &self,
         schedule: &ScheduleSpec,

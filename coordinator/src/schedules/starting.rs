@@ -29,7 +29,7 @@ struct Tries {
 }
 
 impl HeldUp {
-    /// Whether a night that was held up is left alone for a moment.
+    /// `true` while a night that was held up is not tried again yet.
     fn waits(&self, night: &(ScheduleName, Timestamp), now: Timestamp) -> bool {
         self.locked().get(night).is_some_and(|tries| now.duration_since(tries.last) < PAUSE)
     }
@@ -108,7 +108,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// What the schedule may still spend in the month of `tick`; `None` when that is not limited.
+    /// Money that the schedule may still spend in the month of `tick`; `None` when that is not limited.
     async fn left_this_month(
         &self,
         schedule: &ScheduleSpec,
@@ -179,7 +179,7 @@ impl Coordinator {
         }
     }
 
-    /// What a sweep has cost, as far as known, with what failed tries may have cost.
+    /// Cost of a sweep, as far as known, with what failed tries may have cost.
     pub(super) async fn spent_on(&self, sweep: &regatta_proto::SweepId) -> Result<Money, CoordinatorError> {
         let progress = self.ledger.cell_progress(sweep).await?;
         let (_, judged) = self.ledger.judge_costs(sweep).await?;
@@ -217,7 +217,7 @@ const fn is_missing(error: &BlobError) -> bool {
     matches!(error, BlobError::MissingContent { .. } | BlobError::Corrupt { .. })
 }
 
-/// Whether the results of a sweep in this state can be judged.
+/// `true` if the results of a sweep in this state can be judged.
 pub(super) const fn has_results(state: SweepState) -> bool {
     match state {
         SweepState::Complete | SweepState::Incomplete | SweepState::StoppedByBudget => true,

@@ -1,4 +1,4 @@
-//! How a schedule and its ticks stand, for people and programs.
+//! State of a schedule and its ticks, for people and programs.
 
 use jiff::Timestamp;
 use regatta_backends::{LedgerError, PutSchedule, TickRow, TickState};
@@ -15,9 +15,9 @@ use crate::Submission;
 pub struct ScheduleRequest {
     /// The schedule.
     pub schedule: ScheduleSpec,
-    /// What each of its sweeps is planned from.
+    /// The submission that each of its sweeps is planned from.
     pub submission: Submission,
-    /// Whether another schedule of this name is replaced.
+    /// `true` to replace another schedule of this name.
     #[serde(default)]
     pub replace: bool,
 }
@@ -25,41 +25,41 @@ pub struct ScheduleRequest {
 /// Effect of handing a schedule in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulePut {
-    /// Its name.
+    /// Name.
     pub name: ScheduleName,
-    /// What was done.
+    /// Effect of the request.
     pub effect: PutSchedule,
-    /// Its next tick.
+    /// Next tick.
     pub next: Option<Timestamp>,
 }
 
-/// How a schedule stands.
+/// State of a schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScheduleStatus {
     /// The schedule.
     pub schedule: ScheduleSpec,
     /// Digest of what each of its sweeps is planned from.
     pub submission: Digest,
-    /// Whether it starts nothing but what is asked for by hand.
+    /// `true` while it starts only sweeps that are asked for by hand.
     pub is_paused: bool,
     /// When it was created, or last replaced.
     pub created_at: Timestamp,
-    /// Its next tick; none while it is paused.
+    /// Next tick; none while the schedule is paused.
     pub next: Option<Timestamp>,
-    /// What its sweeps have cost in the present month of its zone, that of a running one left out.
+    /// Cost of its sweeps in the present month of its zone; a running one is left out.
     pub spent_this_month: Money,
     /// The last tick that has come.
     pub last: Option<TickStatus>,
 }
 
-/// How a tick stands.
+/// State of a tick.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TickStatus {
     /// The moment.
     pub at: Timestamp,
     /// Where it stands.
     pub state: TickState,
-    /// Whether somebody asked for it, and not the clock.
+    /// `true` if a person asked for it, not the clock.
     pub by_hand: bool,
     /// The first of the ticks that it stands for, where it is missed.
     pub since: Timestamp,
@@ -68,7 +68,7 @@ pub struct TickStatus {
     /// Why it is missed or refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Its sweep.
+    /// The sweep of the tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepId>,
     /// When its sweep was planned.
@@ -77,18 +77,18 @@ pub struct TickStatus {
     /// When it came to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// What its sweep has cost, as far as known.
+    /// Cost of the sweep, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Money>,
-    /// What came out.
+    /// Outcome; `None` until the sweep has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<NightOutcome>,
 }
 
-/// What came out of a night.
+/// Outcome of a night.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NightOutcome {
-    /// How its sweep ended.
+    /// State in which the sweep ended.
     pub state: SweepState,
     /// Verdict of the gate, where it was asked and there was a baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]

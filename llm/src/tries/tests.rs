@@ -321,7 +321,7 @@ fn paid<'a>(account: &'a AccountId, price: &'a Price, interrupt: &'a Cancellatio
     Errand { payer: Payer { accounts: std::slice::from_ref(account), price: Some(price), ..errand.payer }, ..errand }
 }
 
-/// What a call told while it was under way.
+/// Records what a call told while it was under way.
 #[derive(Debug, Default)]
 struct Told(std::sync::Mutex<Vec<Moment>>);
 

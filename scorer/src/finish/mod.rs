@@ -28,7 +28,7 @@ use regatta_proto::{CellIndex, Clock, ItemIndex, SweepLock, SweepState};
 pub use self::error::FinishError;
 pub(crate) use self::group::{GroupResult, deciding_key};
 use self::tabulation::{Circumstances, Tabulation};
-use crate::failures::{Place, last_words};
+use crate::failures::{Place, failure_message};
 use crate::summary::SessionCounts;
 
 /// Names of the documents that every sweep leaves behind; tables of its benchmarks come on top.
@@ -109,7 +109,7 @@ async fn said(
     let mut said = BTreeMap::new();
     for (cell, item, at) in places.into_iter().take(QUOTED_MAX) {
         match read_transcript(catalog.blobs(), &sweep.id, &at).await {
-            Ok(stored) => said.extend(last_words(&stored.transcript).map(|words| ((cell, item), words))),
+            Ok(stored) => said.extend(failure_message(&stored.transcript).map(|words| ((cell, item), words))),
             Err(SegmentError::Blobs(error)) => return Err(error.into()),
             Err(error) => {
                 tracing::warn!(sweep.id = %sweep.id, cell = cell.0, item = item.0, %error, "a failed session cannot be quoted");

@@ -56,7 +56,7 @@ pub(super) struct Running<'s> {
     replayed: Replayed,
     /// Meters of the calls that are not yet recorded, by their numbers.
     meters: HashMap<u32, Arc<CallMeter<'s>>>,
-    /// Those of calls that are recorded, which the books do not know yet.
+    /// Meters of calls that are recorded and not yet in the books.
     recorded_meters: Vec<Arc<CallMeter<'s>>>,
     ruin: Option<Cause>,
     /// A route that it asked for and that the bridge does not have.

@@ -1,4 +1,4 @@
-//! What can be derived of an item from its gold plan and the descriptions: flags and fixtures (docs/benchmarks/appbench.md §2.4, §7).
+//! Facts derived of an item from its gold plan and the descriptions: flags and fixtures (docs/benchmarks/appbench.md §2.4, §7).
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;

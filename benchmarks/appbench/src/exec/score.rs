@@ -1,4 +1,4 @@
-//! How an executed plan compares with the true calls (docs/benchmarks/appbench.md §7, step 6).
+//! Comparison of an executed plan with the true calls (docs/benchmarks/appbench.md §7, step 6).
 
 use std::collections::{BTreeMap, HashMap};
 

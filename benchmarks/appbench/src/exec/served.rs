@@ -21,7 +21,7 @@ pub struct ServedApps {
     data: Arc<Data>,
 }
 
-/// How the calls of a session compare with the true ones of its item (docs/benchmarks/appbench.md §7, step 6).
+/// Comparison of a session's calls with the true ones of its item (docs/benchmarks/appbench.md §7, step 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct SessionScore {
     /// Executed calls that are true ones, each counted as often as it is true.

@@ -1,4 +1,4 @@
-//! What the official code computes, bit for bit: evaluator A (`evaluation.py`) and evaluator B (`analysis.py`), which disagree
+//! The official code's computation, bit for bit: evaluator A (`evaluation.py`) and evaluator B (`analysis.py`), which disagree
 //! (docs/benchmarks/appbench.md §5.1, §5.2), and the selection of apps that comes before (§3.2).
 
 mod aggregate;

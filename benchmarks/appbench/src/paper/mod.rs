@@ -1,4 +1,4 @@
-//! What the paper means by its metrics, computed as they are described (docs/benchmarks/appbench.md §6): multisets, and plans that are
+//! The paper's metrics, computed as they are described (docs/benchmarks/appbench.md §6): multisets, and plans that are
 //! equal up to the order of calls and the spelling of variables.
 
 mod aggregate;

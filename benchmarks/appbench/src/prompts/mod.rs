@@ -1,4 +1,4 @@
-//! What a model is told (docs/benchmarks/appbench.md §3.1, §3.2). The instructions are our own words; the official template is used where
+//! Prompts of the model (docs/benchmarks/appbench.md §3.1, §3.2). The instructions are our own words; the official template is used where
 //! the user's copy of the benchmark brings it.
 
 /// Where a template has the descriptions of the apps; the official template marks the place likewise.

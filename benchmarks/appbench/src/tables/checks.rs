@@ -1,4 +1,4 @@
-//! What a reader must know beside the paper's tables: what was left out or could not be read, and how it went on sound items
+//! Caveats beside the paper's tables: what was left out or could not be read, and how it went on sound items
 //! (docs/benchmarks/appbench.md §9); and what came of plans that were executed, for which nothing is published (§7).
 
 use regatta_benchmarks::{PaperColumn, PaperTable, Unit};

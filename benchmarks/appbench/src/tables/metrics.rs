@@ -1,4 +1,4 @@
-//! What is measured, by setting and evaluator (docs/benchmarks/appbench.md §5 to §7).
+//! Metrics, by setting and evaluator (docs/benchmarks/appbench.md §5 to §7).
 
 use regatta_benchmarks::{Better, Measure, Metric, Unit};
 use regatta_proto::{Evaluator, Setting};

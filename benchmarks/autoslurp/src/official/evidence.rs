@@ -1,4 +1,4 @@
-//! What the scripts search logs for (docs/benchmarks/autoslurp.md §4.2 and §5.3). Each search is one pass of an automaton.
+//! Texts that the scripts search logs for (docs/benchmarks/autoslurp.md §4.2 and §5.3). Each search is one pass of an automaton.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What a script decides before it asks anybody (docs/benchmarks/autoslurp.md §5.1).
+//! Decisions of a script before it asks anybody (docs/benchmarks/autoslurp.md §5.1).
 
 use super::evidence::{has_one, intent, response};
 use super::rules::Rules;

@@ -1,4 +1,4 @@
-//! What judges are asked, and what they answer (docs/benchmarks/autoslurp.md §8).
+//! Questions to judges, and their answers (docs/benchmarks/autoslurp.md §8).
 
 use std::collections::BTreeMap;
 

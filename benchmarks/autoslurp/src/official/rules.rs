@@ -1,4 +1,4 @@
-//! What the eight scripts differ in (docs/benchmarks/autoslurp.md §5.3).
+//! Differences between the eight scripts (docs/benchmarks/autoslurp.md §5.3).
 
 use regatta_proto::{Evaluator, Script};
 

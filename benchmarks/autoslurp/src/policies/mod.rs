@@ -80,7 +80,7 @@ pub(crate) struct Query<'a> {
     pub(crate) iid: &'a str,
     /// What the person said.
     pub(crate) text: &'a str,
-    /// What the date tool says; it is 10:00 in New York (docs/benchmarks/autoslurp.md §3.2).
+    /// Answer of the date tool; it is 10:00 in New York (docs/benchmarks/autoslurp.md §3.2).
     pub(crate) today: Date,
 }
 

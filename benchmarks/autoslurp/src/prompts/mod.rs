@@ -1,4 +1,4 @@
-//! What each agent is told (docs/benchmarks/autoslurp.md §3.2), in our own words.
+//! Prompts of the agents (docs/benchmarks/autoslurp.md §3.2), in our own words.
 //!
 //! One function for whole instructions, [`told`]; one for the single line by which agents are told apart, [`described`]; and the two lists that
 //! instructions are made with, [`intents::list`] and [`services::list`]. Where the frameworks' teams are told different things, it is because

@@ -1,4 +1,4 @@
-//! What a simulated server answers (docs/benchmarks/autoslurp.md §2.4).
+//! Answers of a simulated server (docs/benchmarks/autoslurp.md §2.4).
 
 use regatta_benchmarks::ToolAnswer;
 use regatta_pycompat::{Json, Object, decimal_digit, parse};

@@ -1,4 +1,4 @@
-//! Whose fault a failed session is, by rule (docs/benchmarks/autoslurp.md §7.6): several causes may be true, and none.
+//! Causes of a failed session, by rule (docs/benchmarks/autoslurp.md §7.6): several causes may be true, and none.
 
 use regatta_proto::Exchange;
 use regatta_pycompat::{self as python, Json};

@@ -1,4 +1,4 @@
-//! What the intent agent said, and whether it is right (docs/benchmarks/autoslurp.md §7.5).
+//! Answer of the intent agent, and its score (docs/benchmarks/autoslurp.md §7.5).
 
 use std::sync::LazyLock;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) struct Pointer(String);
 
 impl Pointer {
-    /// What is there, if it is not null.
+    /// The value there, unless it is null.
     pub(super) fn find(&self, value: &Value) -> Option<Value> {
         value.pointer(&self.0).filter(|value| !value.is_null()).cloned()
     }

@@ -25,7 +25,7 @@ const REPLY_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Step {
-    /// What a pattern matches.
+    /// The match of a pattern.
     Regex(Pattern),
     /// A number.
     Number(Take),
@@ -59,7 +59,7 @@ impl Take {
     }
 }
 
-/// What was read.
+/// An answer as it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
     /// A text.

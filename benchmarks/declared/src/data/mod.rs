@@ -28,9 +28,9 @@ const RESERVED: [&str; 4] = ["row", "setting", "replies", "gold"];
 /// A line of a split.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
-    /// Its line in the file, from 1.
+    /// Line in the file, from 1.
     pub(crate) line: usize,
-    /// Its columns, in the order of the file.
+    /// Columns, in the order of the file.
     pub(crate) fields: Map<String, Value>,
     /// The same for templates: the columns, and all of them as `row`.
     pub(crate) variables: minijinja::Value,

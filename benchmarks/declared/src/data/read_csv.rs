@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{RECORDS_MAX, Record, record, too_many};
 
-/// What programs write at the beginning of files to say that they are UTF-8.
+/// The bytes with which programs mark files as UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 pub(super) fn read(file: &Place<'_>, content: &[u8]) -> Result<Vec<Record>, DataError> {

@@ -3,7 +3,7 @@
 use regatta_benchmarks::Unit as Shown;
 use serde::Deserialize;
 
-/// How a number comes from the values of sessions: one of `mean`, `ratio`, `f1`, `average`.
+/// Aggregation of the values of sessions into a number: one of `mean`, `ratio`, `f1`, `average`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MetricSpec {
@@ -19,10 +19,10 @@ pub(crate) struct MetricSpec {
     /// Mean of these metrics.
     #[serde(default)]
     pub(crate) average: Option<Vec<String>>,
-    /// How people read it.
+    /// Unit in which people read it.
     #[serde(default)]
     pub(crate) unit: Unit,
-    /// Whether leaderboards show it.
+    /// `true` if leaderboards show it.
     #[serde(default = "yes")]
     pub(crate) headline: bool,
 }
@@ -53,7 +53,7 @@ pub(crate) struct F1Spec {
     pub(crate) gold: String,
 }
 
-/// How people read a number.
+/// Unit in which people read a number.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unit {

@@ -31,7 +31,7 @@ pub(crate) struct Definition {
     pub(crate) v: u32,
     /// Files by split; paths are relative to the folder.
     pub(crate) data: Named<String>,
-    /// How records become items.
+    /// Mapping of records to items.
     #[serde(default)]
     pub(crate) items: Items,
     /// Axes of the grid of settings, each with its values, the default first.
@@ -39,10 +39,10 @@ pub(crate) struct Definition {
     pub(crate) settings: Named<Vec<AxisValue>>,
     /// The conversation.
     pub(crate) prompt: Prompt,
-    /// How answers are read from the last reply.
+    /// Readers of answers from the last reply.
     #[serde(default)]
     pub(crate) answers: Named<Vec<Step>>,
-    /// How answers are scored.
+    /// Scorers of answers.
     pub(crate) scorers: Named<Scorer>,
     /// Numbers of a cell; the scorers' own where there are none.
     #[serde(default)]
@@ -52,7 +52,7 @@ pub(crate) struct Definition {
     pub(crate) simulate: Simulate,
 }
 
-/// How records become items.
+/// Mapping of records to items.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Items {

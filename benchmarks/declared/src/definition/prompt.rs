@@ -19,12 +19,12 @@ pub(crate) struct Prompt {
     /// Examples before the first turn.
     #[serde(default)]
     pub(crate) few_shot: Option<FewShot>,
-    /// What follows; the model answers each user's message that no written answer follows.
+    /// Turns of the conversation; the model answers each user's message that no written answer follows.
     pub(crate) turns: Vec<Turn>,
     /// Column of the functions that the model may call, each as OpenAI describes them.
     #[serde(default)]
     pub(crate) tools: Option<String>,
-    /// How to sample.
+    /// Sampling parameters.
     #[serde(default)]
     pub(crate) sampling: SamplingSpec,
     /// Texts that end the answer.
@@ -50,7 +50,7 @@ pub(crate) enum Turn {
 pub(crate) struct FewShot {
     /// The split.
     pub(crate) split: String,
-    /// How many.
+    /// Number of examples.
     pub(crate) count: Count,
     /// Which ones.
     #[serde(default)]
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// How to sample; what is left out is the provider's default.
+/// Sampling parameters; one that is left out is the provider's default.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SamplingSpec {
@@ -120,7 +120,7 @@ pub(crate) struct SamplingSpec {
     pub(crate) max_tokens: Option<NonZeroU32>,
 }
 
-/// What is wrong with an axis' name.
+/// Refuses a name that no axis can have.
 pub(crate) fn check_axis(name: &Name) -> Result<(), String> {
     if name == "cast" {
         return Err("`cast` is what specs call who plays whom; give the axis another name".to_owned());

@@ -49,13 +49,13 @@ pub(crate) struct ExactSpec {
     /// Column of a list of gold texts.
     #[serde(default)]
     pub(crate) golds: Option<String>,
-    /// Whether upper and lower case are the same.
+    /// `true` if upper and lower case are the same.
     #[serde(default)]
     pub(crate) ignore_case: bool,
-    /// Whether ASCII punctuation counts.
+    /// `true` if ASCII punctuation does not count.
     #[serde(default)]
     pub(crate) ignore_punctuation: bool,
-    /// What these patterns match does not count.
+    /// Patterns whose matches do not count.
     #[serde(default)]
     pub(crate) ignore: Vec<PlainPattern>,
 }
@@ -138,7 +138,7 @@ pub(crate) struct CallsSpec {
     pub(crate) answer: Option<String>,
     /// Column of the gold calls.
     pub(crate) gold: String,
-    /// Whether they must be made in that order.
+    /// `true` if they must be made in that order.
     #[serde(default)]
     pub(crate) in_order: bool,
 }
@@ -161,9 +161,9 @@ pub(crate) struct JudgeSpec {
     /// Which answer.
     #[serde(default)]
     pub(crate) answer: Option<String>,
-    /// What the judge is to look at.
+    /// Rubric that the judge applies.
     pub(crate) rubric: Template,
-    /// What was asked.
+    /// Question that the model was asked.
     #[serde(default)]
     pub(crate) question: Option<Template>,
     /// A good answer.

@@ -48,7 +48,7 @@ impl Source {
         Ok(Self { origin, text: text.to_owned() })
     }
 
-    /// What the text says.
+    /// Reads the definition from the text.
     ///
     /// # Errors
     /// With the line of what is no YAML, unknown, missing or of another type.

@@ -84,15 +84,21 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<Call>> {
     }
 }
 
-/// A right call: the first allowed value of each argument that must be there.
-pub(crate) fn call_as_json(call: &GoldCall) -> Value {
-    let arguments: Map<String, Value> = call
+/// Name and arguments of a right call: the first allowed value of each argument that must be there.
+pub(crate) fn right_call(call: &GoldCall) -> (String, Map<String, Value>) {
+    let arguments = call
         .arguments
         .iter()
         .filter(|(_, allowed)| !may_be_left_out(allowed))
         .filter_map(|(name, allowed)| Some((name.clone(), first_allowed(allowed.get(0)?))))
         .collect();
-    json!({ "name": bare_name(&call.name), "arguments": arguments })
+    (bare_name(&call.name), arguments)
+}
+
+/// A right call as a text holds it.
+pub(crate) fn call_as_json(call: &GoldCall) -> Value {
+    let (name, arguments) = right_call(call);
+    json!({ "name": name, "arguments": arguments })
 }
 
 /// A value that is allowed; of an object, whose fields have lists of allowed values too, the first of each.
@@ -105,7 +111,7 @@ fn first_allowed(value: &Value) -> Value {
     Value::Object(fields.iter().filter(|(_, allowed)| !may_be_left_out(allowed)).map(field).collect())
 }
 
-/// Whether the calls are those of the gold, all of them and no other.
+/// `true` if the calls are those of the gold, all of them and no other.
 pub(super) fn are_right(made: &[Call], gold: &[GoldCall], in_order: bool) -> bool {
     if made.len() != gold.len() {
         return false;
@@ -129,7 +135,7 @@ fn may_be_left_out(allowed: &Value) -> bool {
     allowed.as_array().is_some_and(|values| values.iter().any(|value| value.as_str() == Some("")))
 }
 
-/// Whether every argument is allowed, and none is missing.
+/// `true` if every argument is allowed, and none is missing.
 fn fit(arguments: &Map<String, Value>, allowed: &Map<String, Value>) -> bool {
     let is_there = |(name, allowed): (&String, &Value)| arguments.contains_key(name) || may_be_left_out(allowed);
     let is_allowed = |(name, value): (&String, &Value)| match allowed.get(name) {

@@ -44,7 +44,7 @@ enum Constraint {
     Repeats {
         /// The word.
         word: String,
-        /// How often.
+        /// Number of times.
         times: usize,
     },
     /// A pattern matches somewhere.
@@ -116,7 +116,7 @@ impl Constraints {
         self.0.len()
     }
 
-    /// How many of them `answer` keeps.
+    /// Number of constraints that `answer` keeps.
     pub(super) fn kept(&self, answer: &str) -> usize {
         self.0.iter().filter(|constraint| constraint.is_kept(answer.trim())).count()
     }

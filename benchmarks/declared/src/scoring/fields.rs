@@ -14,7 +14,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Whether all is right, and nothing else is there.
+    /// `true` if all is right, and nothing else is there.
     pub(super) fn is_all(self) -> bool {
         self.right == self.gold && self.predicted == self.gold
     }

@@ -8,7 +8,7 @@ use regex::Regex;
 use super::texts::normal;
 use crate::definition::{Name, Named};
 
-/// How often a judge is asked until its reply names a grade.
+/// Most times that a judge is asked until its reply names a grade.
 const REPLIES_MAX: u8 = 5;
 /// Begins every prompt.
 const BEGINNING: &str = "You grade one answer.\n\n";
@@ -25,7 +25,7 @@ pub(crate) struct Grades {
     pattern: Regex,
 }
 
-/// What a judge is shown of an item.
+/// Texts of an item that a judge is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subject {
     /// Id of the item.
@@ -132,7 +132,7 @@ fn section_of<'p>(prompt: &'p str, name: &str) -> Option<&'p str> {
     rest.split_once(&format!("\n</{name}>")).map(|(text, _)| text)
 }
 
-/// What a simulated judge replies: the best grade where answer and reference have enough words in common, else the worst; and, as often as
+/// Reply of a simulated judge: the best grade where answer and reference have enough words in common, else the worst; and, as often as
 /// it errs, the other one. `None` for what is no prompt of [`Grades`].
 pub(crate) fn simulated_reply(prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
     let rest = prompt.strip_prefix(BEGINNING)?;
@@ -153,7 +153,7 @@ pub(crate) fn simulated_reply(prompt: &str, persona: Persona, seed: SessionSeed)
     Some(format!("Compared word by word.\nGrade: {}", if is_alike == errs { worst } else { best }))
 }
 
-/// How alike the answer is to each gold text.
+/// Question for the similarity of the answer to each gold text.
 pub(super) fn similarity(answer: &str, golds: &[String]) -> Question {
     let mut right: Vec<String> = Vec::new();
     for gold in golds {

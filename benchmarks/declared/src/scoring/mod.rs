@@ -15,7 +15,7 @@ use regatta_benchmarks::{Score, Scores, Scoring, Verdicts};
 use regatta_proto::{Evaluator, Question, Reply};
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::calls::call_as_json;
+pub(crate) use self::calls::{call_as_json, right_call};
 pub(crate) use self::judge::simulated_reply;
 pub(crate) use self::prepare::prepare;
 use crate::answer::{Answer, Step, read};
@@ -30,7 +30,7 @@ pub(crate) struct Scorer {
     pub(crate) rule: Rule,
 }
 
-/// How a scorer compares.
+/// Rule by which a scorer compares.
 #[derive(Debug)]
 pub(crate) enum Rule {
     Exact(texts::Ignoring),
@@ -47,7 +47,7 @@ pub(crate) enum Rule {
     Similarity,
 }
 
-/// What a scorer compares an item's answer with.
+/// Gold that a scorer compares an item's answer with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Gold {
     Texts(Vec<String>),
@@ -74,7 +74,7 @@ pub(crate) struct Scorers {
 /// Values of one scorer; names are those of [`Scorer::values`].
 type Values = Vec<(String, f64)>;
 
-/// What a scorer says of an answer.
+/// Result of a scorer for an answer.
 enum Said {
     Values(Values),
     Asks(Question),
@@ -145,7 +145,8 @@ impl Scorer {
                 ])
             }
             (Rule::Calls { in_order }, Gold::Calls(gold)) => {
-                let made = self.calls(Some(answer), reply).unwrap_or_default();
+                // An answer that holds no calls is none, and was scored as the worst before.
+                let Some(made) = self.calls(Some(answer), reply) else { return Said::Unfit };
                 whether(calls::are_right(&made, gold, *in_order))
             }
             (Rule::Constraints, Gold::Constraints(list)) => {
@@ -241,7 +242,7 @@ impl Scorers {
         self.answers.iter().map(|(_, steps)| text.and_then(|text| read(steps, text))).collect()
     }
 
-    /// What `scorer` scores; `None` where there is nothing to read.
+    /// Answer that `scorer` scores; `None` where there is nothing to read.
     fn answer_of(&self, scorer: &Scorer, reply: &Reply, answers: &[Option<Answer>]) -> Option<Answer> {
         let answer = match scorer.answer {
             Some(at) => answers.get(at).cloned().flatten(),

@@ -12,7 +12,7 @@ pub(crate) struct Tolerance {
 }
 
 impl Tolerance {
-    /// Whether the number that `answer` is, or ends in, is near enough to `gold`.
+    /// `true` if the number that `answer` is, or ends in, is near enough to `gold`.
     pub(super) fn is_right(self, answer: &str, gold: f64) -> bool {
         let allowed = self.absolute.max(self.relative * gold.abs());
         read_number(answer).is_some_and(|number| (number - gold).abs() <= allowed)

@@ -48,7 +48,7 @@ impl Building {
 }
 
 impl Validator {
-    /// Whether `value` fits the schema at `at`.
+    /// `true` if `value` fits the schema at `at`.
     pub(super) fn fits(&self, at: usize, value: &Value) -> bool {
         self.compiled.get(at).is_some_and(|index| self.schemas.validate(value, *index).is_ok())
     }

@@ -10,7 +10,7 @@ use crate::answer::PlainPattern;
 #[expect(clippy::expect_used, reason = "a constant that every test compiles")]
 static ARTICLES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(?:a|an|the)\b").expect("it is well-formed"));
 
-/// What does not count when texts are compared exactly. Spaces around never do.
+/// Differences that do not count when texts are compared exactly. Spaces around never do.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ignoring {
     pub(super) case: bool,
@@ -19,13 +19,13 @@ pub(crate) struct Ignoring {
 }
 
 impl Ignoring {
-    /// Whether the answer is one of the golds.
+    /// `true` if the answer is one of the golds.
     pub(super) fn is_one_of(&self, answer: &str, golds: &[String]) -> bool {
         let answer = self.rest(answer);
         golds.iter().any(|gold| self.rest(gold) == answer)
     }
 
-    /// What counts of `text`: patterns first, then case, then punctuation, as lm-eval's `exact_match` has it.
+    /// The part of `text` that counts: patterns first, then case, then punctuation, as lm-eval's `exact_match` has it.
     fn rest(&self, text: &str) -> String {
         let mut text = text.trim().to_owned();
         for PlainPattern(pattern) in &self.patterns {
@@ -41,13 +41,13 @@ impl Ignoring {
     }
 }
 
-/// Whether the answer is one of the golds when both are normalised.
+/// `true` if the answer is one of the golds when both are normalised.
 pub(super) fn normalised(answer: &str, golds: &[String]) -> bool {
     let answer = normal(answer);
     golds.iter().any(|gold| normal(gold) == answer)
 }
 
-/// Whether one of the golds is part of the answer, in whatever case.
+/// `true` if one of the golds is part of the answer, in whatever case.
 pub(super) fn contains(answer: &str, golds: &[String]) -> bool {
     let answer = answer.to_lowercase();
     golds.iter().any(|gold| answer.contains(&gold.trim().to_lowercase()))

@@ -1,4 +1,4 @@
-//! What was said: the lines of a gold history, the gold of one agent turn, and sessions in canonical form
+//! Conversations: the lines of a gold history, the gold of one agent turn, and sessions in canonical form
 //! (docs/benchmarks/flowbench.md §2.5).
 
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl GoldTurn {
         self.text("Action Input")
     }
 
-    /// Whether the thought has the key `Action`. (Whether the evaluator counts it as a call is a matter of
+    /// `true` if the thought has the key `Action`. (Whether the evaluator counts it as a call is a matter of
     /// docs/benchmarks/flowbench.md §4.1.)
     pub(crate) fn has_action(&self) -> bool {
         self.thought.contains_key("Action")

@@ -1,4 +1,4 @@
-//! What the system prompt of an official record says: tools, time, format, and whose scenarios they are
+//! Contents of an official record's system prompt: tools, time, format, and whose scenarios they are
 //! (docs/benchmarks/flowbench.md §2.2).
 
 use std::collections::BTreeSet;

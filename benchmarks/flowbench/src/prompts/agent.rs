@@ -67,7 +67,7 @@ pub(crate) fn thought_first(system: &str) -> String {
     format!("{system}\nBegin every output with its Thought part; never leave it out.")
 }
 
-/// What a system prompt says of workflows and tools, for judges: everything between the two lines that say so
+/// Workflows and tools of a system prompt, for judges: everything between the two lines that say so
 /// (docs/benchmarks/flowbench.md §2.2). Empty when the prompt has no such lines.
 pub(crate) fn workflow_info(system: &str) -> &str {
     let after = system.split_once(KNOWLEDGE_LINE).map(|(_, after)| after);

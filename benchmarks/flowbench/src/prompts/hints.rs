@@ -1,4 +1,4 @@
-//! What a canonical session says to the simulators and the judge; records in the official form bring these texts along
+//! Texts of a canonical session for the simulators and the judge; records in the official form bring these texts along
 //! (docs/benchmarks/flowbench.md §2.2).
 
 use std::fmt::Write as _;

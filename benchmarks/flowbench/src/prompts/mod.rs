@@ -1,4 +1,4 @@
-//! What the models are told, in our own words with the content that docs/benchmarks/flowbench.md §3.2, §3.6, §3.7 and §8 demand. Records in
+//! Prompts of the models, in our own words with the content that docs/benchmarks/flowbench.md §3.2, §3.6, §3.7 and §8 demand. Records in
 //! the official form bring their own system prompts and hints, which are used as they are; and where `utils/eval_utils.py` of the official
 //! repository is among the files, the simulators and the judges that it knows are told what that says.
 //!

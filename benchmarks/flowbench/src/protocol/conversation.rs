@@ -257,7 +257,7 @@ impl<'p> Conversation<'p> {
     }
 }
 
-/// What the agent is told instead of a result (docs/benchmarks/flowbench.md §3.8).
+/// Text that the agent gets instead of a result (docs/benchmarks/flowbench.md §3.8).
 fn unknown_tool(name: String) -> Message {
     let result = serde_json::json!({"error": format!("there is no tool named {name}")});
     Message::function(name, result.to_string())

@@ -20,14 +20,14 @@ pub(crate) struct HistoryLine<'a> {
     pub(crate) text: &'a str,
 }
 
-/// What whoever plays the user is shown of the conversation (docs/benchmarks/flowbench.md §3.6).
+/// The conversation as it is shown to whoever plays the user (docs/benchmarks/flowbench.md §3.6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UserInput<'a> {
     /// Messages of the user, and of the agent's replies what follows the last `Response: `. Empty at the beginning.
     pub(crate) history: Vec<HistoryLine<'a>>,
 }
 
-/// What whoever plays the tools is shown of the conversation (docs/benchmarks/flowbench.md §3.7).
+/// The conversation as it is shown to whoever plays the tools (docs/benchmarks/flowbench.md §3.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EnvironmentInput<'a> {
     /// The call whose result is wanted.

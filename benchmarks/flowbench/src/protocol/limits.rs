@@ -5,10 +5,10 @@ use super::agent_call::TRIES_MAX;
 /// Two policies; results must say which was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limits {
-    /// Those of the released code (docs/benchmarks/flowbench.md §3.5): 40 messages, 10 calls, 5 calls a user turn, tested only before a
+    /// Limits of the released code (docs/benchmarks/flowbench.md §3.5): 40 messages, 10 calls, 5 calls a user turn, tested only before a
     /// user turn, and with every consequence: an unknown tool or a fifth call in a row can end the session with an exception.
     Code,
-    /// Those of the paper (docs/benchmarks/flowbench.md §3.8): so many messages of the agent. An unknown tool is answered by an error.
+    /// Limits of the paper (docs/benchmarks/flowbench.md §3.8): so many messages of the agent. An unknown tool is answered by an error.
     Paper {
         /// At least 1.
         agent_turns_max: u32,

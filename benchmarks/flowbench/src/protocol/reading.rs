@@ -1,4 +1,4 @@
-//! What a reply of the agent is taken to say (docs/benchmarks/flowbench.md §3.4), before it is scored.
+//! Reading of an agent's reply (docs/benchmarks/flowbench.md §3.4), before it is scored.
 
 use regatta_pycompat::is_word;
 

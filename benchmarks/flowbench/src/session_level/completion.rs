@@ -1,4 +1,4 @@
-//! Whether the user's goals were reached, by a judge (docs/benchmarks/flowbench.md §5.5, §8.2).
+//! Completion of the user's goals, by a judge (docs/benchmarks/flowbench.md §5.5, §8.2).
 
 use regatta_proto::Question;
 use regatta_pycompat::{decimal_digit, is_space};

@@ -68,9 +68,9 @@ pub(crate) struct Session<'a> {
 
 /// Writes what judges of sessions are asked. The dialogue is what [`dialogue`] makes of the messages.
 pub(crate) trait JudgePrompts {
-    /// Whether the user's goals were reached (docs/benchmarks/flowbench.md §8.2).
+    /// Prompt that asks if the user's goals were reached (docs/benchmarks/flowbench.md §8.2).
     fn completion(&self, dialogue: &str) -> String;
-    /// Why they were not (docs/benchmarks/flowbench.md §8.4).
+    /// Prompt that asks why they were not (docs/benchmarks/flowbench.md §8.4).
     fn failure_type(&self, dialogue: &str) -> String;
 }
 

@@ -43,7 +43,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// How many categories of failures there are (docs/benchmarks/flowbench.md §6.6).
+/// Number of categories of failures (docs/benchmarks/flowbench.md §6.6).
 pub(crate) const FAILURE_TYPES: u8 = 5;
 
 /// Percent of the failed sessions in each of the categories 1 to 5; all zero when none failed. Other numbers count only in the

@@ -1,4 +1,4 @@
-//! How well the judge agrees with people: the paper's Table 11, from ratings that people gave to recorded sessions
+//! Agreement of the judge with people: the paper's Table 11, from ratings that people gave to recorded sessions
 //! (docs/benchmarks/flowbench.md §6.7).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What is measured, by setting and evaluator (docs/benchmarks/flowbench.md §5.6, §6).
+//! Metrics, by setting and evaluator (docs/benchmarks/flowbench.md §5.6, §6).
 
 use regatta_benchmarks::{Better, Measure, Metric, Unit};
 use regatta_proto::Evaluator;

@@ -1,4 +1,4 @@
-//! What the plans of a scenario have a sub agent do at each of its steps (docs/benchmarks/orchestrationbench.md §3.3).
+//! Queries that a scenario's plans give a sub agent at each of its steps (docs/benchmarks/orchestrationbench.md §3.3).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -33,7 +33,7 @@ pub(crate) struct Decision {
     pub(crate) step: u32,
     /// Who acts.
     pub(crate) agent: Arc<str>,
-    /// Whether there is such an agent; otherwise nobody is asked, but the gold counts (docs/benchmarks/orchestrationbench.md §2.6, EN
+    /// `true` if there is such an agent; otherwise nobody is asked, but the gold counts (docs/benchmarks/orchestrationbench.md §2.6, EN
     /// 108/3).
     pub(crate) is_asked: bool,
 }

@@ -13,7 +13,7 @@ fn of(data: &Data, language: Language) -> impl Iterator<Item = &Scenario> {
     data.scenarios.iter().map(|scenario| &**scenario).filter(move |scenario| scenario.language == language)
 }
 
-/// What docs/benchmarks/orchestrationbench.md §1 counts: scenarios, planning calls, decision calls, gold calls, those with one, two, and
+/// The counts of docs/benchmarks/orchestrationbench.md §1: scenarios, planning calls, decision calls, gold calls, those with one, two, and
 /// three or more calls, those of three kinds of rejections.
 fn sizes(data: &Data, language: Language) -> [usize; 10] {
     let mut sizes = [0; 10];

@@ -6,7 +6,7 @@ use regatta_pycompat::Object;
 /// What a sub agent answered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answer {
-    /// Its text; `None` counts as blank, as the official client makes it (docs/benchmarks/orchestrationbench.md §3.4).
+    /// Text of the answer; `None` counts as blank, as the official client makes it (docs/benchmarks/orchestrationbench.md §3.4).
     pub(crate) text: Option<String>,
     /// Its calls, in order. When there are any, the text does not count.
     pub(crate) calls: Vec<Call>,

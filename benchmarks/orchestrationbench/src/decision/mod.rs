@@ -1,4 +1,4 @@
-//! What a sub agent decided at a step, and how well it called (docs/benchmarks/orchestrationbench.md §2.5, §4.2, §5.4, §5.5): plain
+//! Decision of a sub agent at a step, and the quality of its calls (docs/benchmarks/orchestrationbench.md §2.5, §4.2, §5.4, §5.5): plain
 //! functions of an answer and the gold.
 //!
 //! Bounds: arguments are read to a depth of 990 and canonical texts stay within 64 times the size of what they stand for, plus 1 KiB a

@@ -1,4 +1,4 @@
-//! How well tools were called: names, keys, and the counts of values that need no judge (docs/benchmarks/orchestrationbench.md §5.5).
+//! Quality of tool calls: names, keys, and the counts of values that need no judge (docs/benchmarks/orchestrationbench.md §5.5).
 
 use std::collections::{BTreeMap, BTreeSet};
 

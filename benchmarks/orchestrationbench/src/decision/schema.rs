@@ -1,4 +1,4 @@
-//! What the schemas of the predicted tools say of a key: the checks that spare the judge (docs/benchmarks/orchestrationbench.md §5.5).
+//! Schemas of the predicted tools, by key: the checks that spare the judge (docs/benchmarks/orchestrationbench.md §5.5).
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! How alike two plans are (docs/benchmarks/orchestrationbench.md §5.1, §6 for `paper`).
+//! Similarity of two plans (docs/benchmarks/orchestrationbench.md §5.1, §6 for `paper`).
 
 use regatta_pycompat::yaml::Dict;
 

@@ -1,4 +1,4 @@
-//! What a workflow depends on, of which the evaluators have different ideas (docs/benchmarks/orchestrationbench.md §5.1, §6).
+//! Dependencies of a workflow, which the evaluators define differently (docs/benchmarks/orchestrationbench.md §5.1, §6).
 
 use super::reading::{Raised, elements};
 use regatta_pycompat::yaml::{Dict, Value};

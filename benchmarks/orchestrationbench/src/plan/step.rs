@@ -8,7 +8,7 @@ use super::compare::{self, Compared};
 use super::distance::{Costs, Similarity};
 use super::reading::Raised;
 
-/// What was read from the answer to a planning call (docs/benchmarks/orchestrationbench.md §4.1).
+/// Plan read from the answer to a planning call (docs/benchmarks/orchestrationbench.md §4.1).
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Extracted<'a> {
     /// The call failed: there is no answer.

@@ -1,4 +1,4 @@
-//! What the models are told when the repository's own prompts are not there: our own words, with the content that
+//! Prompts for when the repository's own are not there: our own words, with the content that
 //! docs/benchmarks/orchestrationbench.md §3.2, §3.3 and §8 demand.
 
 mod decision;

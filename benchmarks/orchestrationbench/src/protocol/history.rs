@@ -1,4 +1,4 @@
-//! What was said before a step, rebuilt from the gold (docs/benchmarks/orchestrationbench.md §3.1).
+//! The conversation before a step, rebuilt from the gold (docs/benchmarks/orchestrationbench.md §3.1).
 
 use regatta_proto::{ChatMessage, ChatRole};
 

@@ -1,4 +1,4 @@
-//! What the judge of argument values is asked (docs/benchmarks/orchestrationbench.md §8).
+//! Questions to the judge of argument values (docs/benchmarks/orchestrationbench.md §8).
 
 use regatta_proto::{ChatMessage, ChatRole};
 use regatta_pycompat::{self as python, Json, repr_texts};

@@ -1,4 +1,4 @@
-//! Who is asked what at which step (docs/benchmarks/orchestrationbench.md §3), and what a judge is asked (§8).
+//! The protocol: requests at each step (docs/benchmarks/orchestrationbench.md §3), and what a judge is asked (§8).
 //!
 //! Every call sees a history rebuilt from the gold, so no error reaches another step. The requests take a history as well, for whoever
 //! builds it from something else.
@@ -23,7 +23,7 @@ use cards::format_cards;
 pub(crate) use self::history::{history, told};
 pub(crate) use self::judge::{Unresolved, judge_conversation, judge_index, unresolved_in};
 
-/// How the evaluated models sample (docs/benchmarks/orchestrationbench.md §3.2). A spec's own parameters of a model come before it.
+/// Sampling of the evaluated models (docs/benchmarks/orchestrationbench.md §3.2). A spec's own parameters of a model come before it.
 pub(crate) const SAMPLING: Sampling =
     Sampling { temperature: Some(0.2), top_p: None, max_tokens: Some(4096), seed: None };
 

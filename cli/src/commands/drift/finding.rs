@@ -6,7 +6,7 @@ use regatta_benchmarks::Unit;
 use regatta_scorer::Difference;
 use serde::Serialize;
 
-/// What has changed.
+/// The thing that has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cause {
@@ -14,17 +14,17 @@ pub(super) enum Cause {
     Harness,
     /// The data set, or the items drawn from it.
     Data,
-    /// What answers as a model under test.
+    /// The model under test.
     Model,
-    /// What answers as a judge.
+    /// The judge.
     Judge,
-    /// How it is served: address, gateway, tier, time.
+    /// The way it is served: address, gateway, tier, time.
     Provider,
     /// Scores moved, and nothing above did.
     Unexplained,
 }
 
-/// How a finding is known.
+/// Evidence for a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Evidence {

@@ -22,7 +22,7 @@ use crate::output;
 /// Ticks that are looked through for nights: many may be missed, or refused.
 const TICKS_MAX: u32 = 5_000;
 
-/// What changed over some nights.
+/// Changes over some nights.
 #[derive(Debug, Serialize)]
 struct Drift {
     /// The schedule, or the first run.

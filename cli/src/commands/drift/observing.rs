@@ -1,6 +1,6 @@
 //! From two nights to what changed between them.
 //!
-//! What the locks say and what endpoints said had answered decides first. Numbers decide where these are silent: answers that became longer or
+//! Locks and the names that endpoints served under decide first. Numbers decide where these are silent: answers that became longer or
 //! shorter speak of another model, the same answers that took longer of the provider. A test counts only if it stands beside all others of
 //! its night, and only if it is of a size that matters.
 
@@ -56,7 +56,7 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<(Vec<
     Ok((findings, moved))
 }
 
-/// What the locks say.
+/// Differences that the locks declare.
 fn declared(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut note = |cause: Cause, changes: Changes| {
@@ -113,7 +113,7 @@ fn models(cells: &[MatchedCell]) -> BTreeSet<(&ModelRef, &ModelRef)> {
     cells.iter().map(|cell| (&cell.model_a, &cell.model_b)).collect()
 }
 
-/// What endpoints said had answered.
+/// Differences in the names under which endpoints served.
 fn served_otherwise(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut compare = |cause: Cause, what: String, a: BTreeSet<String>, b: BTreeSet<String>| {
@@ -149,7 +149,7 @@ fn judges(run: &EndedRun) -> BTreeSet<ModelRef> {
         .collect()
 }
 
-/// What answered, and by way of whom: `model fingerprint by provider [tier]` taken apart.
+/// A served label `model fingerprint by provider [tier]`, taken apart.
 #[derive(Default)]
 struct Labels {
     models: BTreeSet<String>,

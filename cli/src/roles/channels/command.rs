@@ -13,7 +13,7 @@ use super::check_variable;
 
 /// Longest time-out, in seconds.
 const TIMEOUT_S_MAX: u64 = 300;
-/// What of a failed command's standard error is kept, in bytes.
+/// Bytes of a failed command's standard error that are kept.
 const SHOWN_BYTES_MAX: usize = 500;
 
 #[derive(Debug, Deserialize)]

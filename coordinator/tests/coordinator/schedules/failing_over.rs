@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::night_shift::NightShift;
 use crate::stage::Process;
 
-/// What happens to a process at one of its calls to the ledger.
+/// A fault of a process at one of its calls to the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     /// It is cut off before the call takes effect.
@@ -35,7 +35,7 @@ struct Misfortune {
 }
 
 impl Misfortune {
-    /// Whether it has come.
+    /// `true` once it has come.
     fn has_come(&self) -> bool {
         self.calls.load(Ordering::Relaxed) > self.at
     }

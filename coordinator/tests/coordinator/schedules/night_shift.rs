@@ -76,7 +76,7 @@ impl Postman {
         self.taken.lock().unwrap().iter().map(|message| serde_json::from_str(&message.body).unwrap()).collect()
     }
 
-    /// What was told, as `event tick`.
+    /// Notices that were sent, as `event tick`.
     pub(crate) fn told(&self) -> Vec<String> {
         let word = |body: &Value, field: &str| body[field].as_str().unwrap().to_owned();
         self.bodies().iter().map(|body| format!("{} {}", word(body, "event"), word(body, "tick"))).collect()

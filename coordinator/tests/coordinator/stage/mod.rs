@@ -40,7 +40,7 @@ pub(crate) struct Stage {
     pub(crate) has_scorer: bool,
     /// Of all coordinators; stands at 1970 unless a test moves it.
     pub(crate) clock: Arc<ManualClock>,
-    /// What schedules need, where there are any.
+    /// Gate and messenger of schedules, where there are any.
     pub(crate) scheduling: Option<Scheduling>,
     /// Blobs that are no folder.
     pub(crate) in_memory: Option<Blobs>,

@@ -1,4 +1,4 @@
-//! What the framework prints (docs/benchmarks/autoslurp.md §3.6): colours, blocks, and observations cut to a hundred characters.
+//! Output of the framework (docs/benchmarks/autoslurp.md §3.6): colours, blocks, and observations cut to a hundred characters.
 
 use regatta_pycompat::yaml::Value;
 use regatta_pycompat::{display, repr};

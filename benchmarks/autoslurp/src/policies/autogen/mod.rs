@@ -37,7 +37,7 @@ const MESSAGES_MAX: usize = 12;
 /// What ends a chat: as a whole message at once, inside a message when the next speaker is the user's proxy.
 const TERMINATE: &str = "TERMINATE";
 
-/// What the user's proxy says when there is nothing to execute (docs/benchmarks/autoslurp.md §3.4).
+/// Reply of the user's proxy when there is nothing to execute (docs/benchmarks/autoslurp.md §3.4).
 const PROXY_SAYS: &str = "if finish task, TERMINATE. If not, solve again.";
 
 /// Plays the session of `query` as far as `replies` go.

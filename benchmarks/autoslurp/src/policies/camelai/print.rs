@@ -1,4 +1,4 @@
-//! What the framework and the example print (docs/benchmarks/autoslurp.md §3.5). Colours are always on.
+//! Output of the framework and the example (docs/benchmarks/autoslurp.md §3.5). Colours are always on.
 
 use super::reading::TaskResult;
 use super::worker::Worker;

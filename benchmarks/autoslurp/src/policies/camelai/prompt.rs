@@ -1,4 +1,4 @@
-//! What planner, coordinator and workers are asked (docs/benchmarks/autoslurp.md §3.5), in our own words.
+//! Prompts of planner, coordinator and workers (docs/benchmarks/autoslurp.md §3.5), in our own words.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,0 +1,123 @@
+//! The command lines that ask a coordinator, and those of runs that may be a coordinator's.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use regatta_coordinator::BudgetChange;
+use regatta_proto::SweepId;
+
+use super::{PolicyArgs, ResultArgs, SpecArgs};
+
+/// Where the coordinator is.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct ClientArgs {
+    /// Address of the coordinator
+    #[arg(long, env = "REGATTA_COORDINATOR", default_value = "http://127.0.0.1:8080")]
+    pub(crate) coordinator: String,
+    /// Token, if the coordinator asks for one
+    #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
+    pub(crate) token: Option<String>,
+    /// Authorities of the coordinator's certificate (PEM), in place of the system's
+    #[arg(long, value_name = "FILE", env = "REGATTA_CA")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Certificate to show to the coordinator (PEM)
+    #[arg(long, value_name = "FILE", env = "REGATTA_CLIENT_CERT", requires = "client_key")]
+    pub(crate) client_cert: Option<PathBuf>,
+    /// Key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", env = "REGATTA_CLIENT_KEY", requires = "client_cert")]
+    pub(crate) client_key: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SubmitArgs {
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Follow the sweep until it ends
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// A sweep; all of them when left out
+    pub(crate) sweep: Option<SweepId>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Directory of a run; a deployment when left out
+    #[arg(value_name = "RUN_DIR")]
+    pub(crate) run: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) stores: super::roles::StoresArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// The sweep
+    pub(crate) sweep: SweepId,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// The sweep
+    pub(crate) sweep: SweepId,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print the leaderboards and the tables of the papers too
+    #[arg(long)]
+    pub(crate) tables: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// A sweep of a coordinator, or the directory of an embedded run
+    pub(crate) sweep: String,
+    /// Raise the budget, to so many dollars or by so many: 80 or +50
+    #[arg(long, value_name = "DOLLARS")]
+    pub(crate) budget: Option<BudgetChange>,
+    /// Directory of kept answers (embedded run)
+    #[arg(long, value_name = "DIR", env = "REGATTA_CACHE")]
+    pub(crate) cache_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Seconds to wait for a disk that cannot be written before an embedded run ends (4); nothing is paid for meanwhile
+    #[arg(long, value_name = "SECONDS", env = "REGATTA_GIVE_UP_AFTER_S", default_value_t = 60)]
+    pub(crate) give_up_after_s: u64,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The sweep
+    pub(crate) sweep: SweepId,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Directory to write into
+    #[arg(short = 'o', long)]
+    pub(crate) output: PathBuf,
+    /// Fetch the transcripts too
+    #[arg(long)]
+    pub(crate) transcripts: bool,
+}
