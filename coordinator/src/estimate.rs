@@ -28,12 +28,12 @@ pub struct CellEstimate {
     pub cell: Cell,
     /// Sessions.
     pub sessions: u64,
-    /// Calls, if the model answers as the gold does.
-    pub calls: u64,
+    /// Calls, if the model answers as the gold does; `None` of external agents, of which nobody knows what they will ask.
+    pub calls: Option<u64>,
     /// Prompt tokens, at four bytes a token.
-    pub input_tokens: u64,
+    pub input_tokens: Option<u64>,
     /// Generated tokens, if answers are as long as the gold.
-    pub output_tokens: u64,
+    pub output_tokens: Option<u64>,
     /// What these cost; `None` when the price is unknown, or what will be asked is, as it is of external agents.
     pub cost: Option<Money>,
     /// Of `cost`, what models cost that play other roles than the agent's; `None` where there are none, or the price is unknown.
@@ -66,9 +66,9 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
     let mut sum = CellEstimate {
         cell: cell.clone(),
         sessions: items.len() as u64,
-        calls: 0,
-        input_tokens: 0,
-        output_tokens: 0,
+        calls: None,
+        input_tokens: None,
+        output_tokens: None,
         cost: None,
         others_cost: None,
         at_most: None,
@@ -88,6 +88,7 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
     sum.cost = is_priced.then_some(Money::ZERO);
     sum.at_most = is_priced.then_some(Money::ZERO);
     sum.others_cost = (is_priced && others > 0).then_some(Money::ZERO);
+    let (mut calls, mut asked) = (0, Usage::default());
     for item in items {
         play(suite.as_ref(), &cell.setting, *item, Persona::Oracle, &cell.model, |role, request, answer| {
             let usage = Usage {
@@ -95,9 +96,9 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
                 output: answer.answer_bytes().div_ceil(BYTES_A_TOKEN),
                 ..Usage::default()
             };
-            sum.calls += 1;
-            sum.input_tokens += usage.input;
-            sum.output_tokens += usage.output;
+            calls += 1;
+            asked.input += usage.input;
+            asked.output += usage.output;
             let of_cast = || sweep.benchmark(cell)?.member(&cell.setting, request.member.as_ref()?);
             let member = if role == Role::Agent { of_cast() } else { None };
             let Some(model) = member.or(players.get(&role).copied()) else { return };
@@ -113,6 +114,9 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
             }
             sum.at_most = plus(sum.at_most, at_most(request, model));
         });
+    }
+    if is_known {
+        (sum.calls, sum.input_tokens, sum.output_tokens) = (Some(calls), Some(asked.input), Some(asked.output));
     }
     sum
 }

@@ -294,6 +294,19 @@ mod tests {
     }
 
     #[test]
+    fn a_session_has_the_same_seed_whichever_model_has_it() {
+        let lock = lock(2, &["e/a", "f/b"]);
+        let item = "tea".parse().unwrap();
+        let seeds = |setting: &str| -> Vec<SessionSeed> {
+            let cells = lock.cells().into_iter().filter(|cell| cell.setting.to_string() == setting);
+            cells.map(|cell| lock.session_seed(&cell, &item)).collect()
+        };
+        let (one, two) = (seeds("one"), seeds("two"));
+        assert_eq!((one.len(), one[0] == one[1], two[0] == two[1]), (2, true, true));
+        assert_ne!(one[0], two[0]);
+    }
+
+    #[test]
     fn the_grid_of_a_lock_of_the_first_version_stays_as_it_was() {
         assert_eq!(grid(&lock(1, &["e/a", "e/b"])), ["0 one e/a", "1 one e/b", "2 two e/a", "3 two e/b"]);
     }

@@ -88,10 +88,11 @@ pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> Vec<String> 
         [only] => {
             let items = summary.rows.first().map_or(0, |row| row.items);
             format!(
-                "By {} of {}, {} items × {trials}, evaluator {}.",
+                "By {} of {}, {} items in {} × {trials}, evaluator {}.",
                 only.metric.metric,
                 only.name(),
                 grouped(items.into()),
+                clusters(only.metric.estimate.clusters),
                 only.metric.evaluator
             )
         }
@@ -114,10 +115,25 @@ pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> Vec<String> 
     sentences
 }
 
+/// Benchmarks, with the items and clusters of each setting.
 fn names(contests: &[Contest<'_>]) -> String {
-    let mut names: Vec<&str> = contests.iter().map(|contest| contest.benchmark.as_str()).collect();
-    names.dedup();
-    names.join(", ")
+    let mut names: Vec<(&str, Vec<String>)> = Vec::new();
+    for contest in contests {
+        let estimate = &contest.metric.estimate;
+        let sample = format!("{} items in {}", grouped(estimate.n.into()), clusters(estimate.clusters));
+        match names.last_mut().filter(|(name, _)| *name == contest.benchmark.as_str()) {
+            Some((_, samples)) if samples.contains(&sample) => {}
+            Some((_, samples)) => samples.push(sample),
+            None => names.push((contest.benchmark.as_str(), vec![sample])),
+        }
+    }
+    let named = names.into_iter().map(|(name, samples)| format!("{name} ({})", samples.join("; ")));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// Independent groups of items, which are the sample that intervals come from.
+fn clusters(count: u32) -> String {
+    if count == 1 { "1 cluster".to_owned() } else { format!("{} clusters", grouped(count.into())) }
 }
 
 /// Sessions that ended in one way, of one model.

@@ -10,6 +10,7 @@ use regatta_proto::{
     AskedQuestion, Cause, Digest, Job, Judge, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
 };
 
+use crate::repeats::{repeats, stored};
 use crate::scorer::{Scorer, ScorerError};
 use crate::verdicts::{Known, Open, Put, Subject, answerer, enter, score_all};
 
@@ -192,7 +193,7 @@ async fn settle(
         let judge = sweep.benchmark(subject.cell).and_then(|benchmark| benchmark.judge.as_ref());
         let (needed, judge) = match (scoring, judge) {
             (Some(Scoring::Scored(scores)), _) => {
-                let result = SettlementResult::Scored(serde_json::to_value(scores)?);
+                let result = SettlementResult::Scored(stored(&scores, &repeats(subject, sweep, &known))?);
                 settlements.push(Settlement { key, result });
                 continue;
             }

@@ -17,6 +17,7 @@ mod metrics;
 mod pairs;
 mod planning;
 mod recording;
+mod repeats;
 mod report;
 mod rescoring;
 mod runs;
@@ -40,7 +41,7 @@ pub use runs::{
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use statistics::holm;
 pub use summary::{
-    BenchmarkTable, BothWays, Comparison, Components, Contestant, Difference, Estimate, Failure, JudgeSpending,
-    Judging, LeaderboardRow, MetricBothWays, Pair, PairFamily, Pass, Percentiles, Provider, Quality, Rank, Ranking,
-    Reruns, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test,
+    BenchmarkTable, BothWays, Comparison, Components, Contestant, Difference, Estimate, Failure, JudgePart,
+    JudgeSpending, Judging, LeaderboardRow, MetricBothWays, Pair, PairFamily, Pass, Percentiles, Provider, Quality,
+    Rank, Ranking, Reruns, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test,
 };

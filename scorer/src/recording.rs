@@ -14,6 +14,7 @@ use regatta_proto::{
 use crate::agents::agent_end;
 use crate::flags::flags;
 use crate::judging::ask;
+use crate::repeats::{Repeats, repeats, stored};
 use crate::scorer::{Scorer, ScorerError};
 use crate::verdicts::{Known, Open, Subject, enter, score_all};
 
@@ -60,12 +61,12 @@ impl Scorer {
         ask(self, sweep, open).await
     }
 
-    /// Scores those of `outcomes` that were measured, with the verdicts that the ledger already has.
+    /// Scores those of `outcomes` that were measured, with the verdicts that the ledger already has, and by each repeat of a panel alone.
     async fn score_measured(
         &self,
         sweep: &Sweep,
         outcomes: &[SessionOutcome],
-    ) -> Result<Vec<Option<Scoring>>, ScorerError> {
+    ) -> Result<Vec<Option<(Scoring, Repeats)>>, ScorerError> {
         let subject = |outcome| {
             let SessionOutcome { key, outcome, transcript, .. }: &SessionOutcome = outcome;
             let cell = sweep.cell(key.cell).filter(|_| *outcome == Outcome::Measured)?;
@@ -73,8 +74,13 @@ impl Scorer {
         };
         let subjects: Vec<Option<Subject<'_>>> = outcomes.iter().map(subject).collect();
         let measured: Vec<Subject<'_>> = subjects.iter().flatten().copied().collect();
-        let mut scorings = score_all(self, sweep, &measured, &mut Known::default()).await?.into_iter();
-        Ok(subjects.iter().map(|subject| subject.and_then(|_| scorings.next().flatten())).collect())
+        let mut known = Known::default();
+        let mut scorings = score_all(self, sweep, &measured, &mut known).await?.into_iter();
+        let with_repeats = |subject: &Option<Subject<'_>>| {
+            let (subject, scoring) = (subject.as_ref()?, scorings.next().flatten()?);
+            Some((scoring, repeats(subject, sweep, &known)))
+        };
+        Ok(subjects.iter().map(with_repeats).collect())
     }
 
     fn count(&self, told: &Told, recorded: Recorded) {
@@ -103,7 +109,7 @@ fn prepare(
     sweep: &Sweep,
     outcome: &SessionOutcome,
     transcript: TranscriptRef,
-    scoring: Option<Scoring>,
+    scoring: Option<(Scoring, Repeats)>,
 ) -> Result<Prepared, ScorerError> {
     let unknown = || ScorerError::UnknownSession(outcome.key.clone());
     let cell = sweep.cell(outcome.key.cell).ok_or_else(unknown)?;
@@ -113,17 +119,19 @@ fn prepare(
     let state = match &outcome.outcome {
         Outcome::NotMeasured { .. } => RecordState::Settled { scores: serde_json::Value::Null },
         Outcome::ModelFailure { .. } => {
-            let evaluators = &sweep.benchmark(cell).ok_or_else(unknown)?.evaluators;
             let suite = sweep.suite(cell).ok_or_else(unknown)?;
-            RecordState::Settled { scores: serde_json::to_value(suite.score_failure(outcome.key.item, evaluators))? }
+            // As sessions that were measured: by evaluators that measure something in the setting.
+            let mut evaluators = sweep.benchmark(cell).ok_or_else(unknown)?.evaluators.clone();
+            evaluators.retain(|evaluator| !suite.metrics(&cell.setting, *evaluator).is_empty());
+            RecordState::Settled { scores: serde_json::to_value(suite.score_failure(outcome.key.item, &evaluators))? }
         }
         Outcome::Measured => match scoring.ok_or_else(unknown)? {
-            Scoring::Scored(scores) => RecordState::Settled { scores: serde_json::to_value(scores)? },
-            Scoring::Unfit(reason) => {
+            (Scoring::Scored(scores), repeats) => RecordState::Settled { scores: stored(&scores, &repeats)? },
+            (Scoring::Unfit(reason), _) => {
                 result = unfit(&outcome.key, &reason);
                 RecordState::Settled { scores: serde_json::Value::Null }
             }
-            Scoring::Needs(needed) => match sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref()) {
+            (Scoring::Needs(needed), _) => match sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref()) {
                 Some(judge) => {
                     // All of them, also those that are known already: what was saved in between settles the session then.
                     let puts = enter(&mut open, judge, &needed, &Known::default());

@@ -15,7 +15,7 @@ pub use crate::failures::Failure;
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
 pub use crate::standings::Standing;
 use crate::statistics::LEVEL;
-pub use crate::statistics::{Components, Difference, Estimate, Pass, Rank, Reruns, Test};
+pub use crate::statistics::{Components, Difference, Estimate, JudgePart, Pass, Rank, Reruns, Test};
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -170,8 +170,16 @@ pub struct Spending {
     /// On top of `cost`: at most this much for failed tries of which the provider did not tell whether they are billed.
     #[serde(default)]
     pub maybe_spent: Money,
+    /// Lost attempts with a call in flight whose price is unknown: what these cost is in none of the figures.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_unpriced: u64,
     /// The part of `cost`, not in `wasted`, that went into sessions that were not measured.
     pub unmeasured: CostSum,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Spending {
@@ -186,6 +194,7 @@ impl Spending {
         self.wasted += other.wasted;
         self.lost_calls_at_most += other.lost_calls_at_most;
         self.maybe_spent += other.maybe_spent;
+        self.lost_unpriced += other.lost_unpriced;
         self.unmeasured += other.unmeasured;
     }
 }

@@ -32,6 +32,8 @@ struct Asking {
     put: Put,
     /// Whether the model sees what is compared in the other order.
     swapped: bool,
+    /// Times that the same member is asked this before, from 0.
+    repeat: u8,
 }
 
 /// To whom `question` is put for one verdict of `judge`, how, and as what. Similarities are figures of a model, not opinions: a panel's
@@ -48,7 +50,11 @@ fn askings(judge: &Judge, question: &Question) -> Vec<Asking> {
     };
     let asking = |member: &ModelSpec, repeat| {
         let swapped = swaps && repeat % 2 == 1;
-        Asking { put: Put { to: member.id.clone(), digest: asked_as(&digest, member, repeat, swapped) }, swapped }
+        Asking {
+            put: Put { to: member.id.clone(), digest: asked_as(&digest, member, repeat, swapped) },
+            swapped,
+            repeat,
+        }
     };
     members.iter().flat_map(|member| (0..repeats).map(move |repeat| asking(member, repeat))).collect()
 }
@@ -142,7 +148,12 @@ impl Known {
 
     /// The verdicts of `judge`.
     pub(crate) const fn of<'k>(&'k self, judge: Option<&'k Judge>) -> KnownOf<'k> {
-        KnownOf { known: self, judge }
+        KnownOf { known: self, judge, repeat: None }
+    }
+
+    /// The verdicts that `judge` would have given if its panel had asked once: those of the repeat `repeat`, from 0.
+    pub(crate) const fn of_repeat<'k>(&'k self, judge: &'k Judge, repeat: u8) -> KnownOf<'k> {
+        KnownOf { known: self, judge: Some(judge), repeat: Some(repeat) }
     }
 }
 
@@ -150,6 +161,8 @@ impl Known {
 pub(crate) struct KnownOf<'k> {
     known: &'k Known,
     judge: Option<&'k Judge>,
+    /// The only repeat whose replies count; all of them without.
+    repeat: Option<u8>,
 }
 
 impl Verdicts for KnownOf<'_> {
@@ -159,7 +172,10 @@ impl Verdicts for KnownOf<'_> {
             return None;
         }
         let judge = self.judge?;
-        let mut verdicts = puts(judge, question).into_iter().map(|put| self.known.verdicts.get(&put));
+        let is_repeated = matches!(question, Question::Judgement { .. });
+        let counts = |asking: &Asking| !is_repeated || self.repeat.is_none_or(|repeat| repeat == asking.repeat);
+        let counted = askings(judge, question).into_iter().filter(counts);
+        let mut verdicts = counted.map(|asking| self.known.verdicts.get(&asking.put));
         match (judge.rule(), question) {
             (Some(rule), Question::Judgement { .. }) => {
                 let replies = verdicts.map(|verdict| match verdict? {
@@ -226,7 +242,9 @@ pub(crate) type Open = BTreeMap<ModelRef, BTreeMap<Digest, AskedQuestion>>;
 pub(crate) fn enter(open: &mut Open, judge: &Judge, questions: &[Question], known: &Known) -> Vec<Put> {
     let mut entered = Vec::new();
     for question in questions {
-        for Asking { put, swapped } in askings(judge, question).into_iter().filter(|asking| !known.holds(&asking.put)) {
+        for Asking { put, swapped, .. } in
+            askings(judge, question).into_iter().filter(|asking| !known.holds(&asking.put))
+        {
             // Whoever answers needs to know nothing of orders: it is asked another prompt.
             let other = swapped.then(|| question.in_other_order()).flatten();
             let asked = AskedQuestion { digest: put.digest, question: other.unwrap_or_else(|| question.clone()) };

@@ -85,7 +85,6 @@ async fn a_batch_outlives_every_process(kind: &str) {
     assert_eq!(results, live_results(deployment.folder.path(), &name, kind).await);
 
     let counted = counters(&server).await;
-    assert_eq!(counted["batches"]["created"], 1, "{counted:#}");
     assert_eq!(counted["batches"]["answered"], results.lines().count(), "nothing was asked twice");
     let summary: Value = serde_json::from_str(&read(&directory, "summary.json")).unwrap();
     let billed = &counted["billed_nanodollars"]["noisy-0.3"]["delivered"];

@@ -72,11 +72,16 @@ async fn a_session_has_one_outcome_for_an_event_whatever_the_wire() {
             let expected = match event {
                 Event::PromptFiltered | Event::AnswerFiltered | Event::Refused => of_filters,
                 Event::ContextOverflow => "model_failure context_length",
-                Event::OutputLimitTooLarge | Event::RequestTooLarge | Event::UnknownParameter => {
-                    "not_measured request_refused"
-                }
+                Event::OutputLimitTooLarge
+                | Event::RequestTooLarge
+                | Event::UnknownParameter
+                | Event::RequestRefused => "not_measured request_refused",
                 Event::CredentialsRefused => "not_measured auth",
                 Event::ModelUnknown => "not_measured model_not_found",
+                Event::OutOfCredit => "not_measured quota",
+                Event::RateLimited => "not_measured rate_limited",
+                Event::ServerTrouble => "not_measured endpoint_unavailable",
+                Event::Unreadable => "not_measured bad_response",
                 Event::AnswerCutOff | Event::UsageUnknown | Event::TierTold | Event::Answered => "measured -",
             };
             let wires = Wire::ALL.into_iter().filter(|wire| !ways(event, *wire).is_empty());

@@ -95,9 +95,9 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
         table.add_row([
             format!("{} {} {} t{}", name.benchmark, name.setting, name.model, name.trial),
             one.sessions.to_string(),
-            if one.agent_starts > 0 { "unknown".to_owned() } else { one.calls.to_string() },
-            one.input_tokens.to_string(),
-            one.output_tokens.to_string(),
+            known(one.calls),
+            known(one.input_tokens),
+            known(one.output_tokens),
             money(one.cost),
             money(one.at_most),
             judges,
@@ -115,6 +115,10 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     sees.iter().map(super::outlook::sees).for_each(|line| output::line(&line));
     first_prompts(sweep).iter().for_each(|prompt| output::line(prompt));
     Ok(())
+}
+
+fn known(figure: Option<u64>) -> String {
+    figure.map_or_else(|| "unknown".to_owned(), |figure| figure.to_string())
 }
 
 /// The first prompt of each benchmark that is declared in a file, whose author wants to see it.
@@ -145,11 +149,12 @@ fn totals(sweep: &Sweep, cells: &[CellEstimate]) -> String {
     let unpriced: BTreeSet<_> = models.filter(|model| model.price.is_none()).map(|model| &model.id).collect();
     let unpriced = unpriced.len();
     let unknown = if unpriced > 0 { format!(", and {unpriced} models of unknown price") } else { String::new() };
+    let beside = if cells.iter().any(|one| one.calls.is_none()) { " beside those of external agents" } else { "" };
     format!(
-        "{} cells, {} sessions, {} calls: about {}{others}, at most {} in one try each{unknown}",
+        "{} cells, {} sessions, {} calls{beside}: about {}{others}, at most {} in one try each{unknown}",
         cells.len(),
         sum(|one| one.sessions),
-        sum(|one| one.calls),
+        sum(|one| one.calls.unwrap_or_default()),
         total(|one| one.cost),
         total(|one| one.at_most),
     )

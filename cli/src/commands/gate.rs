@@ -18,7 +18,7 @@ use serde::Serialize;
 #[cfg(feature = "cluster")]
 pub(crate) use self::scheduled::{check_for_schedule, judge_night};
 
-use self::judging::judge;
+use self::judging::{Models, judge};
 use self::nights::{Night, NightLedger, OpenLedger, spent};
 use self::policy::{Method, Policy};
 use self::verdict::{Check, Verdict, overall};
@@ -48,6 +48,7 @@ struct Question<'a> {
     baseline: &'a EndedRun,
     run: &'a EndedRun,
     cells: &'a [MatchedCell],
+    models: Models,
 }
 
 pub(crate) async fn run(args: GateArgs) -> anyhow::Result<ExitCode> {
@@ -62,8 +63,10 @@ async fn gate(args: GateArgs) -> anyhow::Result<ExitCode> {
     let policy = Policy::read(&args.policy).map_err(bad_configuration)?;
     let baseline = EndedRun::open(&args.baseline, &args.client).await.map_err(bad_configuration)?;
     let run = EndedRun::open(&args.run, &args.client).await.map_err(bad_configuration)?;
-    let cells = matched(&baseline, &run, &Chosen { a: args.baseline_model, b: args.model })?;
-    let question = Question { policy: &policy, baseline: &baseline, run: &run, cells: &cells };
+    let chosen = Chosen { a: args.baseline_model, b: args.model };
+    let models = if chosen.a.is_some() || chosen.b.is_some() { Models::Named } else { Models::All };
+    let cells = matched(&baseline, &run, &chosen)?;
+    let question = Question { policy: &policy, baseline: &baseline, run: &run, cells: &cells, models };
     let judgement = match &policy.nights {
         None => question.judge(None)?,
         Some(nights) => {
@@ -105,7 +108,7 @@ impl Question<'_> {
     fn judge(&self, night: Option<usize>) -> anyhow::Result<Judgement> {
         let alpha = self.policy.alpha;
         let alpha_worse = night.map_or(alpha, |night| spent(alpha, night));
-        let checks = judge(self.policy, self.baseline, self.run, self.cells, alpha_worse)?;
+        let checks = judge(self.policy, self.baseline, self.run, self.cells, self.models, alpha_worse)?;
         Ok(Judgement {
             verdict: overall(&checks),
             run: self.run.name.clone(),

@@ -76,8 +76,8 @@ struct Advice {
     trials: u32,
     items: u32,
     sessions: u64,
-    /// Of models, partners and judges.
-    tokens: u64,
+    /// Of models, partners and judges; `None` where somebody's agent asks for what nobody knows.
+    tokens: Option<u64>,
     /// `None` when a price is unknown.
     nanodollars: Option<Money>,
 }
@@ -91,16 +91,16 @@ impl Answer {
         let advice = design.map(|(trials, items)| {
             let of_each = u64::from(trials) * u64::from(items);
             let models = sweep.lock.models.iter().map(|model| session(&outlook, &model.id, pilot, cells));
-            let (mut tokens, mut dollars) = (0.0, Some(0.0));
+            let (mut tokens, mut dollars) = (Some(0.0), Some(0.0));
             for one in models {
-                tokens += one.tokens * of_each as f64;
+                tokens = tokens.zip(one.tokens).map(|(sum, tokens)| sum + tokens * of_each as f64);
                 dollars = dollars.zip(one.nanos).map(|(sum, nanos)| sum + nanos * of_each as f64);
             }
             Advice {
                 trials,
                 items,
                 sessions: of_each * u64::from(outlook.models),
-                tokens: tokens.round() as u64,
+                tokens: tokens.map(|tokens| tokens.round() as u64),
                 nanodollars: dollars.map(|nanos| Money(nanos.round() as u64)),
             }
         });
@@ -157,7 +157,7 @@ fn basis(outlook: &Outlook) -> String {
 
 /// Average spending of a session of `model`: in the pilot, or as estimated where that has none.
 struct Session {
-    tokens: f64,
+    tokens: Option<f64>,
     nanos: Option<f64>,
 }
 
@@ -173,19 +173,22 @@ fn session(outlook: &Outlook, model: &ModelRef, pilot: Option<&Pilot>, cells: &[
         };
         let ((tokens, nanos), (of_judges, nanos_of_judges)) = (mean(spent), mean(&pilot.judging));
         return Session {
-            tokens: tokens + of_judges,
+            tokens: Some(tokens + of_judges),
             nanos: nanos.zip(nanos_of_judges).map(|(one, other)| one + other),
         };
     }
     let is_of = |cell: &&CellEstimate| {
         cell.cell.benchmark == outlook.benchmark && cell.cell.setting == outlook.setting && cell.cell.model == *model
     };
-    let Some(cell) = cells.iter().find(is_of) else { return Session { tokens: 0.0, nanos: None } };
+    let Some(cell) = cells.iter().find(is_of) else { return Session { tokens: None, nanos: None } };
     let sessions = cell.sessions.max(1) as f64;
     let of_judges = cell.judges.map_or(0, |judges| judges.input_tokens + judges.output_tokens);
     let cost = cell.cost.zip(cell.judges.and_then(|judges| judges.cost)).map(|(cost, judges)| cost + judges);
     Session {
-        tokens: (cell.input_tokens + cell.output_tokens + of_judges) as f64 / sessions,
+        tokens: cell
+            .input_tokens
+            .zip(cell.output_tokens)
+            .map(|(input, output)| (input + output + of_judges) as f64 / sessions),
         nanos: cost.map(|cost| cost.0 as f64 / sessions),
     }
 }
@@ -207,7 +210,7 @@ fn render(answers: &[Answer]) -> String {
             number(|advice| advice.trials.to_string()),
             number(|advice| advice.items.to_string()),
             number(|advice| advice.sessions.to_string()),
-            number(|advice| advice.tokens.to_string()),
+            number(|advice| advice.tokens.map_or_else(|| "unknown".to_owned(), |tokens| tokens.to_string())),
             number(|advice| advice.nanodollars.map_or_else(|| "unknown".to_owned(), |money| money.to_string())),
         ]);
     }

@@ -6,7 +6,7 @@ use regatta_backends::{SessionRow, TranscriptRef};
 use regatta_benchmarks::{Metric, Score, Scores, Suite, Table};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluator, ItemIndex, ModelRef, Outcome, Setting,
+    BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluator, ItemIndex, Judge, ModelRef, Outcome, Setting,
 };
 use serde_json::Value;
 
@@ -18,7 +18,10 @@ use super::jackknife::{LeftOut, left_out, under};
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
 use crate::comparison::is_compared;
-use crate::statistics::{Estimate, Pass, Sample, Trials, estimate, leaves, missing, passes, sample, void_all};
+use crate::repeats::{Repeats, kept};
+use crate::statistics::{
+    Estimate, Pass, Sample, Trials, estimate, judge_part, leaves, missing, passes, sample, void_all,
+};
 use crate::summary::{BothWays, SessionCounts};
 
 /// The first session of each outcome and cause that is no plain result, with where its transcript is.
@@ -38,6 +41,10 @@ pub(crate) struct Group<'s> {
     leaves: Vec<Vec<Metric>>,
     /// By metric as in `keys`, then by leaf, by trial, and by position of the selected item.
     samples: Vec<Vec<Trials>>,
+    /// The same for each repeat of a panel alone; empty where the judge is asked once.
+    repeats: Vec<Vec<Vec<Trials>>>,
+    /// Evaluators with scores by repeat.
+    judged: BTreeSet<Evaluator>,
     /// Cluster of each position.
     clusters: Vec<u32>,
     cells: Vec<TrialResult>,
@@ -125,12 +132,16 @@ impl<'s> Group<'s> {
         let (suite, lock) = (&**sweep.suite(first)?, sweep.benchmark(first)?);
         let keys = metric_keys(suite, lock, &first.setting);
         let leaves: Vec<Vec<Metric>> = keys.iter().map(|(_, metric)| leaves(metric)).collect();
+        let samples: Vec<Vec<Trials>> = leaves.iter().map(|of_key| vec![Vec::new(); of_key.len()]).collect();
+        let judge_repeats = lock.judge.as_ref().map_or(1, Judge::repeats);
         Some(Self {
             sweep,
             first,
             suite,
             lock,
-            samples: leaves.iter().map(|of_key| vec![Vec::new(); of_key.len()]).collect(),
+            repeats: if judge_repeats > 1 { vec![samples.clone(); judge_repeats.into()] } else { Vec::new() },
+            samples,
+            judged: BTreeSet::new(),
             leaves,
             keys,
             clusters: clusters(sweep.selected(first).iter().map(|index| sweep.item(first, *index))),
@@ -155,6 +166,7 @@ impl<'s> Group<'s> {
         let empty = |of_key: &Vec<Metric>| vec![vec![Vec::with_capacity(selected.len())]; of_key.len()];
         // Of one trial, in the shape of several.
         let mut of_cell: Vec<Vec<Trials>> = self.leaves.iter().map(empty).collect();
+        let mut of_repeats = vec![of_cell.clone(); self.repeats.len()];
         let mut known: Vec<(ItemIndex, Scores)> = Vec::with_capacity(rows.len());
         for (position, index) in selected.iter().enumerate() {
             let row = by_item.get(index).copied();
@@ -164,12 +176,21 @@ impl<'s> Group<'s> {
             let scores = row.map(|row| self.scores_of(cell, row)).transpose()?.flatten();
             self.count(cell, row, &mut counts);
             self.push_samples(*index, scores.as_ref(), &mut of_cell);
+            let repeats = match row.filter(|_| !of_repeats.is_empty()) {
+                Some(row) => kept(&row.scores).map_err(|source| unreadable(cell, row, source))?,
+                None => Repeats::new(),
+            };
+            for (repeat, of_repeat) in of_repeats.iter_mut().enumerate() {
+                let scores = scores.as_ref().map(|scores| by_repeat(scores, &repeats, repeat));
+                self.push_samples(*index, scores.as_ref(), of_repeat);
+            }
+            self.judged.extend(repeats.into_keys());
             if let Some(item) = self.sweep.item(cell, *index) {
                 push_session(results, cell, item, row, scores.as_ref())?;
             }
             known.extend(scores.map(|scores| (*index, scores)));
         }
-        of_cell.iter_mut().flatten().flatten().for_each(|trial| void_all(trial));
+        of_cell.iter_mut().chain(of_repeats.iter_mut().flatten()).flatten().flatten().for_each(|trial| void_all(trial));
         let positions: Vec<usize> = (0..selected.len()).collect();
         let estimates =
             self.keys.iter().zip(&of_cell).map(|((_, metric), samples)| self.estimate(metric, samples, &positions));
@@ -182,8 +203,9 @@ impl<'s> Group<'s> {
         let flags = flag_counts(rows);
         flags.iter().for_each(|(flag, count)| *self.flags.entry(*flag).or_default() += count);
         self.cells.push(TrialResult { cell: cell.clone(), sessions: counts, estimates, flags, tables });
-        let all = self.samples.iter_mut().flatten();
-        all.zip(of_cell.into_iter().flatten()).for_each(|(trials, trial)| trials.extend(trial));
+        let all = self.samples.iter_mut().chain(self.repeats.iter_mut().flatten()).flatten();
+        let added = of_cell.into_iter().chain(of_repeats.into_iter().flatten()).flatten();
+        all.zip(added).for_each(|(trials, trial)| trials.extend(trial));
         Ok(())
     }
 
@@ -212,11 +234,7 @@ impl<'s> Group<'s> {
         if matches!(row.outcome, Outcome::NotMeasured { .. }) {
             return Ok(None);
         }
-        serde::Deserialize::deserialize(&row.scores).map(Some).map_err(|source| FinishError::Scores {
-            cell: cell.index.0,
-            item: row.item_id.clone(),
-            source,
-        })
+        serde::Deserialize::deserialize(&row.scores).map(Some).map_err(|source| unreadable(cell, row, source))
     }
 
     fn count(&mut self, cell: &Cell, row: Option<&SessionRow>, counts: &mut SessionCounts) {
@@ -252,7 +270,9 @@ impl<'s> Group<'s> {
                 trials.iter().map(|trial| under(*evaluator, trial, &|_| true)).collect();
             (*evaluator, self.suite.tabulate(*evaluator, &trials))
         };
-        self.lock.evaluators.iter().map(of).collect()
+        // Of a setting that an evaluator measures nothing in, only failures have scores: no aggregate of the setting.
+        let measured: BTreeSet<Evaluator> = self.keys.iter().map(|(evaluator, _)| *evaluator).collect();
+        self.lock.evaluators.iter().filter(|evaluator| measured.contains(evaluator)).map(of).collect()
     }
 
     /// The metrics of `headline` with filtered sessions as wrong, and as missing, where there are such sessions.
@@ -305,7 +325,13 @@ impl<'s> Group<'s> {
         let selected = self.sweep.selected(self.first);
         let items = selected.iter().map(|index| self.sweep.item(self.first, *index));
         let all: Vec<usize> = (0..selected.len()).collect();
-        let estimates = over(&self.keys, &all);
+        let mut estimates = over(&self.keys, &all);
+        for (at, ((evaluator, metric), estimate)) in self.keys.iter().zip(&mut estimates).enumerate() {
+            if self.judged.contains(evaluator) {
+                let repeats: Vec<&[Trials]> = self.repeats.iter().map(|keys| keys[at].as_slice()).collect();
+                estimate.judge = judge_part(metric, &self.samples[at], &repeats, &all, &self.clusters);
+            }
+        }
         let passes_of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| {
             let mut found = passes(metric, samples, &all, &self.clusters);
             for estimate in found.iter_mut().flat_map(|pass| [&mut pass.any, &mut pass.all]) {
@@ -357,6 +383,20 @@ impl<'s> Group<'s> {
             left_out,
         }
     }
+}
+
+/// `scores` by the repeat `repeat` of the judge alone; as they are where it has no part in them.
+fn by_repeat(scores: &Scores, repeats: &Repeats, repeat: usize) -> Scores {
+    let of = |(evaluator, score): (&Evaluator, &Score)| {
+        let of_repeat = repeats.get(evaluator).and_then(|values| values.get(repeat));
+        let values = of_repeat.unwrap_or(&score.values).clone();
+        (*evaluator, Score { values, detail: Value::Null })
+    };
+    scores.iter().map(of).collect()
+}
+
+fn unreadable(cell: &Cell, row: &SessionRow, source: serde_json::Error) -> FinishError {
+    FinishError::Scores { cell: cell.index.0, item: row.item_id.clone(), source }
 }
 
 /// Everything that is measured in `setting`.

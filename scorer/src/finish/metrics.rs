@@ -85,7 +85,7 @@ struct Document<'a> {
 }
 
 const VERSION: u32 = 1;
-const CSV_HEADER: [&str; 24] = [
+const CSV_HEADER: [&str; 25] = [
     "benchmark",
     "setting",
     "model",
@@ -110,6 +110,7 @@ const CSV_HEADER: [&str; 24] = [
     "item_variance",
     "trial_variance",
     "withheld",
+    "judge_variance",
 ];
 
 fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
@@ -226,6 +227,7 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             sd,
             clusters,
             reruns,
+            judge,
             withheld,
         } = row.estimate;
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
@@ -254,6 +256,7 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             number(reruns.and_then(|reruns| reruns.item_variance)),
             number(reruns.map(|reruns| reruns.trial_variance)),
             withheld.to_string(),
+            number(judge.map(|judge| judge.variance)),
         ])?;
     }
     writer.into_inner().map_err(|error| FinishError::Csv(error.into_error().into()))

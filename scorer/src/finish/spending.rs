@@ -112,7 +112,10 @@ pub(crate) fn spending(attempt: &AttemptRow) -> Spending {
         spent.unmeasured = attempt.cost;
     }
     if matches!(attempt.state, AttemptState::Open | AttemptState::Lost) {
-        spent.lost_calls_at_most = attempt.at_most.unwrap_or_default();
+        match attempt.at_most {
+            Some(most) => spent.lost_calls_at_most = most,
+            None => spent.lost_unpriced = 1,
+        }
     }
     spent
 }

@@ -191,6 +191,15 @@ pub(crate) fn waste(spent: &Spending) -> String {
     if spent.lost_calls_at_most.0 > 0 {
         text += &format!(", and up to {} more for calls that a lost worker had in flight", spent.lost_calls_at_most);
     }
+    if spent.lost_unpriced > 0 {
+        text += &format!(
+            ", and what calls without a known price cost that {} lost with their workers had in flight",
+            match spent.lost_unpriced {
+                1 => "1 attempt".to_owned(),
+                n => format!("{} attempts", grouped(n)),
+            }
+        );
+    }
     if spent.maybe_spent.0 > 0 {
         // A broken answer rarely says what was billed for it; silence would read as nothing.
         text += &format!(

@@ -4,6 +4,7 @@ use regatta_benchmarks::{Measure, Measured, Metric};
 use serde::{Deserialize, Serialize};
 
 use super::interval::{Margin, Range};
+use super::judge::JudgePart;
 use super::linear::{Linear, average, averaged, linear, with_samples};
 use super::reruns::{self, Reruns};
 use super::sample::{Sample, Samples, Trials};
@@ -42,6 +43,9 @@ pub struct Estimate {
     /// Uncertainty over reruns of the same items. Absent for a single trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reruns: Option<Reruns>,
+    /// The judge's part, from how its repeats differ. Absent where a judge is asked once, or not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgePart>,
     /// `true` if too little was measured for the value to be shown among results: then its bounds are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withheld: bool,
@@ -104,7 +108,7 @@ pub fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], cluste
     result
 }
 
-fn averaged_over_leaves(metric: &Metric, leaves: &[(Metric, Samples<'_>)]) -> Option<Linear> {
+pub(super) fn averaged_over_leaves(metric: &Metric, leaves: &[(Metric, Samples<'_>)]) -> Option<Linear> {
     let parts: Option<Vec<Linear>> = leaves.iter().map(|(leaf, samples)| linear(leaf, samples)).collect();
     averaged(metric, &parts?)
 }

@@ -64,7 +64,8 @@ impl Suite for Talk {
             let Some(said) = known.answer(&why).map(words) else { return Scoring::Needs(vec![why]) };
             detail["why"] = json!(said);
         }
-        let score = Score { values: BTreeMap::new(), detail };
+        let yes = said.iter().filter(|word| *word == "yes").count() as f64 / said.len() as f64;
+        let score = Score { values: BTreeMap::from([("yes".to_owned(), yes)]), detail };
         Scoring::Scored(evaluators.iter().map(|evaluator| (*evaluator, score.clone())).collect())
     }
 
@@ -295,4 +296,27 @@ async fn what_is_no_whole_session_is_not_measured_and_nobody_is_asked_about_it()
     assert_eq!(stage.books().await.outcomes(), [Outcome::NotMeasured { cause: Cause::TranscriptUnfit }]);
     assert_eq!((found(&stage).await, stage.books().await.waiting), (vec![Value::Null], 0));
     assert!(asked(&stage, "one/judge").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_session_is_scored_by_each_repeat_of_a_panel_alone_too() {
+    let stage = stage(r#"{"panel": ["one/judge"], "rule": "majority", "repeats": 2}"#).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let both = asked(&stage, "one/judge").await;
+    let own = question("done", ItemIndex(0)).digest();
+    let (first, second): (Vec<_>, Vec<_>) = both.into_iter().partition(|asked| asked.digest == own);
+    stage.score(vec![says(&stage, "j-1", "one/judge", &second, Some("hardly"))]).await;
+    stage.score(vec![says(&stage, "j-2", "one/judge", &first, Some("yes"))]).await;
+    let score = &stage.books().await.sessions[0][0].scores["official"];
+    assert_eq!(score["values"], json!({"yes": 0.5}));
+    assert_eq!(score["repeats"], json!([{"yes": 1.0}, {"yes": 0.0}]));
+}
+
+#[tokio::test]
+async fn a_judge_that_is_asked_once_leaves_no_repeats() {
+    let stage = stage(r#""one/judge""#).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let once = asked(&stage, "one/judge").await;
+    stage.score(vec![says(&stage, "j-1", "one/judge", &once, Some("yes"))]).await;
+    assert_eq!(stage.books().await.sessions[0][0].scores["official"].get("repeats"), None);
 }

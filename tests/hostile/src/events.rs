@@ -21,10 +21,20 @@ pub enum Event {
     RequestTooLarge,
     /// The request has a field that is not known.
     UnknownParameter,
+    /// The request is refused for another reason.
+    RequestRefused,
     /// The key is refused.
     CredentialsRefused,
     /// There is no such model.
     ModelUnknown,
+    /// The account has no money left.
+    OutOfCredit,
+    /// The call is one too many.
+    RateLimited,
+    /// The endpoint fails on its side.
+    ServerTrouble,
+    /// The answer is none.
+    Unreadable,
     /// The answer was cut off by the tokens that it may have.
     AnswerCutOff,
     /// The answer does not say what it billed, or what cannot be.
@@ -37,7 +47,7 @@ pub enum Event {
 
 impl Event {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 18] = [
         Self::PromptFiltered,
         Self::AnswerFiltered,
         Self::Refused,
@@ -45,8 +55,13 @@ impl Event {
         Self::OutputLimitTooLarge,
         Self::RequestTooLarge,
         Self::UnknownParameter,
+        Self::RequestRefused,
         Self::CredentialsRefused,
         Self::ModelUnknown,
+        Self::OutOfCredit,
+        Self::RateLimited,
+        Self::ServerTrouble,
+        Self::Unreadable,
         Self::AnswerCutOff,
         Self::UsageUnknown,
         Self::TierTold,
@@ -64,8 +79,13 @@ impl Event {
             Self::OutputLimitTooLarge => "output_limit_too_large",
             Self::RequestTooLarge => "request_too_large",
             Self::UnknownParameter => "unknown_parameter",
+            Self::RequestRefused => "request_refused",
             Self::CredentialsRefused => "credentials_refused",
             Self::ModelUnknown => "model_unknown",
+            Self::OutOfCredit => "out_of_credit",
+            Self::RateLimited => "rate_limited",
+            Self::ServerTrouble => "server_trouble",
+            Self::Unreadable => "unreadable",
             Self::AnswerCutOff => "answer_cut_off",
             Self::UsageUnknown => "usage_unknown",
             Self::TierTold => "tier_told",
@@ -132,8 +152,13 @@ pub fn ways(event: Event, wire: Wire) -> Vec<Way> {
         Event::OutputLimitTooLarge => output_limit_too_large(wire),
         Event::RequestTooLarge => request_too_large(wire),
         Event::UnknownParameter => unknown_parameter(wire),
+        Event::RequestRefused => vec![request_refused(wire)],
         Event::CredentialsRefused => credentials_refused(wire),
         Event::ModelUnknown => vec![model_unknown(wire)],
+        Event::OutOfCredit => out_of_credit(wire),
+        Event::RateLimited => vec![rate_limited(wire)],
+        Event::ServerTrouble => server_trouble(wire),
+        Event::Unreadable => unreadable(),
         Event::AnswerCutOff => vec![answer("cut off", Answer { stop: Stop::Cut, ..Answer::FINE })],
         Event::UsageUnknown => usage_unknown(),
         Event::TierTold => vec![answer("priority", Answer { tier: Some("priority"), ..Answer::FINE })],
@@ -395,6 +420,55 @@ fn unknown_parameter(wire: Wire) -> Vec<Way> {
             "Malformed input request: #: extraneous key [top_x] is not permitted, please reformat your input and try again.",
         )],
     }
+}
+
+fn request_refused(wire: Wire) -> Way {
+    match wire {
+        Wire::OpenAi | Wire::Responses | Wire::Azure => {
+            refusal(422, "unprocessable", "The last message has no content that this model takes.")
+        }
+        Wire::Anthropic => refusal(400, "invalid_request_error", "messages: first message must use the user role"),
+        Wire::Gemini => refusal(400, "INVALID_ARGUMENT", "Function calls and answers to them differ in number."),
+        Wire::Bedrock => refusal(400, "ValidationException", "A conversation must start with a user message."),
+    }
+}
+
+fn out_of_credit(wire: Wire) -> Vec<Way> {
+    let gateway = raw("402 of a gateway", 402, r#"{"error":{"code":402,"message":"Insufficient credits"}}"#);
+    match wire {
+        Wire::OpenAi | Wire::Responses | Wire::Azure => {
+            vec![refusal(429, "insufficient_quota", "You exceeded your current quota."), gateway]
+        }
+        Wire::Anthropic => {
+            vec![refusal(400, "invalid_request_error", "Your credit balance is too low to access the API."), gateway]
+        }
+        Wire::Gemini | Wire::Bedrock => vec![gateway],
+    }
+}
+
+fn rate_limited(wire: Wire) -> Way {
+    let code = match wire {
+        Wire::OpenAi | Wire::Responses | Wire::Azure => "rate_limit_exceeded",
+        Wire::Anthropic => "rate_limit_error",
+        Wire::Gemini => "RESOURCE_EXHAUSTED",
+        Wire::Bedrock => "ThrottlingException",
+    };
+    refusal(429, code, "Too many requests.")
+}
+
+fn server_trouble(wire: Wire) -> Vec<Way> {
+    let proxy = raw("502 of a proxy", 502, "<html><h1>502 Bad Gateway</h1></html>");
+    let own = match wire {
+        Wire::OpenAi | Wire::Responses | Wire::Azure => refusal(500, "server_error", "The server had an error."),
+        Wire::Anthropic => refusal(529, "overloaded_error", "Overloaded"),
+        Wire::Gemini => refusal(503, "UNAVAILABLE", "The model is overloaded."),
+        Wire::Bedrock => refusal(503, "ServiceUnavailableException", "The service is unavailable."),
+    };
+    vec![own, proxy]
+}
+
+fn unreadable() -> Vec<Way> {
+    vec![raw("a page", 200, "<html><h1>Welcome</h1></html>"), raw("an empty object", 200, "{}")]
 }
 
 fn credentials_refused(wire: Wire) -> Vec<Way> {

@@ -135,6 +135,7 @@ impl Session<'_> {
                     agent = %name, %item, starts = agent.starts_max,
                     "an external agent was killed each time it was started, or asked something else each time before its worker left"
                 );
+                self.learn_killed(transcript);
                 return Some(not_measured(Cause::AgentLost));
             }
             let budget = Arc::new(Budget::after(transcript, agent));
@@ -182,6 +183,17 @@ impl Session<'_> {
             // Trouble of ours, or of somebody else, says nothing about the agent.
             (HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput, Some(_))
             | (HowEnded::Killed(_) | HowEnded::Interrupted, _) => {}
+        }
+    }
+
+    /// Remembers an agent that was killed each time: one kill says nothing about it, and a program that crashes says the same every time.
+    fn learn_killed(&self, transcript: &Transcript) {
+        let last = transcript.events.iter().rev().find_map(|event| match event {
+            Event::Ended(ended) => Some(ended),
+            _ => None,
+        });
+        if let Some(ended) = last.filter(|ended| matches!(ended.how, HowEnded::Killed(_))) {
+            self.external.failures.failed(&self.sweep.id, self.cell.index, ended);
         }
     }
 

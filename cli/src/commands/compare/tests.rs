@@ -27,6 +27,27 @@ fn two_runs_are_shown_with_what_changed_and_which_items_flipped() {
 }
 
 #[test]
+fn everything_that_a_result_can_depend_on_is_named_when_it_changed() {
+    let run = |name| Made { scores: right(30, 50), ..Made::default() }.run(name);
+    let (a, mut b) = (run("runs/a"), run("runs/b"));
+    b.lock.seed += 1;
+    b.lock.trials += 1;
+    for benchmark in b.lock.benchmarks.values_mut() {
+        benchmark.dataset = regatta_proto::Digest::of(b"other data");
+        benchmark.evaluators.push(regatta_proto::Evaluator::Exec);
+        benchmark.judge = Some(regatta_proto::Judge::Plain("openai/judge".parse().unwrap()));
+        benchmark.limit = Some(7);
+    }
+    b.lock.models.iter_mut().for_each(|model| model.temperature = Some(0.5));
+    for endpoint in b.lock.endpoints.values_mut() {
+        endpoint.base_url = Some("https://elsewhere.example".to_owned());
+    }
+    let found = document(&a, &b, &Chosen::default()).unwrap();
+    let named: Vec<&str> = found.changes.iter().map(|change| change.what.as_str()).collect();
+    assert_snapshot!(named.join("\n"));
+}
+
+#[test]
 fn a_run_does_not_differ_from_itself() {
     let run = || Made { scores: right(30, 50), ..Made::default() }.run("runs/same");
     let (a, b) = (run(), run());

@@ -1,5 +1,6 @@
 //! From two runs and a policy to checks.
 
+use regatta_proto::{BenchmarkName, ModelSpec};
 use regatta_scorer::{MetricDefinition, rendered};
 
 use super::policy::{MetricPolicy, Policy};
@@ -22,6 +23,7 @@ pub(super) fn judge(
     baseline: &EndedRun,
     run: &EndedRun,
     cells: &[MatchedCell],
+    models: Models,
     alpha_worse: f64,
 ) -> anyhow::Result<Vec<Check>> {
     let paired: Vec<Paired<'_>> = cells.iter().map(|cell| Paired::new(baseline, run, cell)).collect();
@@ -38,7 +40,44 @@ pub(super) fn judge(
     for (cell, paired) in cells.iter().zip(&paired) {
         checks.extend(limits(policy, run, cell, paired));
     }
+    checks.extend(lost(policy, baseline, run, cells, models));
     Ok(checks)
+}
+
+/// Which models of the baseline the run must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Models {
+    /// Every one.
+    All,
+    /// Those that somebody named.
+    Named,
+}
+
+/// What the baseline has of the policy's benchmarks, and the run has not: nothing is shown about it.
+fn lost(policy: &Policy, baseline: &EndedRun, run: &EndedRun, cells: &[MatchedCell], models: Models) -> Vec<Check> {
+    let is_asked = |benchmark: &BenchmarkName| {
+        policy.metrics.values().any(|metric| metric.benchmark.as_ref().is_none_or(|only| only == benchmark))
+    };
+    let mut lost = Vec::new();
+    for (benchmark, lock) in baseline.lock.benchmarks.iter().filter(|(benchmark, _)| is_asked(benchmark)) {
+        for setting in &lock.settings {
+            let here = || cells.iter().filter(|cell| cell.benchmark == *benchmark && cell.setting == *setting);
+            if here().next().is_none() {
+                lost.push(format!("{benchmark} · {setting}"));
+            } else if models == Models::All {
+                let is_lost = |model: &&ModelSpec| here().all(|cell| cell.model_a != model.id);
+                let models = baseline.lock.models.iter().filter(is_lost);
+                lost.extend(models.map(|model| format!("{benchmark} · {setting} · {}", model.id)));
+            }
+        }
+    }
+    let check = |cell| Check {
+        cell,
+        what: "part of the run".to_owned(),
+        verdict: Verdict::Inconclusive,
+        detail: format!("{} has it, {} has not", baseline.name, run.name),
+    };
+    lost.into_iter().map(check).collect()
 }
 
 fn definition<'r>(paired: &Paired<'r>, name: &str, of: &MetricPolicy) -> Option<&'r MetricDefinition> {
@@ -141,20 +180,19 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
         detail,
     };
     let mut checks = Vec::new();
-    if let Some(least) = policy.coverage_min {
-        let scored = run.coverage(&cell.benchmark, &cell.setting, &cell.model_b);
-        let (both, missing) = (paired.cells.items.len(), paired.cells.only_theirs.len());
-        let shared = both as f64 / (both + missing).max(1) as f64;
-        // What was not measured says nothing about the model: it is a reason to measure again, not to refuse.
-        let verdict = if scored.min(shared) >= least { Verdict::Go } else { Verdict::Inconclusive };
-        let detail = format!(
-            "{} of the sessions have a score, and {} of the baseline's items are in the run; at least {}",
-            percent(scored),
-            percent(shared),
-            percent(least)
-        );
-        checks.push(check("coverage", verdict, detail));
-    }
+    let least = policy.coverage_min;
+    let scored = run.coverage(&cell.benchmark, &cell.setting, &cell.model_b);
+    let (both, missing) = (paired.cells.items.len(), paired.cells.only_theirs.len());
+    let shared = both as f64 / (both + missing).max(1) as f64;
+    // What was not measured says nothing about the model: it is a reason to measure again, not to refuse.
+    let verdict = if scored.min(shared) >= least { Verdict::Go } else { Verdict::Inconclusive };
+    let detail = format!(
+        "{} of the sessions have a score, and {} of the baseline's items are in the run; at least {}",
+        percent(scored),
+        percent(shared),
+        percent(least)
+    );
+    checks.push(check("coverage", verdict, detail));
     let money = [policy.cost_max_increase.map(|limit| limit.0), policy.cost_max_usd];
     let time = [policy.latency_p95_max_increase.map(|limit| limit.0), policy.latency_p95_max_s];
     let mean: fn(&Distribution) -> f64 = |of| of.mean;

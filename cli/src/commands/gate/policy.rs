@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use regatta_benchmarks::Unit;
-use regatta_proto::{BenchmarkName, Evaluator};
+use regatta_proto::{BenchmarkName, COVERAGE_MIN, Evaluator};
 use serde::{Deserialize, Deserializer, de};
 
 /// The document. Unknown keys are refused: a limit with a typo would never hold anything up.
@@ -19,8 +19,8 @@ pub(crate) struct Policy<I = Increase> {
     /// By name of the metric.
     pub(crate) metrics: BTreeMap<String, MetricPolicy>,
     /// Part of the sessions that must have a score, and of the baseline's items that must be in the run, 0..=1.
-    #[serde(default)]
-    pub(crate) coverage_min: Option<f64>,
+    #[serde(default = "coverage_min")]
+    pub(crate) coverage_min: f64,
     /// Most that a session may cost above the baseline's, in percent.
     #[serde(default)]
     pub(crate) cost_max_increase: Option<I>,
@@ -84,6 +84,10 @@ const fn five_percent() -> f64 {
     0.05
 }
 
+const fn coverage_min() -> f64 {
+    COVERAGE_MIN
+}
+
 impl Policy {
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let failed = || format!("failed to read the policy {}", path.display());
@@ -112,7 +116,8 @@ impl Policy {
                 at("metrics")
             );
         }
-        if let Some(coverage) = policy.coverage_min.filter(|coverage| !(0.0..=1.0).contains(coverage)) {
+        if !(0.0..=1.0).contains(&policy.coverage_min) {
+            let coverage = policy.coverage_min;
             bail!("coverage_min is {coverage}; it is a share between 0 and 1{}", at("coverage_min"));
         }
         let limits = [("cost_max_usd", policy.cost_max_usd), ("latency_p95_max_s", policy.latency_p95_max_s)];

@@ -5,6 +5,7 @@ use regatta_benchmarks::Better;
 use regatta_coordinator::{GateJudgement, NightVerdict};
 
 use super::Question;
+use super::judging::Models;
 use super::policy::Policy;
 use super::verdict::Verdict;
 use crate::ended_run::EndedRun;
@@ -36,7 +37,7 @@ pub(crate) fn judge_night(
         return Ok(GateJudgement { verdict: None, score, document: serde_json::Value::Null });
     };
     let cells = matched(baseline, run, &Chosen::default())?;
-    let question = Question { policy: &policy, baseline, run, cells: &cells };
+    let question = Question { policy: &policy, baseline, run, cells: &cells, models: Models::All };
     let judgement = question.judge(policy.nights.as_ref().map(|_| night as usize))?;
     let verdict = match judgement.verdict {
         Verdict::Go => NightVerdict::Go,

@@ -2,6 +2,7 @@ use insta::assert_snapshot;
 use rand::Rng;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use regatta_proto::{ModelRef, ModelSpec};
 
 use super::*;
 use crate::ended_run::testing::{Made, right};
@@ -25,7 +26,7 @@ fn made(scores: Vec<Option<f64>>) -> Made<'static> {
 fn judged(policy: &Policy, baseline: Made<'_>, run: Made<'_>) -> anyhow::Result<Judgement> {
     let (baseline, run) = (baseline.run("runs/last-release"), run.run("runs/tonight"));
     let cells = matched(&baseline, &run, &Chosen::default())?;
-    Question { policy, baseline: &baseline, run: &run, cells: &cells }.judge(None)
+    Question { policy, baseline: &baseline, run: &run, cells: &cells, models: Models::All }.judge(None)
 }
 
 fn verdict(policy: &str, baseline: Made<'_>, run: Made<'_>) -> Verdict {
@@ -60,6 +61,38 @@ fn what_costs_too_much_or_takes_too_long_does_not_go_and_what_was_not_measured_i
     assert_eq!(verdict(EVERYTHING, base(), made(scores)), Verdict::Inconclusive);
     // Items that the run left out altogether are missing too.
     assert_eq!(verdict(EVERYTHING, base(), made(right(150, 180))), Verdict::Inconclusive);
+}
+
+#[test]
+fn what_the_run_lacks_of_the_baseline_does_not_go_unseen() {
+    let (mut baseline, run) =
+        (made(right(150, 200)).run("runs/last-release"), made(right(150, 200)).run("runs/tonight"));
+    let judge = |baseline: &EndedRun, models: Models| {
+        let cells = matched(baseline, &run, &Chosen::default()).unwrap();
+        Question { policy: &policy(MARGIN), baseline, run: &run, cells: &cells, models }.judge(None).unwrap()
+    };
+    assert_eq!(judge(&baseline, Models::All).verdict, Verdict::Go);
+    let other: ModelSpec = ModelSpec::from("openai/gpt-4".parse::<ModelRef>().unwrap());
+    baseline.lock.models.push(other);
+    let judged = judge(&baseline, Models::All);
+    let missing: Vec<String> =
+        judged.checks.iter().filter(|check| check.what == "part of the run").map(|check| check.cell.clone()).collect();
+    assert_eq!((judged.verdict, missing.len()), (Verdict::Inconclusive, 1));
+    assert!(missing[0].ends_with("openai/gpt-4"), "{missing:?}");
+    // Whoever names the model asks about nothing else.
+    assert_eq!(judge(&baseline, Models::Named).verdict, Verdict::Go);
+    let (name, lock) =
+        baseline.lock.benchmarks.first_key_value().map(|(name, lock)| (name.clone(), lock.clone())).unwrap();
+    baseline.lock.models.pop();
+    baseline.lock.benchmarks.insert("other".parse().unwrap(), lock);
+    assert_eq!(judge(&baseline, Models::Named).verdict, Verdict::Inconclusive, "a benchmark beside {name}");
+}
+
+#[test]
+fn a_run_of_which_too_little_was_measured_is_inconclusive_without_a_limit_of_the_policy() {
+    let mut scores = right(150, 200);
+    scores[..50].fill(None);
+    assert_eq!(verdict(MARGIN, made(right(150, 200)), made(scores)), Verdict::Inconclusive);
 }
 
 #[test]
@@ -104,7 +137,7 @@ fn alarms(seed: u64, count: usize, items: usize, quality: f64, ledger: &mut Opti
         (baseline.nanodollars, run.nanodollars) = (at as u64, at as u64);
         let (baseline, run) = (baseline.run("runs/last-release"), run.run(&format!("night-{at}")));
         let cells = matched(&baseline, &run, &Chosen::default()).unwrap();
-        let question = Question { policy: &policy, baseline: &baseline, run: &run, cells: &cells };
+        let question = Question { policy: &policy, baseline: &baseline, run: &run, cells: &cells, models: Models::All };
         let judgement = match ledger {
             Some(ledger) => question.judge_in(ledger),
             None => question.judge(None),

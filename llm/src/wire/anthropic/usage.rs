@@ -56,6 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_speed_of_its_own_price_is_told_before_the_tier_and_everybodys_is_not() {
+        let told = |usage: Value| tier(&usage).map(str::to_owned);
+        assert_eq!(told(json!({"speed": "fast", "service_tier": "standard"})).as_deref(), Some("fast"));
+        assert_eq!(told(json!({"speed": "standard", "service_tier": "priority"})).as_deref(), Some("priority"));
+        assert_eq!(told(json!({"speed": "standard"})), None);
+    }
+
+    #[test]
     fn the_prompt_is_the_sum_of_what_was_read_written_and_neither() {
         let usage = json!({
             "input_tokens": 21, "cache_creation_input_tokens": 500, "cache_read_input_tokens": 3000,

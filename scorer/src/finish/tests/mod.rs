@@ -5,3 +5,4 @@ mod ending;
 mod filtered;
 pub(crate) mod harness;
 mod html;
+mod judged;

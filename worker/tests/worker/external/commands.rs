@@ -141,6 +141,18 @@ async fn a_cell_whose_agents_all_fail_alike_starts_a_few_of_them_and_says_so_of_
 }
 
 #[tokio::test]
+async fn a_program_that_is_killed_each_time_is_not_started_for_every_session() {
+    let agent = ExternalAgent { concurrency: 1, starts_max: 2, ..command(&["sh", "-c", "kill -KILL $$"]) };
+    let office = Office::with(12, agent, Simulation::default(), |_| {}).await;
+    let outcomes = office.outcomes(12).await;
+    let starts = |outcome: &SessionOutcome| {
+        outcome.transcript.events.iter().filter(|event| matches!(event, Event::Started(_))).count()
+    };
+    assert!(outcomes.iter().all(|outcome| outcome.outcome == LOST));
+    assert_eq!(outcomes.iter().map(starts).sum::<usize>(), 10, "five sessions, started twice each");
+}
+
+#[tokio::test]
 async fn one_that_does_without_a_model_and_ends_well_is_measured() {
     let outcome = Office::of(python("print('done')")).await.outcome().await;
     assert_eq!((outcome.outcome, output(&outcome.transcript)), (Outcome::Measured, "done\n"));

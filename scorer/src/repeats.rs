@@ -1,0 +1,111 @@
+//! Scores by each repeat of a panel alone, from which the judge's part of a result's uncertainty is known.
+//!
+//! They are stored beside a session's scores, under `repeats` of each evaluator that asked the judge something, and are in no result file:
+//! the score that counts is that of all repeats together.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_benchmarks::{Scores, Scoring, Verdicts};
+use regatta_catalog::Sweep;
+use regatta_proto::{Digest, Evaluator, Question, Verdict};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde_json::Value;
+
+use crate::verdicts::{Known, KnownOf, Subject};
+
+/// Flat values of an evaluator, by repeat.
+pub(crate) type RepeatValues = Vec<BTreeMap<String, f64>>;
+
+/// Those of every evaluator that asked the judge.
+pub(crate) type Repeats = BTreeMap<Evaluator, RepeatValues>;
+
+const KEY: &str = "repeats";
+
+/// Verdicts of all repeats, and the judgements that were needed.
+struct Asked<'k> {
+    verdicts: KnownOf<'k>,
+    judgements: RefCell<BTreeSet<Digest>>,
+}
+
+impl Verdicts for Asked<'_> {
+    fn answer(&self, question: &Question) -> Option<Verdict> {
+        if let Question::Judgement { .. } = question {
+            self.judgements.borrow_mut().insert(question.digest());
+        }
+        self.verdicts.answer(question)
+    }
+}
+
+/// Verdicts of one repeat on the judgements that all together needed. What else is known depends on which sessions are scored at once.
+struct OfRepeat<'k> {
+    verdicts: KnownOf<'k>,
+    judgements: &'k BTreeSet<Digest>,
+}
+
+impl Verdicts for OfRepeat<'_> {
+    fn answer(&self, question: &Question) -> Option<Verdict> {
+        let is_judgement = matches!(question, Question::Judgement { .. });
+        if is_judgement && !self.judgements.contains(&question.digest()) {
+            return None;
+        }
+        self.verdicts.answer(question)
+    }
+}
+
+/// The scores that `subject` would have by each repeat of its judge alone. Empty where the judge is asked once; without an evaluator that
+/// asks for no judgement, or that the replies of some repeat lead to questions which those of all together do not need.
+pub(crate) fn repeats(subject: &Subject<'_>, sweep: &Sweep, known: &Known) -> Repeats {
+    let Some(benchmark) = sweep.benchmark(subject.cell) else { return Repeats::new() };
+    let Some(judge) = benchmark.judge.as_ref().filter(|judge| judge.repeats() > 1) else { return Repeats::new() };
+    let Some(suite) = sweep.suite(subject.cell) else { return Repeats::new() };
+    let values = |evaluator: Evaluator, verdicts: &dyn Verdicts| {
+        let setting = &subject.cell.setting;
+        match suite.score_session(subject.item, setting, &[evaluator], subject.transcript, verdicts) {
+            Scoring::Scored(mut scores) => Some(scores.remove(&evaluator)?.values),
+            Scoring::Needs(_) | Scoring::Unfit(_) => None,
+        }
+    };
+    let of = |evaluator: &Evaluator| {
+        let together = Asked { verdicts: known.of(Some(judge)), judgements: RefCell::default() };
+        values(*evaluator, &together)?;
+        let judgements = together.judgements.into_inner();
+        let of_repeat = |repeat: u8| {
+            let verdicts = OfRepeat { verdicts: known.of_repeat(judge, repeat), judgements: &judgements };
+            values(*evaluator, &verdicts)
+        };
+        let values: RepeatValues = (0..judge.repeats()).map(of_repeat).collect::<Option<_>>()?;
+        (!judgements.is_empty()).then_some((*evaluator, values))
+    };
+    benchmark.evaluators.iter().filter_map(of).collect()
+}
+
+/// `scores` as the ledger keeps them, with `repeats`.
+///
+/// # Errors
+/// When a score is no JSON.
+pub(crate) fn stored(scores: &Scores, repeats: &Repeats) -> serde_json::Result<Value> {
+    let mut stored = serde_json::to_value(scores)?;
+    for (evaluator, values) in repeats {
+        if let Some(Value::Object(score)) = stored.get_mut(evaluator.as_str()) {
+            score.insert(KEY.to_owned(), serde_json::to_value(values)?);
+        }
+    }
+    Ok(stored)
+}
+
+/// The repeats in scores that the ledger kept.
+///
+/// # Errors
+/// When they are no lists of flat values.
+pub(crate) fn kept(stored: &Value) -> serde_json::Result<Repeats> {
+    let mut repeats = Repeats::new();
+    for (evaluator, score) in stored.as_object().into_iter().flatten() {
+        if let Some(values) = score.get(KEY) {
+            let evaluator = Evaluator::deserialize(evaluator.as_str().into_deserializer())?;
+            repeats.insert(evaluator, RepeatValues::deserialize(values)?);
+        }
+    }
+    Ok(repeats)
+}
