@@ -104,6 +104,10 @@ pub fn score_predictions(
                 let item = name(suite, *item).map_or_else(|| item.to_string(), |id| id.to_string());
                 return Err(PredictionsError::Unfit { item, reason });
             }
+            Scoring::Failed(failed) => {
+                let item = name(suite, *item).map_or_else(|| item.to_string(), |id| id.to_string());
+                return Err(PredictionsError::Unfit { item, reason: failed.why });
+            }
             Scoring::Needs(questions) => {
                 let missing = questions.iter().find_map(|question| verdicts.missing(question));
                 if let Some(missing) = missing {

@@ -4,11 +4,12 @@
 //! is to call [`Suite::next`] with the transcript so far, to score it again is to call [`Suite::score`] again.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use regatta_proto::{
-    AgentName, BenchmarkName, ChatRequest, Evaluator, FileSet, ItemId, ItemIndex, MemberName, Question, Reply, Role,
-    SessionSeed, Setting, Transcript, Verdict,
+    AgentName, BenchmarkFailed, BenchmarkName, ChatRequest, Evaluator, FileSet, ItemId, ItemIndex, MemberName,
+    Question, Reply, Role, SessionSeed, Setting, Transcript, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +75,12 @@ pub trait Suite: Send + Sync {
     /// The unit that samples of the items are drawn in.
     fn sampled_by(&self) -> SampledBy {
         SampledBy::Item
+    }
+
+    /// How many calls of [`next`](Self::next), [`score`](Self::score) and their like can be answered at once, where these wait for others, as
+    /// for the processes of a pool; `None` where they only compute.
+    fn calls_at_once(&self) -> Option<NonZeroUsize> {
+        None
     }
 
     /// Who is asked in sessions of `setting`: the agent, and any role that needs a model of its own beside it.
@@ -231,6 +238,8 @@ pub enum Step {
     /// Nothing; what has happened is not how this session goes, because another version began it or the transcript is damaged. It says
     /// nothing about any model, and why is for people to read: it quotes none.
     Unfit(String),
+    /// Nothing; the benchmark's own program could not say. It says nothing about any model either.
+    Failed(BenchmarkFailed),
 }
 
 impl Step {
@@ -323,6 +332,8 @@ pub enum Scoring {
     Needs(Vec<Question>),
     /// It is not the whole of such a session, as in [`Step::Unfit`]; there is nothing to score.
     Unfit(String),
+    /// The benchmark's own program could not score it.
+    Failed(BenchmarkFailed),
 }
 
 impl Scoring {

@@ -156,6 +156,18 @@ pub fn read_segment(
     Ok(lines(bytes)?.map(|line| Ok(serde_json::from_slice(&line?)?)))
 }
 
+/// The lines of a segment's bytes as they are stored, for readers of other languages.
+///
+/// # Errors
+/// When it is not compressed as segments are; a line by itself when it cannot be decompressed.
+pub fn segment_lines(bytes: &[u8]) -> Result<impl Iterator<Item = Result<String, SegmentError>> + '_, SegmentError> {
+    let text = |line: Result<Vec<u8>, std::io::Error>| {
+        let line = String::from_utf8(line?).map_err(|error| std::io::Error::other(error.utf8_error()))?;
+        Ok(line.trim_end().to_owned())
+    };
+    Ok(lines(bytes)?.map(text))
+}
+
 fn lines(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Vec<u8>, std::io::Error>> + '_, SegmentError> {
     let mut rest = Some(BufReader::new(zstd::Decoder::new(bytes)?));
     Ok(std::iter::from_fn(move || {

@@ -9,6 +9,8 @@ use regatta_proto::{
     SweepId, SweepLock,
 };
 
+use tokio::sync::{Semaphore, SemaphorePermit};
+
 use crate::CatalogError;
 
 /// A planned sweep: its lock, its grid, its loaded data sets and the items of each cell.
@@ -22,6 +24,8 @@ pub struct Sweep {
     cells: Vec<Cell>,
     suites: BTreeMap<BenchmarkName, Arc<dyn Suite>>,
     selected: BTreeMap<(BenchmarkName, Setting), Arc<[ItemIndex]>>,
+    /// Of benchmarks whose calls wait for others.
+    turns: BTreeMap<BenchmarkName, Semaphore>,
 }
 
 impl Sweep {
@@ -67,7 +71,12 @@ impl Sweep {
             }
         }
         let cells = lock.cells();
-        Ok(Self { id, digest, lock, cells, suites, selected })
+        let turns = suites.iter().filter_map(|(name, suite)| {
+            let at_once = suite.calls_at_once()?;
+            Some((name.clone(), Semaphore::new(at_once.get())))
+        });
+        let turns = turns.collect();
+        Ok(Self { id, digest, lock, cells, suites, selected, turns })
     }
 
     /// The grid.
@@ -86,6 +95,13 @@ impl Sweep {
     #[must_use]
     pub fn suite(&self, cell: &Cell) -> Option<&Arc<dyn Suite>> {
         self.suites.get(&cell.benchmark)
+    }
+
+    /// Waits until a call of `cell`'s benchmark would be answered at once, and holds its turn: of many sessions, as many occupy a thread as
+    /// there are processes to answer them. `None` where no call waits.
+    pub async fn turn(&self, cell: &Cell) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.turns.get(&cell.benchmark)?.acquire().await.ok()
     }
 
     /// How `cell`'s benchmark is run. `None` only for a cell of another sweep.

@@ -40,7 +40,7 @@ pub(crate) use self::simulate_tools::SimulateToolsArgs;
 
 /// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
 #[derive(Debug, Parser)]
-#[command(name = "regatta", version, propagate_version = true)]
+#[command(name = "regatta", version = crate::version::version(), propagate_version = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) log: LogArgs,

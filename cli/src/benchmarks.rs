@@ -3,14 +3,33 @@
 use regatta_appbench::AppBench;
 use regatta_autoslurp::AutoSlurp;
 use regatta_benchmarks::Registry;
-use regatta_declared::Declared;
+#[cfg(feature = "cluster")]
+use regatta_declared::CodedRules;
+use regatta_declared::{Declared, Permissions};
 use regatta_flowbench::FlowBench;
 use regatta_orchestrationbench::OrchestrationBench;
 use regatta_worfbench::WorfBench;
 
+const BUILT_IN: Registry = Registry::new(&[&AppBench, &AutoSlurp, &FlowBench, &OrchestrationBench, &WorfBench]);
+
+/// Declared benchmarks of a person's own machine: their programs run, as its agents do.
+pub(crate) static OF_PERSON: Declared = Declared::new(Permissions::trusting());
+/// Those of whoever only reads what others have run: no program is started.
+static READ_ONLY: Declared = Declared::new(Permissions::none());
+
 /// Every benchmark; a new one is a folder with a `benchmark.yaml`, or a crate beside these and a line here.
-pub(crate) const BENCHMARKS: Registry =
-    Registry::new(&[&AppBench, &AutoSlurp, &FlowBench, &OrchestrationBench, &WorfBench]).with_declared(&Declared);
+pub(crate) const BENCHMARKS: Registry = BUILT_IN.with_declared(&OF_PERSON);
+
+/// The same, where runs of others are read.
+pub(crate) const READ_BENCHMARKS: Registry = BUILT_IN.with_declared(&READ_ONLY);
+
+/// The same in a deployed role: of the benchmarks with a program it runs those that `rules` allow, as `user` unless a rule names another.
+#[cfg(feature = "cluster")]
+pub(crate) fn deployed(rules: CodedRules, user: Option<String>) -> Registry {
+    let declared = Declared::new(Permissions::deployed(rules, user));
+    // One a process, and it lasts as long.
+    BUILT_IN.with_declared(Box::leak(Box::new(declared)))
+}
 
 #[cfg(test)]
 mod tests {

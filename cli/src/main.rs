@@ -27,6 +27,7 @@ mod spec;
 mod telemetry;
 mod tls;
 mod transcripts;
+mod version;
 
 use std::process::ExitCode;
 

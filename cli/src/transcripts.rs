@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use regatta_catalog::{StoredTranscript, read_segment};
+use regatta_catalog::{StoredTranscript, read_segment, segment_lines};
 use regatta_proto::Transcript;
 
 use crate::exit::bad_configuration;
@@ -34,6 +34,18 @@ pub(crate) fn read_file(path: &Path, mut each: impl FnMut(StoredTranscript)) -> 
     let bytes = std::fs::read(path).with_context(failed)?;
     for (number, stored) in (1..).zip(read_segment(&bytes).with_context(failed)?) {
         each(stored.with_context(|| format!("line {number}")).with_context(failed)?);
+    }
+    Ok(())
+}
+
+/// Hands every transcript of the run in `directory` to `each` as the line of JSON that it is stored as.
+pub(crate) fn each_line(directory: &Path, mut each: impl FnMut(&str)) -> anyhow::Result<()> {
+    for path in segments(directory)? {
+        let failed = || format!("failed to read {}", path.display());
+        let bytes = std::fs::read(&path).with_context(failed)?;
+        for line in segment_lines(&bytes).with_context(failed)? {
+            each(&line.with_context(failed)?);
+        }
     }
     Ok(())
 }

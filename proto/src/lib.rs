@@ -78,5 +78,5 @@ pub use spec_file::{
 };
 pub use stage::SweepState;
 pub use totals::AttemptTotals;
-pub use transcript::{Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
+pub use transcript::{BenchmarkFailed, Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
 pub use usage::Usage;

@@ -49,6 +49,8 @@ pub enum Cause {
     TranscriptUnfit,
     /// The external agent could not be started, or was killed by somebody else each time it was.
     AgentLost,
+    /// The program of a coded benchmark did not answer, or answered one call in two ways; the transcript says how it failed.
+    BenchmarkFailed,
     /// Regatta could not run or score it; a defect or a damaged store, never the model's fault.
     Internal,
 }
@@ -76,6 +78,7 @@ impl Cause {
             Self::Undeliverable => "undeliverable",
             Self::TranscriptUnfit => "transcript_unfit",
             Self::AgentLost => "agent_lost",
+            Self::BenchmarkFailed => "benchmark_failed",
             Self::Internal => "internal",
         }
     }

@@ -77,7 +77,11 @@ impl Transcript {
                     (&failed.tries, failed.tries.len().saturating_sub(1))
                 }
                 Event::Call(_) | Event::Failed(_) => continue,
-                Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => continue,
+                Event::Recorded(_)
+                | Event::Started(_)
+                | Event::Exchange(_)
+                | Event::Ended(_)
+                | Event::BenchmarkFailed(_) => continue,
             };
             totals.retries = totals.retries.saturating_add(u32::try_from(retries).unwrap_or(u32::MAX));
             tries.iter().for_each(|failed| totals.add_failed(failed));

@@ -256,6 +256,19 @@ pub enum Event {
     Exchange(Box<Exchange>),
     /// The external agent ended.
     Ended(Box<Ended>),
+    /// The program of a coded benchmark failed, which ended the session.
+    BenchmarkFailed(BenchmarkFailed),
+}
+
+/// Failure of a coded benchmark's program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct BenchmarkFailed {
+    /// The call with its item, and what went wrong.
+    pub why: String,
+    /// The end of what the program wrote to standard error.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub errors: String,
 }
 
 /// The append-only record of a session: every call with request, reply, usage, timing and provenance. A session is a function of
@@ -302,7 +315,11 @@ impl Transcript {
                     call.raw_usage = None;
                 }
                 Event::Failed(failed) => failed.request = None,
-                Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => {}
+                Event::Recorded(_)
+                | Event::Started(_)
+                | Event::Exchange(_)
+                | Event::Ended(_)
+                | Event::BenchmarkFailed(_) => {}
             }
         }
         Self { events }
@@ -314,7 +331,11 @@ impl Transcript {
             let (attempt, tries) = match event {
                 Event::Call(call) => (call.attempt, call.tries.as_slice()),
                 Event::Failed(failed) => (failed.attempt, failed.tries.as_slice()),
-                Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => (0, [].as_slice()),
+                Event::Recorded(_)
+                | Event::Started(_)
+                | Event::Exchange(_)
+                | Event::Ended(_)
+                | Event::BenchmarkFailed(_) => (0, [].as_slice()),
             };
             tries.iter().map(move |one| (attempt, one))
         })

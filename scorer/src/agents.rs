@@ -11,7 +11,12 @@ pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     let events = &transcript.events;
     let ended = events.iter().rev().find_map(|event| match event {
         Event::Ended(ended) => Some(ended),
-        Event::Call(_) | Event::Failed(_) | Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) => None,
+        Event::Call(_)
+        | Event::Failed(_)
+        | Event::Recorded(_)
+        | Event::Started(_)
+        | Event::Exchange(_)
+        | Event::BenchmarkFailed(_) => None,
     })?;
     let started = events.iter().rposition(|event| matches!(event, Event::Started(_))).unwrap_or(0);
     let has_asked = events[started..].iter().any(|event| matches!(event, Event::Call(_) | Event::Failed(_)));

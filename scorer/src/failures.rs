@@ -1,6 +1,6 @@
 //! Sessions that did not end well, by cause, with what was said in one of them: most often the provider's own message.
 
-use regatta_proto::{Cause, CellIndex, Event, ItemIndex, Outcome, Transcript, Try};
+use regatta_proto::{BenchmarkFailed, Cause, CellIndex, Event, ItemIndex, Outcome, Transcript, Try};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::agent_end;
@@ -37,11 +37,12 @@ pub(crate) type Place = (CellIndex, ItemIndex);
 /// The message that explains how `transcript` ended, in one line; `None` where there are none.
 pub(crate) fn failure_message(transcript: &Transcript) -> Option<String> {
     let failed = transcript.events.iter().rev().find_map(|event| match event {
-        Event::Failed(failed) => failed.tries.last(),
+        Event::Failed(failed) => failed.tries.last().map(of_try),
+        Event::BenchmarkFailed(failed) => Some(of_program(failed)),
         Event::Call(_) | Event::Recorded(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) => None,
     });
     let words = match failed {
-        Some(failed) => of_try(failed),
+        Some(words) => words,
         None => {
             let end = agent_end(transcript)?;
             if end.errors.is_empty() { end.how } else { format!("{}: {}", end.how, end.errors) }
@@ -49,6 +50,18 @@ pub(crate) fn failure_message(transcript: &Transcript) -> Option<String> {
     };
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     (!line.is_empty()).then(|| shortened(&line))
+}
+
+/// The reason, and as much of the end of standard error as there is room for.
+fn of_program(failed: &BenchmarkFailed) -> String {
+    let errors = failed.errors.split_whitespace().collect::<Vec<_>>().join(" ");
+    if errors.is_empty() {
+        return failed.why.clone();
+    }
+    let room = SAID_MAX.saturating_sub(failed.why.chars().count() + " (stderr: …)".len());
+    let left_out = errors.chars().count().saturating_sub(room);
+    let end: String = errors.chars().skip(left_out).collect();
+    format!("{} (stderr: {}{end})", failed.why, if left_out > 0 { "…" } else { "" })
 }
 
 fn of_try(failed: &Try) -> String {
@@ -90,6 +103,21 @@ mod tests {
         assert_eq!(said(None, "connection refused").as_deref(), Some("connection refused"));
         assert_eq!(said(None, " "), None);
         assert_eq!(failure_message(&Transcript::of_recorded(Some("fine"))), None);
+    }
+
+    #[test]
+    fn a_benchmarks_program_is_quoted_with_the_end_of_its_standard_error() {
+        let said = |errors: &str| {
+            let failed = BenchmarkFailed { why: "score of item a: exit code 1".to_owned(), errors: errors.to_owned() };
+            failure_message(&Transcript { events: vec![Event::BenchmarkFailed(failed)] }).unwrap()
+        };
+        assert_eq!(said(""), "score of item a: exit code 1");
+        assert_eq!(
+            said("Traceback\nKeyError: 'x'\n"),
+            "score of item a: exit code 1 (stderr: Traceback KeyError: 'x')"
+        );
+        let long = said(&format!("{}KeyError: 'x'", "line\n".repeat(1000)));
+        assert!(long.ends_with("line KeyError: 'x')") && long.chars().count() <= SAID_MAX, "{long}");
     }
 
     #[test]

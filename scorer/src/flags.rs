@@ -29,7 +29,8 @@ fn of_answers(model: &ModelRef, transcript: &Transcript) -> Flags {
             | Event::Recorded(_)
             | Event::Started(_)
             | Event::Exchange(_)
-            | Event::Ended(_) => {}
+            | Event::Ended(_)
+            | Event::BenchmarkFailed(_) => {}
         }
     }
     flags

@@ -202,6 +202,11 @@ async fn settle(
                 settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::TranscriptUnfit) });
                 continue;
             }
+            (Some(Scoring::Failed(failed)), _) => {
+                tracing::error!(session = %key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::BenchmarkFailed) });
+                continue;
+            }
             (Some(Scoring::Needs(needed)), Some(judge)) => (needed, judge),
             _ => return Err(ScorerError::UnknownSession(key)),
         };

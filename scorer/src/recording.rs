@@ -1,5 +1,6 @@
 //! Session outcomes: transcripts to Blobs, scores or questions to the ledger, judge jobs to the queue.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
@@ -7,8 +8,8 @@ use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, Transcrip
 use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
 use regatta_proto::{
-    AttemptTotals, Cause, Cell, CostSum, Digest, Flags, ItemId, Outcome, Role, SessionKey, SessionOutcome, Transcript,
-    Usage, wire,
+    AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Outcome, Role, SessionKey, SessionOutcome,
+    Transcript, Usage, wire,
 };
 
 use crate::agents::agent_end;
@@ -36,10 +37,12 @@ struct Told {
 impl Scorer {
     /// Records `outcomes`, all of `sweep`. Repeating it changes nothing.
     pub(crate) async fn record(&self, sweep: &Sweep, outcomes: &[SessionOutcome]) -> Result<(), ScorerError> {
-        let named = |outcome| Ok((item_id(sweep, outcome)?, outcome));
-        let all = outcomes.iter().map(named).collect::<Result<Vec<_>, ScorerError>>()?;
-        let segments = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
         let scorings = self.score_measured(sweep, outcomes).await?;
+        let outcomes: Vec<Cow<'_, SessionOutcome>> =
+            outcomes.iter().zip(&scorings).map(|(outcome, scoring)| with_failure(outcome, scoring.as_ref())).collect();
+        let named = |outcome| Ok((item_id(sweep, outcome)?, outcome));
+        let all = outcomes.iter().map(|outcome| named(&**outcome)).collect::<Result<Vec<_>, ScorerError>>()?;
+        let segments = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
         let (mut records, mut told) = (Vec::with_capacity(outcomes.len()), Vec::with_capacity(outcomes.len()));
         for ((outcome, transcript), scoring) in outcomes.iter().zip(segments).zip(scorings) {
             let Prepared { record, open } = prepare(sweep, outcome, transcript, scoring)?;
@@ -105,6 +108,18 @@ fn item_id<'s>(sweep: &'s Sweep, outcome: &SessionOutcome) -> Result<&'s ItemId,
     item.map(|item| &item.id).ok_or_else(|| ScorerError::UnknownSession(outcome.key.clone()))
 }
 
+/// `outcome` with why its benchmark's program could not score it, at the end of its transcript.
+fn with_failure<'o>(outcome: &'o SessionOutcome, scoring: Option<&Scoring>) -> Cow<'o, SessionOutcome> {
+    match scoring {
+        Some(Scoring::Failed(failed)) => {
+            let mut outcome = outcome.clone();
+            outcome.transcript.events.push(Event::BenchmarkFailed(failed.clone()));
+            Cow::Owned(outcome)
+        }
+        Some(Scoring::Scored(_) | Scoring::Needs(_) | Scoring::Unfit(_)) | None => Cow::Borrowed(outcome),
+    }
+}
+
 fn prepare(
     sweep: &Sweep,
     outcome: &SessionOutcome,
@@ -129,6 +144,11 @@ fn prepare(
             (Scoring::Scored(scores), repeats) => RecordState::Settled { scores: stored(&scores, &repeats)? },
             (Scoring::Unfit(reason), _) => {
                 result = unfit(&outcome.key, &reason);
+                RecordState::Settled { scores: serde_json::Value::Null }
+            }
+            (Scoring::Failed(failed), _) => {
+                tracing::error!(session = %outcome.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                result = Outcome::NotMeasured { cause: Cause::BenchmarkFailed };
                 RecordState::Settled { scores: serde_json::Value::Null }
             }
             (Scoring::Needs(needed), _) => match sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref()) {

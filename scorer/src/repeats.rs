@@ -64,7 +64,7 @@ pub(crate) fn repeats(subject: &Subject<'_>, sweep: &Sweep, known: &Known) -> Re
         let setting = &subject.cell.setting;
         match suite.score_session(subject.item, setting, &[evaluator], subject.transcript, verdicts) {
             Scoring::Scored(mut scores) => Some(scores.remove(&evaluator)?.values),
-            Scoring::Needs(_) | Scoring::Unfit(_) => None,
+            Scoring::Needs(_) | Scoring::Unfit(_) | Scoring::Failed(_) => None,
         }
     };
     let of = |evaluator: &Evaluator| {

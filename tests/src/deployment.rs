@@ -20,6 +20,8 @@ pub struct Deployment {
     api: SocketAddr,
     /// For specs and what sweeps leave behind; goes with the deployment.
     pub folder: tempfile::TempDir,
+    /// Section `coded` of the policies of all roles that are started from now on.
+    coded: Option<String>,
 }
 
 impl Deployment {
@@ -38,7 +40,14 @@ impl Deployment {
             s3: services.create_bucket().await?,
             api: free_address().await?,
             folder: tempfile::tempdir().map_err(HarnessError::io("make a folder"))?,
+            coded: None,
         })
+    }
+
+    /// The same; policies of all roles have `coded` as their section of programs.
+    #[must_use]
+    pub fn with_programs(self, coded: String) -> Self {
+        Self { coded: Some(coded), ..self }
     }
 
     /// `regatta ROLE` with the deployment's variables.
@@ -92,16 +101,22 @@ impl Deployment {
     pub async fn start_at(&self, role: &str, address: SocketAddr) -> Result<Process, HarnessError> {
         let mut command = self.command(role)?;
         command.args(["--listen", &address.to_string()]);
-        if role == "worker" {
-            command.args(["--drain-s", "1", "--policy", &self.policy()?.to_string_lossy()]);
+        let is_worker = role == "worker";
+        if is_worker {
+            command.args(["--drain-s", "1"]);
+        }
+        if is_worker || self.coded.is_some() {
+            command.args(["--policy", &self.policy(is_worker)?.to_string_lossy()]);
         }
         Process::start_until_ready(command, address).await
     }
 
-    /// The policy of the workers: the endpoints of tests are on loopback.
-    fn policy(&self) -> Result<PathBuf, HarnessError> {
-        let path = self.folder.path().join("policy.yaml");
-        std::fs::write(&path, "egress: { private: [127.0.0.0/8] }\n").map_err(HarnessError::io("write a policy"))?;
+    /// The policy of the workers, or of the other roles: the endpoints of tests are on loopback.
+    fn policy(&self, of_workers: bool) -> Result<PathBuf, HarnessError> {
+        let path = self.folder.path().join(if of_workers { "policy.yaml" } else { "policy-of-others.yaml" });
+        let egress = if of_workers { "egress: { private: [127.0.0.0/8] }\n" } else { "" };
+        let coded = self.coded.as_ref().map(|coded| format!("coded: {coded}\n")).unwrap_or_default();
+        std::fs::write(&path, format!("{egress}{coded}")).map_err(HarnessError::io("write a policy"))?;
         Ok(path)
     }
 

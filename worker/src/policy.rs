@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use regatta_coded::CodedRules;
 use regatta_llm::{EgressSection, KeyRule, OutboundPolicy, OutboundRules};
+use regatta_processes::{Account, Limits};
 use regatta_proto::{AgentName, ExternalAgent};
 use serde::Deserialize;
-
-use crate::external::account::Account;
 
 /// Permissions of specs that others wrote.
 #[derive(Debug, Clone)]
@@ -22,6 +22,7 @@ pub struct Policy {
     agent_user: Option<String>,
     /// Keys and addresses.
     pub(crate) outbound: Arc<OutboundPolicy>,
+    coded: CodedRules,
 }
 
 /// A policy file.
@@ -31,6 +32,8 @@ pub struct PolicyFile {
     agents: BTreeMap<AgentName, RegisteredAgent>,
     keys: BTreeMap<String, KeyRule>,
     egress: EgressSection,
+    /// Programs of coded benchmarks; whoever loads benchmarks reads it.
+    coded: CodedRules,
 }
 
 /// A command that specs may choose by its name.
@@ -53,30 +56,7 @@ pub(crate) struct RegisteredAgent {
     user: Option<String>,
     /// Resources it may use.
     #[serde(default)]
-    limits: AgentLimits,
-}
-
-/// Limits of a process of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct AgentLimits {
-    /// Processor time of a process, in seconds.
-    pub(crate) cpu_s: u32,
-    /// Memory that a process may write to, in MiB.
-    pub(crate) memory_mb: u32,
-    /// Largest file it may write, in MiB.
-    pub(crate) file_mb: u32,
-    /// Files and connections that a process holds open.
-    pub(crate) files: u32,
-    /// Processes and threads of its user, all together; not limited when absent, because a user who shares it with the worker would count
-    /// the worker's.
-    pub(crate) processes: Option<u32>,
-}
-
-impl Default for AgentLimits {
-    fn default() -> Self {
-        Self { cpu_s: 3600, memory_mb: 16 << 10, file_mb: 4 << 10, files: 4096, processes: None }
-    }
+    limits: Limits,
 }
 
 /// A command as it is started.
@@ -87,7 +67,7 @@ pub(crate) struct Program {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) pass_env: Vec<String>,
     pub(crate) account: Option<Account>,
-    pub(crate) limits: AgentLimits,
+    pub(crate) limits: Limits,
 }
 
 impl PolicyFile {
@@ -113,6 +93,7 @@ impl Policy {
             runs_commands_of_specs: true,
             agent_user: None,
             outbound: Arc::new(OutboundPolicy::trusting()),
+            coded: CodedRules::default(),
         }
     }
 
@@ -127,7 +108,7 @@ impl Policy {
     pub fn with(self, file: PolicyFile) -> Self {
         let rules = OutboundRules { keys: file.keys, egress: file.egress };
         let outbound = Arc::new((*self.outbound).clone().with(rules));
-        Self { agents: file.agents, outbound, ..self }
+        Self { agents: file.agents, outbound, coded: file.coded, ..self }
     }
 
     /// Agents that name no user run as this one.
@@ -140,6 +121,12 @@ impl Policy {
     #[must_use]
     pub const fn outbound(&self) -> &Arc<OutboundPolicy> {
         &self.outbound
+    }
+
+    /// Programs of coded benchmarks that a deployment runs.
+    #[must_use]
+    pub const fn coded(&self) -> &CodedRules {
+        &self.coded
     }
 
     /// The command of `agent`, as this worker starts it. `is_root` says that the worker may do everything.
@@ -180,7 +167,7 @@ impl RegisteredAgent {
             env: agent.env.clone(),
             pass_env: agent.pass_env.clone(),
             user: None,
-            limits: AgentLimits::default(),
+            limits: Limits::default(),
         }
     }
 }

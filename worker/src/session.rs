@@ -56,12 +56,22 @@ impl Session<'_> {
     /// Appends to `transcript` until the session is over or interrupted. A call in flight is awaited, never thrown away: it is paid.
     pub(crate) async fn drive(&self, transcript: &mut Transcript) -> Ended {
         loop {
-            let (role, mut request) = match self.suite.next(self.index, &self.cell.setting, transcript) {
+            let step = {
+                let _turn = self.sweep.turn(self.cell).await;
+                self.suite.next(self.index, &self.cell.setting, transcript)
+            };
+            let (role, mut request) = match step {
                 Step::Done => return Ended::Over(Outcome::Measured),
                 Step::Unfit(reason) => {
                     let (cell, item) = (self.cell.index, &self.item.id);
                     tracing::error!(%cell, %item, reason, "the transcript is of no such session");
                     return Ended::Over(Outcome::NotMeasured { cause: Cause::TranscriptUnfit });
+                }
+                Step::Failed(failed) => {
+                    let (cell, item) = (self.cell.index, &self.item.id);
+                    tracing::error!(%cell, %item, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                    transcript.events.push(Event::BenchmarkFailed(failed));
+                    return Ended::Over(Outcome::NotMeasured { cause: Cause::BenchmarkFailed });
                 }
                 Step::Delegate(errand) => match self.delegate(&errand, transcript).await {
                     Some(ended) => return ended,

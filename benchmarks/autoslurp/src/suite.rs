@@ -225,7 +225,7 @@ impl Suite for Loaded {
         let run = Run { log, ..Run::default() };
         match scoring::score(self.name(ItemIndex(0)), utterance, TODAY, &run, evaluators, &NoVerdicts) {
             Scoring::Needs(questions) => questions.into_iter().next(),
-            Scoring::Scored(_) | Scoring::Unfit(_) => None,
+            Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => None,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::data::{Record, Split};
 use crate::definition::{Definition, Source};
 
 /// The task of items that say none.
-const ONLY_TASK: &str = "all";
+pub(crate) const ONLY_TASK: &str = "all";
 
 /// The items, and the parts that each belongs to.
 #[derive(Debug, Clone, Default)]

@@ -1,10 +1,12 @@
-//! Benchmarks without code: a folder with `benchmark.yaml` and its data is one.
+//! Benchmarks of people's own: a folder with `benchmark.yaml` and its data is one, without code, or with a program that answers the
+//! functions of the interface (`coded`).
 //!
 //! The file and the data are the data set, so they reach every process by their digests, as those of the built-in benchmarks do. Whatever
 //! the file says is held against the data when it is loaded: templates are filled, golds are made, sessions are played. What is wrong is
 //! told with its line, before anything is paid.
 
 mod answer;
+mod coded;
 mod data;
 mod definition;
 mod few_shot;
@@ -31,10 +33,22 @@ use serde_json::Value;
 
 use self::definition::{FILE, Source};
 pub use self::import::{Imported, lm_eval};
+pub use regatta_coded::{CodedRules, Permissions};
 
 /// Every benchmark that is declared in a file. Its name is the one that a spec gives it.
-#[derive(Debug, Clone, Copy)]
-pub struct Declared;
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// Programs that answer the functions of benchmarks, and may be started here.
+    permissions: Permissions,
+}
+
+impl Declared {
+    /// Every benchmark; those with a program where `permissions` let it run.
+    #[must_use]
+    pub const fn new(permissions: Permissions) -> Self {
+        Self { permissions }
+    }
+}
 
 impl Benchmark for Declared {
     #[expect(clippy::expect_used, reason = "the literal is a valid name, which a test loads")]
@@ -48,7 +62,7 @@ impl Benchmark for Declared {
 
     fn further_files(&self, files: &FileSet) -> Result<Vec<String>, DataError> {
         let source = Source::of(files)?;
-        data::files(&source, &source.read()?)
+        if source.names_program() { coded::files(&source) } else { data::files(&source, &source.read()?) }
     }
 
     /// Each file declares its own.
@@ -61,7 +75,11 @@ impl Benchmark for Declared {
     }
 
     fn load(&self, files: &FileSet) -> Result<Arc<dyn Suite>, DataError> {
-        Ok(Arc::new(suite::Loaded::load(files)?))
+        let source = Source::of(files)?;
+        if source.names_program() {
+            return Ok(Arc::new(coded::CodedSuite::load(source, &self.permissions, files)?));
+        }
+        Ok(Arc::new(suite::Loaded::load(source, files)?))
     }
 
     fn score_case(&self, case: &FileSet, _data: &FileSet) -> Result<BTreeMap<String, Value>, DataError> {

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::definition::{Definition, Source, check_axis};
+use crate::definition::{Named, Source, check_axis};
 
 /// Most settings of a benchmark.
 const SETTINGS_MAX: usize = 256;
@@ -54,9 +54,9 @@ pub(crate) struct Choice {
 ///
 /// # Errors
 /// When there are too many, or an axis has no values or a value twice.
-pub(crate) fn grid(source: &Source, definition: &Definition) -> Result<Vec<Choice>, DataError> {
+pub(crate) fn grid(source: &Source, settings: &Named<Vec<AxisValue>>) -> Result<Vec<Choice>, DataError> {
     let mut grid = vec![(Vec::new(), Map::new())];
-    for (axis, values) in definition.settings.iter() {
+    for (axis, values) in settings.iter() {
         let path = format!("settings.{axis}");
         check_axis(axis).map_err(|problem| source.problem(&path, problem))?;
         if values.is_empty() {

@@ -45,12 +45,11 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Reads the benchmark in `files`.
+    /// Reads the benchmark that `source` declares over the data in `files`.
     ///
     /// # Errors
     /// With file and line of whatever is wrong.
-    pub(crate) fn load(files: &FileSet) -> Result<Self, DataError> {
-        let source = Source::of(files)?;
+    pub(crate) fn load(source: Source, files: &FileSet) -> Result<Self, DataError> {
         let definition = source.read()?;
         let splits = data::read(&source, &definition, files)?;
         let Some(split) = splits.get(&definition.items.split) else {
@@ -59,10 +58,10 @@ impl Loaded {
             return Err(source.problem("items.split", problem));
         };
         let items = items(&source, &definition, split)?;
-        let grid = grid(&source, &definition)?;
+        let grid = grid(&source, &definition.settings)?;
         let tools = tools::tools(&source, &definition, split)?;
         let scorers = prepare(&source, &definition, split, &items.items)?;
-        let metrics = tables::metrics(&source, &definition, &scorers.scorers)?;
+        let metrics = tables::metrics(&source, &definition.metrics, &scorers.scorers)?;
         check_names(&source, &scorers)?;
         let right = simulate::right_replies(&source, &definition, split, &scorers)?;
         let heads = heads(&scorers, &metrics);
@@ -275,7 +274,7 @@ impl Suite for Loaded {
         }
         match self.scorers.score(0, evaluators, self.right.first()?, &Nobody)? {
             Scoring::Needs(questions) => questions.into_iter().next(),
-            Scoring::Scored(_) | Scoring::Unfit(_) => None,
+            Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => None,
         }
     }
 

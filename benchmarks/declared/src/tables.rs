@@ -6,15 +6,19 @@ use regatta_benchmarks::{Better, DataError, Measure, Metric, Score, Table, Unit}
 use regatta_proto::ItemIndex;
 use serde_json::json;
 
-use crate::definition::{Definition, MetricSpec, Source};
+use crate::definition::{MetricSpec, Named, Source};
 use crate::scoring::{Rule, Scorer};
 
 /// The metrics that the definition names, or else those of the scorers.
 ///
 /// # Errors
 /// When one is made of a value or a metric that is not there, or says nothing or several things.
-pub(crate) fn metrics(source: &Source, definition: &Definition, scorers: &[Scorer]) -> Result<Vec<Metric>, DataError> {
-    if definition.metrics.is_empty() {
+pub(crate) fn metrics(
+    source: &Source,
+    named: &Named<MetricSpec>,
+    scorers: &[Scorer],
+) -> Result<Vec<Metric>, DataError> {
+    if named.is_empty() {
         let metrics: Vec<Metric> = scorers.iter().flat_map(own_metrics).collect();
         let is_again = |at: &usize| metrics[..*at].iter().any(|earlier| earlier.name == metrics[*at].name);
         return match (0..metrics.len()).find(is_again) {
@@ -25,18 +29,44 @@ pub(crate) fn metrics(source: &Source, definition: &Definition, scorers: &[Score
         };
     }
     let values: Vec<String> = scorers.iter().flat_map(Scorer::values).collect();
+    named_metrics(source, named, &values)
+}
+
+/// The metrics that a definition names, made of `values`.
+///
+/// # Errors
+/// As [`metrics`].
+pub(crate) fn named_metrics(
+    source: &Source,
+    named: &Named<MetricSpec>,
+    values: &[String],
+) -> Result<Vec<Metric>, DataError> {
     let mut metrics: Vec<Metric> = Vec::new();
-    for (name, spec) in definition.metrics.iter() {
+    for (name, spec) in named.iter() {
         let path = format!("metrics.{name}");
-        let measure = measure(spec, &values, &metrics).map_err(|problem| source.problem(&path, problem))?;
+        let measure = measure(spec, values, &metrics).map_err(|problem| source.problem(&path, problem))?;
+        let plain = Metric::mean(name.as_str());
+        let range = spec.range.unwrap_or(plain.range);
+        check_range(range).map_err(|problem| source.problem(&format!("{path}.range"), problem))?;
         metrics.push(Metric {
             measure,
+            range,
+            better: spec.better.unwrap_or(plain.better),
             unit: spec.unit.into(),
             headline: spec.headline,
-            ..Metric::mean(name.as_str())
+            ..plain
         });
     }
     Ok(metrics)
+}
+
+/// Refuses what is no range of numbers.
+pub(crate) fn check_range((low, high): (f64, f64)) -> Result<(), String> {
+    if low.is_finite() && high.is_finite() && low < high {
+        Ok(())
+    } else {
+        Err(format!("[{low}, {high}] must be two numbers, the smaller first"))
+    }
 }
 
 /// Metrics of a scorer that nobody has named.

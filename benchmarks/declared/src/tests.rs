@@ -10,11 +10,15 @@ use super::*;
 
 const MINIATURES: [&str; 4] = ["arithmetic", "knowledge", "instructions", "functions"];
 
+fn declared() -> Declared {
+    Declared::new(Permissions::trusting())
+}
+
 fn files_of(folder: &str) -> FileSet {
     let root: PathBuf = examples().join("benchmarks").join(folder);
     let mut files = FileSet::from_origin(folder);
     files.insert(FILE, std::fs::read(root.join(FILE)).unwrap());
-    for path in Declared.further_files(&files).unwrap() {
+    for path in declared().further_files(&files).unwrap() {
         files.insert(path.clone(), std::fs::read(root.join(path)).unwrap());
     }
     files
@@ -30,7 +34,7 @@ fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Vec<(St
 #[test]
 fn the_oracle_is_right_in_every_miniature_and_setting_and_silence_is_unreadable_and_wrong() {
     for folder in MINIATURES {
-        let suite = Declared.load(&files_of(folder)).unwrap();
+        let suite = declared().load(&files_of(folder)).unwrap();
         for setting in suite.declared_settings() {
             for item in suite.select(&setting, &[], None).unwrap() {
                 let right = drive(&*suite, item, &setting, Persona::Oracle, 1);
@@ -51,7 +55,7 @@ fn the_oracle_is_right_in_every_miniature_and_setting_and_silence_is_unreadable_
 
 #[test]
 fn a_wrong_answer_is_readable_and_a_simulated_model_errs_as_often_as_it_is_told() {
-    let suite = Declared.load(&files_of("arithmetic")).unwrap();
+    let suite = declared().load(&files_of("arithmetic")).unwrap();
     let setting: Setting = "shots=0".parse().unwrap();
     let wrong = drive_with(&*suite, ItemIndex(0), &setting, |_, _| Reply::said("So it is\n#### 18"));
     assert_eq!(score(&*suite, ItemIndex(0), &wrong), [("correct".to_owned(), 0.0)]);
@@ -74,7 +78,7 @@ fn prompts_are_what_the_file_says() {
         ("knowledge", "style=reason/shots=0", 3),
         ("functions", "default", 3),
     ] {
-        let suite = Declared.load(&files_of(folder)).unwrap();
+        let suite = declared().load(&files_of(folder)).unwrap();
         let step = suite.next(ItemIndex(item), &setting.parse().unwrap(), &Transcript::default());
         let Step::Ask(_, request) = step else { panic!("{step:?}") };
         said.push_str(&format!("=== {folder} {setting}\n"));
@@ -89,7 +93,7 @@ fn prompts_are_what_the_file_says() {
 
 #[test]
 fn settings_are_the_grid_of_the_axes_tasks_and_parts_are_columns_and_stories_are_clusters() {
-    let suite = Declared.load(&files_of("knowledge")).unwrap();
+    let suite = declared().load(&files_of("knowledge")).unwrap();
     let names: Vec<String> = suite.declared_settings().iter().map(Setting::to_string).collect();
     assert_eq!(names, ["style=letter/shots=0", "style=letter/shots=3", "style=reason/shots=0", "style=reason/shots=3"]);
     assert_eq!(&*suite.items()[3].task, "physics");
@@ -97,7 +101,7 @@ fn settings_are_the_grid_of_the_axes_tasks_and_parts_are_columns_and_stories_are
     let physics = suite.select(&suite.declared_settings()[0], &["physics".to_owned()], Some(2)).unwrap();
     assert_eq!(physics, [ItemIndex(3), ItemIndex(4)]);
     assert!(suite.select(&"shots=9".parse().unwrap(), &[], None).is_err());
-    let arithmetic = Declared.load(&files_of("arithmetic")).unwrap();
+    let arithmetic = declared().load(&files_of("arithmetic")).unwrap();
     assert_eq!(arithmetic.items()[1].group.as_deref(), Some("bakery"));
 }
 
@@ -126,12 +130,12 @@ fn of_text(text: &str) -> FileSet {
 }
 
 fn refused(text: &str) -> String {
-    Declared.load(&of_text(text)).err().map_or_else(|| format!("not refused: {text}"), |error| error.to_string())
+    declared().load(&of_text(text)).err().map_or_else(|| format!("not refused: {text}"), |error| error.to_string())
 }
 
 #[test]
 fn whatever_is_wrong_in_the_file_is_named_with_its_line() {
-    assert!(Declared.load(&of_text(GOOD)).is_ok());
+    assert!(declared().load(&of_text(GOOD)).is_ok());
     let with = |from: &str, to: &str| refused(&GOOD.replace(from, to));
     let right = "exact: { gold: \"{{ a }}\" }";
     let said = [
@@ -181,7 +185,7 @@ fn a_conversation_goes_on_with_what_the_model_said() {
         "- user: \"{{ q }}\"",
         "- user: \"{{ q }}\"\n    - user: \"You said {{ replies[0] }}.\"\n    - assistant: I did.\n    - user: Sure?",
     );
-    let suite = Declared.load(&of_text(&text)).unwrap();
+    let suite = declared().load(&of_text(&text)).unwrap();
     let setting = suite.declared_settings().remove(0);
     let transcript = drive_with(&*suite, ItemIndex(0), &setting, |_, _| Reply::said("4"));
     assert_eq!(transcript.replies(regatta_proto::Role::Agent).count(), 2);
@@ -194,7 +198,7 @@ fn a_conversation_goes_on_with_what_the_model_said() {
 
 #[test]
 fn predictions_are_lines_of_item_and_output() {
-    let suite = Declared.load(&of_text(GOOD)).unwrap();
+    let suite = declared().load(&of_text(GOOD)).unwrap();
     let read = suite
         .read_predictions("p.jsonl", b"{\"item\": \"2\", \"output\": \"six\"}\n{\"item\": \"1\", \"output\": null}")
         .unwrap();

@@ -146,6 +146,7 @@ fn score_all<'p>(
             Scoring::Scored(mut all) => scores.extend(all.remove(&evaluator).map(|score| (prediction, score))),
             Scoring::Needs(questions) => return Err(not_recorded(&place, &questions, verdicts)),
             Scoring::Unfit(reason) => return Err(place.problem(reason)),
+            Scoring::Failed(failed) => return Err(place.problem(failed.why)),
         }
     }
     Ok(Scored { scores })

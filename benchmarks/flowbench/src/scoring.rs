@@ -85,7 +85,7 @@ pub(crate) fn score_failure(entry: &Entry, evaluators: &[Evaluator]) -> Scores {
     };
     match score_answer(entry.id.as_str(), entry, None, &answer, evaluators, &Worst) {
         Scoring::Scored(scores) => scores,
-        Scoring::Needs(_) | Scoring::Unfit(_) => Scores::new(),
+        Scoring::Needs(_) | Scoring::Unfit(_) | Scoring::Failed(_) => Scores::new(),
     }
 }
 

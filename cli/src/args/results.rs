@@ -41,6 +41,9 @@ pub(crate) struct ShowArgs {
     pub(crate) session: Vec<String>,
     #[command(flatten)]
     pub(crate) filters: ShowFilters,
+    /// Print all transcripts, a line of JSON each, for programs
+    #[arg(long, conflicts_with_all = ["session", "output"])]
+    pub(crate) jsonl: bool,
     /// Write the session to this file, as one page of HTML
     #[arg(short = 'o', long, value_name = "FILE", requires = "session")]
     pub(crate) output: Option<PathBuf>,

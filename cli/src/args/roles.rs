@@ -121,7 +121,7 @@ pub(crate) struct CoordinatorArgs {
     /// Serve /metrics, /healthz and /readyz at this address, over HTTP, and not beside the API
     #[arg(long, value_name = "ADDRESS", env = "REGATTA_METRICS")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
-    /// Policy file: webhooks and commands that schedules may name (docs/schedules.md)
+    /// Policy file: webhooks and commands that schedules may name (docs/schedules.md), programs of coded benchmarks (SECURITY.md)
     #[arg(long, value_name = "FILE", env = "REGATTA_COORDINATOR_POLICY")]
     pub(crate) policy: Option<PathBuf>,
     /// Work without a token: everybody on this machine may then do everything. Never beyond loopback
@@ -159,8 +159,8 @@ pub(crate) struct WorkerArgs {
     /// can ask at its cost
     #[arg(long, env = "REGATTA_BRIDGE", default_value = "127.0.0.1:0")]
     pub(crate) bridge: std::net::SocketAddr,
-    /// Policy file: commands of agents by name, origins that may see a key, private addresses that may be reached (SECURITY.md). Without one,
-    /// no commands are run, and keys go to their own providers alone
+    /// Policy file: commands of agents by name, programs of coded benchmarks, origins that may see a key, private addresses that may be
+    /// reached (SECURITY.md). Without one, no commands are run, and keys go to their own providers alone
     #[arg(long, value_name = "FILE", env = "REGATTA_POLICY")]
     pub(crate) policy: Option<PathBuf>,
     /// User that commands of agents run as whose policy names none; for workers that run as root
@@ -179,6 +179,9 @@ pub(crate) struct ScorerArgs {
     /// Address of /metrics, /healthz and /readyz
     #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8082")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Policy file: programs of coded benchmarks (SECURITY.md). Without one, none are run
+    #[arg(long, value_name = "FILE", env = "REGATTA_POLICY")]
+    pub(crate) policy: Option<PathBuf>,
     /// Most reports recorded at once
     #[arg(long, env = "REGATTA_BATCH", default_value_t = 512)]
     pub(crate) batch: usize,

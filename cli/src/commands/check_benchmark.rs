@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use regatta_benchmarks::{Benchmark as _, RecordedVerdicts, Scoring, Suite};
 use regatta_benchmarks::{Persona, default_setting};
-use regatta_declared::Declared;
 use regatta_proto::{BenchmarkName, ChatRequest, Evaluator, ItemIndex, Role, SessionSeed, Setting, Transcript};
 
 use super::first_prompt::first_prompt;
+use crate::benchmarks::OF_PERSON;
 use crate::data::read_dataset;
 use crate::exit::bad_configuration;
 use crate::output;
@@ -34,10 +34,10 @@ pub(super) fn run(folder: &Path) -> anyhow::Result<ExitCode> {
 }
 
 fn describe(folder: &Path) -> anyhow::Result<ExitCode> {
-    let any_name: BenchmarkName = Declared.name();
-    let suite = Declared.load(&read_dataset(&any_name, folder)?)?;
+    let any_name: BenchmarkName = OF_PERSON.name();
+    let suite = OF_PERSON.load(&read_dataset(&any_name, folder)?)?;
     let settings = suite.declared_settings();
-    let setting = default_setting(&Declared, &*suite).context("a benchmark has a setting")?;
+    let setting = default_setting(&OF_PERSON, &*suite).context("a benchmark has a setting")?;
     let tasks: std::collections::BTreeSet<_> = suite.items().iter().map(|item| &item.task).collect();
     let metrics = suite.metrics(&setting, Evaluator::Declared);
     let names: Vec<&str> = settings.iter().map(Setting::as_str).collect();

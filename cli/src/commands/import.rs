@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use regatta_benchmarks::Benchmark as _;
-use regatta_declared::Declared;
 
 use crate::args::{ImportArgs, ImportFrom, LmEvalArgs};
+use crate::benchmarks::OF_PERSON;
 use crate::data::read_dataset;
 use crate::exit::bad_configuration;
 use crate::output;
@@ -46,7 +46,7 @@ fn lm_eval(args: &LmEvalArgs) -> anyhow::Result<ExitCode> {
     std::fs::write(folder.join("benchmark.yaml"), yaml)
         .with_context(|| format!("failed to write into {}", folder.display()))?;
     imported.notes.iter().for_each(|note| output::line(&format!("note: {note}")));
-    let suite = Declared.load(&read_dataset(&Declared.name(), folder)?)?;
+    let suite = OF_PERSON.load(&read_dataset(&OF_PERSON.name(), folder)?)?;
     output::line(&format!("{}: {} items; look at it with regatta check {0}", folder.display(), suite.items().len()));
     Ok(ExitCode::SUCCESS)
 }

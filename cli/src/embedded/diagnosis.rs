@@ -9,7 +9,7 @@ use regatta_coordinator::{Diagnosis, Finding, Patient};
 use regatta_proto::SweepState;
 
 use super::lock::DirectoryLock;
-use crate::benchmarks::BENCHMARKS;
+use crate::benchmarks::READ_BENCHMARKS;
 use crate::exit::BadConfiguration;
 
 /// Diagnosis of the run in `directory`, and `true` if a process is at work on it.
@@ -30,7 +30,7 @@ pub(crate) async fn diagnose(directory: &Path) -> anyhow::Result<(bool, Diagnosi
     };
     let ledger = Ledger::sqlite(file).await.context("failed to open the run's ledger")?;
     let blobs = Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?;
-    let (queue, permits, catalog) = (Queue::memory(), Permits::memory(), Catalog::new(blobs, BENCHMARKS));
+    let (queue, permits, catalog) = (Queue::memory(), Permits::memory(), Catalog::new(blobs, READ_BENCHMARKS));
     let patient = Patient { ledger: &ledger, queue: &queue, permits: &permits, catalog: &catalog, of_run: true };
     let mut diagnosis = patient.diagnose().await?;
     let is_left = |state| matches!(state, SweepState::Running | SweepState::Tabulating);

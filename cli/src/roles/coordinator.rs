@@ -17,7 +17,7 @@ use super::channels::Channels;
 use super::night_gate::StoredNights;
 use super::{Readiness, services};
 use crate::args::CoordinatorArgs;
-use crate::benchmarks::BENCHMARKS;
+use crate::benchmarks::deployed;
 use crate::exit::BadConfiguration;
 use crate::listener::is_reached_by_others;
 use crate::price_tables::price_book;
@@ -33,7 +33,8 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let tls = identity.map(|identity| tls::server(identity, args.tls_client_ca.as_deref())).transpose()?;
     let asks_for_certificates = args.tls_client_ca.is_some();
-    let channels = Channels::read(args.policy.as_deref())?;
+    let (channels, coded) = Channels::read(args.policy.as_deref())?;
+    let benchmarks = deployed(coded, None);
     let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
     let seed = crate::process::random_seed();
@@ -64,7 +65,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
             ledger,
             queue,
             permits,
-            Catalog::new(blobs, BENCHMARKS),
+            Catalog::new(blobs, benchmarks),
             Arc::new(SystemClock),
             CoordinatorMetrics::register(&registry)?,
             price_book(args.prices.as_deref())?,

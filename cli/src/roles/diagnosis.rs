@@ -8,7 +8,7 @@ use regatta_coordinator::{Diagnosis, Patient};
 
 use super::{Readiness, services};
 use crate::args::{BlobArgs, LedgerArgs, QueueArgs};
-use crate::benchmarks::BENCHMARKS;
+use crate::benchmarks::READ_BENCHMARKS;
 
 /// Time that the stores have to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,7 +20,7 @@ pub(crate) async fn diagnose((ledger, queue, blobs): &(LedgerArgs, QueueArgs, Bl
         let (store, permits) =
             (services::ledger(ledger, &readiness).await?, services::permits(ledger, &readiness).await?);
         let queue = services::queue(queue, crate::process::random_seed(), &readiness).await?;
-        let catalog = Catalog::new(services::blobs(blobs, &readiness).await?, BENCHMARKS);
+        let catalog = Catalog::new(services::blobs(blobs, &readiness).await?, READ_BENCHMARKS);
         let patient = Patient { ledger: &store, queue: &queue, permits: &permits, catalog: &catalog, of_run: false };
         Ok::<_, anyhow::Error>(patient.diagnose().await?)
     };

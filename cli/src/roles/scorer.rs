@@ -8,17 +8,21 @@ use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_proto::SystemClock;
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
+use regatta_worker::Policy;
 use tokio_util::sync::CancellationToken;
 
 use super::{Readiness, services};
 use crate::args::ScorerArgs;
-use crate::benchmarks::BENCHMARKS;
+use crate::benchmarks::deployed;
+use crate::policy::with_file;
 use crate::signals::Leaving;
 use crate::{embedded, listener, telemetry};
 
 pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
+    let policy = with_file(Policy::closed(), args.policy.as_deref())?;
+    let benchmarks = deployed(policy.coded().clone(), None);
     let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
@@ -36,7 +40,7 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
         ScorerConfig { batch: args.batch.clamp(1, 10_000), ..ScorerConfig::default() },
         ledger,
         queue.clone(),
-        Catalog::new(blobs, BENCHMARKS),
+        Catalog::new(blobs, benchmarks),
         Arc::new(SystemClock),
         ScorerMetrics::register(&registry)?,
     );

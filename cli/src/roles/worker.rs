@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Readiness, services};
 use crate::args::WorkerArgs;
-use crate::benchmarks::BENCHMARKS;
+use crate::benchmarks::deployed;
 use crate::policy::with_file;
 use crate::signals::Leaving;
 use crate::{embedded, listener, telemetry};
@@ -22,7 +22,8 @@ use crate::{embedded, listener, telemetry};
 pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
-    let policy = with_file(Policy::closed(), args.policy.as_deref())?.with_agent_user(args.agent_user);
+    let policy = with_file(Policy::closed(), args.policy.as_deref())?.with_agent_user(args.agent_user.clone());
+    let benchmarks = deployed(policy.coded().clone(), args.agent_user);
     let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
     let seed = crate::process::random_seed();
@@ -59,7 +60,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let worker = Worker::new(
         config,
         queue,
-        Catalog::new(blobs.clone(), BENCHMARKS),
+        Catalog::new(blobs.clone(), benchmarks),
         Environment {
             clock: Arc::new(SystemClock),
             variables: crate::process::variables(),

@@ -137,7 +137,7 @@ impl Rehearsal<'_> {
             let scoring = self.suite.score_session(item, setting, &self.lock.evaluators, &transcript, &known);
             let questions = match scoring {
                 Scoring::Needs(questions) => questions,
-                Scoring::Scored(_) | Scoring::Unfit(_) => break,
+                Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => break,
             };
             let mut is_new = false;
             for question in questions {

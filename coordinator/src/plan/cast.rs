@@ -167,7 +167,7 @@ fn first_question(
         let transcript = play(suite, setting, item, persona, model, |_, _, _| {});
         match suite.score_session(item, setting, evaluators, &transcript, &NoVerdicts) {
             Scoring::Needs(questions) => questions.into_iter().next(),
-            Scoring::Scored(_) | Scoring::Unfit(_) => None,
+            Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => None,
         }
     };
     items.iter().take(ITEMS_TRIED).find_map(|item| PERSONAS.into_iter().find_map(|persona| ask(*item, persona)))

@@ -83,7 +83,7 @@ fn simulate(noise: f64) -> Vec<Simulated> {
                 Scoring::Scored(scores) => {
                     scores[&Evaluator::Official].values.get(success).is_some_and(|right| *right > 0.0)
                 }
-                Scoring::Needs(_) | Scoring::Unfit(_) => false,
+                Scoring::Needs(_) | Scoring::Unfit(_) | Scoring::Failed(_) => false,
             }
         });
         simulated.push(Simulated { cluster: cluster as u32, successes: successes.collect() });

@@ -3,7 +3,9 @@
 use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{BatchCall, SessionTag};
-use regatta_proto::{BatchJob, CacheMode, Cell, ChatRequest, Filtered, ModelSpec, Role, SessionJob, SessionSeed};
+use regatta_proto::{
+    BatchJob, BenchmarkFailed, CacheMode, Cell, ChatRequest, Filtered, ModelSpec, Role, SessionJob, SessionSeed,
+};
 
 use crate::session::override_sampling;
 
@@ -18,6 +20,8 @@ pub(super) enum Next<'a> {
     Done,
     /// Nothing; its transcript is of no such session.
     Unfit(String),
+    /// Nothing; the benchmark's program failed.
+    Failed(BenchmarkFailed),
     /// The sweep has no such session.
     Misfit,
 }
@@ -67,6 +71,7 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
         Step::Done => return Next::Done,
         Step::Delegate(errand) => return Next::Unfit(format!("{} cannot be run in batches", errand.agent)),
         Step::Unfit(reason) => return Next::Unfit(reason),
+        Step::Failed(failed) => return Next::Failed(failed),
     };
     let model = sweep.lock.model(&cell.model);
     if let Some(model) = model {
@@ -87,7 +92,7 @@ pub(super) async fn all<'a>(sweep: &'a Sweep, job: &BatchJob) -> Option<Vec<Aske
         }
         match next(sweep, session) {
             Next::Ask(asked) => all.push(*asked),
-            Next::Done | Next::Unfit(_) | Next::Misfit => return None,
+            Next::Done | Next::Unfit(_) | Next::Failed(_) | Next::Misfit => return None,
         }
     }
     Some(all)

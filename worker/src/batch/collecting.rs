@@ -142,6 +142,11 @@ fn go_on(
                     tracing::error!(session = %session.key, reason, "the transcript is of no such session");
                     Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, transcript })
                 }
+                Asking::Failed(failed) => {
+                    tracing::error!(session = %session.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                    transcript.events.push(Event::BenchmarkFailed(failed));
+                    Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, transcript })
+                }
                 Asking::Ask(..) | Asking::Delegate(_) => Err(transcript),
             };
         }

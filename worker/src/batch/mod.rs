@@ -152,6 +152,12 @@ impl BatchLane {
                     self.conclude(job, Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, receipt).await;
                     return None;
                 }
+                Next::Failed(failed) => {
+                    tracing::error!(session = %job.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                    job.transcript.events.push(Event::BenchmarkFailed(failed));
+                    self.conclude(job, Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, receipt).await;
+                    return None;
+                }
                 Next::Misfit => {
                     tracing::error!(session = %job.key, "the job names a cell or an item that the sweep does not have");
                     self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;

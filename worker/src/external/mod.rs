@@ -4,14 +4,11 @@
 //! An agent has no memory that we could hand over, so one that is started again begins anew. What it asks then that it had asked before is
 //! answered from the transcript: no call is paid twice.
 
-pub(crate) mod account;
 mod briefing;
 mod budget;
 mod clock;
 mod desk;
 mod failures;
-mod group;
-mod launcher;
 mod pipes;
 mod places;
 mod post;
@@ -20,7 +17,6 @@ mod recorded;
 mod running;
 mod starts;
 mod stop;
-mod survivors;
 
 use std::collections::BTreeMap;
 use std::io;

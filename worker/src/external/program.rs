@@ -6,17 +6,14 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use regatta_processes::{Account, Group, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves, words};
 use regatta_proto::{Ended, ExternalAgent, HowEnded};
-use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::account::Account;
 use super::briefing::Briefing;
-use super::group::Group;
 use super::pipes::{Head, Tail, feed};
 use super::stop::Stop;
-use super::{launcher, survivors};
 use crate::policy::Program;
 
 /// How long a program may take to end after it was asked to, before it is killed.
@@ -25,8 +22,6 @@ const GRACE: Duration = Duration::from_secs(2);
 const LEFTOVERS: Duration = Duration::from_secs(1);
 /// Variables of the worker that every command gets.
 const PASSED: [&str; 2] = ["PATH", "LANG"];
-/// Variables that name a directory of each start's own, so that no session finds what another has left.
-const OWN: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
 
 /// Signals that a program brings upon itself. All others are somebody else's.
 const OWN_SIGNALS: [i32; 11] = [4, 5, 6, 7, 8, 11, 13, 14, 24, 25, 31];
@@ -48,7 +43,7 @@ pub(super) async fn run(
     keep_to_ourselves();
     // Held until the group has ended, also when this is dropped.
     let started = program.and_then(|program| {
-        let home = home(program.account)?;
+        let home = home("regatta-agent-", program.account)?;
         Ok((start(&program, briefing, variables, home.path())?, home))
     });
     let (home, mut child) = match started {
@@ -57,7 +52,7 @@ pub(super) async fn run(
             return Ended { how: HowEnded::NotStarted, output: "".into(), is_cut: false, errors: problem.into() };
         }
     };
-    let mut group = Group::of(&child);
+    let mut group = Group::of(child.id());
     let (mut output, mut errors) = (Head::new(agent.output_bytes_max as usize), Tail::default());
     let status = {
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -94,7 +89,7 @@ pub(super) async fn run(
             }
         };
         group.end();
-        survivors::end(home.path());
+        end_survivors(home.path());
         if !are_closed && timeout(LEFTOVERS, &mut pipes).await.is_err() {
             tracing::warn!("somebody outside its process group holds an agent's output open");
         }
@@ -113,33 +108,6 @@ pub(super) fn is_unable(code: i32) -> bool {
     NOT_RUN.contains(&code)
 }
 
-/// From now on no process of the same user can read this one's memory and variables, keys among them, unless it may read everybody's.
-fn keep_to_ourselves() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
-        tracing::warn!(%error, "failed to hide this process's variables from the external agents that it starts");
-    }
-}
-
-/// Keeps what this thread starts from now on from gaining rights by programs that run as somebody else (`sudo` and its like).
-fn gain_nothing() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::thread::set_no_new_privs(true) {
-        tracing::warn!(%error, "failed to keep external agents from programs that run as somebody else");
-    }
-}
-
-/// A directory of one start's own.
-fn home(account: Option<Account>) -> Result<TempDir, String> {
-    let made = tempfile::Builder::new().prefix("regatta-agent-").tempdir().and_then(|home| {
-        if let Some(Account { uid, gid }) = account {
-            std::os::unix::fs::chown(home.path(), Some(uid), Some(gid))?;
-        }
-        Ok(home)
-    });
-    made.map_err(|error| format!("failed to make a directory in {}: {error}", std::env::temp_dir().display()))
-}
-
 /// How a status that nobody here caused is to be read. Wrappers report the signal of what they wrapped as a number of their own.
 fn how_ended(status: ExitStatus) -> HowEnded {
     match (status.code(), status.signal()) {
@@ -156,14 +124,14 @@ fn start(
     variables: &BTreeMap<String, String>,
     home: &Path,
 ) -> Result<Child, String> {
-    launcher::check(program, variables.get("PATH").map_or("", String::as_str))?;
+    check(&program.command, program.directory.as_deref(), variables.get("PATH").map_or("", String::as_str))?;
     let passed = PASSED.iter().copied().chain(program.pass_env.iter().map(String::as_str));
-    let words = launcher::words(program);
+    let words = words(&program.command, program.limits);
     let mut command = Command::new(&words[0]);
     command
         .args(&words[1..])
         .env_clear()
-        .envs(OWN.map(|name| (name, home)))
+        .envs(Place::variables(home))
         .envs(passed.filter_map(|name| Some((name, variables.get(name)?))))
         // What an interpreter still holds back when it is stopped would be lost.
         .env("PYTHONUNBUFFERED", "1")

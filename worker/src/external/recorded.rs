@@ -32,7 +32,11 @@ impl Recorded {
                         known.push(place);
                     }
                 }
-                Event::Failed(_) | Event::Recorded(_) | Event::Exchange(_) | Event::Ended(_) => {}
+                Event::Failed(_)
+                | Event::Recorded(_)
+                | Event::Exchange(_)
+                | Event::Ended(_)
+                | Event::BenchmarkFailed(_) => {}
             }
         }
         Self(places)

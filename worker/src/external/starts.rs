@@ -30,7 +30,7 @@ pub(super) fn times_lost(transcript: &Transcript) -> usize {
                 };
                 lost += usize::from(is_lost);
             }
-            Event::Failed(_) | Event::Recorded(_) | Event::Exchange(_) => {}
+            Event::Failed(_) | Event::Recorded(_) | Event::Exchange(_) | Event::BenchmarkFailed(_) => {}
         }
     }
     lost

@@ -63,6 +63,13 @@ impl Format {
     }
 }
 
+/// Refuses what is no path of a file in the benchmark's folder.
+pub(crate) fn check_inside(path: &str) -> Result<(), String> {
+    let is_inside =
+        !path.is_empty() && !path.contains('\\') && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    if is_inside { Ok(()) } else { Err(format!("{path:?} must be the path of a file in the benchmark's folder")) }
+}
+
 /// Files of the folder that the definition names, each once.
 ///
 /// # Errors
@@ -71,13 +78,7 @@ pub(crate) fn files(source: &Source, definition: &Definition) -> Result<Vec<Stri
     let mut paths = Vec::new();
     for (split, path) in definition.data.iter() {
         let field = format!("data.{split}");
-        let is_inside =
-            !path.is_empty() && !path.contains('\\') && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
-        if !is_inside {
-            return Err(
-                source.problem(&field, format!("{path:?} must be the path of a file in the benchmark's folder"))
-            );
-        }
+        check_inside(path).map_err(|problem| source.problem(&field, problem))?;
         if Format::of(path).is_none() {
             return Err(source.problem(&field, format!("{path:?} must end in .jsonl or .csv; convert other formats")));
         }

@@ -1,6 +1,6 @@
 //! Numbers of a cell.
 
-use regatta_benchmarks::Unit as Shown;
+use regatta_benchmarks::{Better, Unit as Shown};
 use serde::Deserialize;
 
 /// Aggregation of the values of sessions into a number: one of `mean`, `ratio`, `f1`, `average`.
@@ -22,6 +22,12 @@ pub(crate) struct MetricSpec {
     /// Unit in which people read it.
     #[serde(default)]
     pub(crate) unit: Unit,
+    /// Smallest and largest value that a session can have, where they are not those of its values.
+    #[serde(default)]
+    pub(crate) range: Option<(f64, f64)>,
+    /// The better end, where it is not that of its values.
+    #[serde(default)]
+    pub(crate) better: Option<Better>,
     /// `true` if leaderboards show it.
     #[serde(default = "yes")]
     pub(crate) headline: bool,

@@ -1,5 +1,6 @@
 //! `benchmark.yaml`: all that a declared benchmark says. What it must be beyond its form is checked where it is used.
 
+mod coded;
 mod locate;
 mod metrics;
 mod named;
@@ -9,6 +10,7 @@ mod source;
 
 use serde::Deserialize;
 
+pub(crate) use self::coded::{Coded, Limits, ValueSpec};
 pub(crate) use self::metrics::MetricSpec;
 pub(crate) use self::named::{Name, Named};
 pub(crate) use self::prompt::{Choose, Count, FewShot, Prompt, Turn, check_axis};

@@ -4,10 +4,11 @@ use std::fmt::Display;
 
 use regatta_benchmarks::DataError;
 use regatta_proto::{FileSet, check_yaml_nesting};
+use serde::de::DeserializeOwned;
 use serde_yaml_ng::with::singleton_map_recursive;
 
 use super::locate::line_of;
-use super::{Definition, FILE, VERSION};
+use super::{Coded, Definition, FILE, VERSION};
 
 /// Largest file, in bytes.
 const BYTES_MAX: usize = 1 << 20;
@@ -53,15 +54,42 @@ impl Source {
     /// # Errors
     /// With the line of what is no YAML, unknown, missing or of another type.
     pub(crate) fn read(&self) -> Result<Definition, DataError> {
+        let definition: Definition = self.parse()?;
+        self.check_version(definition.v)?;
+        Ok(definition)
+    }
+
+    /// Reads the definition of a benchmark with a program.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) fn read_coded(&self) -> Result<Coded, DataError> {
+        let definition: Coded = self.parse()?;
+        self.check_version(definition.v)?;
+        Ok(definition)
+    }
+
+    /// `true` if a program answers the functions of this benchmark. A file that cannot be read at all names none.
+    pub(crate) fn names_program(&self) -> bool {
+        check_yaml_nesting(&self.text).is_ok()
+            && serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&self.text)
+                .is_ok_and(|document| document.get("program").is_some())
+    }
+
+    fn check_version(&self, version: u32) -> Result<(), DataError> {
+        if version == VERSION {
+            Ok(())
+        } else {
+            Err(self.problem("v", format!("is {version}; this build reads {VERSION}")))
+        }
+    }
+
+    fn parse<D: DeserializeOwned>(&self) -> Result<D, DataError> {
         check_yaml_nesting(&self.text).map_err(|problem| self.malformed("whole file".to_owned(), &problem))?;
         let document = serde_yaml_ng::Deserializer::from_str(&self.text);
-        let definition: Definition =
-            singleton_map_recursive::deserialize(document).map_err(|error| self.yaml(&error))?;
+        let definition = singleton_map_recursive::deserialize(document).map_err(|error| self.yaml(&error))?;
         // A map of ours takes the last of two equal keys without a word; a document refuses them.
         serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&self.text).map_err(|error| self.yaml(&error))?;
-        if definition.v != VERSION {
-            return Err(self.problem("v", format!("is {}; this build reads {VERSION}", definition.v)));
-        }
         Ok(definition)
     }
 

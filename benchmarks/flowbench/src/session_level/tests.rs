@@ -92,7 +92,7 @@ fn rights(gold: &str, messages: &[Message], judged: Judged) -> [f64; 3] {
 
 fn needs(session: &Session<'_>, evaluators: &[Evaluator], judged: Judged) -> Vec<(String, Vec<String>)> {
     match score(session, evaluators, &judged) {
-        Scoring::Scored(_) | Scoring::Unfit(_) => Vec::new(),
+        Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => Vec::new(),
         Scoring::Needs(questions) => questions
             .into_iter()
             .map(|question| match question {

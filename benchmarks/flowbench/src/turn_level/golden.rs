@@ -69,6 +69,7 @@ fn the_golden_turns_are_scored_alike_by_evaluators_that_ask_together() {
                     panic!("{name}, {item}: not recorded: {:?}", verdicts.missing(&questions[0]))
                 }
                 Scoring::Unfit(reason) => panic!("{name}, {item}: {reason}"),
+                Scoring::Failed(failed) => panic!("{name}, {item}: {failed:?}"),
             }
         }
         for (output, evaluator) in outputs {

@@ -54,7 +54,7 @@ fn scored(record: &TurnRecord<'_>, output: &str, judge: Option<&'static str>) ->
 
 fn questions(record: &TurnRecord<'_>, output: &str, evaluator: Evaluator) -> Vec<Vec<String>> {
     match score(record, Some(output), &[evaluator], &Says(None)) {
-        Scoring::Scored(_) | Scoring::Unfit(_) => Vec::new(),
+        Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => Vec::new(),
         Scoring::Needs(questions) => questions
             .into_iter()
             .map(|question| match question {

@@ -62,6 +62,9 @@ impl<'t> SoFar<'t> {
             }
             Event::Exchange(exchange) => of_exchange(exchange),
             Event::Ended(ended) => of_end(ended),
+            Event::BenchmarkFailed(failed) => {
+                of_program("the benchmark's program failed".to_owned(), format!("{}\n{}", failed.why, failed.errors))
+            }
         }
     }
 

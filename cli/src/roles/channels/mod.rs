@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use futures::future::BoxFuture;
 use regatta_coordinator::{Message, Messenger};
+use regatta_declared::CodedRules;
 use serde::Deserialize;
 
 use self::command::Command;
@@ -24,6 +25,8 @@ const POLICY_BYTES_MAX: u64 = 1 << 20;
 struct PolicyFile {
     webhooks: BTreeMap<String, webhook::Declared>,
     commands: BTreeMap<String, command::Declared>,
+    /// Programs of coded benchmarks, which a plan loads.
+    coded: CodedRules,
 }
 
 /// The channels of a coordinator.
@@ -35,9 +38,11 @@ pub(crate) struct Channels {
 
 impl Channels {
     /// The channels of the policy in `file`, with the secrets that it names; none without a file.
-    pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<Self> {
-        let Some(path) = file else { return Ok(Self::default()) };
-        let read = || -> anyhow::Result<Self> {
+    ///
+    /// Beside them the programs of coded benchmarks that the same policy allows.
+    pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<(Self, CodedRules)> {
+        let Some(path) = file else { return Ok(Default::default()) };
+        let read = || -> anyhow::Result<(Self, CodedRules)> {
             let size = std::fs::metadata(path)?.len();
             anyhow::ensure!(size <= POLICY_BYTES_MAX, "it has {size} bytes, at most {POLICY_BYTES_MAX} are read");
             Self::parse(&std::fs::read_to_string(path)?, &|name| std::env::var(name).ok())
@@ -47,7 +52,7 @@ impl Channels {
             .map_err(bad_configuration)
     }
 
-    fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+    fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<(Self, CodedRules)> {
         let file: PolicyFile = serde_yaml_ng::from_str(text)?;
         // A map of ours takes the last of two equal names without a word; a document refuses them.
         serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text)?;
@@ -60,7 +65,7 @@ impl Channels {
             let command = Command::new(declared).with_context(|| format!("commands.{name}"))?;
             channels.commands.insert(name, command);
         }
-        Ok(channels)
+        Ok((channels, file.coded))
     }
 
     fn unknown(&self, channel: &str) -> String {
@@ -121,7 +126,7 @@ mod tests {
             "SHORT" => Some("short".to_owned()),
             _ => None,
         };
-        Channels::parse(text, &variable)
+        Channels::parse(text, &variable).map(|(channels, _)| channels)
     }
 
     #[test]

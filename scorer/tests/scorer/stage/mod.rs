@@ -221,7 +221,7 @@ impl Stage {
         }
         let suite = self.sweep.suite(&self.sweep.cells()[0]).unwrap();
         match suite.score(session.key.item, &[Evaluator::Official, Evaluator::Paper], &session.transcript, &Nothing) {
-            Scoring::Scored(_) | Scoring::Unfit(_) => Vec::new(),
+            Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => Vec::new(),
             Scoring::Needs(questions) => {
                 questions.into_iter().map(|question| AskedQuestion { digest: question.digest(), question }).collect()
             }

@@ -180,17 +180,6 @@ async fn whoever_else_kills_it_is_told_from_its_own_doing() {
 }
 
 #[tokio::test]
-async fn the_guardian_ends_the_group_when_the_worker_is_gone() {
-    let mut leader = Command::new("sleep").arg("1000").process_group(0).kill_on_drop(true).spawn().unwrap();
-    let mut group = Group::of(&leader);
-    // What the system does to the worker's end of the pipe when the worker is killed.
-    group.lose_guardian();
-    let status = leader.wait().await.unwrap();
-    assert_eq!(status.signal(), Some(SIGKILL));
-    group.end();
-}
-
-#[tokio::test]
 async fn each_start_has_a_home_of_its_own_that_is_empty_and_gone_afterwards() {
     let script =
         "ls -A \"$HOME\" | wc -l; echo \"$HOME\"; echo \"$TMPDIR\"; echo \"$XDG_CACHE_HOME\"; touch \"$HOME/x\"";

@@ -258,6 +258,7 @@ pub(super) fn story(transcript: &Transcript) -> Vec<String> {
         Event::Exchange(exchange) => format!("{} {} {}", exchange.method, exchange.status, exchange.response),
         Event::Ended(ended) => format!("ends: {:?}", ended.how),
         Event::Recorded(_) => panic!("nothing was recorded elsewhere"),
+        Event::BenchmarkFailed(failed) => panic!("{failed:?}"),
     };
     transcript.events.iter().map(line).collect()
 }

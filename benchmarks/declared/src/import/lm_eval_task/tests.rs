@@ -3,6 +3,8 @@ use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step};
 use regatta_proto::{Evaluator, FileSet, ItemIndex, Transcript};
 
 use super::*;
+use regatta_coded::Permissions;
+
 use crate::Declared;
 
 /// In the form of the harness's own task for word problems.
@@ -78,7 +80,7 @@ fn a_task_of_patterns_is_imported_and_scores_as_the_harness_does() {
     insta::assert_snapshot!(format!("{}---\n{}", imported.yaml, imported.notes.join("\n")));
     let records =
         "{\"question\": \"a\", \"answer\": \"So\\n#### 1,200\"}\n{\"question\": \"b\", \"answer\": \"x\\n#### 3\"}\n";
-    let suite = Declared.load(&folder(&imported.yaml, records)).unwrap();
+    let suite = Declared::new(Permissions::trusting()).load(&folder(&imported.yaml, records)).unwrap();
     // [flexible-extract, strict-match], as the harness's filters and exact_match give them.
     for (reply, expected) in [
         ("It is\n#### 1200", [1.0, 1.0]),
@@ -95,7 +97,7 @@ fn a_task_of_patterns_is_imported_and_scores_as_the_harness_does() {
 fn a_multiple_choice_is_answered_by_its_letter() {
     let imported = lm_eval(CHOICES, &files()).unwrap();
     let records = "{\"question\": \" Green? \", \"choices\": [\"sencha\", \"assam\"], \"answer\": 1}\n";
-    let suite = Declared.load(&folder(&imported.yaml, records)).unwrap();
+    let suite = Declared::new(Permissions::trusting()).load(&folder(&imported.yaml, records)).unwrap();
     let setting = suite.declared_settings().remove(0);
     let Step::Ask(_, request) = suite.next(ItemIndex(0), &setting, &Transcript::default()) else { panic!() };
     let said: Vec<&str> = request.messages.iter().map(|message| &*message.content).collect();
@@ -111,7 +113,7 @@ fn examples_of_a_multiple_choice_show_the_letter() {
     let text = CHOICES.replace("doc_to_text", "num_fewshot: 1\nfewshot_split: train\ndoc_to_text");
     let imported = lm_eval(&text, &files()).unwrap();
     let records = "{\"question\": \"Green?\", \"choices\": [\"sencha\", \"assam\"], \"answer\": 1}\n";
-    let suite = Declared.load(&folder(&imported.yaml, records)).unwrap();
+    let suite = Declared::new(Permissions::trusting()).load(&folder(&imported.yaml, records)).unwrap();
     let Step::Ask(_, request) = suite.next(ItemIndex(0), &"default".parse().unwrap(), &Transcript::default()) else {
         panic!()
     };

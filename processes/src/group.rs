@@ -1,50 +1,56 @@
-//! The processes of an external agent: one group, which ends with whoever holds it and with this process, however that ends.
+//! The processes of a program: one group, which ends with whoever holds it and with this process, however that ends.
 
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
+
+use std::os::unix::process::CommandExt as _;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::process::{Child, Command};
 
-/// Waits until the pipe that only the worker holds is closed, as it is when the worker is gone, and ends the group that it is told. A
+/// Waits until the pipe that only this process holds is closed, as it is when this process is gone, and ends the group that it is told. A
 /// program of its own, because the kernel's own signal to orphans can only be asked for between fork and exec, where Rust allows nothing
 /// that is safe.
 const GUARDIAN: &str = r#"read -r line; kill -s KILL -- "-$0""#;
 
 /// A process group that is killed when this is dropped. What leaves its group on purpose (`setsid`) is not caught.
-pub(super) struct Group {
+pub struct Group {
     leader: Option<Pid>,
     /// Killed when it is dropped and before it could do anything, so that it harms nobody who gets the group's number later.
     guardian: Option<Child>,
 }
 
 impl Group {
-    /// That of `leader`, which was started as the first of a group of its own and has not been waited for.
-    pub(super) fn of(leader: &Child) -> Self {
-        let id = leader.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    /// That of the process with the number `leader`, which was started as the first of a group of its own and has not been waited for.
+    #[must_use]
+    pub fn of(leader: Option<u32>) -> Self {
+        let id = leader.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         Self { leader: id, guardian: id.and_then(guardian) }
     }
 
     /// Asks all of it to end.
-    pub(super) fn terminate(&self) {
+    pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
     /// Ends all that is left of it. To be called as soon as its leader has been waited for: the number is free for others then, and taken
     /// again only after all other numbers have been.
-    pub(super) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.signal(Signal::KILL);
         self.leader = None;
-        self.guardian = None;
+        if let Some(mut guardian) = self.guardian.take() {
+            // One that has ended already is no error.
+            let _ = guardian.kill();
+            let _ = guardian.wait();
+        }
     }
 
     /// Ends all of it while its leader is still to be waited for.
-    pub(super) fn kill(&self) {
+    pub fn kill(&self) {
         self.signal(Signal::KILL);
     }
 
     /// As if this process were gone.
     #[cfg(test)]
-    pub(super) fn lose_guardian(&mut self) {
+    fn lose_guardian(&mut self) {
         drop(self.guardian.as_mut().and_then(|guardian| guardian.stdin.take()));
     }
 
@@ -68,13 +74,29 @@ fn guardian(leader: Pid) -> Option<Child> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
-        .kill_on_drop(true)
         .spawn();
     match started {
         Ok(guardian) => Some(guardian),
         Err(error) => {
-            tracing::warn!(%error, "failed to start /bin/sh beside an external agent: should this worker be killed, the agent stays");
+            tracing::warn!(%error, "failed to start /bin/sh beside a program: should this process be killed, the program stays");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_guardian_ends_the_group_when_this_process_is_gone() {
+        let mut leader = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
+        let mut group = Group::of(Some(leader.id()));
+        // What the system does to this end of the pipe when this process is killed.
+        group.lose_guardian();
+        assert_eq!(leader.wait().unwrap().signal(), Some(9));
+        group.end();
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::policy::{AgentLimits, Program};
+use serde::Deserialize;
 
 const SHELL: &str = "/bin/sh";
 /// A limit that is lower already stays. Shells disagree about the letter of the number of processes.
@@ -16,9 +16,33 @@ shift 5; exec "$@""#;
 const BLOCKS_A_MB: u64 = 2048;
 const KB_A_MB: u64 = 1024;
 
-/// The words that start `program`.
-pub(super) fn words(program: &Program) -> Vec<String> {
-    let AgentLimits { cpu_s, memory_mb, file_mb, files, processes } = program.limits;
+/// Limits of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Processor time of a process, in seconds.
+    pub cpu_s: u32,
+    /// Memory that a process may write to, in MiB.
+    pub memory_mb: u32,
+    /// Largest file it may write, in MiB.
+    pub file_mb: u32,
+    /// Files and connections that a process holds open.
+    pub files: u32,
+    /// Processes and threads of its user, all together; not limited when absent, because a user who shares it with this process would count
+    /// this process's.
+    pub processes: Option<u32>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { cpu_s: 3600, memory_mb: 16 << 10, file_mb: 4 << 10, files: 4096, processes: None }
+    }
+}
+
+/// The words that start `command` within `limits`.
+#[must_use]
+pub fn words(command: &[String], limits: Limits) -> Vec<String> {
+    let Limits { cpu_s, memory_mb, file_mb, files, processes } = limits;
     let mut words = [SHELL, "-c", SCRIPT, SHELL].map(str::to_owned).to_vec();
     words.extend([
         cpu_s.to_string(),
@@ -27,14 +51,18 @@ pub(super) fn words(program: &Program) -> Vec<String> {
         files.to_string(),
         processes.unwrap_or(0).to_string(),
     ]);
-    words.extend(program.command.iter().cloned());
+    words.extend(command.iter().cloned());
     words
 }
 
-/// Reason why `program` cannot be started, as far as can be seen: the shell would only say so in its own words, as an exit code.
-pub(super) fn check(program: &Program, path: &str) -> Result<(), String> {
-    let Some(name) = program.command.first() else { return Err("its command is empty".to_owned()) };
-    let directory = program.directory.as_deref().unwrap_or(Path::new("."));
+/// Finds out, as far as can be seen, that `command` cannot be started in `directory`, or from the folders of `path`: the shell would only
+/// say so in its own words, as an exit code.
+///
+/// # Errors
+/// With the reason, for people.
+pub fn check(command: &[String], directory: Option<&Path>, path: &str) -> Result<(), String> {
+    let Some(name) = command.first() else { return Err("its command is empty".to_owned()) };
+    let directory = directory.unwrap_or(Path::new("."));
     if !directory.is_dir() {
         return Err(format!("failed to start {name} in {}: there is no such directory", directory.display()));
     }

@@ -1,4 +1,4 @@
-//! The user that an agent runs as.
+//! The user that a program runs as.
 
 use std::fs;
 
@@ -7,20 +7,26 @@ const USERS: &str = "/etc/passwd";
 
 /// A user of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Account {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
+pub struct Account {
+    /// Number of the user.
+    pub uid: u32,
+    /// Number of its group.
+    pub gid: u32,
 }
 
 impl Account {
     /// The user of this name or number. One that is only a number has the group of the same number.
-    pub(crate) fn of(user: &str) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// When there is no such user.
+    pub fn of(user: &str) -> Result<Self, String> {
         Self::listed(&fs::read_to_string(USERS).unwrap_or_default(), user)
             .ok_or_else(|| format!("there is no user {user:?} in {USERS}; name one that is there, or a number"))
     }
 
     /// `true` if it may do everything.
-    pub(crate) const fn is_root(self) -> bool {
+    #[must_use]
+    pub const fn is_root(self) -> bool {
         self.uid == 0 || self.gid == 0
     }
 

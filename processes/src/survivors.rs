@@ -1,8 +1,8 @@
-//! Processes that have left their agent's group and would outlive its session.
+//! Processes that have left their program's group and would outlive it.
 
 /// Ends every process that still has the `home` of one start among its variables, wherever it went.
 #[cfg(target_os = "linux")]
-pub(super) fn end(home: &std::path::Path) {
+pub fn end(home: &std::path::Path) {
     use rustix::process::{Pid, Signal, kill_process};
     use std::os::unix::ffi::OsStrExt as _;
 
@@ -25,7 +25,7 @@ pub(super) fn end(home: &std::path::Path) {
             return;
         }
     }
-    tracing::warn!(home = %home.display(), "processes of an external agent were still there after it had ended");
+    tracing::warn!(home = %home.display(), "processes of a program were still there after it had ended");
 }
 
 #[cfg(target_os = "linux")]
@@ -33,4 +33,4 @@ const ROUNDS_MAX: usize = 50;
 
 /// Other systems do not show the variables of processes.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn end(_home: &std::path::Path) {}
+pub fn end(_home: &std::path::Path) {}

@@ -1,0 +1,22 @@
+//! Programs that answer the functions of a benchmark, in any language: a line of JSON for each call and each answer.
+//!
+//! A program is pure by contract: the same call gives the same answer, in every process and at any time. So calls go to whichever process
+//! of the pool is free, one that fails in a used process is repeated in a fresh one, and a sample of all calls is repeated in another
+//! process to see that the contract holds ([`Pool`]).
+
+mod failure;
+mod folder;
+mod permissions;
+mod pipes;
+mod pool;
+mod process;
+mod protocol;
+mod purity;
+
+pub use failure::Failure;
+pub use permissions::{CodedRules, Permissions, Start};
+pub use pool::{Pool, PoolLimits};
+pub use protocol::{
+    Answer, Ask, AskMessage, AskTool, Asked, Call, Event, ItemOf, Load, Loaded, Next, Persona, Reply, SamplingOf,
+    Score, Scored, SettingOf, Simulate, Tabulate, Tabulated, ToolCallOf, TrialScore, VERSION, Verdict,
+};

@@ -1,0 +1,174 @@
+//! A line to a process and a line back, within a time and a size, while what it says beside that is listened to.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{ChildStderr, ChildStdin, ChildStdout};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio, read, write};
+
+/// Bytes read at a time.
+const CHUNK: usize = 64 << 10;
+/// Bytes kept of standard error.
+const ERRORS_KEPT: usize = 8 << 10;
+
+/// The three pipes of a process.
+pub(crate) struct Pipes {
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+    /// Read and not yet part of a line that was asked for.
+    unread: Vec<u8>,
+    errors: VecDeque<u8>,
+    are_errors_open: bool,
+}
+
+/// Reason why no line came back.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// The process closed its standard output.
+    Closed,
+    /// Time was up.
+    Late,
+    /// The line is longer than allowed.
+    Flood,
+    /// The system refused.
+    Broken(String),
+}
+
+impl From<Errno> for Silence {
+    fn from(error: Errno) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
+
+impl Pipes {
+    pub(crate) fn new(stdin: ChildStdin, stdout: ChildStdout, stderr: ChildStderr) -> io::Result<Self> {
+        for pipe in [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()] {
+            ioctl_fionbio(pipe, true)?;
+        }
+        Ok(Self { stdin, stdout, stderr, unread: Vec::new(), errors: VecDeque::new(), are_errors_open: true })
+    }
+
+    /// Writes `line` and reads the next one, which has at most `bytes_max` bytes, within `time`.
+    pub(crate) fn exchange(&mut self, line: &[u8], time: Duration, bytes_max: usize) -> Result<Vec<u8>, Silence> {
+        let deadline = Instant::now() + time;
+        let (mut unwritten, mut searched) = (line, 0);
+        loop {
+            if let Some(end) = self.unread[searched..].iter().position(|byte| *byte == b'\n') {
+                let rest = self.unread.split_off(searched + end + 1);
+                let mut found = std::mem::replace(&mut self.unread, rest);
+                found.pop();
+                return Ok(found);
+            }
+            searched = self.unread.len();
+            if searched > bytes_max {
+                return Err(Silence::Flood);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Silence::Late);
+            }
+            let ready = self.wait(!unwritten.is_empty(), left)?;
+            if ready.stdin {
+                match write(&self.stdin, unwritten) {
+                    Ok(written) => unwritten = &unwritten[written..],
+                    // One that does not read may have answered, or said why it ends.
+                    Err(Errno::PIPE) => unwritten = &[],
+                    Err(Errno::AGAIN | Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            if ready.stderr {
+                self.listen();
+            }
+            if ready.stdout {
+                match take(self.stdout.as_fd(), &mut self.unread)? {
+                    Some(0) => return Err(Silence::Closed),
+                    Some(_) | None => {}
+                }
+            }
+        }
+    }
+
+    fn wait(&self, has_unwritten: bool, left: Duration) -> Result<Ready, Silence> {
+        let mut fds = vec![PollFd::new(&self.stdout, PollFlags::IN)];
+        if self.are_errors_open {
+            fds.push(PollFd::new(&self.stderr, PollFlags::IN));
+        }
+        if has_unwritten {
+            fds.push(PollFd::new(&self.stdin, PollFlags::OUT));
+        }
+        match poll(&mut fds, Some(&timespec(left))) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        let after = 1 + usize::from(self.are_errors_open);
+        Ok(Ready {
+            stdout: is_ready(0),
+            stderr: self.are_errors_open && is_ready(1),
+            stdin: has_unwritten && is_ready(after),
+        })
+    }
+
+    /// Takes what is there of standard error.
+    fn listen(&mut self) {
+        let mut heard = Vec::new();
+        // A pipe that cannot be read any more has ended.
+        if !matches!(take(self.stderr.as_fd(), &mut heard), Ok(Some(1..) | None)) {
+            self.are_errors_open = false;
+        }
+        self.errors.extend(&heard);
+        self.errors.drain(..self.errors.len().saturating_sub(ERRORS_KEPT));
+    }
+
+    /// The end of what came by standard error, of a process that has ended.
+    pub(crate) fn last_errors(&mut self) -> String {
+        // A process that it has left behind may hold the pipe and go on writing, so no more is taken than a pipe holds.
+        for _ in 0..CHUNKS_LEFT_MAX {
+            let before = self.errors.len();
+            if self.are_errors_open {
+                self.listen();
+            }
+            if !self.are_errors_open || (self.errors.len() == before && before < ERRORS_KEPT) {
+                break;
+            }
+        }
+        String::from_utf8_lossy(self.errors.make_contiguous()).into_owned()
+    }
+}
+
+/// Chunks that a pipe may still hold.
+const CHUNKS_LEFT_MAX: usize = 32;
+
+struct Ready {
+    stdin: bool,
+    stdout: bool,
+    stderr: bool,
+}
+
+/// Appends what can be read now: its length, 0 at the end, `None` where nothing is there yet.
+fn take(from: BorrowedFd<'_>, to: &mut Vec<u8>) -> Result<Option<usize>, Errno> {
+    let mut chunk = [0; CHUNK];
+    match read(from, &mut chunk) {
+        Ok(count) => {
+            to.extend_from_slice(&chunk[..count]);
+            Ok(Some(count))
+        }
+        Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Lets `time` pass.
+pub(crate) fn pause(time: Duration) {
+    // Woken early by a signal is early enough.
+    let _ = poll(&mut [], Some(&timespec(time)));
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
+}

@@ -1,0 +1,176 @@
+//! One process of a program: started within limits, asked line by line, gone with everything that it started.
+
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use regatta_processes::{Account, Group, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves, words};
+use serde_json::value::RawValue;
+use tempfile::TempDir;
+
+use crate::permissions::Start;
+use crate::pipes::{Pipes, Silence, pause};
+use crate::protocol::{Call, Envelope, Message, VERSION};
+
+/// How long a process that has closed its output may take to end by itself.
+const ENDING: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// Bytes of a line that is no answer which are quoted.
+const QUOTED_MAX: usize = 120;
+
+/// What a process said to a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// The answer, as JSON.
+    Answer(String),
+    /// It refused the call, as when an exception was raised.
+    Error(String),
+}
+
+/// Time and size of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) time: Duration,
+    pub(crate) bytes_max: usize,
+}
+
+/// A process that is running.
+pub(crate) struct Process {
+    /// Unlike that of any other process of its pool.
+    pub(crate) number: u64,
+    child: Child,
+    group: Group,
+    pipes: Pipes,
+    /// Held until the group has ended.
+    home: TempDir,
+    /// Calls that were sent.
+    pub(crate) calls: u64,
+}
+
+impl Process {
+    /// Starts a process of `start` in `folder`.
+    ///
+    /// # Errors
+    /// In words, when the system refuses.
+    pub(crate) fn start(number: u64, start: &Start, folder: &Path) -> Result<Self, String> {
+        keep_to_ourselves();
+        check(&start.command, Some(folder), &start.path)?;
+        let home = home("regatta-program-", start.account)?;
+        let words = words(&start.command, start.limits);
+        let mut command = Command::new(&words[0]);
+        command
+            .args(&words[1..])
+            .current_dir(folder)
+            .env_clear()
+            .env("PATH", &start.path)
+            .envs(Place::variables(home.path()))
+            // What differs between machines and starts, and is no part of a benchmark.
+            .envs([("LANG", "C.UTF-8"), ("TZ", "UTC"), ("PYTHONHASHSEED", "0"), ("PYTHONUTF8", "1")])
+            // The folder is for reading.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(Account { uid, gid }) = start.account {
+            command.uid(uid).gid(gid);
+        }
+        gain_nothing();
+        let failed = |error: std::io::Error| format!("failed to start {}: {error}", start.command[0]);
+        let mut child = command.spawn().map_err(failed)?;
+        let group = Group::of(Some(child.id()));
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(format!("failed to start {}: it has no pipes", start.command[0]));
+        };
+        let pipes = Pipes::new(stdin, stdout, stderr).map_err(failed)?;
+        Ok(Self { number, child, group, pipes, home, calls: 0 })
+    }
+
+    /// Sends `call` and waits for what it says.
+    ///
+    /// # Errors
+    /// In words, when nothing came that is an answer; the process is of no use then.
+    pub(crate) fn ask(&mut self, call: &Call, bounds: Bounds) -> Result<Said, String> {
+        self.calls += 1;
+        let message = Message { v: VERSION, id: self.calls, call };
+        let mut line = serde_json::to_vec(&message).map_err(|error| format!("failed to write the call: {error}"))?;
+        line.push(b'\n');
+        match self.pipes.exchange(&line, bounds.time, bounds.bytes_max) {
+            Ok(line) => said(&line, self.calls),
+            Err(Silence::Closed) => Err(self.ended()),
+            Err(Silence::Late) => Err(format!("no answer came within {} s", bounds.time.as_secs_f64())),
+            Err(Silence::Flood) => Err(format!("its answer has more than {} bytes", bounds.bytes_max)),
+            Err(Silence::Broken(error)) => Err(format!("its pipes broke: {error}")),
+        }
+    }
+
+    /// How a process that has closed its output ends.
+    fn ended(&mut self) -> String {
+        let since = Instant::now();
+        while since.elapsed() < ENDING {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return how(status),
+                Ok(None) => pause(LOOK_AGAIN),
+                Err(_) => break,
+            }
+        }
+        "it closed its standard output".to_owned()
+    }
+
+    /// Ends it, and tells what it last wrote to standard error.
+    pub(crate) fn end(mut self) -> String {
+        self.stop();
+        self.pipes.last_errors()
+    }
+
+    fn stop(&mut self) {
+        self.group.kill();
+        // One that cannot be waited for is not there any more.
+        let _ = self.child.wait();
+        self.group.end();
+        end_survivors(self.home.path());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.stop();
+        }
+    }
+}
+
+fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("the program ended with exit code {code}"),
+        (None, Some(signal)) => format!("the program was ended by signal {signal}"),
+        (None, None) => "the program ended".to_owned(),
+    }
+}
+
+/// Reads an answer to call number `id`.
+fn said(line: &[u8], id: u64) -> Result<Said, String> {
+    let envelope: Envelope<'_> = serde_json::from_slice(line)
+        .map_err(|error| format!("it wrote a line to standard output that is no answer ({error}): {}", quoted(line)))?;
+    match envelope.v {
+        Some(VERSION) => {}
+        Some(other) => return Err(format!("it speaks version {other} of the protocol; this build speaks {VERSION}")),
+        None => return Err(format!("its answer has no version (`v`): {}", quoted(line))),
+    }
+    if envelope.id != Some(id) {
+        let given = envelope.id.map_or_else(|| "none".to_owned(), |given| given.to_string());
+        return Err(format!("it answered call {given} when call {id} was asked"));
+    }
+    match (envelope.error, envelope.answer.map(RawValue::get)) {
+        (Some(error), _) => Ok(Said::Error(error)),
+        (None, Some(answer)) => Ok(Said::Answer(answer.to_owned())),
+        (None, None) => Err(format!("its answer has neither `answer` nor `error`: {}", quoted(line))),
+    }
+}
+
+fn quoted(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(QUOTED_MAX)]).into_owned();
+    format!("{text:?}")
+}

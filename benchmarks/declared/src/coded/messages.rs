@@ -1,0 +1,125 @@
+//! Between the transcripts and requests of sessions and the messages of the protocol.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use regatta_coded::{Ask, AskMessage, AskTool, Event as Said, Reply as Simulated, ToolCallOf};
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Event, Reply, Role, Sampling, Tool, ToolCall, Transcript};
+use serde_json::Value;
+
+/// Most messages of a request.
+const MESSAGES_MAX: usize = 10_000;
+/// Most tools of a request.
+const TOOLS_MAX: usize = 1_000;
+
+/// The replies of a session, which is all that a program sees of it.
+pub(super) fn replies(transcript: &Transcript) -> Vec<Said> {
+    let said = |role: Role, reply: &Reply| Said {
+        role: role.to_string(),
+        text: reply.text.as_deref().map(str::to_owned),
+        tool_calls: reply.tool_calls.iter().map(call_of).collect(),
+    };
+    let events = transcript.events.iter().filter_map(|event| match event {
+        Event::Call(call) => Some(said(call.role, &call.reply)),
+        Event::Recorded(reply) => Some(said(Role::Agent, reply)),
+        Event::Failed(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) | Event::BenchmarkFailed(_) => None,
+    });
+    events.collect()
+}
+
+/// The request that a program asks for, and the role that gets it.
+///
+/// # Errors
+/// In words, when it cannot be sent.
+pub(super) fn request(ask: Ask, roles: &[Role]) -> Result<(Role, ChatRequest), String> {
+    let Ask { role, messages, tools, sampling, stop } = ask;
+    let known = || roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ");
+    let role = roles
+        .iter()
+        .find(|known| known.as_str() == role)
+        .ok_or_else(|| format!("it asks the role {role:?}; `roles` of benchmark.yaml declares: {}", known()))?;
+    if messages.is_empty() || messages.len() > MESSAGES_MAX || tools.len() > TOOLS_MAX {
+        return Err(format!(
+            "it asks with {} messages and {} tools; a request has 1 to {MESSAGES_MAX} messages and at most {TOOLS_MAX} tools",
+            messages.len(),
+            tools.len()
+        ));
+    }
+    let messages = messages.into_iter().map(message).collect::<Result<_, _>>()?;
+    let request = ChatRequest {
+        stop: stop.into_iter().map(Arc::from).collect(),
+        tools: tools.into_iter().map(tool).collect(),
+        ..ChatRequest::new(messages, checked(sampling)?)
+    };
+    Ok((*role, request))
+}
+
+fn checked(sampling: regatta_coded::SamplingOf) -> Result<Sampling, String> {
+    let regatta_coded::SamplingOf { temperature, top_p, max_tokens } = sampling;
+    if temperature.is_some_and(|value| !(0.0..=2.0).contains(&value)) {
+        return Err("`temperature` must be in 0..=2".to_owned());
+    }
+    if top_p.is_some_and(|value| !(value > 0.0 && value <= 1.0)) {
+        return Err("`top_p` must be above 0, at most 1".to_owned());
+    }
+    if max_tokens.is_some_and(|value| NonZeroU32::new(value).is_none()) {
+        return Err("`max_tokens` must be at least 1".to_owned());
+    }
+    Ok(Sampling { temperature, top_p, max_tokens, ..Sampling::default() })
+}
+
+fn message(asked: AskMessage) -> Result<ChatMessage, String> {
+    let AskMessage { role, content, tool_calls, tool_call_id } = asked;
+    let role = match role.as_str() {
+        "system" => ChatRole::System,
+        "user" => ChatRole::User,
+        "assistant" => ChatRole::Assistant,
+        "tool" => ChatRole::Tool,
+        other => return Err(format!("a message is of {other:?}; it is of system, user, assistant or tool")),
+    };
+    if (role == ChatRole::Tool) != tool_call_id.is_some() {
+        return Err("messages of a tool, and no others, name their call by `tool_call_id`".to_owned());
+    }
+    if role != ChatRole::Assistant && !tool_calls.is_empty() {
+        return Err("messages of the assistant alone have `tool_calls`".to_owned());
+    }
+    Ok(ChatMessage {
+        tool_calls: tool_calls.into_iter().map(call).collect(),
+        tool_call_id: tool_call_id.map(Arc::from),
+        ..ChatMessage::new(role, content)
+    })
+}
+
+fn tool(asked: AskTool) -> Tool {
+    let AskTool { name, description, parameters } = asked;
+    Tool { name: name.into(), description: description.map(Arc::from), parameters: Arc::new(Value::Object(parameters)) }
+}
+
+fn call(of: ToolCallOf) -> ToolCall {
+    ToolCall { id: of.id.into(), name: of.name.into(), arguments: of.arguments.into() }
+}
+
+fn call_of(call: &ToolCall) -> ToolCallOf {
+    ToolCallOf { id: call.id.to_string(), name: call.name.to_string(), arguments: call.arguments.to_string() }
+}
+
+/// Messages of a request, as a simulated model sees them.
+pub(super) fn messages_of(request: &ChatRequest) -> Vec<AskMessage> {
+    let messages = request.messages.iter().map(|message| AskMessage {
+        role: format!("{:?}", message.role).to_lowercase(),
+        content: message.content.to_string(),
+        tool_calls: message.tool_calls.iter().map(call_of).collect(),
+        tool_call_id: message.tool_call_id.as_deref().map(str::to_owned),
+    });
+    messages.collect()
+}
+
+/// Reply of a simulated model.
+pub(super) fn reply(simulated: Simulated) -> Reply {
+    let Simulated { text, tool_calls } = simulated;
+    if tool_calls.is_empty() {
+        Reply::said(text.unwrap_or_default())
+    } else {
+        Reply::calling(text.as_deref(), tool_calls.into_iter().map(call).collect())
+    }
+}

@@ -1,0 +1,17 @@
+//! Programs of others as processes: limited in what they may use, in a group that ends with whoever holds it, as a user of their own.
+//!
+//! External agents (`worker`) and programs of coded benchmarks (`benchmarks/coded`) are started by these rules.
+
+mod account;
+mod group;
+mod home;
+mod launcher;
+mod privacy;
+mod survivors;
+
+pub use account::Account;
+pub use group::Group;
+pub use home::{Place, home};
+pub use launcher::{Limits, check, words};
+pub use privacy::{gain_nothing, keep_to_ourselves};
+pub use survivors::end as end_survivors;

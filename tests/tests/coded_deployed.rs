@@ -1,0 +1,96 @@
+//! Benchmarks with programs, in a deployment: whole folders reach every process by their digest, and roles run what their policies allow.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::{Path, PathBuf};
+
+use regatta_tests::regatta::{Process, finish, regatta, workspace};
+use regatta_tests::{Deployment, unique_name};
+use serde_json::Value;
+
+/// An interpreter that other users can run, too.
+const PYTHON: &str = "/usr/bin/python3";
+
+fn folder() -> String {
+    workspace().join("examples/benchmarks/parcels").display().to_string()
+}
+
+/// The section of a policy that allows programs in Python. Root's roles run none as root.
+fn allowing() -> String {
+    let is_root = rustix::process::geteuid().is_root();
+    let user = if is_root { ", user: '65534'" } else { "" };
+    format!("{{ interpreters: {{ python3: {{ command: [{PYTHON}]{user} }} }} }}")
+}
+
+async fn simulate() -> Process {
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--simulation", "latency: { median_ms: 100 }"]);
+    simulate.args(["--data", &format!("parcels={}", folder())]);
+    Process::start_and_read(simulate).await.unwrap()
+}
+
+fn spec(place: &Path, server: &Process) -> PathBuf {
+    let text = format!(
+        "name: {}\nseed: 3\ntrials: 3\nbenchmarks:\n  parcels: {{ data: {}, settings: [rules=short, rules=long], roles: {{ user: sim/oracle }} }}\n\
+         endpoints:\n  sim: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 8 }} }}\n\
+         models: [sim/oracle, sim/noisy-0.3]\n",
+        unique_name("coded"),
+        folder(),
+        server.first_line
+    );
+    let path = place.join("coded.yaml");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn results(directory: &Path) -> String {
+    std::fs::read_to_string(directory.join("results.jsonl")).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coded_benchmark_gives_the_same_bytes_in_a_deployment_also_when_a_worker_is_killed() {
+    if !Path::new(PYTHON).is_file() {
+        println!("skipped: there is no {PYTHON} here");
+        return;
+    }
+    let deployment = Deployment::new().await.unwrap().with_programs(allowing());
+    let server = simulate().await;
+    let spec = spec(deployment.folder.path(), &server);
+    let _roles = [
+        deployment.start("coordinator").await.unwrap(),
+        deployment.start("scorer").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+    ];
+    let killed = deployment.start("worker").await.unwrap();
+    let id = deployment.submit(&spec).await.unwrap();
+    deployment.wait_for(&id, 10).await.unwrap();
+    killed.kill().await.unwrap();
+    let (code, directory) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    let alone = deployment.folder.path().join("embedded");
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(&spec).arg("--output").arg(&alone);
+    let output = finish(command).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(results(&directory), results(&alone));
+    let lines: Vec<Value> = results(&directory).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3 * 2 * 2 * 8);
+    for line in &lines {
+        assert_eq!(line["outcome"], "measured", "{line}");
+        let solved = line["scores"]["declared"]["solved"].as_f64().unwrap();
+        assert!(solved == 1.0 || line["model"] != "sim/oracle", "{line}");
+    }
+    assert!(lines.iter().any(|line| line["scores"]["declared"]["solved"] == 0.0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_refuses_a_program_that_nobody_allowed_and_says_what_to_write() {
+    let deployment = Deployment::new().await.unwrap();
+    let server = simulate().await;
+    let spec = spec(deployment.folder.path(), &server);
+    let _coordinator = deployment.start("coordinator").await.unwrap();
+    let refused = deployment.submit(&spec).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("program: is not run here: have the operator of this role allow it under `coded`"),
+        "{refused}"
+    );
+}
