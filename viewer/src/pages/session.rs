@@ -20,6 +20,9 @@ use crate::{Viewer, address, differences, drawing, numbers};
 /// Parts of a conversation that are shown; the transcript has all.
 const PARTS_MAX: usize = 400;
 
+/// Longest message that stands open, in bytes: the last one before an answer is what it answers.
+const OPEN_BYTES_MAX: usize = 4_000;
+
 /// A session and everything that is known of it.
 pub(crate) struct Found {
     pub(crate) run: Run,
@@ -262,8 +265,8 @@ fn contribution(found: &Found, number: usize, part: &Part, event: &Event) -> Mar
     html! {
         article class={ "part " (kind) } id={ "part" (number) } {
             h3 { a href={ "#part" (number) } { (number) } " " (kind) " " small { (part.facts) @if let Event::Call(call) = event { (when(call)) } } }
-            @for (by, words) in &part.told {
-                details { summary { "told: " (by) ", " (numbers::count(words.chars().count() as u64)) " characters" } (said(words)) }
+            @for (at, (by, words)) in part.told.iter().enumerate() {
+                details open[at + 1 == part.told.len() && words.len() <= OPEN_BYTES_MAX] { summary { "told: " (by) ", " (numbers::count(words.chars().count() as u64)) " characters" } (said(words)) }
             }
             @for failed in &part.failed_tries { p.failed { "failed try: " (failed) } }
             @if let Some(thought) = &part.thought { details { summary { "thought" } (said(thought)) } }
