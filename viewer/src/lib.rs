@@ -20,6 +20,7 @@ mod page;
 mod pages;
 mod problem;
 mod progress;
+mod remembered;
 mod source;
 
 use std::sync::Arc;
@@ -28,12 +29,15 @@ use axum::Router;
 use axum::middleware;
 use axum::response::Redirect;
 use axum::routing::get;
+use regatta_backends::CellMean;
+use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
 pub use self::access::Access;
 pub use self::source::{Directories, Run, Source, Store};
 use crate::live::Watching;
 use crate::progress::Rates;
+use crate::remembered::Remembered;
 
 /// Path below which all pages are.
 pub const ROOT: &str = "/ui";
@@ -42,16 +46,22 @@ pub const ROOT: &str = "/ui";
 #[derive(Clone)]
 struct Viewer {
     source: Source,
+    clock: Arc<dyn Clock>,
     rates: Arc<Rates>,
+    orders: Arc<Remembered<Arc<[ItemIndex]>>>,
+    means: Arc<Remembered<Vec<CellMean>>>,
     watching: Watching,
     is_asked_for_token: bool,
 }
 
 /// The pages of `source` below [`ROOT`], for whom `access` lets in. Streams of events end when `stop` fires.
-pub fn router(source: Source, access: Access, stop: CancellationToken) -> Router {
+pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: CancellationToken) -> Router {
     let viewer = Viewer {
         source,
+        clock,
         rates: Arc::default(),
+        orders: Arc::default(),
+        means: Arc::default(),
         watching: Watching::new(stop),
         is_asked_for_token: access.is_asked_for_token(),
     };

@@ -46,7 +46,7 @@ pub use self::sketch::Sketch;
 pub use self::sqlite::SqliteLedger;
 pub use self::states::{AttemptState, ShardState};
 pub use self::views::{
-    CellMean, DaySpending, EndingCount, FlagCount, ITEMS_OF_PAGE_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession,
+    CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession,
     ScoreValue, SessionView, Standing,
 };
 #[cfg(feature = "faults")]

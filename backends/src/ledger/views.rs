@@ -7,8 +7,8 @@ use regatta_proto::{CellIndex, CostSum, Evaluator, Flag, Flags, ItemId, ItemInde
 use super::away;
 use super::{AttemptRow, Ledger, LedgerError, SessionRow, each};
 
-/// Most items of a page.
-pub const ITEMS_OF_PAGE_MAX: u32 = 200;
+/// Most items that a query finds at once: more than a benchmark has, and few enough to be held.
+pub const ITEMS_FOUND_MAX: u32 = 1_000_000;
 
 /// Sessions of one cell that ended in one way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub struct ItemQuery {
     pub order: ItemOrder,
     /// Items to leave out at the beginning.
     pub offset: u64,
-    /// Most items; at most [`ITEMS_OF_PAGE_MAX`].
+    /// Most items; at most [`ITEMS_FOUND_MAX`].
     pub limit: u32,
 }
 

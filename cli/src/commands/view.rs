@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
+use regatta_proto::SystemClock;
 use regatta_viewer::{Access, Directories, Source, router};
 
 use crate::args::ViewArgs;
@@ -28,7 +29,7 @@ pub(crate) async fn run(args: ViewArgs) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
     let listener = listener::listen(args.listen).await?;
     let address = listener.local_addr().context("failed to read the address that is listened on")?;
-    let routes = router(source, Access::loopback(), leaving.drain.clone());
+    let routes = router(source, Access::loopback(), Arc::new(SystemClock), leaving.drain.clone());
     let serving = listener::serve(listener, routes, leaving.drain.clone());
     output::line(&format!("http://{address}/ui/"));
     output::note("open it in a browser; Ctrl-C ends it");

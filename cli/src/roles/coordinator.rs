@@ -77,7 +77,8 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
     let (coordinator, source) = coordinator?;
     let coordinator = Arc::new(coordinator);
-    let pages = regatta_viewer::router(source, access(token.clone(), has_tls, asks_for_certificates), stop.clone());
+    let access = access(token.clone(), has_tls, asks_for_certificates);
+    let pages = regatta_viewer::router(source, access, Arc::new(SystemClock), stop.clone());
     readiness.works(router(coordinator.clone(), ApiConfig { token, asks_for_certificates }).merge(pages));
     let surveyed = coordinator.clone();
     let survey = move || -> BoxFuture<'static, anyhow::Result<()>> {

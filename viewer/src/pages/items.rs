@@ -1,11 +1,12 @@
 //! Items with all models side by side.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
-use regatta_backends::{ItemOrder, ItemPage, ItemQuery, ListedSession, Standing};
+use regatta_backends::{ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession, Standing};
 use regatta_catalog::Sweep;
 use regatta_proto::{Cause, CellIndex, Flag, ItemIndex};
 use serde::Deserialize;
@@ -14,7 +15,7 @@ use super::group::{self, Group, select};
 use crate::page::{self, Page, Tab, scrolled};
 use crate::problem::Problem;
 use crate::source::Run;
-use crate::{Viewer, address, numbers};
+use crate::{Viewer, address, numbers, progress};
 
 /// Items of a page.
 const ITEMS: u32 = 50;
@@ -59,8 +60,8 @@ pub(crate) async fn show(
     let query = ItemQuery { value: value.clone(), ..wanted.query(&group)? };
     let page = match wanted.is_plain() {
         // All items in their order: the data set has them, and the store need not look at every session.
-        true => every_item(&group, &sweep, query.offset),
-        false => run.store.ledger.find_items(&run.row.id, &query).await?,
+        true => every_item(&group, &sweep, &query),
+        false => found(&viewer, &run, &query).await?,
     };
     let cells: Vec<CellIndex> = group.cells.iter().map(|cell| cell.index).collect();
     let listed = run.store.ledger.listed_sessions(&run.row.id, &cells, &page.items, value.as_ref()).await?;
@@ -93,18 +94,38 @@ pub(crate) async fn show(
     Ok(page::respond(page))
 }
 
-fn every_item(group: &Group<'_>, sweep: &Sweep, offset: u64) -> ItemPage {
-    let selected = group.cells.first().map_or(&[][..], |cell| sweep.selected(cell));
-    let from = usize::try_from(offset).unwrap_or(usize::MAX).min(selected.len());
-    let items = selected[from..].iter().take(ITEMS as usize).copied().collect();
-    ItemPage { total: selected.len() as u64, items }
+/// A page of the items that the store finds. It has to look at all of them to know their order, which is kept.
+async fn found(viewer: &Viewer, run: &Run, query: &ItemQuery) -> Result<ItemPage, Problem> {
+    let ledger = &run.store.ledger;
+    let fingerprint = progress::Totals::of(&ledger.cell_progress(&run.row.id).await?);
+    let all = ItemQuery { offset: 0, limit: ITEMS_FOUND_MAX, ..query.clone() };
+    let question = format!("{} {} {all:?}", run.name, run.row.id);
+    let find = async {
+        let found = ledger.find_items(&run.row.id, &all).await?;
+        Ok::<_, Problem>(Arc::from(found.items))
+    };
+    let items = viewer.orders.get(question, &format!("{fingerprint:?}"), find).await?;
+    let from = usize::try_from(query.offset).unwrap_or(usize::MAX);
+    let of_page = items.iter().skip(from).take(ITEMS as usize).copied().collect();
+    Ok(ItemPage { total: items.len() as u64, items: of_page })
+}
+
+/// Items by their id and task alone, those that were not run yet among them.
+fn every_item(group: &Group<'_>, sweep: &Sweep, query: &ItemQuery) -> ItemPage {
+    let Some(cell) = group.cells.first() else { return ItemPage::default() };
+    let text = query.text.to_lowercase();
+    let has = |of: &str| of.to_lowercase().contains(&text);
+    let fits =
+        |index: &&ItemIndex| sweep.item(cell, **index).is_some_and(|item| has(item.id.as_str()) || has(&item.task));
+    let fitting: Vec<ItemIndex> = sweep.selected(cell).iter().filter(fits).copied().collect();
+    let from = usize::try_from(query.offset).unwrap_or(usize::MAX);
+    let items = fitting.iter().skip(from).take(ITEMS as usize).copied().collect();
+    ItemPage { total: fitting.len() as u64, items }
 }
 
 impl Wanted {
     fn is_plain(&self) -> bool {
-        [&self.outcome, &self.cause, &self.flag, &self.low, &self.high, &self.text, &self.sort]
-            .iter()
-            .all(|field| field.is_empty())
+        [&self.outcome, &self.cause, &self.flag, &self.low, &self.high, &self.sort].iter().all(|field| field.is_empty())
     }
 
     fn query(&self, group: &Group<'_>) -> Result<ItemQuery, Problem> {

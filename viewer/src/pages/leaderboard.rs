@@ -35,7 +35,7 @@ pub(crate) async fn show(
     let sweep = run.sweep().await?;
     let board = match summary(&run).await? {
         Some(summary) => of_summary(&run, &sweep, &summary, &wanted)?,
-        None => live_board::show(&run, &sweep, &wanted.benchmark, &wanted.setting, &wanted.metric).await?,
+        None => live_board::show(&viewer, &run, &sweep, &wanted.benchmark, &wanted.setting, &wanted.metric).await?,
     };
     let page = Page {
         title: "Leaderboard",

@@ -10,9 +10,10 @@ use super::leaderboard::bar;
 use crate::page::scrolled;
 use crate::problem::Problem;
 use crate::source::Run;
-use crate::{address, numbers};
+use crate::{Viewer, address, numbers, progress};
 
 pub(crate) async fn show(
+    viewer: &Viewer,
     run: &Run,
     sweep: &Sweep,
     benchmark: &str,
@@ -24,7 +25,13 @@ pub(crate) async fn show(
     let value = group::value_of(&values, value);
     let cells: Vec<CellIndex> = group.cells.iter().map(|cell| cell.index).collect();
     let means = match &value {
-        Some(value) => run.store.ledger.cell_means(&run.row.id, &cells, value).await?,
+        Some(value) => {
+            let ledger = &run.store.ledger;
+            let fingerprint = progress::Totals::of(&ledger.cell_progress(&run.row.id).await?);
+            let question = format!("{} {} {value:?} {cells:?}", run.name, run.row.id);
+            let read = ledger.cell_means(&run.row.id, &cells, value);
+            viewer.means.get(question, &format!("{fingerprint:?}"), read).await?
+        }
         None => Vec::new(),
     };
     let name = value.as_ref().map(group::name_of).unwrap_or_default();

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use jiff::Timestamp;
 use maud::{Markup, html};
 use regatta_backends::{CellProgress, EndingCount, FlagCount};
 use regatta_catalog::Sweep;
@@ -66,7 +65,7 @@ pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>)
 
 fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
     let totals = &progress.totals;
-    let rate = (!run.row.state.is_end()).then(|| viewer.rates.of(run, totals.recorded, Timestamp::now())).flatten();
+    let rate = (!run.row.state.is_end()).then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
     let left = rate.and_then(|rate| rate.left(totals.items.saturating_sub(totals.recorded)));
     html! {
         p.big { (state(run.row.state)) " " (bar(totals.settled, totals.items)) }

@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use jiff::Timestamp;
 use maud::{Markup, html};
 use regatta_proto::SweepState;
 
@@ -62,7 +61,7 @@ pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Probl
 
 fn row(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
     let totals = &progress.totals;
-    let rate = (!run.row.state.is_end()).then(|| viewer.rates.of(run, totals.recorded, Timestamp::now())).flatten();
+    let rate = (!run.row.state.is_end()).then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
     let left = rate.and_then(|rate| rate.left(totals.items.saturating_sub(totals.recorded)));
     html! {
         tr {

@@ -10,7 +10,7 @@ use super::planning::number;
 use super::pool::Fault;
 use super::sessions;
 use crate::ledger::columns::{cost, large, outcome, parsed, small, unreadable};
-use crate::ledger::views::ITEMS_OF_PAGE_MAX;
+use crate::ledger::views::ITEMS_FOUND_MAX;
 use crate::ledger::{
     AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemOrder, ItemPage, ItemQuery, ListedSession,
     ScoreValue, SessionView,
@@ -102,7 +102,7 @@ pub(super) async fn find_items(client: &Object, sweep: &SweepId, query: &ItemQue
                 &numbers(&query.cells),
                 &query.score.0,
                 &query.score.1,
-                &i64::from(query.limit.min(ITEMS_OF_PAGE_MAX)),
+                &i64::from(query.limit.min(ITEMS_FOUND_MAX)),
                 &i64::try_from(query.offset).unwrap_or(i64::MAX),
             ],
         )

@@ -8,10 +8,10 @@ use super::planning::number;
 use super::sessions;
 use super::thread::Fault;
 use crate::ledger::columns::{cost, large, outcome, parsed, small, unreadable};
-use crate::ledger::views::ITEMS_OF_PAGE_MAX;
+use crate::ledger::views::ITEMS_FOUND_MAX;
 use crate::ledger::{
     AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemOrder, ItemPage, ItemQuery, ListedSession,
-    ScoreValue, SessionView,
+    ScoreValue, SessionView, Standing,
 };
 
 /// The path of a value in stored scores. A name with a quote in it is none that a benchmark has.
@@ -66,7 +66,7 @@ pub(super) fn flag_counts(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<F
 pub(super) fn find_items(tx: &Transaction<'_>, sweep: &SweepId, query: &ItemQuery) -> Result<ItemPage, Fault> {
     let number = number(tx, sweep)?;
     let order = match query.order {
-        ItemOrder::Position => "item",
+        ItemOrder::Position => return in_their_order(tx, number, query),
         ItemOrder::Disagreement => "max(score) - min(score) DESC NULLS LAST, item",
         ItemOrder::Lowest => "avg(score) ASC NULLS LAST, item",
         ItemOrder::Highest => "avg(score) DESC NULLS LAST, item",
@@ -85,19 +85,82 @@ pub(super) fn find_items(tx: &Transaction<'_>, sweep: &SweepId, query: &ItemQuer
          HAVING max(fits AND (:low IS NULL OR ifnull(score >= :low, 0)) AND (:high IS NULL OR ifnull(score <= :high, 0)))
          ORDER BY {order} LIMIT :limit OFFSET :offset"
     ))?;
-    let mut rows = select.query(named_params! {
+    page(select.query(named_params! {
         ":path": path(query.value.as_ref()),
         ":standing": query.standing.map(|standing| standing.as_str()),
         ":cause": query.cause,
-        ":flag": query.flag.map(|flag: Flag| format!(",{},", flag.as_str())),
+        ":flag": query.flag.map(flag),
         ":text": query.text.to_lowercase(),
         ":sweep": number,
         ":cells": list(&query.cells),
         ":low": query.score.0,
         ":high": query.score.1,
-        ":limit": query.limit.min(ITEMS_OF_PAGE_MAX),
+        ":limit": query.limit.min(ITEMS_FOUND_MAX),
         ":offset": i64::try_from(query.offset).unwrap_or(i64::MAX),
-    })?;
+    })?)
+}
+
+/// Items in the order of the data set: nothing is asked of their sessions together, so that each is looked at no further than it fits.
+fn in_their_order(tx: &Transaction<'_>, number: i64, query: &ItemQuery) -> Result<ItemPage, Fault> {
+    let mut conditions = String::new();
+    // Written out, so that what is not asked for is not computed, and indexes of what is rare are used.
+    let mut also = |is_asked: bool, condition: &str| {
+        if is_asked {
+            conditions += &format!(" AND {condition}");
+        }
+    };
+    also(
+        query.standing.is_some(),
+        match query.standing {
+            Some(Standing::Awaiting) => "state = 'awaiting' AND :standing IS NOT NULL",
+            Some(Standing::Measured) => "state = 'settled' AND outcome = 'measured' AND :standing IS NOT NULL",
+            Some(Standing::ModelFailure | Standing::NotMeasured) | None => {
+                "state = 'settled' AND outcome = :standing AND outcome <> 'measured'"
+            }
+        },
+    );
+    also(query.cause.is_some(), "cause = :cause AND outcome <> 'measured'");
+    also(query.flag.is_some(), "instr(',' || flags || ',', :flag) > 0 AND flags <> ''");
+    also(!query.text.is_empty(), "(instr(lower(item_id), :text) > 0 OR instr(lower(task), :text) > 0)");
+    also(query.score.0.is_some(), "json_extract(scores, :path) >= :low");
+    also(query.score.1.is_some(), "json_extract(scores, :path) <= :high");
+    let mut select = tx.prepare_cached(&format!(
+        "SELECT item, count(*) OVER ()
+         FROM (SELECT DISTINCT item FROM sessions
+               WHERE sweep = :sweep AND cell IN (SELECT value FROM json_each(:cells)){conditions})
+         ORDER BY item LIMIT :limit OFFSET :offset"
+    ))?;
+    let standing = query.standing.map(|standing| standing.as_str());
+    let (flag, path) = (query.flag.map(flag), path(query.value.as_ref()));
+    let (text, cells) = (query.text.to_lowercase(), list(&query.cells));
+    let (limit, offset) = (query.limit.min(ITEMS_FOUND_MAX), i64::try_from(query.offset).unwrap_or(i64::MAX));
+    let all: [(&str, &dyn rusqlite::ToSql); 11] = [
+        (":standing", &standing),
+        (":cause", &query.cause),
+        (":flag", &flag),
+        (":text", &text),
+        (":path", &path),
+        (":low", &query.score.0),
+        (":high", &query.score.1),
+        (":sweep", &number),
+        (":cells", &cells),
+        (":limit", &limit),
+        (":offset", &offset),
+    ];
+    let mut named = Vec::new();
+    for (name, value) in all {
+        if select.parameter_index(name)?.is_some() {
+            named.push((name, value));
+        }
+    }
+    page(select.query(named.as_slice())?)
+}
+
+fn flag(flag: Flag) -> String {
+    format!(",{},", flag.as_str())
+}
+
+fn page(mut rows: rusqlite::Rows<'_>) -> Result<ItemPage, Fault> {
     let mut page = ItemPage::default();
     while let Some(row) = rows.next()? {
         page.items.push(ItemIndex(small(row.get(0)?, "item")?));
