@@ -9,9 +9,9 @@ use regatta_benchmarks::{Drawing, DrawnNode, Presence, markup_text};
 const NODES_MAX: usize = 200;
 /// Characters in a line of a node, and lines of it.
 const LINE_CHARS: usize = 30;
-const LINES_MAX: usize = 4;
+const LINES_MAX: usize = 6;
 /// Pixels.
-const WIDTH: usize = 220;
+const WIDTH: usize = 250;
 const LINE_HEIGHT: usize = 16;
 const PADDING: usize = 10;
 const GAP_ACROSS: usize = 26;
@@ -118,7 +118,7 @@ fn layout(drawing: &Drawing) -> Vec<Place> {
     let mut places: Vec<Option<Place>> = drawing.nodes.iter().map(|_| None).collect();
     let mut y = MARGIN;
     for row in &by_row {
-        let texts: Vec<Vec<String>> = row.iter().map(|node| lines(&drawing.nodes[*node].label)).collect();
+        let texts: Vec<Vec<String>> = row.iter().map(|node| lines_of(&drawing.nodes[*node])).collect();
         let tallest = texts.iter().map(Vec::len).max().unwrap_or(1);
         let taken = row.len() * (WIDTH + GAP_ACROSS) - GAP_ACROSS.min(row.len() * GAP_ACROSS);
         let mut x = MARGIN + (inner - taken) / 2;
@@ -130,6 +130,15 @@ fn layout(drawing: &Drawing) -> Vec<Place> {
         y += tallest.max(1) * LINE_HEIGHT + PADDING + GAP_DOWN;
     }
     places.into_iter().flatten().collect()
+}
+
+/// A node's text, and the gold's where the two are not alike.
+fn lines_of(node: &DrawnNode) -> Vec<String> {
+    let mut lines = lines(&node.label);
+    if node.presence == Presence::Changed {
+        lines.extend(self::lines(&format!("gold: {}", node.detail)));
+    }
+    lines
 }
 
 /// Broken between words; a word that is longer than a line is cut.
@@ -264,8 +273,22 @@ mod tests {
     #[test]
     fn a_graph_is_drawn_with_what_is_matched_missing_and_extra() {
         use Presence::{Extra, Matched, Missing};
-        let drawing = drawing(&["find <b>", "heat", "eat"], &[(0, 1, Matched), (1, 2, Missing), (0, 2, Extra)]);
-        insta::assert_snapshot!(svg(&drawing).unwrap());
+        let drawing = drawing(&["find <b>", "heat", "taste"], &[(0, 1, Matched), (1, 2, Missing), (0, 2, Extra)]);
+        let drawn = svg(&drawing).unwrap();
+        assert!(
+            drawn.contains("aria-label=\"Plan: nodes: 3 matched; edges: 1 extra, 1 matched, 1 missing\""),
+            "{drawn}"
+        );
+        assert!(drawn.contains(">find &lt;b&gt;</text>") && !drawn.contains("<b>"), "{drawn}");
+        for class in ["edge matched", "edge missing", "edge extra", "head extra", "node matched"] {
+            assert!(drawn.contains(&format!("class=\"{class}\"")), "{class} is missing in {drawn}");
+        }
+        // Steps from the start go downwards.
+        let y = |label: &str| {
+            let before = drawn.split_once(&format!("{label}</text>")).unwrap().0;
+            before.rsplit_once(" y=\"").unwrap().1.split_once('"').unwrap().0.parse::<u32>().unwrap()
+        };
+        assert!(y("b&gt;") < y("heat") && y("heat") < y("taste"));
     }
 
     #[test]

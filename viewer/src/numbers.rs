@@ -66,6 +66,7 @@ pub(crate) fn micros(microseconds: u64) -> String {
 pub(crate) fn cost(cost: CostSum) -> String {
     match cost.unknown_calls {
         0 => cost.known.to_string(),
+        1 => format!("{} and a call of unknown price", cost.known),
         calls => format!("{} and {} calls of unknown price", cost.known, count(calls)),
     }
 }

@@ -131,10 +131,10 @@ impl Rates {
 }
 
 impl Rate {
-    /// Seconds to the end of a run with so many sessions left; `None` where it stands still.
+    /// Seconds to the end of a run with so many sessions left; `None` where it stands still, or none is left.
     pub(crate) fn left(self, sessions: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
         let sessions = sessions as f64;
-        (self.per_second > 0.0).then(|| sessions / self.per_second)
+        (self.per_second > 0.0 && sessions > 0.0).then(|| sessions / self.per_second)
     }
 }
