@@ -12,11 +12,12 @@ pub mod queue;
 pub use blobs::{BlobError, Blobs};
 pub use health::{Stalled, StoreHealth};
 pub use ledger::{
-    Admission, AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created,
-    JudgeCosts, Judged, Ledger, LedgerError, MetricRow, MissedTicks, NewCell, NewNotice, NewShard, NewSweep, NoticeRow,
-    OtherCalls, PutSchedule, RecordState, Recorded, Reopened, ReportedCost, ScheduleRow, SessionRecord, SessionRow,
-    Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow, Term, TickEnd, TickRow, TickState,
-    TranscriptRef,
+    Admission, AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments,
+    Created, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, JudgeCosts, Judged,
+    Ledger, LedgerError, ListedSession, MetricRow, MissedTicks, NewCell, NewNotice, NewShard, NewSweep, NoticeRow,
+    OtherCalls, PutSchedule, RecordState, Recorded, Reopened, ReportedCost, ScheduleRow, ScoreValue, SessionRecord,
+    SessionRow, SessionView, Settlement, SettlementResult, ShardRow, ShardState, Sketch, Standing, SweepRow, Term,
+    TickEnd, TickRow, TickState, TranscriptRef,
 };
 pub use permits::{AccountState, Permits, PermitsError, PoolChange};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};

@@ -5,6 +5,7 @@
 
 pub mod case;
 pub mod cosine;
+mod drawing;
 mod markup;
 mod metric;
 mod paper_table;
@@ -16,6 +17,7 @@ mod registry;
 mod sampling;
 mod suite;
 
+pub use drawing::{Drawing, DrawnEdge, DrawnNode, Presence};
 pub use markup::{markdown_cell, markup_text};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
 pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Spending};

@@ -13,7 +13,7 @@ use regatta_proto::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{CellResult, Metric, PaperTable};
+use crate::{CellResult, Drawing, Metric, PaperTable};
 
 /// A benchmark that can be loaded: its name and its four functions' first one.
 pub trait Benchmark: Send + Sync {
@@ -168,6 +168,29 @@ pub trait Suite: Send + Sync {
     fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
         let _ = (item, setting, transcript);
         Vec::new()
+    }
+
+    /// Graphs of what was answered in the session of `item` so far, over what is right: none where the benchmark is not about graphs.
+    /// `verdicts` are those of a scoring with `evaluators`; without them texts are partners that are equal.
+    fn drawings(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        verdicts: &dyn Verdicts,
+    ) -> Vec<Drawing> {
+        let _ = (item, setting, evaluators, transcript, verdicts);
+        Vec::new()
+    }
+
+    /// A right answer of the agent to `request` in the session of `item`, for a person who looks at what it said; there may be others. `None`
+    /// where none is known.
+    fn right_reply(&self, item: ItemIndex, setting: &Setting, request: &ChatRequest) -> Option<Reply> {
+        // No draw decides what the oracle says, but for the ids of its calls.
+        let seed = SessionSeed(0);
+        let reply = self.simulate(item, setting, Role::Agent, Persona::Oracle, seed, request);
+        (reply.answer_bytes() > 0).then_some(reply)
     }
 
     /// Turns anybody's predictions (formats as in the section on predictions of its page in docs/benchmarks) into transcripts by item.

@@ -14,6 +14,7 @@ mod roles;
 mod schedule;
 mod simulate;
 mod simulate_tools;
+mod view;
 
 use std::path::PathBuf;
 
@@ -37,6 +38,7 @@ pub(crate) use self::roles::{CoordinatorArgs, MigrateArgs, ScorerArgs, WorkerArg
 pub(crate) use self::schedule::{CreateScheduleArgs, DriftArgs, GcArgs, ScheduleArgs, ScheduleCommand};
 pub(crate) use self::simulate::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, Simulated};
 pub(crate) use self::simulate_tools::SimulateToolsArgs;
+pub(crate) use self::view::ViewArgs;
 
 /// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
 #[derive(Debug, Parser)]
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Rescore(RescoreArgs),
     /// List the sessions of a run, or show what was said in one, its scores and pictures
     Show(ShowArgs),
+    /// Look into runs in a browser: items, sessions, flips, money, while they go on and afterwards
+    View(ViewArgs),
     /// Compare the scores of a run's judge with ratings by people
     Align(AlignArgs),
     /// Compare two runs item by item: scores, money, time, and what else changed
@@ -197,6 +201,7 @@ impl Command {
             | Self::Prices(_)
             | Self::Reprice(_)
             | Self::Show(_)
+            | Self::View(_)
             | Self::Align(_)
             | Self::Compare(_)
             | Self::Gate(_)

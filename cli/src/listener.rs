@@ -145,7 +145,6 @@ fn too_slow() -> Response {
 }
 
 /// `true` if others than this machine reach what listens on `address`.
-#[cfg_attr(not(any(test, feature = "cluster")), expect(dead_code, reason = "only the roles of a deployment need it"))]
 pub(crate) fn is_reached_by_others(address: SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }

@@ -72,6 +72,7 @@ fn main() -> ExitCode {
             Command::Reprice(args) => commands::reprice::run(args),
             Command::Rescore(args) => commands::rescore::run(args).await,
             Command::Show(args) => commands::show::run(args).await,
+            Command::View(args) => commands::view::run(args).await,
             Command::Align(args) => commands::align::run(args),
             Command::Compare(args) => commands::compare::run(args).await,
             Command::Gate(args) => commands::gate::run(args).await,

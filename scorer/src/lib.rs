@@ -5,6 +5,7 @@
 
 mod agents;
 mod aside;
+mod asked;
 mod comparison;
 mod decision;
 mod durations;
@@ -27,6 +28,7 @@ pub mod statistics;
 mod summary;
 mod verdicts;
 
+pub use asked::{AskedOfSession, GivenVerdict, asked_of_session};
 pub use decision::render_decision;
 pub use finish::{DOCUMENTS, FinishError};
 pub use leaderboard::render_tables;

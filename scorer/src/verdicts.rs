@@ -28,17 +28,17 @@ pub(crate) struct Put {
 }
 
 /// One time that a question is put to a model.
-struct Asking {
-    put: Put,
+pub(crate) struct Asking {
+    pub(crate) put: Put,
     /// Whether the model sees what is compared in the other order.
-    swapped: bool,
+    pub(crate) swapped: bool,
     /// Times that the same member is asked this before, from 0.
     repeat: u8,
 }
 
 /// To whom `question` is put for one verdict of `judge`, how, and as what. Similarities are figures of a model, not opinions: a panel's
 /// first member alone gives them.
-fn askings(judge: &Judge, question: &Question) -> Vec<Asking> {
+pub(crate) fn askings(judge: &Judge, question: &Question) -> Vec<Asking> {
     let digest = question.digest();
     let mut members = judge.members();
     let (repeats, swaps) = match question {
@@ -124,6 +124,11 @@ impl Known {
             }
         }
         Ok(found)
+    }
+
+    /// The answer to `put`, where it is known.
+    pub(crate) fn get(&self, put: &Put) -> Option<&Verdict> {
+        self.verdicts.get(put)
     }
 
     /// Whether `put` is answered.

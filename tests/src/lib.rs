@@ -3,6 +3,7 @@
 //! [`Services`] is what most tests want. Each service has a file of its own; `supervisor` keeps the promise that
 //! nothing is left running or lying about, however the test process ends.
 
+mod chromium;
 mod deployment;
 mod error;
 mod names;
@@ -16,6 +17,7 @@ mod services;
 mod supervisor;
 mod vhost;
 
+pub use chromium::Chromium;
 pub use deployment::Deployment;
 pub use error::HarnessError;
 pub use names::unique_name;

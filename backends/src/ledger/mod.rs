@@ -15,6 +15,7 @@ mod schedules;
 mod sketch;
 mod sqlite;
 mod states;
+mod views;
 
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -44,6 +45,10 @@ pub use self::schedules::{
 pub use self::sketch::Sketch;
 pub use self::sqlite::SqliteLedger;
 pub use self::states::{AttemptState, ShardState};
+pub use self::views::{
+    CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession,
+    ScoreValue, SessionView, Standing,
+};
 #[cfg(feature = "faults")]
 use crate::faults::{Trouble, Troubles};
 

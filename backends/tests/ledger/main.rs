@@ -17,6 +17,7 @@ mod recording;
 mod resume;
 mod schedules;
 mod server;
+mod views;
 mod world;
 
 use world::World;
@@ -120,6 +121,12 @@ conformance![
     schedules::a_sweep_that_is_resumed_has_its_tick_run_again,
     schedules::a_notice_waits_until_it_is_sent_or_given_up,
     schedules::a_schedule_that_is_deleted_takes_its_ticks_with_it,
+    views::items_are_found_by_what_their_sessions_are,
+    views::a_filter_is_about_one_session_with_all_that_it_asks_for,
+    views::items_are_ordered_and_paged,
+    views::sessions_are_listed_with_one_value,
+    views::a_session_is_read_alone_with_its_attempts,
+    views::endings_flags_days_and_means_are_counted_by_cell,
     laws::counters_equal_a_recount_whatever_happens,
 ];
 
@@ -138,6 +145,7 @@ fn calls_may_be_spawned() {
         sendable(ledger.save_metrics(sweep, vec![]));
         sendable(ledger.reopen_unmeasured(sweep));
         sendable(ledger.call_sums(sweep));
+        sendable(ledger.endings(sweep));
         sendable(ledger.cost_moments(sweep));
         sendable(ledger.continuations(sweep, cell, &[]));
         sendable(ledger.set_budget(sweep, regatta_proto::Money(1)));

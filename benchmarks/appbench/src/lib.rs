@@ -6,6 +6,7 @@
 mod case;
 mod data;
 mod demonstrations;
+mod drawing;
 mod exec;
 mod items;
 mod official;

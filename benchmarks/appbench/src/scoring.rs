@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Score, Scores};
+use regatta_benchmarks::{Drawing, Score, Scores};
 use regatta_proto::{Evaluator, Event, Role, Transcript};
 use serde_json::{Map, Value, json};
 
 use super::data::{Data, Entry};
+use super::drawing;
 use super::exec::{self, Outcome};
 use super::official::{self, app_selection::Selection};
 use super::paper;
@@ -67,6 +68,18 @@ pub(crate) fn score_failure(data: &Data, entry: &Entry, evaluators: &[Evaluator]
         (*evaluator, score)
     };
     evaluators.iter().map(of).collect()
+}
+
+/// The plan of a session over the gold one; none where tools were called step by step.
+pub(crate) fn drawings(data: &Data, entry: &Entry, transcript: &Transcript) -> Vec<Drawing> {
+    if used_tools(transcript) {
+        return Vec::new();
+    }
+    let text = match Answer::of(data, transcript) {
+        Answer::Plan(text) => text,
+        Answer::Dropped => "",
+    };
+    vec![drawing::drawing(entry, &data.phone, text)]
 }
 
 /// `true` if a plan was asked for, and no app was selected or no line of the answer is a call. Agents that call tools write no plan.

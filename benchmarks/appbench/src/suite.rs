@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
-    Verdicts,
+    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step,
+    Suite, Table, Verdicts,
 };
 use regatta_proto::{ChatRequest, ChatRole, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -91,6 +91,17 @@ impl Suite for Loaded {
 
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(evaluator, &self.data, cells)
+    }
+
+    fn drawings(
+        &self,
+        item: ItemIndex,
+        _setting: &Setting,
+        _evaluators: &[Evaluator],
+        transcript: &Transcript,
+        _verdicts: &dyn Verdicts,
+    ) -> Vec<Drawing> {
+        self.entry(item).map(|entry| scoring::drawings(&self.data, entry, transcript)).unwrap_or_default()
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use regatta_benchmarks::{Score, Scores, Verdicts};
+use regatta_benchmarks::{Drawing, Score, Scores, Verdicts};
 use regatta_proto::{ChatRequest, Evaluator, Event, Question, Reply, Role, Transcript};
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::decision::{Answer, Called, DecisionStep, Unsettled, decided, score_of
 use super::extraction::{Extraction, extract};
 use super::judge::{Conversation, Judging};
 use super::metrics::derive;
-use super::plan::{Costs, Extracted, score_step_official, score_step_paper};
+use super::plan::{Costs, Extracted, drawings, score_step_official, score_step_paper};
 use super::protocol::{Unresolved, decision_request, judge_conversation, judge_index, planning_request};
 
 /// How many judges the paper asks; in details, a step that needs none has their number of equal scores.
@@ -181,6 +181,14 @@ impl Step<'_> {
             return answer.text.as_deref().is_none_or(|text| extract(text).plan().is_none());
         }
         decided(answer).is_err()
+    }
+
+    /// The plan of an answer over the gold one; none where nothing is planned.
+    pub(crate) fn drawings(&self, answer: Option<&Answer>) -> Vec<Drawing> {
+        let gold = self.gold_plans.plan(self.position, self.step).filter(|_| self.is_planning());
+        let Some(gold) = gold else { return Vec::new() };
+        let extraction = answer.and_then(|answer| answer.text.as_deref()).map(extract);
+        drawings(&format!("Plan of step {}", self.step), extraction.as_ref().and_then(Extraction::plan), gold)
     }
 
     /// `true` if the model is to write a plan here, and no decision.

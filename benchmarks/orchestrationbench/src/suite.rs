@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Item, Metric, PaperTable, Persona, SampledBy, Score, Scores, Scoring, SelectError, Step,
-    Suite, Table, Verdicts,
+    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, SampledBy, Score, Scores, Scoring, SelectError,
+    Step, Suite, Table, Verdicts,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -119,6 +119,21 @@ impl Suite for Loaded {
 
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(evaluator, cells)
+    }
+
+    fn drawings(
+        &self,
+        item: ItemIndex,
+        _setting: &Setting,
+        _evaluators: &[Evaluator],
+        transcript: &Transcript,
+        _verdicts: &dyn Verdicts,
+    ) -> Vec<Drawing> {
+        match (self.step(item), self.whole(item)) {
+            (Some(step), _) => step.drawings(scoring::answer(transcript).as_ref()),
+            (None, Some(whole)) => whole.drawings(transcript),
+            (None, None) => Vec::new(),
+        }
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

@@ -1,6 +1,6 @@
 //! A whole scenario as one session: the end-to-end mode behind the suite's interface.
 
-use regatta_benchmarks::{Persona, Score, Scores, Verdicts};
+use regatta_benchmarks::{Drawing, Persona, Score, Scores, Verdicts};
 use regatta_proto::{ChatRequest, ChatRole, Evaluator, Question, Reply, Role, SessionSeed, Transcript};
 use serde_json::{Map, Value, json};
 
@@ -61,6 +61,15 @@ impl<'d> Whole<'d> {
             return Err(missing);
         }
         Ok(sums.into_iter().map(|(evaluator, sum)| (evaluator, sum.score(&outcome))).collect())
+    }
+
+    /// The plans that the steps' replies hold over the gold ones, in order; steps that were not reached are left out.
+    pub(crate) fn drawings(&self, transcript: &Transcript) -> Vec<Drawing> {
+        let replies: Vec<&Reply> = transcript.replies(Role::Agent).collect();
+        let steps = self.session(transcript).outcome().steps;
+        let of_step = |step: u32, reply: &Reply| self.step(step, "").drawings(Some(&of_call(reply)));
+        let reached = steps.iter().filter_map(|one| Some((one.step, *replies.get(one.reply?)?)));
+        reached.flat_map(|(step, reply)| of_step(step, reply)).collect()
     }
 
     /// `true` if the answer that stands for some step is none.

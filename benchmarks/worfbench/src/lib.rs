@@ -6,6 +6,7 @@
 mod averages;
 mod case;
 mod data;
+mod drawing;
 mod edge_ends;
 mod error;
 mod gold;

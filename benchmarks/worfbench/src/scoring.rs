@@ -34,14 +34,28 @@ pub(crate) fn score(
     verdicts: &dyn Verdicts,
 ) -> Scoring {
     let question = question(record, evaluators, reply);
-    let similarities = match &question {
-        None => Some(Similarities::default()),
-        Some(question) => verdicts.answer(question).and_then(|verdict| similarities(question, &verdict)),
-    };
+    let similarities = answered(question.as_ref(), verdicts);
     let scores = similarities.and_then(|known| scores(record, evaluators, reply, &known).ok());
     match scores {
         Some(scores) => Scoring::Scored(scores),
         None => Scoring::Needs(question.into_iter().collect()),
+    }
+}
+
+/// The similarities that `evaluators` asked for, where they are answered.
+pub(crate) fn known_similarities(
+    record: &Record,
+    evaluators: &[Evaluator],
+    reply: Option<&str>,
+    verdicts: &dyn Verdicts,
+) -> Option<Similarities> {
+    answered(question(record, evaluators, reply).as_ref(), verdicts)
+}
+
+fn answered(question: Option<&Question>, verdicts: &dyn Verdicts) -> Option<Similarities> {
+    match question {
+        None => Some(Similarities::default()),
+        Some(question) => verdicts.answer(question).and_then(|verdict| similarities(question, &verdict)),
     }
 }
 

@@ -1,15 +1,15 @@
 //! The loaded data set behind the one interface of all benchmarks.
 
 use regatta_benchmarks::{
-    CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
-    Verdicts,
+    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step,
+    Suite, Table, Verdicts,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
 use super::data::Data;
 use super::recognise::Prompts;
 use super::setting::Shots;
-use super::{items, parse_official, predictions, scoring, session, simulate, tables};
+use super::{drawing, items, parse_official, predictions, scoring, session, simulate, tables};
 
 /// The loaded data set.
 #[derive(Debug)]
@@ -75,6 +75,19 @@ impl Suite for Loaded {
 
     fn paper_tables(&self, _evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(cells)
+    }
+
+    fn drawings(
+        &self,
+        item: ItemIndex,
+        _setting: &Setting,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        verdicts: &dyn Verdicts,
+    ) -> Vec<Drawing> {
+        let Some(record) = self.data.record(item) else { return Vec::new() };
+        let reply = transcript.replies(Role::Agent).next().and_then(|reply| reply.text.as_deref());
+        drawing::drawings(record, evaluators, reply, verdicts)
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

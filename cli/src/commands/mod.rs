@@ -35,6 +35,7 @@ pub(crate) mod show;
 pub(crate) mod simulate;
 pub(crate) mod status;
 pub(crate) mod submit;
+pub(crate) mod view;
 pub(crate) mod watch;
 
 use regatta_scorer::{Summary, render_decision, render_tables};

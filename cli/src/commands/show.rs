@@ -1,6 +1,5 @@
 //! `regatta show`: the sessions of a run, or one of them as a person reads it: what was said, the scores, and pictures of it.
 
-mod conversation;
 mod listing;
 mod page;
 mod text;
@@ -15,8 +14,8 @@ use regatta_backends::Blobs;
 use regatta_benchmarks::{Picture, Suite};
 use regatta_catalog::{Catalog, CatalogError, StoredTranscript};
 use regatta_proto::{BenchmarkName, Cell, ItemId, ItemIndex, SweepLock, Transcript, did_you_mean};
+use regatta_viewer::conversation::{Part, parts};
 
-use self::conversation::{Part, parts};
 use self::listing::{Known, Wanted};
 use crate::args::ShowArgs;
 use crate::benchmarks::{BENCHMARKS, READ_BENCHMARKS};

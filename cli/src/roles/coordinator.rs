@@ -10,7 +10,8 @@ use futures::future::BoxFuture;
 use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_coordinator::{ApiConfig, Coordinator, CoordinatorConfig, CoordinatorMetrics, Scheduling, router};
-use regatta_proto::SystemClock;
+use regatta_proto::{Digest, SystemClock};
+use regatta_viewer::{Access, Source, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::channels::Channels;
@@ -32,7 +33,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let identity = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let tls = identity.map(|identity| tls::server(identity, args.tls_client_ca.as_deref())).transpose()?;
-    let asks_for_certificates = args.tls_client_ca.is_some();
+    let (has_tls, asks_for_certificates) = (tls.is_some(), args.tls_client_ca.is_some());
     let (channels, coded) = Channels::read(args.policy.as_deref())?;
     let benchmarks = deployed(coded, None);
     let listener = listener::listen(args.listen).await?;
@@ -59,22 +60,27 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         let queue = services::queue(&args.queue, seed, &readiness).await?;
         let permits = services::permits(&args.ledger, &readiness).await?;
         let blobs = services::blobs(&args.blobs, &readiness).await?;
+        let catalog = Catalog::new(blobs.clone(), benchmarks);
+        let store = Store { ledger: ledger.clone(), catalog: catalog.clone(), permits: Some(permits.clone()) };
         let scheduling = Scheduling { gate: Arc::new(StoredNights::new(blobs.clone())), messenger: Arc::new(channels) };
         let coordinator = Coordinator::new(
             config,
             ledger,
             queue,
             permits,
-            Catalog::new(blobs, benchmarks),
+            catalog,
             Arc::new(SystemClock),
             CoordinatorMetrics::register(&registry)?,
             price_book(args.prices.as_deref())?,
         );
-        Ok::<_, anyhow::Error>(coordinator.with_scheduling(scheduling))
+        Ok::<_, anyhow::Error>((coordinator.with_scheduling(scheduling), Source::Deployment(store)))
     };
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
-    let coordinator = Arc::new(coordinator?);
-    readiness.works(router(coordinator.clone(), ApiConfig { token, asks_for_certificates }));
+    let (coordinator, source) = coordinator?;
+    let coordinator = Arc::new(coordinator);
+    let access = access(token.clone(), has_tls, asks_for_certificates);
+    let pages = regatta_viewer::router(source, access, Arc::new(SystemClock), stop.clone());
+    readiness.works(router(coordinator.clone(), ApiConfig { token, asks_for_certificates }).merge(pages));
     let surveyed = coordinator.clone();
     let survey = move || -> BoxFuture<'static, anyhow::Result<()>> {
         let coordinator = surveyed.clone();
@@ -90,6 +96,16 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     stop.cancel();
     server.await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whom the pages are for: those whom the API is for.
+fn access(token: Option<Arc<str>>, has_tls: bool, asks_for_certificates: bool) -> Access {
+    let access = match token {
+        // Digests are compared, so that the time taken tells nothing about the token.
+        Some(token) => Access::by_token(move |given| Digest::of(given.as_bytes()) == Digest::of(token.as_bytes())),
+        None => Access::loopback(),
+    };
+    if has_tls { access.over_tls(asks_for_certificates) } else { access }
 }
 
 /// Shortest token that nobody guesses.

@@ -305,6 +305,26 @@ pub(super) async fn all(client: &Object, sweep: &SweepId) -> Result<Vec<AttemptR
     client.query(&select, &[&number]).await?.iter().map(|row| attempt(sweep, row)).collect()
 }
 
+/// The attempts at one session, by number and id.
+pub(super) async fn of_session(
+    client: &Object,
+    sweep: &SweepId,
+    cell: CellIndex,
+    item: ItemIndex,
+) -> Result<Vec<AttemptRow>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
+                    input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                    maybe_spent, at_most, calls, retries, latency_us, segment, line
+             FROM attempts WHERE sweep = $1 AND cell = $2 AND item = $3 ORDER BY number, id COLLATE \"C\"",
+        )
+        .await?;
+    let rows = client.query(&select, &[&number, &i64::from(cell.0), &i64::from(item.0)]).await?;
+    rows.iter().map(|row| attempt(sweep, row)).collect()
+}
+
 fn attempt(sweep: &SweepId, row: &Row) -> Result<AttemptRow, Fault> {
     let kind: Option<&str> = row.try_get(8)?;
     let spent = spent(row, 10)?;

@@ -34,6 +34,7 @@ pub(super) const LEDGER: Migrations = Migrations {
         (6, include_str!("../../../migrations/postgres/0006_flags.sql")),
         (7, include_str!("../../../migrations/postgres/0007_dispatch.sql")),
         (8, include_str!("../../../migrations/postgres/0008_schedules.sql")),
+        (9, include_str!("../../../migrations/postgres/0009_views.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -13,6 +13,7 @@ mod resume;
 mod schedules;
 mod sessions;
 mod settling;
+mod views;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -27,9 +28,9 @@ pub(crate) use self::migrate::{Migrations, Schema};
 pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts, Judged, LedgerError,
-    MetricRow, NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, SweepRow, Term,
-    TranscriptRef,
+    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
+    FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Recorded,
+    Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, TranscriptRef,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, a few statements a call however many rows it has. See
@@ -288,5 +289,61 @@ impl PostgresLedger {
 
     pub(super) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {
         write!(self.0, "reset what was dispatched of a sweep", tx => resume::reset(tx, sweep, term))
+    }
+}
+
+/// Looking.
+impl PostgresLedger {
+    pub(super) async fn endings(&self, sweep: &SweepId) -> Result<Vec<EndingCount>, LedgerError> {
+        read!(self.0, "count how sessions ended", client => views::endings(client, sweep))
+    }
+
+    pub(super) async fn flag_counts(&self, sweep: &SweepId) -> Result<Vec<FlagCount>, LedgerError> {
+        read!(self.0, "count flags", client => views::flag_counts(client, sweep))
+    }
+
+    pub(super) async fn find_items(&self, sweep: &SweepId, query: &ItemQuery) -> Result<ItemPage, LedgerError> {
+        read!(self.0, "find items", client => views::find_items(client, sweep, query))
+    }
+
+    pub(super) async fn listed_sessions(
+        &self,
+        sweep: &SweepId,
+        cells: &[CellIndex],
+        items: Option<&[ItemIndex]>,
+        value: Option<&ScoreValue>,
+    ) -> Result<Vec<ListedSession>, LedgerError> {
+        read!(self.0, "list sessions", client => views::listed_sessions(client, sweep, cells, items, value))
+    }
+
+    pub(super) async fn session(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        item: ItemIndex,
+    ) -> Result<Option<SessionView>, LedgerError> {
+        read!(self.0, "read a session", client => views::session(client, sweep, cell, item))
+    }
+
+    pub(super) async fn session_attempts(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        item: ItemIndex,
+    ) -> Result<Vec<AttemptRow>, LedgerError> {
+        read!(self.0, "read a session's attempts", client => views::session_attempts(client, sweep, cell, item))
+    }
+
+    pub(super) async fn spending_by_day(&self, sweep: &SweepId) -> Result<Vec<DaySpending>, LedgerError> {
+        read!(self.0, "read what was spent by day", client => views::spending_by_day(client, sweep))
+    }
+
+    pub(super) async fn cell_means(
+        &self,
+        sweep: &SweepId,
+        cells: &[CellIndex],
+        value: &ScoreValue,
+    ) -> Result<Vec<CellMean>, LedgerError> {
+        read!(self.0, "read mean scores", client => views::cell_means(client, sweep, cells, value))
     }
 }

@@ -242,6 +242,28 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
     rows.iter().map(session).collect()
 }
 
+/// The session of `item`, settled or not, in the sweep of this number.
+pub(super) async fn one(
+    client: &Object,
+    number: i64,
+    cell: CellIndex,
+    item: ItemIndex,
+) -> Result<Option<SessionRow>, Fault> {
+    let select = client
+        .prepare_cached(
+            "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
+                    a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
+                    a.output, a.reasoning, a.known, a.unknown_calls,
+                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
+             FROM sessions s
+             JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
+             WHERE s.sweep = $1 AND s.cell = $2 AND s.item = $3",
+        )
+        .await?;
+    let row = client.query_opt(&select, &[&number, &i64::from(cell.0), &i64::from(item.0)]).await?;
+    row.as_ref().map(session).transpose()
+}
+
 pub(super) async fn cost_moments(client: &Object, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, Fault> {
     let number = number(client, sweep).await?;
     let select = client

@@ -312,6 +312,28 @@ pub(super) fn all(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<AttemptRo
     Ok(attempts)
 }
 
+/// The attempts at one session, by number and id.
+pub(super) fn of_session(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cell: CellIndex,
+    item: ItemIndex,
+) -> Result<Vec<AttemptRow>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
+                input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                maybe_spent, at_most, calls, retries, latency_us, segment, line
+         FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3 ORDER BY number, id",
+    )?;
+    let mut rows = select.query(params![number, cell.0, item.0])?;
+    let mut attempts = Vec::new();
+    while let Some(row) = rows.next()? {
+        attempts.push(attempt(sweep, row)?);
+    }
+    Ok(attempts)
+}
+
 fn attempt(sweep: &SweepId, row: &Row<'_>) -> Result<AttemptRow, Fault> {
     let kind: Option<String> = row.get(8)?;
     let cause: Option<String> = row.get(9)?;

@@ -12,6 +12,7 @@ mod schedules;
 mod sessions;
 mod settling;
 mod thread;
+mod views;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -26,9 +27,9 @@ use regatta_proto::{
 use self::presence::Presence;
 use self::thread::Thread;
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellProgress, CostMoments, Created, JudgeCosts, Judged, LedgerError,
-    MetricRow, NewSweep, Recorded, Reopened, SessionRecord, SessionRow, Settlement, ShardRow, SweepRow, Term,
-    TranscriptRef,
+    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
+    FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Recorded,
+    Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, TranscriptRef,
 };
 
 /// The ledger in an SQLite file: one thread owns it, every call is one transaction there. See [`Ledger`](super::Ledger) for
@@ -333,5 +334,73 @@ impl SqliteLedger {
                 if presence.is_leading(term) { resume::reset(tx, &sweep).map(Some) } else { Ok(None) }
             })
             .await
+    }
+}
+
+/// Looking.
+impl SqliteLedger {
+    pub(super) async fn endings(&self, sweep: &SweepId) -> Result<Vec<EndingCount>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("count how sessions ended", move |tx| views::endings(tx, &sweep)).await
+    }
+
+    pub(super) async fn flag_counts(&self, sweep: &SweepId) -> Result<Vec<FlagCount>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("count flags", move |tx| views::flag_counts(tx, &sweep)).await
+    }
+
+    pub(super) async fn find_items(&self, sweep: &SweepId, query: &ItemQuery) -> Result<ItemPage, LedgerError> {
+        let (sweep, query) = (sweep.clone(), query.clone());
+        self.0.read("find items", move |tx| views::find_items(tx, &sweep, &query)).await
+    }
+
+    pub(super) async fn listed_sessions(
+        &self,
+        sweep: &SweepId,
+        cells: &[CellIndex],
+        items: Option<&[ItemIndex]>,
+        value: Option<&ScoreValue>,
+    ) -> Result<Vec<ListedSession>, LedgerError> {
+        let (sweep, cells, items, value) = (sweep.clone(), cells.to_vec(), items.map(<[_]>::to_vec), value.cloned());
+        self.0
+            .read("list sessions", move |tx| {
+                views::listed_sessions(tx, &sweep, &cells, items.as_deref(), value.as_ref())
+            })
+            .await
+    }
+
+    pub(super) async fn session(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        item: ItemIndex,
+    ) -> Result<Option<SessionView>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read a session", move |tx| views::session(tx, &sweep, cell, item)).await
+    }
+
+    pub(super) async fn session_attempts(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        item: ItemIndex,
+    ) -> Result<Vec<AttemptRow>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read a session's attempts", move |tx| views::session_attempts(tx, &sweep, cell, item)).await
+    }
+
+    pub(super) async fn spending_by_day(&self, sweep: &SweepId) -> Result<Vec<DaySpending>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read what was spent by day", move |tx| views::spending_by_day(tx, &sweep)).await
+    }
+
+    pub(super) async fn cell_means(
+        &self,
+        sweep: &SweepId,
+        cells: &[CellIndex],
+        value: &ScoreValue,
+    ) -> Result<Vec<CellMean>, LedgerError> {
+        let (sweep, cells, value) = (sweep.clone(), cells.to_vec(), value.clone());
+        self.0.read("read mean scores", move |tx| views::cell_means(tx, &sweep, &cells, &value)).await
     }
 }

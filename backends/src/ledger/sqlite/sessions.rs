@@ -149,6 +149,26 @@ pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) ->
     Ok(sessions)
 }
 
+/// The session of `item`, settled or not, in the sweep of this number.
+pub(super) fn one(
+    tx: &Transaction<'_>,
+    number: i64,
+    cell: CellIndex,
+    item: ItemIndex,
+) -> Result<Option<SessionRow>, Fault> {
+    let mut select = tx.prepare_cached(
+        "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
+                a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
+                a.output, a.reasoning, a.known, a.unknown_calls,
+                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
+         FROM sessions s
+         JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
+         WHERE s.sweep = ?1 AND s.cell = ?2 AND s.item = ?3",
+    )?;
+    let mut rows = select.query(params![number, cell.0, item.0])?;
+    rows.next()?.map(session).transpose()
+}
+
 pub(super) fn cost_moments(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, Fault> {
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(

@@ -93,9 +93,37 @@ pub(crate) fn score(entry: &Entry, phone: &Phone, lines: &[Line<'_>]) -> ItemCou
 }
 
 /// Gold calls with their apps; those beyond the apps have none.
-fn gold_pairs(gold: &Gold) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn gold_pairs(gold: &Gold) -> impl Iterator<Item = (&str, &str)> {
     let apps = gold.used_app.iter().map(|app| &**app).chain(std::iter::repeat(""));
     apps.zip(gold.api_results.iter().map(|call| &**call))
+}
+
+/// The gold call of each of `lines`, each once, and whether the two are the same call: first those that are, then those of one API.
+pub(crate) fn partners(entry: &Entry, phone: &Phone, lines: &[Line<'_>]) -> (Vec<Option<usize>>, Vec<bool>) {
+    let plan = Plan::of(phone, lines.iter().map(|line| (line.app, line.call.as_str())));
+    let gold = Plan::of(phone, gold_pairs(&entry.gold));
+    let mut forms = Forms::default();
+    let (own, wanted) = (plan.forms(&mut forms, phone), gold.forms(&mut forms, phone));
+    let name = |plan: &Plan<'_>, at: usize| {
+        let (app, (_, call)) = (plan.apps.get(at)?.clone(), plan.calls.get(at)?);
+        Some((app, call.as_ref()?.name.clone()))
+    };
+    let (mut partner, mut is_same) = (vec![None; lines.len()], vec![false; lines.len()]);
+    let mut is_taken = vec![false; wanted.len()];
+    for exactly in [true, false] {
+        for at in 0..lines.len() {
+            let fits = |other: usize| match exactly {
+                true => own.get(at) == wanted.get(other),
+                false => name(&plan, at).is_some_and(|own| name(&gold, other) == Some(own)),
+            };
+            if partner[at].is_none()
+                && let Some(found) = (0..wanted.len()).find(|other| !is_taken[*other] && fits(*other))
+            {
+                (partner[at], is_same[at], is_taken[found]) = (Some(found), exactly, true);
+            }
+        }
+    }
+    (partner, is_same)
 }
 
 /// How many elements two multisets share.

@@ -13,6 +13,13 @@ use petgraph::graph::DiGraph;
 use petgraph::unionfind::UnionFind;
 use petgraph::visit::Dfs;
 
+/// Producer and consumer of each name among `calls`, by position; calls that the official code cannot read have none.
+pub(crate) fn links(calls: &[&str]) -> Vec<(usize, usize)> {
+    let read = calls.iter().enumerate().filter_map(|(at, call)| Some((at, edges::Call::read(call).ok()?)));
+    let (places, readable): (Vec<usize>, Vec<edges::Call<'_>>) = read.unzip();
+    edges::between(&readable).into_iter().map(|(from, to)| (places[from], places[to])).collect()
+}
+
 /// A plan as a graph: a node a call, an edge from each call that returns a name to each that takes it.
 #[derive(Debug, Clone)]
 pub(crate) struct Topology {

@@ -9,6 +9,7 @@ mod compare;
 mod component;
 mod dependencies;
 mod distance;
+mod drawing;
 mod exact;
 mod graph;
 mod inexact;
@@ -26,6 +27,7 @@ mod tests;
 
 pub(crate) use self::case::score_unit_ged;
 pub(crate) use self::distance::Costs;
+pub(crate) use self::drawing::drawings;
 pub(crate) use self::run::{RunScore, ScenarioScore};
 pub(crate) use self::step::{Extracted, PlanStep, score_step_official, score_step_paper};
 pub(crate) use self::sum::python_sum;

@@ -180,7 +180,7 @@ fn similarity(of: &Similarity) -> Json {
 }
 
 /// `str(key)`.
-fn printed(key: &Value) -> String {
+pub(super) fn printed(key: &Value) -> String {
     match key {
         Value::Str(text) => text.clone(),
         other => repr(other),

@@ -8,12 +8,12 @@ use regatta_catalog::StoredTranscript;
 use regatta_proto::{AttemptId, Flag, ItemId, Transcript, did_you_mean};
 use serde::Deserialize;
 
-use super::conversation::parts;
 use super::text;
 use crate::args::ShowFilters;
 use crate::exit::BadConfiguration;
 use crate::results::{self, ResultLine};
 use crate::transcripts::{self, Session};
+use regatta_viewer::conversation::parts;
 
 /// Outcome of a session that went as it should.
 const MEASURED: &str = "measured";
@@ -95,7 +95,7 @@ impl Wanted {
         let Some(words) = &self.text else { return true };
         let has = |text: &str| text.to_lowercase().contains(words);
         parts(transcript).iter().any(|part| {
-            has(&part.said)
+            has(&part.whole())
                 || part.thought.as_deref().is_some_and(has)
                 || part.told.iter().any(|(_, told)| has(told))
                 || part.failed_tries.iter().any(|failed| has(failed))

@@ -57,7 +57,7 @@ fn write_part(out: &mut String, part: &Part) -> fmt::Result {
     if let Some(thought) = &part.thought {
         writeln!(out, "<details><summary>thought</summary><pre>{}</pre></details>", markup_text(thought))?;
     }
-    writeln!(out, "<pre>{}</pre>\n</section>", markup_text(&part.said))
+    writeln!(out, "<pre>{}</pre>\n</section>", markup_text(&part.whole()))
 }
 
 const STYLE: &str = "

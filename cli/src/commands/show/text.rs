@@ -34,7 +34,7 @@ fn write(out: &mut String, shown: &Shown) -> fmt::Result {
         if let Some(thought) = &part.thought {
             writeln!(out, "(thought: {})", thought.trim_end())?;
         }
-        writeln!(out, "{}", part.said.trim_end())?;
+        writeln!(out, "{}", part.whole().trim_end())?;
     }
     for picture in &shown.pictures {
         writeln!(out, "\n── {}\n{}", picture.title, picture.text)?;

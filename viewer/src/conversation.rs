@@ -9,23 +9,39 @@ use regatta_proto::{
 };
 
 /// One contribution.
-pub(super) struct Part {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
     /// Whose.
-    pub(super) role: Role,
+    pub role: Role,
     /// Model, tokens, cost and time.
-    pub(super) facts: String,
+    pub facts: String,
     /// What they were told beforehand, as the instructions: by whom, and the words. What others of the conversation said is not repeated.
-    pub(super) told: Vec<(&'static str, String)>,
+    pub told: Vec<(&'static str, String)>,
     /// What they thought, as far as their provider shows it.
-    pub(super) thought: Option<String>,
+    pub thought: Option<String>,
     /// What they said.
-    pub(super) said: String,
+    pub said: String,
+    /// Tools that they called: each with name and arguments.
+    pub calls: Vec<(String, String)>,
     /// Tries that failed before.
-    pub(super) failed_tries: Vec<String>,
+    pub failed_tries: Vec<String>,
 }
 
-/// The conversation, in order.
-pub(super) fn parts(transcript: &Transcript) -> Vec<Part> {
+impl Part {
+    /// What they said, and the tools that they called.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let mut whole = self.said.clone();
+        for (name, arguments) in &self.calls {
+            whole.push_str(&format!("\ncalls {name}({arguments})"));
+        }
+        whole
+    }
+}
+
+/// The conversation, in order: one part an event.
+#[must_use]
+pub fn parts(transcript: &Transcript) -> Vec<Part> {
     let mut so_far = SoFar::default();
     transcript.events.iter().map(|event| so_far.part(event)).collect()
 }
@@ -51,6 +67,7 @@ impl<'t> SoFar<'t> {
                 told: failed.request.as_deref().map(|request| self.told(failed.role, request)).unwrap_or_default(),
                 thought: None,
                 said: "(no answer)".to_owned(),
+                calls: Vec::new(),
                 failed_tries: tries(&failed.tries),
             },
             Event::Recorded(reply) => {
@@ -91,17 +108,23 @@ impl<'t> SoFar<'t> {
 }
 
 fn of_reply(role: Role, facts: String, reply: &Reply) -> Part {
-    let mut said = reply.text.as_deref().unwrap_or("(no text)").to_owned();
-    for call in &reply.tool_calls {
-        said.push_str(&format!("\ncalls {}({})", call.name, call.arguments));
-    }
+    let said = reply.text.as_deref().unwrap_or("(no text)").to_owned();
+    let calls = reply.tool_calls.iter().map(|call| (call.name.to_string(), call.arguments.to_string())).collect();
     let thought = reply.reasoning.as_ref().map(|reasoning| reasoning.text.to_string());
-    Part { role, facts, told: Vec::new(), thought, said, failed_tries: Vec::new() }
+    Part { role, facts, told: Vec::new(), thought, said, calls, failed_tries: Vec::new() }
 }
 
 /// What an external agent did beside asking models.
 fn of_program(facts: String, said: String) -> Part {
-    Part { role: Role::Agent, facts, told: Vec::new(), thought: None, said, failed_tries: Vec::new() }
+    Part {
+        role: Role::Agent,
+        facts,
+        told: Vec::new(),
+        thought: None,
+        said,
+        calls: Vec::new(),
+        failed_tries: Vec::new(),
+    }
 }
 
 /// A request to a tool server, with its answer.

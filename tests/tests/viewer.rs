@@ -1,0 +1,289 @@
+//! Runs are looked into as a browser shows them: every page, what a hostile model says, what changes while one looks, and who may look.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::Path;
+
+use regatta_tests::regatta::{Process, finish, regatta, skipped, workspace};
+use regatta_tests::{Chromium, unique_name};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// Head and body of an answer.
+async fn ask(url: &str, head: &str) -> (String, String) {
+    let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap();
+    let head = if head.is_empty() { format!("host: {host}\r\n") } else { head.to_owned() };
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    stream.write_all(format!("GET /{path} HTTP/1.0\r\n{head}\r\n").as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+async fn page(url: &str) -> String {
+    let (head, body) = ask(url, "").await;
+    assert!(head.contains(" 200 "), "{url}: {head}");
+    assert!(head.contains("default-src 'none'") && head.contains("nosniff"), "{url}: {head}");
+    body
+}
+
+async fn run(spec: &Path, directory: &Path) {
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(spec).arg("--output").arg(directory);
+    let output = finish(command).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The viewer of `directory`, and the address of its pages without the last slash.
+async fn view(directory: &Path) -> (Process, String) {
+    let mut command = regatta().unwrap();
+    command.arg("view").arg(directory);
+    let process = Process::start_and_read(command).await.unwrap();
+    let address = process.first_line.trim_end_matches('/').to_owned();
+    (process, address)
+}
+
+/// Pages that every run has.
+const PAGES: [&str; 9] = [
+    "",
+    "/leaderboard",
+    "/items",
+    "/items?sort=disagreement",
+    "/compare?a=sim%2Foracle&b=sim%2Fnoisy-0.5",
+    "/endpoints",
+    "/money",
+    "/sessions/6/0",
+    "/report",
+];
+
+#[tokio::test]
+async fn a_run_is_looked_into_page_by_page() {
+    let folder = tempfile::tempdir().unwrap();
+    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await;
+    let (_viewer, ui) = view(folder.path()).await;
+    let of_run = format!("{ui}/runs/quick");
+    assert!(page(&format!("{ui}/")).await.contains("href=\"/ui/runs/quick\""));
+    for name in PAGES {
+        let shown = page(&format!("{of_run}{name}")).await;
+        assert!(!shown.contains("src=\"http") && !shown.contains("style=\""), "{name} loads from elsewhere");
+    }
+    // An item on which an oracle and a bad model differ is told with both sessions.
+    let flips = page(&format!("{of_run}/compare?a=sim%2Foracle&b=sim%2Fnoisy-0.5")).await;
+    let (of_oracle, of_noisy) = flips.split_once("Higher: sim/noisy-0.5").unwrap();
+    assert!(of_oracle.contains("/sessions/0/") && of_oracle.contains("/sessions/6/"), "{of_oracle}");
+    assert!(of_noisy.contains("No item."), "nobody is better than an oracle: {of_noisy}");
+    // The gold stands beside the answer, and both are drawn.
+    let items = page(&format!("{of_run}/items?model=sim%2Fnoisy-0.5&high=0.9&low=0.1")).await;
+    let session = items.split("href=\"").filter_map(|rest| rest.split('"').next());
+    let session = session.into_iter().find(|link| link.contains("/sessions/6/")).unwrap();
+    let shown = page(&format!("{}{session}", ui.trim_end_matches("/ui"))).await;
+    for piece in ["A right answer", "<svg class=\"graph\"", "class=\"node missing\"", "Similarity of", "Attempts"] {
+        assert!(shown.contains(piece), "{piece} is missing in {shown}");
+    }
+    for (wrong, status) in [
+        ("/runs/none", "404"),
+        ("/runs/quick/sessions/99/0", "404"),
+        ("/runs/quick/items?outcome=great", "400"),
+        ("/runs/quick/items?low=much", "400"),
+        ("/nothing", "404"),
+    ] {
+        let (head, _) = ask(&format!("{ui}{wrong}"), "").await;
+        assert!(head.contains(status), "{wrong}: {head}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_this_machine_are_for_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_viewer, ui) = view(folder.path()).await;
+    for head in ["host: evil.example\r\n", "host: 127.0.0.1\r\norigin: https://evil.example\r\n", "x: y\r\n"] {
+        let (answer, _) = ask(&format!("{ui}/"), head).await;
+        assert!(answer.contains(" 403 "), "{head}: {answer}");
+    }
+    let mut command = regatta().unwrap();
+    command.args(["view", "--listen", "0.0.0.0:0"]).arg(folder.path());
+    let output = finish(command).await.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("others would reach the pages on 0.0.0.0:0"));
+}
+
+/// A benchmark of four items whose models answer at `simulated` latency, or with `script`.
+fn declared(folder: &Path, text: &str, latency_ms: u32) -> std::path::PathBuf {
+    let data = folder.join("data");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::write(
+        data.join("benchmark.yaml"),
+        "v: 1\ndata: { test: items.jsonl }\nitems: { id: id }\nprompt: { turns: [user: '{{ question }}'], sampling: { max_tokens: 400 } }\n\
+         scorers: { right: { exact: { gold: '{{ answer }}' } } }\nsimulate: { reply: '{{ answer }}' }\n",
+    )
+    .unwrap();
+    let items: Vec<String> =
+        (0..40).map(|n| json!({ "id": format!("i{n}"), "question": text, "answer": text }).to_string()).collect();
+    std::fs::write(data.join("items.jsonl"), items.join("\n")).unwrap();
+    let spec = folder.join("spec.yaml");
+    let name = unique_name("words");
+    std::fs::write(
+        &spec,
+        format!(
+            "name: {name}\nbenchmarks:\n  words: {{ data: data }}\nendpoints:\n  sim: {{ kind: simulated, limits: {{ concurrency: 1 }}, simulation: \
+             {{ latency: {{ median_ms: {latency_ms}, spread: 1.0 }} }} }}\nmodels: [sim/oracle]\n"
+        ),
+    )
+    .unwrap();
+    spec
+}
+
+/// What means something to browsers, terminals and readers' eyes, and a line of a megabyte.
+fn hostile() -> String {
+    let words = "<script>document.title='owned'</script><img src=x onerror=alert(1)>\" onmouseover=\"x </pre></html>\
+                 \u{1b}]8;;http://evil.example\u{7}link\u{1b}]8;;\u{7}\u{202e}txt.exe\u{2066}";
+    format!("{words}{}", "a".repeat(1 << 20))
+}
+
+#[tokio::test]
+async fn what_a_hostile_model_says_is_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = declared(folder.path(), &hostile(), 1);
+    run(&spec, &folder.path().join("hostile")).await;
+    let (_viewer, ui) = view(&folder.path().join("hostile")).await;
+    let shown = page(&format!("{ui}/runs/hostile/sessions/0/0")).await;
+    assert!(shown.contains("&lt;script&gt;document.title=") && shown.contains("characters more"), "{}", &shown[..4000]);
+    assert!(!shown.contains("<script>") && !shown.contains("<img src=x") && shown.matches("</html>").count() == 1);
+    assert!(shown.len() < 500_000, "a page of {} bytes", shown.len());
+    assert!(!shown.chars().any(|c| c == '\u{1b}' || c == '\u{7}' || c == '\u{202e}' || c == '\u{2066}'));
+    assert!(shown.contains("⟨U+202E⟩"));
+    let Some(mut browser) = browser("what_a_hostile_model_says_is_text").await else { return };
+    browser.open(&format!("{ui}/runs/hostile/sessions/0/0")).await.unwrap();
+    assert_eq!(browser.evaluate("document.title").await.unwrap(), "i0 · Regatta");
+    assert_eq!(browser.evaluate("document.scripts.length").await.unwrap(), 1);
+    let is_wide = browser.evaluate("document.documentElement.scrollWidth > innerWidth").await.unwrap();
+    assert_eq!(is_wide, false, "the page is scrolled to the side");
+    assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+}
+
+async fn browser(test: &str) -> Option<Chromium> {
+    if !Chromium::is_there() {
+        skipped(test, "there is no chromium; `apt-get install chromium` brings it");
+        return None;
+    }
+    Some(Chromium::start(1400, 900).await.unwrap())
+}
+
+/// What a page lacks for who does not see it: names of fields and pictures, headers of tables, a language, a title, one first heading.
+const LACKS: &str = "(() => { const lacks = []; \
+    if (!document.documentElement.lang || !document.title) lacks.push('language or title'); \
+    if (document.querySelectorAll('h1').length !== 1) lacks.push('one h1'); \
+    for (const f of document.querySelectorAll('input:not([type=hidden]), select')) if (!f.labels.length) lacks.push('label of ' + f.name); \
+    for (const i of document.querySelectorAll('img')) if (!i.alt) lacks.push('alt of ' + i.src); \
+    for (const s of document.querySelectorAll('svg')) if (!s.getAttribute('aria-label')) lacks.push('name of a drawing'); \
+    for (const t of document.querySelectorAll('table')) if ([...t.querySelectorAll('th')].some(h => !h.scope)) lacks.push('scope of headers'); \
+    for (const a of document.querySelectorAll('a')) if (!a.textContent.trim()) lacks.push('text of ' + a.href); \
+    const ids = [...document.querySelectorAll('[id]')].map(e => e.id); \
+    if (new Set(ids).size !== ids.length) lacks.push('distinct ids'); \
+    return lacks; })()";
+
+/// Contrasts of texts with what is behind them that are below WCAG's AA.
+const PALE: &str = "(() => { const lum = c => { const v = c.map(x => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); \
+    return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; }; const rgb = s => (s.match(/[\\d.]+/g) || []).map(Number); \
+    const over = (top, under) => { const a = top.length > 3 ? top[3] : 1; return [0, 1, 2].map(i => top[i] * a + under[i] * (1 - a)); }; \
+    const behind = e => { if (!e) return [255, 255, 255]; const c = rgb(getComputedStyle(e).backgroundColor); \
+      if (c.length === 4 && c[3] === 0) return behind(e.parentElement); return over(c, c.length === 4 ? behind(e.parentElement) : c); }; \
+    const pale = new Set(); for (const e of document.querySelectorAll('main *, header *')) { \
+      if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || !e.getClientRects().length || e.closest('svg, option')) continue; \
+      const back = behind(e); const s = getComputedStyle(e); const a = lum(over(rgb(s.color), back)), b = lum(back); \
+      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); \
+      if (ratio < 4.5) pale.add(e.tagName + '.' + e.className + ' ' + ratio.toFixed(2)); } return [...pale]; })()";
+
+#[tokio::test]
+async fn a_browser_finds_nothing_to_complain_of() {
+    let Some(mut browser) = browser("a_browser_finds_nothing_to_complain_of").await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await;
+    run(&workspace().join("examples/flowbench.yaml"), &folder.path().join("flow")).await;
+    let (_viewer, ui) = view(folder.path()).await;
+    let mut pages: Vec<String> = ["/", "/money", "/schedules"].map(str::to_owned).to_vec();
+    pages.extend(PAGES.iter().filter(|name| **name != "/report").map(|name| format!("/runs/quick{name}")));
+    pages.extend(["", "/items", "/sessions/0/0"].map(|name| format!("/runs/flow{name}")));
+    for scheme in ["light", "dark"] {
+        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        browser.call("Emulation.setEmulatedMedia", features).await.unwrap();
+        for name in &pages {
+            browser.open(&format!("{ui}{name}")).await.unwrap();
+            let lacks = browser.evaluate(LACKS).await.unwrap();
+            assert_eq!(lacks, json!([]), "{name}");
+            let pale = browser.evaluate(PALE).await.unwrap();
+            assert_eq!(pale, json!([]), "{name}, {scheme}");
+        }
+    }
+    // On a phone nothing is wider than the screen but what is scrolled by itself.
+    let phone = json!({ "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": true });
+    browser.call("Emulation.setDeviceMetricsOverride", phone).await.unwrap();
+    for name in &pages {
+        browser.open(&format!("{ui}{name}")).await.unwrap();
+        let width = browser.evaluate("document.documentElement.scrollWidth").await.unwrap();
+        assert!(width.as_u64().unwrap() <= 390, "{name} is {width} pixels wide");
+    }
+    let host = ui.trim_end_matches("/ui");
+    let elsewhere: Vec<&String> =
+        browser.requests.iter().filter(|url| !url.starts_with(host) && *url != "about:blank").collect();
+    assert!(elsewhere.is_empty(), "{elsewhere:?}");
+    assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+}
+
+#[tokio::test]
+async fn a_run_is_followed_while_it_goes_on_without_loading_the_page_again() {
+    let Some(mut browser) = browser("a_run_is_followed_while_it_goes_on").await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let spec = declared(folder.path(), "say it", 250);
+    let directory = folder.path().join("going");
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(&spec).arg("--output").arg(&directory);
+    let mut going = command.spawn().unwrap();
+    let ledger = directory.join("store/ledger.sqlite");
+    while !ledger.is_file() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let (_viewer, ui) = view(folder.path()).await;
+    let address = format!("{ui}/runs/going");
+    while !ask(&address, "").await.0.contains(" 200 ") {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    browser.open(&address).await.unwrap();
+    browser.evaluate("window.loadedOnce = true").await.unwrap();
+    let measured = "Number([...document.querySelectorAll('dt')].find(e => e.textContent === 'Measured').nextElementSibling.textContent)";
+    let before = browser.evaluate(measured).await.unwrap().as_f64().unwrap();
+    assert!(before < 40.0, "it goes on");
+    browser.wait_until(&format!("{measured} > {before}")).await.unwrap();
+    browser.wait_until("document.querySelector('main').textContent.includes('complete')").await.unwrap();
+    browser.wait_until(&format!("{measured} === 40")).await.unwrap();
+    assert_eq!(browser.evaluate("window.loadedOnce").await.unwrap(), true, "the page was not loaded again");
+    assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    assert_eq!(going.wait().await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn the_keyboard_alone_leads_from_the_runs_to_a_session() {
+    let Some(mut browser) = browser("the_keyboard_alone_leads_from_the_runs_to_a_session").await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await;
+    let (_viewer, ui) = view(folder.path()).await;
+    browser.open(&format!("{ui}/")).await.unwrap();
+    browser.press("Tab").await.unwrap();
+    let skip = browser.evaluate("document.activeElement.textContent").await.unwrap();
+    assert_eq!(skip, "To the content");
+    for link in ["/ui/runs/quick", "/ui/runs/quick/items", "/sessions/"] {
+        let is_there = format!("(document.activeElement.getAttribute('href') || '').includes({})", json!(link));
+        let mut presses = 0;
+        while browser.evaluate(&is_there).await.unwrap() != Value::Bool(true) {
+            browser.press("Tab").await.unwrap();
+            presses += 1;
+            assert!(presses < 60, "no way to {link}");
+        }
+        let from = browser.evaluate("location.href").await.unwrap();
+        browser.press("Enter").await.unwrap();
+        browser.wait_until(&format!("location.href !== {from} && document.readyState === 'complete'")).await.unwrap();
+    }
+    assert!(browser.evaluate("location.pathname").await.unwrap().as_str().unwrap().contains("/sessions/"));
+}

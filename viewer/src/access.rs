@@ -1,0 +1,272 @@
+//! Who sees the pages: people with the token, and no page of another site that their browser has open.
+//!
+//! A browser cannot send `Authorization` by itself, so the token is given once in a form, and kept in a cookie that scripts cannot read
+//! and that no other site's page makes the browser send. It is sent to the pages alone, not to the API.
+
+use std::sync::Arc;
+
+use axum::extract::{Form, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::html;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde::Deserialize;
+
+use crate::page::{self, Page};
+use crate::problem::Problem;
+
+/// Name of the cookie.
+const COOKIE: &str = "regatta_view";
+/// Seconds for which a browser keeps it: a working day.
+const KEPT_S: u32 = 12 * 60 * 60;
+/// Longest token that is looked at, in bytes.
+const TOKEN_BYTES_MAX: usize = 4096;
+
+/// Whether a token may look.
+type Admits = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Whom the pages are for.
+#[derive(Clone)]
+pub struct Access {
+    admits: Option<Admits>,
+    /// Clients show certificates: then whoever asks is known, by whatever name.
+    asks_for_certificates: bool,
+    /// Browsers come over TLS, and keep the cookie for it.
+    over_tls: bool,
+}
+
+impl Access {
+    /// Everybody on this machine, by its name: a port that others reach must not be opened with it.
+    #[must_use]
+    pub const fn loopback() -> Self {
+        Self { admits: None, asks_for_certificates: false, over_tls: false }
+    }
+
+    /// Whom `admits` knows by a token.
+    #[must_use]
+    pub fn by_token(admits: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self { admits: Some(Arc::new(admits)), ..Self::loopback() }
+    }
+
+    /// The same over TLS; with `asks_for_certificates` a certificate stands for a token.
+    #[must_use]
+    pub fn over_tls(self, asks_for_certificates: bool) -> Self {
+        Self { over_tls: true, asks_for_certificates, ..self }
+    }
+
+    pub(crate) const fn is_asked_for_token(&self) -> bool {
+        self.admits.is_some()
+    }
+
+    fn cookie(&self, token: &str, seconds: u32) -> String {
+        let value = utf8_percent_encode(token, NON_ALPHANUMERIC);
+        let secure = if self.over_tls { "; Secure" } else { "" };
+        format!("{COOKIE}={value}; Path=/ui; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
+    }
+
+    /// Whether the request carries a token that may look, as a header or in the cookie.
+    fn admits(&self, headers: &HeaderMap) -> bool {
+        let Some(admits) = &self.admits else { return true };
+        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        if let Some(token) = bearer.and_then(|value| value.strip_prefix("Bearer ")) {
+            return token.len() <= TOKEN_BYTES_MAX && admits(token);
+        }
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let mut tokens = pairs.filter(|(name, _)| *name == COOKIE).map(|(_, value)| value);
+        let is_known = |value: &str| {
+            let token = percent_decode_str(value).decode_utf8();
+            value.len() <= TOKEN_BYTES_MAX * 3 && token.is_ok_and(|token| admits(&token))
+        };
+        tokens.any(is_known)
+    }
+
+    /// Why a request may not come from where it does.
+    fn refusal(&self, headers: &HeaderMap) -> Option<String> {
+        let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("\u{fffd}"));
+        let host = text(header::HOST);
+        if let Some(origin) = text(header::ORIGIN)
+            && origin.split_once("://").map(|(_, host)| host) != host
+        {
+            return Some(format!("pages of other sites may not ask this one: Origin is {origin:?}"));
+        }
+        // A page whose name was made to lead here (DNS rebinding) names itself, not this machine.
+        let is_open = self.admits.is_none() && !self.asks_for_certificates;
+        if is_open && !host.is_some_and(is_loopback) {
+            return Some(
+                "without a token these pages are for this machine alone; open them at http://127.0.0.1".to_owned(),
+            );
+        }
+        None
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_matches(['[', ']']);
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Refuses requests of other sites' pages.
+pub(crate) async fn from_here(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    match access.refusal(request.headers()) {
+        Some(why) => Problem::refused(why).into_response(),
+        None => next.run(request).await,
+    }
+}
+
+/// Lets in who may look, and sends everybody else to the form.
+pub(crate) async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    if let Some(why) = access.refusal(request.headers()) {
+        return Problem::refused(why).into_response();
+    }
+    if access.admits(request.headers()) {
+        return next.run(request).await;
+    }
+    let wanted = request.uri().path_and_query().map_or("/ui/", |path| path.as_str());
+    let wanted = utf8_percent_encode(wanted, NON_ALPHANUMERIC);
+    Redirect::to(&format!("/ui/login?to={wanted}")).into_response()
+}
+
+/// Where to go after the form: a path of these pages, and nowhere else.
+#[derive(Deserialize)]
+pub(crate) struct Wanted {
+    #[serde(default)]
+    to: String,
+}
+
+impl Wanted {
+    fn path(&self) -> &str {
+        let is_ours =
+            self.to.starts_with("/ui/") && self.to.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+        if is_ours { &self.to } else { "/ui/" }
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Given {
+    token: String,
+    #[serde(default)]
+    to: String,
+}
+
+pub(crate) async fn form(Query(wanted): Query<Wanted>) -> Response {
+    page_of_form(wanted.path(), false)
+}
+
+pub(crate) async fn login(State(access): State<Arc<Access>>, Form(given): Form<Given>) -> Response {
+    let wanted = Wanted { to: given.to };
+    let token = given.token.trim();
+    let is_known = token.len() <= TOKEN_BYTES_MAX && access.admits.as_ref().is_none_or(|admits| admits(token));
+    match HeaderValue::from_str(&access.cookie(token, KEPT_S)) {
+        Ok(cookie) if is_known => {
+            let mut response = Redirect::to(wanted.path()).into_response();
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+            response
+        }
+        Ok(_) | Err(_) => {
+            tracing::warn!("refused a token at the pages' form");
+            let mut response = page_of_form(wanted.path(), true);
+            *response.status_mut() = StatusCode::UNAUTHORIZED;
+            response
+        }
+    }
+}
+
+/// Forgets the token.
+pub(crate) async fn logout() -> Response {
+    let mut response = Redirect::to("/ui/login").into_response();
+    let cookie = format!("{COOKIE}=; Path=/ui; HttpOnly; SameSite=Strict; Max-Age=0");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+fn page_of_form(to: &str, is_wrong: bool) -> Response {
+    let body = html! {
+        section.narrow {
+            h1 { "Token" }
+            p { "These pages are for who has the token of this deployment (" code { "REGATTA_TOKEN" } ")." }
+            @if is_wrong {
+                p.notice role="alert" { "That is not a token of this deployment, or it may not look." }
+            }
+            form method="post" action="/ui/login" {
+                input type="hidden" name="to" value=(to);
+                label for="token" { "Token" }
+                input #token type="password" name="token" autocomplete="current-password" required autofocus;
+                button type="submit" { "Look" }
+            }
+        }
+    };
+    page::respond(Page { title: "Token", ..Page::bare(body) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap()))
+            .collect()
+    }
+
+    fn by_token() -> Access {
+        Access::by_token(|token| token == "secret of, ours; =")
+    }
+
+    #[test]
+    fn without_a_token_a_foreign_host_is_refused() {
+        let open = Access::loopback();
+        for host in ["evil.example", "evil.example:80", "10.0.0.1:80", "localhost.evil.example", ""] {
+            assert!(open.refusal(&headers(&[("host", host)])).is_some(), "{host}");
+        }
+        for host in ["localhost", "127.0.0.1:8080", "[::1]:8080"] {
+            assert_eq!(open.refusal(&headers(&[("host", host)])), None, "{host}");
+        }
+        assert!(open.refusal(&headers(&[])).is_some(), "a request that names no host");
+        assert_eq!(by_token().refusal(&headers(&[("host", "regatta.example")])), None);
+    }
+
+    #[test]
+    fn a_foreign_origin_is_refused_with_a_token_or_without() {
+        for access in [Access::loopback(), by_token()] {
+            let asked = |origin| access.refusal(&headers(&[("host", "127.0.0.1:1"), ("origin", origin)]));
+            assert!(asked("https://evil.example").is_some());
+            assert!(asked("null").is_some());
+            assert_eq!(asked("http://127.0.0.1:1"), None);
+        }
+    }
+
+    #[test]
+    fn the_cookie_of_the_form_admits_and_no_other() {
+        let access = by_token();
+        let cookie = access.cookie("secret of, ours; =", 60);
+        let (pair, rest) = cookie.split_once(';').unwrap();
+        assert_eq!(rest, " Path=/ui; HttpOnly; SameSite=Strict; Max-Age=60");
+        assert!(access.admits(&headers(&[("cookie", &format!("a=b; {pair}"))])));
+        assert!(access.admits(&headers(&[("authorization", "Bearer secret of, ours; =")])));
+        assert!(!access.admits(&headers(&[("cookie", "regatta_view=secret")])));
+        assert!(!access.admits(&headers(&[("authorization", "Bearer wrong"), ("cookie", pair)])));
+        assert!(!access.admits(&headers(&[])));
+        assert!(access.over_tls(false).cookie("t", 60).ends_with("; Secure"));
+    }
+
+    #[test]
+    fn the_form_leads_to_pages_of_ours_alone() {
+        let path = |to: &str| Wanted { to: to.to_owned() }.path().to_owned();
+        assert_eq!(path("/ui/runs/a?b=c"), "/ui/runs/a?b=c");
+        for foreign in
+            ["", "//evil.example", "https://evil.example", "/ui/\r\nset-cookie: x", "/ui/\\evil", "/v1/sweeps"]
+        {
+            assert_eq!(path(foreign), "/ui/", "{foreign:?}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The style, the script and the icon: files of ours, and all that pages load.
+
+use axum::Router;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use crate::page;
+
+const STYLE: &str = include_str!("../assets/style.css");
+const SCRIPT: &str = include_str!("../assets/viewer.js");
+const ICON: &str = include_str!("../assets/icon.svg");
+
+/// Whoever asks gets them: they tell nothing of any run.
+pub(crate) fn routes() -> Router {
+    Router::new()
+        .route("/ui/assets/style.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))
+        .route("/ui/assets/viewer.js", get(|| async { file("text/javascript; charset=utf-8", SCRIPT) }))
+        .route("/ui/assets/icon.svg", get(|| async { file("image/svg+xml", ICON) }))
+}
+
+fn file(media_type: &'static str, content: &'static str) -> Response {
+    let mut response = ([(header::CONTENT_TYPE, media_type)], content).into_response();
+    page::protect(response.headers_mut());
+    response
+}

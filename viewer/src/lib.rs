@@ -1,0 +1,97 @@
+//! Pages for people who look into sweeps, as a browser shows them: which there are, how far they are and what they cost, every item with
+//! all models side by side, every session with what was said, judged and expected, and what differs between two models or runs.
+//!
+//! Rendered on the server, from the same [`Ledger`](regatta_backends::Ledger) and [`Blobs`](regatta_backends::Blobs) as everything else,
+//! so a run's directory and a deployment have the same pages. Nothing here writes. Numbers are counted and lists are paged in the store.
+//! A page is complete without script; with it, what changes while one looks is replaced in place.
+//!
+//! A new page is a file in `pages` and a route here. Markup is made with `maud`, which escapes whatever is put into it; `page` is the one
+//! way out, where characters that would act on a reader's screen are made visible.
+
+mod access;
+mod address;
+mod assets;
+pub mod conversation;
+mod differences;
+mod drawing;
+mod live;
+mod numbers;
+mod page;
+mod pages;
+mod problem;
+mod progress;
+mod remembered;
+mod source;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware;
+use axum::response::Redirect;
+use axum::routing::get;
+use regatta_backends::CellMean;
+use regatta_proto::{Clock, ItemIndex};
+use tokio_util::sync::CancellationToken;
+
+pub use self::access::Access;
+pub use self::source::{Directories, Run, Source, Store};
+use crate::live::Watching;
+use crate::progress::Rates;
+use crate::remembered::Remembered;
+
+/// Path below which all pages are.
+pub const ROOT: &str = "/ui";
+
+/// State that all requests share.
+#[derive(Clone)]
+struct Viewer {
+    source: Source,
+    clock: Arc<dyn Clock>,
+    rates: Arc<Rates>,
+    orders: Arc<Remembered<Arc<[ItemIndex]>>>,
+    means: Arc<Remembered<Vec<CellMean>>>,
+    watching: Watching,
+    is_asked_for_token: bool,
+}
+
+/// The pages of `source` below [`ROOT`], for whom `access` lets in. Streams of events end when `stop` fires.
+pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: CancellationToken) -> Router {
+    let viewer = Viewer {
+        source,
+        clock,
+        rates: Arc::default(),
+        orders: Arc::default(),
+        means: Arc::default(),
+        watching: Watching::new(stop),
+        is_asked_for_token: access.is_asked_for_token(),
+    };
+    let access = Arc::new(access);
+    let pages = Router::new()
+        .route("/ui/", get(pages::runs::show))
+        .route("/ui/events", get(live::of_all))
+        .route("/ui/money", get(pages::money::of_all))
+        .route("/ui/schedules", get(pages::schedules::show))
+        .route("/ui/runs/{run}", get(pages::run::show))
+        .route("/ui/runs/{run}/events", get(live::of_run))
+        .route("/ui/runs/{run}/leaderboard", get(pages::leaderboard::show))
+        .route("/ui/runs/{run}/items", get(pages::items::show))
+        .route("/ui/runs/{run}/compare", get(pages::compare::show))
+        .route("/ui/runs/{run}/endpoints", get(pages::endpoints::show))
+        .route("/ui/runs/{run}/money", get(pages::money::of_run))
+        .route("/ui/runs/{run}/report", get(pages::files::report))
+        .route("/ui/runs/{run}/sessions/{cell}/{item}", get(pages::session::show))
+        .route("/ui/runs/{run}/sessions/{cell}/{item}/transcript", get(pages::files::transcript))
+        .route("/ui/runs/{run}/sessions/{cell}/{item}/pictures/{number}", get(pages::files::picture))
+        .route("/ui/logout", get(access::logout))
+        .fallback(problem::no_page)
+        .with_state(viewer)
+        .layer(middleware::from_fn_with_state(access.clone(), access::admit));
+    let door = Router::new().route("/ui/login", get(access::form).post(access::login)).with_state(access.clone());
+    let door = door.layer(middleware::from_fn_with_state(access, access::from_here));
+    Router::new()
+        .route("/", get(|| async { Redirect::to("/ui/") }))
+        .route("/ui", get(|| async { Redirect::to("/ui/") }))
+        .merge(door)
+        .merge(assets::routes())
+        .merge(pages)
+}

@@ -1,0 +1,100 @@
+//! Numbers as people read them.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use regatta_proto::{CostSum, Usage};
+
+/// What stands where there is no value.
+pub(crate) const NOTHING: &str = "–";
+
+/// With a thin space between thousands.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A flat value, with at most three decimals; never a negative zero.
+pub(crate) fn score(value: f64) -> String {
+    let text = format!("{value:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// A score that may be missing.
+pub(crate) fn maybe(value: Option<f64>) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), score)
+}
+
+/// Part of a whole in percent; 100 only for all of it.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return NOTHING.to_owned();
+    }
+    format!("{}\u{202f}%", u128::from(part) * 100 / u128::from(whole))
+}
+
+/// Seconds in the unit that fits.
+pub(crate) fn seconds(seconds: f64) -> String {
+    if !seconds.is_finite() || seconds < 0.0 {
+        return NOTHING.to_owned();
+    }
+    match seconds {
+        s if s < 1.0 => format!("{:.0}\u{202f}ms", s * 1000.0),
+        s if s < 10.0 => format!("{s:.1}\u{202f}s"),
+        s if s < 120.0 => format!("{s:.0}\u{202f}s"),
+        s if s < 7200.0 => format!("{:.0}\u{202f}min", s / 60.0),
+        s if s < 172_800.0 => format!("{:.1}\u{202f}h", s / 3600.0),
+        s => format!("{:.1}\u{202f}days", s / 86_400.0),
+    }
+}
+
+/// Microseconds in the unit that fits.
+pub(crate) fn micros(microseconds: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+    let as_seconds = microseconds as f64 / 1e6;
+    seconds(as_seconds)
+}
+
+/// Money, and how many calls have no known price.
+pub(crate) fn cost(cost: CostSum) -> String {
+    match cost.unknown_calls {
+        0 => cost.known.to_string(),
+        1 => format!("{} and a call of unknown price", cost.known),
+        calls => format!("{} and {} calls of unknown price", cost.known, count(calls)),
+    }
+}
+
+/// Tokens in and out.
+pub(crate) fn tokens(usage: Usage) -> String {
+    format!("{} in, {} out", count(usage.input), count(usage.output))
+}
+
+/// A moment, to the second, in UTC.
+pub(crate) fn moment(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_at_a_glance() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!(score(0.5), "0.5");
+        assert_eq!(score(-0.0001), "0");
+        assert_eq!(percent(999, 1000), "99\u{202f}%");
+        assert_eq!(percent(1, 0), NOTHING);
+        assert_eq!(seconds(0.0123), "12\u{202f}ms");
+        assert_eq!(seconds(3700.0), "62\u{202f}min");
+        assert_eq!(seconds(f64::INFINITY), NOTHING);
+    }
+}

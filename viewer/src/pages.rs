@@ -1,0 +1,15 @@
+//! The pages, one file each.
+
+pub(crate) mod compare;
+pub(crate) mod endpoints;
+pub(crate) mod files;
+mod group;
+pub(crate) mod items;
+pub(crate) mod leaderboard;
+mod live_board;
+pub(crate) mod money;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod schedules;
+pub(crate) mod session;
+mod verdicts;

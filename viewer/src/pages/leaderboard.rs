@@ -1,0 +1,196 @@
+//! The leaderboard: as the sweep's summary has it when it has ended, and means so far while it goes on.
+
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use regatta_benchmarks::{Better, Unit};
+use regatta_catalog::Sweep;
+use regatta_proto::Evaluator;
+use regatta_scorer::{LeaderboardRow, Summary, SummaryMetric};
+use serde::Deserialize;
+
+use super::group::{self, select};
+use super::live_board;
+use crate::page::{self, Page, Tab, scrolled};
+use crate::problem::Problem;
+use crate::source::Run;
+use crate::{Viewer, address, numbers};
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Wanted {
+    benchmark: String,
+    setting: String,
+    /// As `official.f1_chain`; those of parts of the data set (a domain, a language, a category) have names of their own.
+    pub(crate) metric: String,
+    sort: String,
+}
+
+pub(crate) async fn show(
+    State(viewer): State<Viewer>,
+    Path(name): Path<String>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Response, Problem> {
+    let run = viewer.source.run(&name).await?;
+    let sweep = run.sweep().await?;
+    let board = match summary(&run).await? {
+        Some(summary) => of_summary(&run, &sweep, &summary, &wanted)?,
+        None => live_board::show(&viewer, &run, &sweep, &wanted.benchmark, &wanted.setting, &wanted.metric).await?,
+    };
+    let page = Page {
+        title: "Leaderboard",
+        run: Some((&run, Tab::Leaderboard)),
+        events: Some(format!("{}/events", address::run(&run.name))).filter(|_| !run.row.state.is_end()),
+        has_token: viewer.is_asked_for_token,
+        body: board,
+    };
+    Ok(page::respond(page))
+}
+
+/// The summary of a sweep that has ended. One that was resumed since has none that holds.
+async fn summary(run: &Run) -> Result<Option<Summary>, Problem> {
+    if !run.row.state.is_end() {
+        return Ok(None);
+    }
+    let key = format!("sweeps/{}/summary.json", run.row.id);
+    let Some(bytes) = run.store.catalog.blobs().get(&key).await? else { return Ok(None) };
+    let unreadable = |error: serde_json::Error| Problem::wrong(format!("{key} cannot be read: {error}"));
+    Summary::from_json(&bytes).map(Some).map_err(unreadable)
+}
+
+fn of_summary(run: &Run, sweep: &Sweep, summary: &Summary, wanted: &Wanted) -> Result<Markup, Problem> {
+    let group = group::chosen(sweep, &wanted.benchmark, &wanted.setting)?;
+    let is_of = |row: &&LeaderboardRow| row.benchmark == *group.benchmark && row.setting == *group.setting;
+    let mut rows: Vec<&LeaderboardRow> = summary.rows.iter().filter(is_of).collect();
+    let mut metrics: Vec<(Evaluator, &str, bool)> = Vec::new();
+    for metric in rows.iter().flat_map(|row| &row.metrics) {
+        if !metrics.iter().any(|(evaluator, name, _)| *evaluator == metric.evaluator && *name == metric.metric) {
+            metrics.push((metric.evaluator, &metric.metric, metric.headline));
+        }
+    }
+    let named = |evaluator: &Evaluator, name: &str| format!("{evaluator}.{name}");
+    let first = metrics.iter().find(|(.., headline)| *headline).or(metrics.first());
+    let chosen = match wanted.metric.as_str() {
+        "" => first,
+        given => metrics.iter().find(|(evaluator, name, _)| named(evaluator, name) == given).or(first),
+    };
+    let chosen_name = chosen.map(|(evaluator, name, _)| named(evaluator, name)).unwrap_or_default();
+    let of_chosen = |row: &LeaderboardRow| -> Option<SummaryMetric> {
+        let (evaluator, name, _) = chosen?;
+        row.metrics.iter().find(|metric| metric.evaluator == *evaluator && metric.metric == *name).cloned()
+    };
+    sort(&mut rows, &wanted.sort, |row| of_chosen(row));
+    let mut options: Vec<(String, String)> = metrics
+        .iter()
+        .map(|(evaluator, name, headline)| {
+            let name = named(evaluator, name);
+            (name.clone(), if *headline { format!("{name} (headline)") } else { name })
+        })
+        .collect();
+    options.dedup();
+    let orders = [("", "the metric"), ("cost", "money"), ("model", "model")]
+        .map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let best = rows.iter().filter_map(|row| of_chosen(row)?.estimate.value).fold(f64::MIN, f64::max);
+    Ok(html! {
+        section {
+            h2 { "Leaderboard" }
+            form.filters method="get" {
+                (group::selects(sweep, &group))
+                (select("metric", "Metric", &chosen_name, &options))
+                (select("sort", "Order by", &wanted.sort, &orders))
+                button type="submit" { "Show" }
+            }
+            p.hint { "Parts of a data set, as a domain or a language, have metrics of their own. Intervals of " (format!("{:.0}", summary.level * 100.0)) " %." }
+        }
+        section #board data-part {
+            (scrolled("Leaderboard", html! {
+                table.board {
+                    thead { tr {
+                        th scope="col" { "Model" } th.number scope="col" { "Rank" } th.number scope="col" { (chosen_name) } th scope="col" { "Interval" }
+                        th scope="col" { "Of the best" } th.number scope="col" { "Coverage" } th.number scope="col" { "Money" } th scope="col" { "Flags" }
+                    } }
+                    tbody {
+                        @for row in &rows {
+                            @let metric = of_chosen(row);
+                            tr {
+                                th scope="row" {
+                                    @let found = address::query(&[("benchmark", row.benchmark.as_str()), ("setting", row.setting.as_str()), ("model", &row.model.to_string())]);
+                                    a href={ (address::run(&run.name)) "/items" (found) } { (row.model) }
+                                    @if row.simulated { " " span.tag { "simulated" } }
+                                }
+                                td.number data-label="Rank" { (rank(summary, row)) }
+                                td.number data-label=(chosen_name) { (value(metric.as_ref())) }
+                                td data-label="Interval" { (interval(metric.as_ref())) }
+                                td data-label="Of the best" { @if let Some(value) = metric.as_ref().and_then(|metric| metric.estimate.value) { (bar(value, best)) } }
+                                td.number data-label="Coverage" { (numbers::percent(row.sessions.scored(), row.sessions.total)) }
+                                td.number data-label="Money" { (numbers::cost(row.spending.cost)) }
+                                td data-label="Flags" { @for (flag, count) in &row.flags { span.tag.flag { (flag.as_str().replace('_', " ")) " " (numbers::count(*count)) } " " } }
+                            }
+                        }
+                    }
+                }
+            }))
+            @for note in &summary.notes { p.hint { (note) } }
+        }
+    })
+}
+
+fn sort(rows: &mut [&LeaderboardRow], by: &str, metric: impl Fn(&LeaderboardRow) -> Option<SummaryMetric>) {
+    match by {
+        "cost" => rows.sort_by_key(|row| row.spending.cost.known),
+        "model" => rows.sort_by_key(|row| row.model.to_string()),
+        _ => rows.sort_by(|one, other| {
+            let key = |row: &LeaderboardRow| {
+                let metric = metric(row)?;
+                let sign = match metric.better {
+                    Better::Higher => -1.0,
+                    Better::Lower => 1.0,
+                };
+                Some(metric.estimate.value? * sign)
+            };
+            match (key(one), key(other)) {
+                (Some(one), Some(other)) => one.total_cmp(&other),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (None, None) => std::cmp::Ordering::Equal,
+            }
+        }),
+    }
+}
+
+fn rank(summary: &Summary, row: &LeaderboardRow) -> String {
+    summary.rank(row).map_or_else(
+        || numbers::NOTHING.to_owned(),
+        |rank| {
+            if rank.best == rank.worst { rank.best.to_string() } else { format!("{}–{}", rank.best, rank.worst) }
+        },
+    )
+}
+
+fn scaled(value: f64, unit: Unit) -> String {
+    numbers::score(value * unit.factor())
+}
+
+fn value(metric: Option<&SummaryMetric>) -> String {
+    match metric {
+        Some(metric) if metric.estimate.withheld => "withheld".to_owned(),
+        Some(metric) => {
+            metric.estimate.value.map_or_else(|| numbers::NOTHING.to_owned(), |value| scaled(value, metric.unit))
+        }
+        None => numbers::NOTHING.to_owned(),
+    }
+}
+
+fn interval(metric: Option<&SummaryMetric>) -> String {
+    let Some(metric) = metric.filter(|metric| !metric.estimate.withheld) else { return String::new() };
+    match (metric.estimate.low, metric.estimate.high) {
+        (Some(low), Some(high)) => format!("[{}, {}]", scaled(low, metric.unit), scaled(high, metric.unit)),
+        _ => String::new(),
+    }
+}
+
+/// A value beside the highest one.
+pub(crate) fn bar(value: f64, best: f64) -> Markup {
+    let part = if best > 0.0 { (value / best).clamp(0.0, 1.0) } else { 0.0 };
+    html! { meter min="0" max="1" value=(format!("{part:.3}")) { (format!("{:.0} %", part * 100.0)) } }
+}

@@ -1,0 +1,178 @@
+//! Money: of all runs, and of one by model and by day.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use jiff::civil::Date;
+use jiff::{Span, Timestamp};
+use maud::{Markup, html};
+use regatta_proto::CostSum;
+
+use crate::page::{self, Page, Tab, scrolled};
+use crate::problem::Problem;
+use crate::progress::{self, Totals};
+use crate::{Viewer, address, numbers};
+
+/// Runs whose money is shown.
+const RUNS_MAX: usize = 200;
+/// Days that are shown, the latest ones.
+const DAYS_MAX: usize = 60;
+
+pub(crate) async fn of_all(State(viewer): State<Viewer>) -> Result<Response, Problem> {
+    let (runs, problems) = viewer.source.runs().await?;
+    let mut rows = Vec::new();
+    let mut sum = CostSum::default();
+    for run in runs.iter().take(RUNS_MAX) {
+        let progress = progress::of(run).await?;
+        sum += progress.cost();
+        rows.push((run, progress));
+    }
+    let body = html! {
+        h1 { "Money" }
+        @for problem in &problems { p.notice role="note" { (problem) } }
+        section #money data-part {
+            p { "All " (rows.len()) " runs below: " b { (numbers::cost(sum)) } }
+            (scrolled("Money by run", html! {
+                table {
+                    thead { tr {
+                        th scope="col" { "Run" } th.number scope="col" { "Spent" } th.number scope="col" { "Judges" }
+                        th.number scope="col" { "Bought nothing" } th.number scope="col" { "Perhaps spent" } th.number scope="col" { "Budget" } th scope="col" { "Submitted" }
+                    } }
+                    tbody {
+                        @for (run, progress) in &rows {
+                            tr {
+                                th scope="row" { a href={ (address::run(&run.name)) "/money" } { (run.name) } }
+                                td.number { (numbers::cost(progress.cost())) }
+                                td.number { (numbers::cost(progress.judges)) }
+                                td.number { (numbers::cost(progress.totals.wasted)) }
+                                td.number { (regatta_proto::Money(progress.totals.maybe_spent)) }
+                                td.number { @if let Some(budget) = run.row.budget { (budget) } @else { (numbers::NOTHING) } }
+                                td { (numbers::moment(run.row.created_at)) }
+                            }
+                        }
+                    }
+                }
+            }))
+            @if runs.len() > RUNS_MAX { p.hint { "The newest " (RUNS_MAX) " of " (runs.len()) " runs." } }
+        }
+    };
+    let page = Page {
+        title: "Money",
+        events: Some("/ui/events".to_owned()),
+        has_token: viewer.is_asked_for_token,
+        ..Page::bare(body)
+    };
+    Ok(page::respond(page))
+}
+
+pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String>) -> Result<Response, Problem> {
+    let run = viewer.source.run(&name).await?;
+    let sweep = run.sweep().await?;
+    let progress = progress::of(&run).await?;
+    let judges = run.store.ledger.costs_by_judge(&run.row.id).await?;
+    let mut models: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    for cell in &progress.cells {
+        if let Some(of) = sweep.cell(cell.index) {
+            models.entry(of.model.to_string()).or_default().push(cell);
+        }
+    }
+    let mut days: BTreeMap<i64, (u64, CostSum)> = BTreeMap::new();
+    for day in run.store.ledger.spending_by_day(&run.row.id).await? {
+        let entry = days.entry(day.day).or_default();
+        entry.0 += day.attempts;
+        entry.1 += day.cost;
+    }
+    let body = html! {
+        section #by-model data-part {
+            h2 { "By model" }
+            p {
+                "Sessions " (numbers::cost(progress.totals.cost)) ", judges " (numbers::cost(progress.judges)) ", in all " b { (numbers::cost(progress.cost())) }
+                @if let Some(budget) = run.row.budget { " of a budget of " (budget) } "."
+                @if progress.totals.maybe_spent > 0 { " On top, at most " (regatta_proto::Money(progress.totals.maybe_spent)) " for tries of which the provider did not tell." }
+            }
+            (scrolled("Money by model", by_model(&models)))
+            @if !judges.is_empty() {
+                h3 { "Judges" }
+                (scrolled("Money by judge", html! {
+                    table {
+                        thead { tr { th scope="col" { "Judge" } th.number scope="col" { "Money" } th.number scope="col" { "Tokens" } th scope="col" { "Answered by" } } }
+                        tbody { @for judge in &judges {
+                            tr { th scope="row" { (judge.judge) } td.number { (numbers::cost(judge.cost)) } td.number { (numbers::tokens(judge.usage)) } td { (judge.served.join(", ")) } }
+                        } }
+                    }
+                }))
+            }
+        }
+        section #by-day data-part {
+            h2 { "By day" }
+            (by_day(&days))
+        }
+    };
+    let page = Page {
+        title: "Money",
+        run: Some((&run, Tab::Money)),
+        events: Some(format!("{}/events", address::run(&run.name))).filter(|_| !run.row.state.is_end()),
+        has_token: viewer.is_asked_for_token,
+        body,
+    };
+    Ok(page::respond(page))
+}
+
+fn by_model(models: &BTreeMap<String, Vec<&regatta_backends::CellProgress>>) -> Markup {
+    html! {
+        table {
+            thead { tr {
+                th scope="col" { "Model" } th.number scope="col" { "Money" } th.number scope="col" { "A session" } th.number scope="col" { "Bought nothing" }
+                th.number scope="col" { "Tokens" } th.number scope="col" { "Sessions" }
+            } }
+            tbody {
+                @for (model, cells) in models {
+                    @let totals = Totals::of(cells.iter().copied());
+                    tr {
+                        th scope="row" { (model) }
+                        td.number { (numbers::cost(totals.cost)) }
+                        td.number {
+                            @match totals.cost.known.0.checked_div(totals.recorded) {
+                                Some(each) => { (regatta_proto::Money(each)) }
+                                None => { (numbers::NOTHING) }
+                            }
+                        }
+                        td.number { (numbers::cost(totals.wasted)) }
+                        td.number { (numbers::tokens(totals.usage)) }
+                        td.number { (numbers::count(totals.recorded)) " of " (numbers::count(totals.items)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn by_day(days: &BTreeMap<i64, (u64, CostSum)>) -> Markup {
+    let most = days.values().map(|(_, cost)| cost.known.0).max().unwrap_or(0).max(1);
+    html! {
+        @if days.is_empty() { p { "Nothing has ended yet." } } @else {
+            (scrolled("Money by day", html! {
+                table {
+                    thead { tr { th scope="col" { "Day (UTC)" } th.number scope="col" { "Money" } th scope="col" { "Of the most" } th.number scope="col" { "Attempts ended" } } }
+                    tbody {
+                        @for (day, (attempts, cost)) in days.iter().rev().take(DAYS_MAX) {
+                            tr {
+                                th scope="row" { (name_of(*day)) }
+                                td.number { (numbers::cost(*cost)) }
+                                td { meter min="0" max=(most) value=(cost.known.0) { (numbers::percent(cost.known.0, most)) } }
+                                td.number { (numbers::count(*attempts)) }
+                            }
+                        }
+                    }
+                }
+            }))
+        }
+    }
+}
+
+fn name_of(day: i64) -> String {
+    let epoch = Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let date: Option<Date> = Span::new().try_days(day).ok().and_then(|days| epoch.checked_add(days).ok());
+    date.map_or_else(|| format!("day {day}"), |date| date.to_string())
+}

@@ -1,0 +1,253 @@
+//! A run: its numbers, its cells as a heat map, why sessions failed, and what it waits for.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use regatta_backends::{CellProgress, EndingCount, FlagCount};
+use regatta_catalog::Sweep;
+use regatta_proto::{CellIndex, CostSum, Flag, Outcome, Trial};
+
+use super::group::{self, Group};
+use super::runs::{bar, state};
+use crate::page::{self, Page, Tab, scrolled};
+use crate::problem::Problem;
+use crate::progress::{self, Progress};
+use crate::source::Run;
+use crate::{Viewer, address, numbers};
+
+/// Rows of causes that are shown.
+const CAUSES_MAX: usize = 50;
+
+pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>) -> Result<Response, Problem> {
+    let run = viewer.source.run(&name).await?;
+    let sweep = run.sweep().await?;
+    let ledger = &run.store.ledger;
+    let progress = progress::of(&run).await?;
+    let totals = &progress.totals;
+    let endings = match totals.model_failures + totals.not_measured {
+        0 => Vec::new(),
+        _ => ledger.endings(&run.row.id).await?,
+    };
+    let flags = ledger.flag_counts(&run.row.id).await?;
+    let calls = ledger.call_sums(&run.row.id).await?;
+    let mut errors = BTreeMap::new();
+    for (class, count) in calls.iter().flat_map(|(_, sums)| &sums.errors) {
+        *errors.entry(class.as_str()).or_insert(0_u64) += count;
+    }
+    let body = html! {
+        section #numbers data-part { (facts(&viewer, &run, &progress)) }
+        section #cells data-part {
+            h2 { "Cells" }
+            p.hint { "Each cell: sessions that have a result, of all that it has. Marked: sessions without a score." }
+            @for group in group::all(&sweep) { (heat_map(&run, &group, &progress.cells)) }
+        }
+        section #causes data-part {
+            h2 { "Why sessions have no score, or the worst" }
+            (causes(&run, &sweep, &endings))
+            (flagged(&run, &sweep, &flags))
+        }
+        section #waits data-part {
+            h2 { "What it waits for" }
+            (waits(&run, &progress, &errors))
+        }
+    };
+    let page = Page {
+        title: &run.name,
+        run: Some((&run, Tab::Overview)),
+        events: Some(format!("{}/events", address::run(&run.name))),
+        has_token: viewer.is_asked_for_token,
+        body,
+    };
+    Ok(page::respond(page))
+}
+
+fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
+    let totals = &progress.totals;
+    let rate = (!run.row.state.is_end()).then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
+    let left = rate.and_then(|rate| rate.left(totals.items.saturating_sub(totals.recorded)));
+    html! {
+        p.big { (state(run.row.state)) " " (bar(totals.settled, totals.items)) }
+        dl.facts {
+            dt { "Sessions" } dd { (numbers::count(totals.settled)) " of " (numbers::count(totals.items)) }
+            dt { "Measured" } dd { (numbers::count(totals.measured)) }
+            dt { "Model failures" } dd { (numbers::count(totals.model_failures)) }
+            dt { "Not measured" } dd { (numbers::count(totals.not_measured)) }
+            @if let Some(rate) = rate {
+                dt { "Rate" }
+                dd { (format!("{:.2} sessions a second", rate.per_second)) (if rate.is_recent { ", in the last minute" } else { ", since it was submitted" }) }
+            }
+            @if let Some(left) = left { dt { "Time left" } dd { "about " (numbers::seconds(left)) } }
+            dt { "Money" }
+            dd {
+                (numbers::cost(progress.cost()))
+                @if let Some(budget) = run.row.budget { " of a budget of " (budget) }
+                @if progress.judges != CostSum::default() { "; judges " (numbers::cost(progress.judges)) }
+                @if totals.wasted != CostSum::default() { "; of attempts that bought nothing " (numbers::cost(totals.wasted)) }
+            }
+            dt { "Tokens" } dd { (numbers::tokens(totals.usage)) }
+            dt { "Submitted" } dd { (numbers::moment(run.row.created_at)) }
+            @if let Some(ended) = run.row.ended_at {
+                dt { "Ended" }
+                dd {
+                    (numbers::moment(ended)) ", after "
+                    (numbers::seconds(ended.duration_since(run.row.created_at).as_secs_f64()))
+                }
+            }
+            @if run.row.generation > 0 { dt { "Resumed" } dd { (run.row.generation) " times" } }
+        }
+    }
+}
+
+/// Step of a shade, 0 ..= 10; the last one only for the whole.
+fn shade(part: u64, whole: u64) -> u64 {
+    if whole == 0 { 0 } else { part.min(whole) * 10 / whole }
+}
+
+fn heat_map(run: &Run, group: &Group<'_>, progress: &[CellProgress]) -> Markup {
+    let of = |index: CellIndex| progress.iter().find(|cell| cell.index == index);
+    let mut trials: Vec<Trial> = group.cells.iter().map(|cell| cell.trial).collect();
+    trials.sort_unstable();
+    trials.dedup();
+    let items = |model: &str| {
+        let address = address::query(&[
+            ("benchmark", group.benchmark.as_str()),
+            ("setting", group.setting.as_str()),
+            ("model", model),
+        ]);
+        format!("{}/items{address}", address::run(&run.name))
+    };
+    scrolled(
+        "Cells",
+        html! {
+            table.heat {
+                caption { (group.benchmark) " · " (group.setting) }
+                thead { tr {
+                    th scope="col" { "Model" }
+                    @for trial in &trials { th scope="col" { "trial " (trial.0) } }
+                } }
+                tbody {
+                    @for model in group.models() {
+                        tr {
+                            th scope="row" { a href=(items(&model.to_string())) { (model) } }
+                            @for trial in &trials {
+                                @let cell = group.cells.iter().find(|cell| cell.model == *model && cell.trial == *trial);
+                                @match cell.and_then(|cell| of(cell.index)) {
+                                    Some(cell) => {
+                                        td class={ "h" (shade(cell.settled, cell.items)) } {
+                                            (numbers::count(cell.settled)) "/" (numbers::count(cell.items))
+                                            @if cell.not_measured > 0 { " " span.tag.flag title="not measured" { (numbers::count(cell.not_measured)) " n/m" } }
+                                            @if cell.model_failures > 0 { " " span.tag title="model failures" { (numbers::count(cell.model_failures)) " failed" } }
+                                        }
+                                    }
+                                    None => { td { (numbers::NOTHING) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        },
+    )
+}
+
+/// Counts by benchmark, setting, model and ending; the commonest first.
+fn causes(run: &Run, sweep: &Sweep, endings: &[EndingCount]) -> Markup {
+    if endings.is_empty() {
+        return html! { p { "None so far." } };
+    }
+    let mut counts: BTreeMap<(String, String, String, &str, &str), u64> = BTreeMap::new();
+    for ending in endings {
+        let Some(cell) = sweep.cell(ending.cell) else { continue };
+        let (outcome, cause) = (ending.outcome.as_str(), ending.outcome.cause().map_or("", |cause| cause.as_str()));
+        let key = (cell.benchmark.to_string(), cell.setting.to_string(), cell.model.to_string(), outcome, cause);
+        *counts.entry(key).or_default() += ending.sessions;
+    }
+    let mut rows: Vec<_> = counts.into_iter().collect();
+    rows.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    html! {
+        (scrolled("Causes", html! {
+            table {
+                thead { tr {
+                    th scope="col" { "Cause" } th.number scope="col" { "Sessions" } th scope="col" { "Outcome" }
+                    th scope="col" { "Model" } th scope="col" { "Benchmark" }
+                } }
+                tbody {
+                    @for ((benchmark, setting, model, outcome, cause), count) in rows.iter().take(CAUSES_MAX) {
+                        tr {
+                            th scope="row" {
+                                @let found = address::query(&[("benchmark", benchmark), ("setting", setting), ("model", model), ("outcome", outcome), ("cause", cause)]);
+                                a href={ (address::run(&run.name)) "/items" (found) } { (cause) }
+                            }
+                            td.number { (numbers::count(*count)) }
+                            td { (outcome.replace('_', " ")) }
+                            td { (model) }
+                            td { (benchmark) " · " (setting) }
+                        }
+                    }
+                }
+            }
+        }))
+        @if rows.len() > CAUSES_MAX { p.hint { (rows.len() - CAUSES_MAX) " more rows with fewer sessions" } }
+    }
+}
+
+/// Sessions by flag.
+fn flagged(run: &Run, sweep: &Sweep, counts: &[FlagCount]) -> Markup {
+    let mut flags: BTreeMap<(Flag, String, String), u64> = BTreeMap::new();
+    for count in counts {
+        let Some(cell) = sweep.cell(count.cell) else { continue };
+        for flag in count.flags.iter() {
+            *flags.entry((flag, cell.benchmark.to_string(), cell.setting.to_string())).or_default() += count.sessions;
+        }
+    }
+    html! {
+        @if !flags.is_empty() {
+            p { "Flags of answers: "
+                @for ((flag, benchmark, setting), count) in &flags {
+                    @let found = address::query(&[("benchmark", benchmark), ("setting", setting), ("flag", flag.as_str())]);
+                    a.tag.flag href={ (address::run(&run.name)) "/items" (found) } { (flag.as_str().replace('_', " ")) " " (numbers::count(*count)) }
+                    " "
+                }
+            }
+        }
+    }
+}
+
+fn waits(run: &Run, progress: &Progress, errors: &BTreeMap<&str, u64>) -> Markup {
+    let totals = &progress.totals;
+    let (with_workers, awaiting) =
+        (totals.dispatched.saturating_sub(totals.recorded), totals.recorded.saturating_sub(totals.settled));
+    html! {
+        dl.facts {
+            dt { "Not given to workers yet" } dd { (numbers::count(totals.items.saturating_sub(totals.dispatched))) " sessions" }
+            dt { "Queued or under way" } dd { (numbers::count(with_workers)) " sessions" }
+            dt { "Waiting for verdicts" } dd { (numbers::count(awaiting)) " sessions" }
+            dt { "Failed tries at calls" }
+            dd {
+                @if errors.is_empty() { "none" }
+                @for (class, count) in errors { span.tag.flag { (class.replace('_', " ")) " " (numbers::count(*count)) } " " }
+            }
+        }
+        p.hint { a href={ (address::run(&run.name)) "/endpoints" } { "Latency, errors and limits by endpoint" } }
+    }
+}
+
+/// An outcome in words, as a tag.
+pub(crate) fn outcome(of: &Outcome, is_awaiting: bool) -> Markup {
+    let class = match of {
+        Outcome::Measured => "tag good",
+        Outcome::ModelFailure { .. } => "tag flag",
+        Outcome::NotMeasured { .. } => "tag flag",
+    };
+    html! {
+        @if is_awaiting { span.tag.going { "waits for verdicts" } }
+        @else {
+            span class=(class) {
+                (of.as_str().replace('_', " "))
+                @if let Some(cause) = of.cause() { ": " (cause.as_str().replace('_', " ")) }
+            }
+        }
+    }
+}

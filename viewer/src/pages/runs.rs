@@ -1,0 +1,99 @@
+//! All runs: how far, how fast, for how much, until when.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use regatta_proto::SweepState;
+
+use crate::page::{self, Page, scrolled};
+use crate::problem::Problem;
+use crate::progress::{self, Progress};
+use crate::source::Run;
+use crate::{Viewer, address, numbers};
+
+/// Runs that are shown; a deployment keeps its sweeps for long.
+const RUNS_MAX: usize = 200;
+
+pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Problem> {
+    let (mut runs, mut problems) = viewer.source.runs().await?;
+    if runs.len() > RUNS_MAX {
+        problems
+            .push(format!("the newest {RUNS_MAX} of {} runs are shown; the others have their addresses", runs.len()));
+        runs.truncate(RUNS_MAX);
+    }
+    let mut rows = Vec::with_capacity(runs.len());
+    for run in &runs {
+        rows.push(row(&viewer, run, &progress::of(run).await?));
+    }
+    let body = html! {
+        h1 { "Runs" }
+        @for problem in &problems { p.notice role="note" { (problem) } }
+        section #runs data-part {
+            @if rows.is_empty() {
+                p { "There is no run yet. " code { "regatta run SPEC" } " makes one, and it is here while it goes on." }
+            } @else {
+                (scrolled("Runs", html! {
+                    table.board {
+                        thead { tr {
+                            th scope="col" { "Run" }
+                            th scope="col" { "State" }
+                            th scope="col" { "Progress" }
+                            th.number scope="col" { "Sessions" }
+                            th.number scope="col" { "Rate" }
+                            th.number scope="col" { "Time left" }
+                            th.number scope="col" { "Money" }
+                            th scope="col" { "Submitted" }
+                        } }
+                        tbody { @for row in rows { (row) } }
+                    }
+                }))
+            }
+        }
+    };
+    let page = Page {
+        title: "Runs",
+        events: Some("/ui/events".to_owned()),
+        has_token: viewer.is_asked_for_token,
+        ..Page::bare(body)
+    };
+    Ok(page::respond(page))
+}
+
+fn row(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
+    let totals = &progress.totals;
+    let rate = (!run.row.state.is_end()).then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
+    let left = rate.and_then(|rate| rate.left(totals.items.saturating_sub(totals.recorded)));
+    html! {
+        tr {
+            th scope="row" { a href=(address::run(&run.name)) { (run.name) } }
+            td data-label="State" { (state(run.row.state)) }
+            td data-label="Progress" { (bar(totals.settled, totals.items)) }
+            td.number data-label="Sessions" { (numbers::count(totals.settled)) " of " (numbers::count(totals.items)) }
+            td.number data-label="Rate" { @if let Some(rate) = rate { (format!("{:.2}/s", rate.per_second)) } @else { (numbers::NOTHING) } }
+            td.number data-label="Time left" { (left.map_or_else(|| numbers::NOTHING.to_owned(), numbers::seconds)) }
+            td.number data-label="Money" {
+                (numbers::cost(progress.cost()))
+                @if let Some(budget) = run.row.budget { " of " (budget) }
+            }
+            td data-label="Submitted" { (numbers::moment(run.row.created_at)) }
+        }
+    }
+}
+
+/// The state in the words of the ledger, as a tag.
+pub(crate) fn state(state: SweepState) -> Markup {
+    let class = match state {
+        SweepState::Running | SweepState::Tabulating => "tag going",
+        SweepState::Complete => "tag good",
+        SweepState::StoppedByBudget | SweepState::Cancelled | SweepState::Incomplete => "tag flag",
+    };
+    html! { span class=(class) { (state.as_str().replace('_', " ")) } }
+}
+
+/// Part of a whole.
+pub(crate) fn bar(part: u64, whole: u64) -> Markup {
+    html! {
+        progress max=(whole.max(1)) value=(part.min(whole)) { }
+        " " span.of { (numbers::percent(part, whole)) }
+    }
+}

@@ -1,0 +1,102 @@
+//! What goes wrong with a page, as a page.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use maud::html;
+use regatta_backends::{BlobError, LedgerError};
+use regatta_catalog::{CatalogError, SegmentError};
+use regatta_scorer::ScorerError;
+
+use crate::page::{self, Page};
+
+/// A page that cannot be shown, with a sentence that says why.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    sentence: String,
+}
+
+impl Problem {
+    /// There is no such thing.
+    pub(crate) fn missing(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::NOT_FOUND, sentence: sentence.into() }
+    }
+
+    /// The address asks for something that cannot be.
+    pub(crate) fn wrong(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, sentence: sentence.into() }
+    }
+
+    /// The request may not come from where it does.
+    pub(crate) fn refused(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::FORBIDDEN, sentence: sentence.into() }
+    }
+
+    /// Too many look at once.
+    pub(crate) fn busy(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, sentence: sentence.into() }
+    }
+
+    fn of_store(error: &(dyn std::error::Error + 'static)) -> Self {
+        let sentence = regatta_proto::causes(error);
+        tracing::error!(error = %sentence, "failed to show a page");
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, sentence }
+    }
+
+    pub(crate) fn sentence(&self) -> &str {
+        &self.sentence
+    }
+}
+
+impl From<LedgerError> for Problem {
+    fn from(error: LedgerError) -> Self {
+        match &error {
+            LedgerError::UnknownSweep { .. } => Self::missing(error.to_string()),
+            _ => Self::of_store(&error),
+        }
+    }
+}
+
+impl From<CatalogError> for Problem {
+    fn from(error: CatalogError) -> Self {
+        Self::of_store(&error)
+    }
+}
+
+impl From<BlobError> for Problem {
+    fn from(error: BlobError) -> Self {
+        Self::of_store(&error)
+    }
+}
+
+impl From<SegmentError> for Problem {
+    fn from(error: SegmentError) -> Self {
+        Self::of_store(&error)
+    }
+}
+
+impl From<ScorerError> for Problem {
+    fn from(error: ScorerError) -> Self {
+        Self::of_store(&error)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = html! {
+            section.narrow {
+                h1 { (self.status.as_u16()) " " (self.status.canonical_reason().unwrap_or_default()) }
+                p { (self.sentence) }
+                p { a href="/ui/" { "All runs" } }
+            }
+        };
+        let mut response = page::respond(Page { title: "No page", ..Page::bare(body) });
+        *response.status_mut() = self.status;
+        response
+    }
+}
+
+/// No route leads there.
+pub(crate) async fn no_page() -> Problem {
+    Problem::missing("there is no such page")
+}

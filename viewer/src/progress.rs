@@ -1,0 +1,140 @@
+//! How far runs are, how fast they go, and when they will be over.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use regatta_backends::CellProgress;
+use regatta_proto::{CostSum, SweepState, Usage};
+
+use crate::problem::Problem;
+use crate::source::Run;
+
+/// Counts of sessions over all cells of a run, and what they took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Totals {
+    pub(crate) items: u64,
+    pub(crate) dispatched: u64,
+    pub(crate) recorded: u64,
+    pub(crate) settled: u64,
+    pub(crate) measured: u64,
+    pub(crate) model_failures: u64,
+    pub(crate) not_measured: u64,
+    pub(crate) usage: Usage,
+    pub(crate) cost: CostSum,
+    pub(crate) wasted: CostSum,
+    pub(crate) maybe_spent: u64,
+}
+
+impl Totals {
+    pub(crate) fn of<'c>(cells: impl IntoIterator<Item = &'c CellProgress>) -> Self {
+        cells.into_iter().fold(Self::default(), |mut sum, cell| {
+            sum.items += cell.items;
+            sum.dispatched += cell.dispatched;
+            sum.recorded += cell.recorded;
+            sum.settled += cell.settled;
+            sum.measured += cell.measured;
+            sum.model_failures += cell.model_failures;
+            sum.not_measured += cell.not_measured;
+            sum.usage += cell.usage;
+            sum.cost += cell.cost;
+            sum.wasted += cell.wasted;
+            sum.maybe_spent += cell.maybe_spent.0;
+            sum
+        })
+    }
+}
+
+/// A run's cells and their sum.
+pub(crate) struct Progress {
+    pub(crate) cells: Vec<CellProgress>,
+    pub(crate) totals: Totals,
+    /// Money of judges, which is no cell's.
+    pub(crate) judges: CostSum,
+}
+
+pub(crate) async fn of(run: &Run) -> Result<Progress, Problem> {
+    let cells = run.store.ledger.cell_progress(&run.row.id).await?;
+    let (_, judges) = run.store.ledger.judge_costs(&run.row.id).await?;
+    let totals = Totals::of(&cells);
+    Ok(Progress { cells, totals, judges })
+}
+
+impl Progress {
+    /// Money of sessions and judges.
+    pub(crate) fn cost(&self) -> CostSum {
+        let mut cost = self.totals.cost;
+        cost += self.judges;
+        cost
+    }
+
+    /// Changes whenever something of the run does that pages show.
+    pub(crate) fn fingerprint(&self, state: SweepState) -> String {
+        let t = &self.totals;
+        let cost = self.cost();
+        format!("{state}/{}/{}/{}/{}/{}", t.dispatched, t.recorded, t.settled, cost.known.0, t.usage.output)
+    }
+}
+
+/// Time over which a rate is taken, in seconds.
+const WINDOW_S: i64 = 60;
+/// Least time that says something about a rate, in seconds.
+const SHORTEST_S: i64 = 5;
+/// Runs whose rates are kept.
+const RUNS_MAX: usize = 1024;
+
+/// What was seen of runs while somebody looked at them.
+#[derive(Debug, Default)]
+pub(crate) struct Rates(Mutex<BTreeMap<String, VecDeque<(Timestamp, u64)>>>);
+
+/// How fast a run goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rate {
+    /// Sessions recorded in a second.
+    pub(crate) per_second: f64,
+    /// Whether that is of the last minute, and not the mean since the run was planned, pauses included.
+    pub(crate) is_recent: bool,
+}
+
+impl Rates {
+    /// The rate of `run`, which has recorded so many sessions `now`; `None` where nothing says how fast it is.
+    pub(crate) fn of(&self, run: &Run, recorded: u64, now: Timestamp) -> Option<Rate> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= RUNS_MAX && !seen.contains_key(&run.name) {
+            seen.clear();
+        }
+        let seen = seen.entry(run.name.clone()).or_default();
+        // Counts go back when a run is resumed.
+        if seen.back().is_some_and(|(_, before)| *before > recorded) {
+            seen.clear();
+        }
+        while seen.front().is_some_and(|(at, _)| now.as_second() - at.as_second() > WINDOW_S) {
+            seen.pop_front();
+        }
+        if seen.back().is_none_or(|(at, _)| now.as_second() > at.as_second()) {
+            seen.push_back((now, recorded));
+        }
+        let per_second = |from: Timestamp, sessions: u64| {
+            let seconds = now.duration_since(from).as_secs_f64();
+            #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
+            let rate = sessions as f64 / seconds.max(1e-3);
+            rate
+        };
+        match seen.front() {
+            Some((from, before)) if now.as_second() - from.as_second() >= SHORTEST_S => {
+                Some(Rate { per_second: per_second(*from, recorded - before), is_recent: true })
+            }
+            _ if recorded == 0 => None,
+            _ => Some(Rate { per_second: per_second(run.row.created_at, recorded), is_recent: false }),
+        }
+    }
+}
+
+impl Rate {
+    /// Seconds to the end of a run with so many sessions left; `None` where it stands still, or none is left.
+    pub(crate) fn left(self, sessions: u64) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
+        let sessions = sessions as f64;
+        (self.per_second > 0.0 && sessions > 0.0).then(|| sessions / self.per_second)
+    }
+}
