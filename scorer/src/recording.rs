@@ -38,8 +38,11 @@ impl Scorer {
     /// Records `outcomes`, all of `sweep`. Repeating it changes nothing.
     pub(crate) async fn record(&self, sweep: &Sweep, outcomes: &[SessionOutcome]) -> Result<(), ScorerError> {
         let scorings = self.score_measured(sweep, outcomes).await?;
-        let outcomes: Vec<Cow<'_, SessionOutcome>> =
-            outcomes.iter().zip(&scorings).map(|(outcome, scoring)| with_failure(outcome, scoring.as_ref())).collect();
+        let outcomes: Vec<Cow<'_, SessionOutcome>> = outcomes
+            .iter()
+            .zip(&scorings)
+            .map(|(outcome, scoring)| with_failure(outcome, scoring.as_ref().map(|(scoring, _)| scoring)))
+            .collect();
         let named = |outcome| Ok((item_id(sweep, outcome)?, outcome));
         let all = outcomes.iter().map(|outcome| named(&**outcome)).collect::<Result<Vec<_>, ScorerError>>()?;
         let segments = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;

@@ -250,7 +250,7 @@ fn conversation(found: &Found, transcript: &Transcript) -> Markup {
 fn contribution(found: &Found, number: usize, part: &Part, event: &Event) -> Markup {
     let kind = match event {
         Event::Call(_) | Event::Failed(_) | Event::Recorded(_) => part.role.as_str(),
-        Event::Started(_) | Event::Ended(_) => "program",
+        Event::Started(_) | Event::Ended(_) | Event::BenchmarkFailed(_) => "program",
         Event::Exchange(_) => "tool",
     };
     let right = match event {
@@ -260,7 +260,8 @@ fn contribution(found: &Found, number: usize, part: &Part, event: &Event) -> Mar
         | Event::Recorded(_)
         | Event::Started(_)
         | Event::Exchange(_)
-        | Event::Ended(_) => None,
+        | Event::Ended(_)
+        | Event::BenchmarkFailed(_) => None,
     };
     html! {
         article class={ "part " (kind) } id={ "part" (number) } {
@@ -363,5 +364,6 @@ pub(crate) fn unscored(scoring: &Scoring) -> Option<String> {
         Scoring::Scored(_) => None,
         Scoring::Needs(questions) => Some(format!("{} questions have no answer yet.", questions.len())),
         Scoring::Unfit(why) => Some(format!("The transcript cannot be scored: {why}")),
+        Scoring::Failed(failed) => Some(format!("The benchmark's program failed: {}", failed.why)),
     }
 }
