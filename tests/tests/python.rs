@@ -79,7 +79,7 @@ import sys
 import regatta
 out = sys.argv[1]
 try:
-    regatta.run({"name": "bad", "benchmarks": {"nobench": {}}, "models": ["sim/oracle"]}, out + "/bad")
+    regatta.run({"name": "bad", "benchmarks": {"nobench": {}}, "endpoints": {"sim": {"kind": "simulated"}}, "models": ["sim/oracle"]}, out + "/bad")
 except regatta.RunFailed as failed:
     assert failed.code == 78 and "nobench" in failed.said, failed
 else:

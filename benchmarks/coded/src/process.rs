@@ -46,6 +46,7 @@ pub(crate) struct Process {
     home: TempDir,
     /// Calls that were sent.
     pub(crate) calls: u64,
+    is_over: bool,
 }
 
 impl Process {
@@ -85,7 +86,7 @@ impl Process {
             return Err(format!("failed to start {}: it has no pipes", start.command[0]));
         };
         let pipes = Pipes::new(stdin, stdout, stderr).map_err(failed)?;
-        Ok(Self { number, child, group, pipes, home, calls: 0 })
+        Ok(Self { number, child, group, pipes, home, calls: 0, is_over: false })
     }
 
     /// Sends `call` and waits for what it says.
@@ -131,12 +132,14 @@ impl Process {
         let _ = self.child.wait();
         self.group.end();
         end_survivors(self.home.path());
+        self.is_over = true;
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
+        // One that has exited by itself may have left others behind.
+        if !self.is_over {
             self.stop();
         }
     }

@@ -327,7 +327,7 @@ impl Answer for Scored {}
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tabulated {
-    /// Anything; it stands in `summary.json`.
+    /// Anything; it stands in `metrics.json`.
     pub aggregate: Value,
 }
 impl Answer for Tabulated {}
