@@ -105,7 +105,7 @@ async fn pages_of_this_machine_are_for_this_machine() {
     let mut command = regatta().unwrap();
     command.args(["view", "--listen", "0.0.0.0:0"]).arg(folder.path());
     let output = finish(command).await.unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(78));
     assert!(String::from_utf8_lossy(&output.stderr).contains("others would reach the pages on 0.0.0.0:0"));
 }
 

@@ -79,7 +79,8 @@ impl Follower {
             if self.before.as_ref() != Some(&now) {
                 self.before = Some(now);
                 let name = if is_first { "following" } else { "changed" };
-                return Some((Ok(Event::default().event(name).retry(RETRY).data("")), self));
+                // Browsers do not tell of an event without data.
+                return Some((Ok(Event::default().event(name).retry(RETRY).data("look")), self));
             }
             if Instant::now() >= self.until {
                 return None;

@@ -59,7 +59,7 @@ fn of_endpoint(
     models: Option<&BTreeMap<String, CallSums>>,
     changes: Option<&[PoolChange]>,
 ) -> Markup {
-    let limits = serde_json::to_value(&endpoint.limits).unwrap_or_default();
+    let limits = serde_json::to_value(endpoint.limits).unwrap_or_default();
     let limits: Vec<String> = limits
         .as_object()
         .map(|limits| {

@@ -79,7 +79,7 @@ fn of_summary(run: &Run, sweep: &Sweep, summary: &Summary, wanted: &Wanted) -> R
         let (evaluator, name, _) = chosen?;
         row.metrics.iter().find(|metric| metric.evaluator == *evaluator && metric.metric == *name).cloned()
     };
-    sort(&mut rows, &wanted.sort, |row| of_chosen(row));
+    sort(&mut rows, &wanted.sort, of_chosen);
     let mut options: Vec<(String, String)> = metrics
         .iter()
         .map(|(evaluator, name, headline)| {

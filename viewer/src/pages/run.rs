@@ -102,7 +102,7 @@ fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
 
 /// Step of a shade, 0 ..= 10; the last one only for the whole.
 fn shade(part: u64, whole: u64) -> u64 {
-    if whole == 0 { 0 } else { part.min(whole) * 10 / whole }
+    (part.min(whole) * 10).checked_div(whole).unwrap_or(0)
 }
 
 fn heat_map(run: &Run, group: &Group<'_>, progress: &[CellProgress]) -> Markup {
