@@ -14,11 +14,11 @@ pub use health::{Stalled, StoreHealth};
 pub use ledger::{
     Admission, AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellProgress, CostMoments, Created,
     JudgeCosts, Judged, Ledger, LedgerError, MetricRow, MissedTicks, NewCell, NewNotice, NewShard, NewSweep, NoticeRow,
-    OtherCalls, PutSchedule, RecordState, Recorded, Reopened, ReportedCost, ScheduleRow, SessionRecord, SessionRow,
-    Settlement, SettlementResult, ShardRow, ShardState, Sketch, SweepRow, Term, TickEnd, TickRow, TickState,
-    TranscriptRef,
+    OtherCalls, PutBack, PutSchedule, RecordState, Recorded, Reopened, ReportedCost, Salvaged, ScheduleRow,
+    SessionRecord, SessionRow, SessionState, Settlement, SettlementResult, ShardRow, ShardState, Sketch, SqliteLedger,
+    SweepRow, Term, TickEnd, TickRow, TickState, TranscriptRef,
 };
-pub use permits::{AccountState, Permits, PermitsError, PoolChange};
+pub use permits::{AccountState, Permits, PermitsError, PoolChange, PoolHolder};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};
 #[cfg(feature = "cluster")]
 pub use {blobs::S3Config, ledger::PostgresConfig, queue::RabbitMqConfig};

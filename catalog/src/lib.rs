@@ -7,5 +7,5 @@ mod sweep;
 
 pub use catalog::{Catalog, CatalogError};
 pub use dataset::{load_dataset, store_dataset, store_manifest};
-pub use segment::{SegmentError, StoredTranscript, read_segment, read_transcript, write_segment};
+pub use segment::{Reported, SegmentError, StoredTranscript, is_intact, read_segment, read_transcript, write_segment};
 pub use sweep::Sweep;

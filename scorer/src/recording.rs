@@ -37,10 +37,21 @@ impl Scorer {
     pub(crate) async fn record(&self, sweep: &Sweep, outcomes: &[SessionOutcome]) -> Result<(), ScorerError> {
         let named = |outcome| Ok((item_id(sweep, outcome)?, outcome));
         let all = outcomes.iter().map(named).collect::<Result<Vec<_>, ScorerError>>()?;
-        let segments = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
+        let places = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
+        let (_, open) = self.record_stored(sweep, outcomes, places).await?;
+        ask(self, sweep, open).await
+    }
+
+    /// Records `outcomes`, whose transcripts are stored at `places`; also returns the questions that are to be asked.
+    pub(crate) async fn record_stored(
+        &self,
+        sweep: &Sweep,
+        outcomes: &[SessionOutcome],
+        places: Vec<TranscriptRef>,
+    ) -> Result<(Vec<Recorded>, Open), ScorerError> {
         let scorings = self.score_measured(sweep, outcomes).await?;
         let (mut records, mut told) = (Vec::with_capacity(outcomes.len()), Vec::with_capacity(outcomes.len()));
-        for ((outcome, transcript), scoring) in outcomes.iter().zip(segments).zip(scorings) {
+        for ((outcome, transcript), scoring) in outcomes.iter().zip(places).zip(scorings) {
             let Prepared { record, open } = prepare(sweep, outcome, transcript, scoring)?;
             told.push(Told { outcome: record.outcome.as_str(), usage: record.usage, cost: record.cost, open });
             // Records are as large as scores and transcripts: they go to the ledger as they are.
@@ -48,8 +59,8 @@ impl Scorer {
         }
         let recorded = self.ledger.record(records).await?;
         let mut open = Open::new();
-        for (one, recorded) in told.into_iter().zip(recorded) {
-            self.count(&one, recorded);
+        for (one, recorded) in told.into_iter().zip(&recorded) {
+            self.count(&one, *recorded);
             // A repeat may be the second life of a batch whose questions were never sent: ask again, answers are idempotent.
             if matches!(recorded, Recorded::First | Recorded::Repeat) {
                 for (judge, questions) in one.open {
@@ -57,7 +68,7 @@ impl Scorer {
                 }
             }
         }
-        ask(self, sweep, open).await
+        Ok((recorded, open))
     }
 
     /// Scores those of `outcomes` that were measured, with the verdicts that the ledger already has.

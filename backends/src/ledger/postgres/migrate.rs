@@ -34,6 +34,8 @@ pub(super) const LEDGER: Migrations = Migrations {
         (6, include_str!("../../../migrations/postgres/0006_flags.sql")),
         (7, include_str!("../../../migrations/postgres/0007_dispatch.sql")),
         (8, include_str!("../../../migrations/postgres/0008_schedules.sql")),
+        (9, include_str!("../../../migrations/postgres/0009_quiet.sql")),
+        (10, include_str!("../../../migrations/postgres/0010_transitions.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -18,6 +18,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (6, include_str!("../../../migrations/sqlite/0006_flags.sql")),
     (7, include_str!("../../../migrations/sqlite/0007_dispatch.sql")),
     (8, include_str!("../../../migrations/sqlite/0008_schedules.sql")),
+    (9, include_str!("../../../migrations/sqlite/0009_transitions.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.
@@ -130,7 +131,7 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 8 }), "{error}");
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 9 }), "{error}");
     }
 
     #[test]
