@@ -240,7 +240,7 @@ async fn killed(stage: &Stage, run: &Path) {
 
 #[tokio::test]
 async fn a_killed_run_that_lost_or_damaged_its_log_goes_on_and_repeats_only_what_was_in_flight() {
-    let damages: [(&str, fn(&Path)); 3] = [
+    let damages: [(&str, Damage); 3] = [
         ("missing log", |run| remove(&[run.join("store/ledger.sqlite-wal")])),
         ("damaged log", |run| {
             change(&run.join("store/ledger.sqlite-wal"), |bytes| {
