@@ -15,11 +15,11 @@ pub use ledger::{
     Admission, AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments,
     Created, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, JudgeCosts, Judged,
     Ledger, LedgerError, ListedSession, MetricRow, MissedTicks, NewCell, NewNotice, NewShard, NewSweep, NoticeRow,
-    OtherCalls, PutSchedule, RecordState, Recorded, Reopened, ReportedCost, ScheduleRow, ScoreValue, SessionRecord,
-    SessionRow, SessionView, Settlement, SettlementResult, ShardRow, ShardState, Sketch, Standing, SweepRow, Term,
-    TickEnd, TickRow, TickState, TranscriptRef,
+    OtherCalls, PutBack, PutSchedule, RecordState, Recorded, Reopened, ReportedCost, Salvaged, ScheduleRow, ScoreValue,
+    SessionRecord, SessionRow, SessionState, SessionView, Settlement, SettlementResult, ShardRow, ShardState, Sketch,
+    SqliteLedger, Standing, SweepRow, Term, TickEnd, TickRow, TickState, TranscriptRef,
 };
-pub use permits::{AccountState, Permits, PermitsError, PoolChange};
+pub use permits::{AccountState, Permits, PermitsError, PoolChange, PoolHolder};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};
 #[cfg(feature = "cluster")]
 pub use {blobs::S3Config, ledger::PostgresConfig, queue::RabbitMqConfig};

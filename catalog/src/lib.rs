@@ -7,5 +7,7 @@ mod sweep;
 
 pub use catalog::{Catalog, CatalogError};
 pub use dataset::{load_dataset, store_dataset, store_manifest};
-pub use segment::{SegmentError, StoredTranscript, read_segment, read_transcript, segment_lines, write_segment};
+pub use segment::{
+    Reported, SegmentError, StoredTranscript, is_intact, read_segment, read_transcript, segment_lines, write_segment,
+};
 pub use sweep::Sweep;

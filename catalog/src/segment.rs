@@ -4,14 +4,20 @@ use futures::future::BoxFuture;
 use std::io::{BufRead, BufReader, Read, Write};
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use regatta_backends::{BlobError, Blobs, TranscriptRef};
-use regatta_proto::{AttemptId, Digest, ItemId, SessionOutcome, SweepId, Transcript};
+use regatta_proto::{
+    Attempt, AttemptId, CellIndex, Digest, ItemId, ItemIndex, Outcome, SessionKey, SessionOutcome, SweepId, Transcript,
+    WorkerId,
+};
 use serde::{Deserialize, Serialize};
 
 /// Compression level: on a batch of transcripts 3 costs twice the time of 1 and saves a third of the space.
 const LEVEL: i32 = 1;
 /// Longest line read, in bytes: a damaged segment must not take the process with it.
 const LINE_BYTES_MAX: u64 = 256 << 20;
+/// Digits of its content's digest that a segment is called by.
+const DIGITS: usize = 16;
 
 /// Why a segment could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +31,12 @@ pub enum SegmentError {
     /// Compression failed.
     #[error("failed to compress or decompress a segment: {0}")]
     Compression(#[from] std::io::Error),
+    /// Its content is not what was written: what would be read from it may be another conversation.
+    #[error("the segment {segment} is damaged: its content has another digest than its name says")]
+    Damaged {
+        /// The segment.
+        segment: String,
+    },
     /// There is no such line.
     #[error("the segment {segment} has no line {line}")]
     Missing {
@@ -42,6 +54,10 @@ struct Writing<'a> {
     position: u32,
     attempt: u32,
     attempt_id: &'a AttemptId,
+    worker: &'a WorkerId,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    outcome: &'a Outcome,
     transcript: &'a Transcript,
 }
 
@@ -57,8 +73,39 @@ pub struct StoredTranscript {
     pub attempt: u32,
     /// That attempt.
     pub attempt_id: AttemptId,
+    /// The rest of its report; lines of older versions do not have it.
+    pub reported: Option<Reported>,
     /// What happened.
     pub transcript: Transcript,
+}
+
+/// Circumstances of an attempt, as its worker reported them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reported {
+    /// Who tried.
+    pub worker: WorkerId,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl StoredTranscript {
+    /// The report that the line was written from, of a sweep whose lock has the digest `lock`. `reported` is what the line itself says, or,
+    /// where it is of an older version, what `attempts.jsonl` says.
+    #[must_use]
+    pub fn into_outcome(self, sweep: SweepId, lock: Digest, reported: Reported) -> SessionOutcome {
+        let Reported { worker, started_at, ended_at, outcome } = reported;
+        SessionOutcome {
+            key: SessionKey { sweep, cell: CellIndex(self.cell), item: ItemIndex(self.position) },
+            lock,
+            attempt: Attempt { id: self.attempt_id, number: self.attempt, worker, started_at, ended_at },
+            outcome,
+            transcript: self.transcript,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -68,6 +115,10 @@ struct Line {
     position: Option<u32>,
     attempt: u32,
     attempt_id: AttemptId,
+    worker: Option<WorkerId>,
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    outcome: Option<Outcome>,
     transcript: Transcript,
 }
 
@@ -82,12 +133,20 @@ enum ItemKey {
 impl TryFrom<Line> for StoredTranscript {
     type Error = String;
     fn try_from(line: Line) -> Result<Self, String> {
-        let Line { cell, item, position, attempt, attempt_id, transcript } = line;
+        let Line { cell, item, position, attempt, attempt_id, worker, started_at, ended_at, outcome, transcript } =
+            line;
         let position = match (item, position) {
             (_, Some(position)) | (ItemKey::Position(position), None) => position,
             (ItemKey::Id(item), None) => return Err(format!("item {item} has no position")),
         };
-        Ok(Self { cell, position, attempt, attempt_id, transcript })
+        let reported = match (worker, started_at, ended_at, outcome) {
+            (Some(worker), Some(started_at), Some(ended_at), Some(outcome)) => {
+                Some(Reported { worker, started_at, ended_at, outcome })
+            }
+            (None, None, None, None) => None,
+            _ => return Err("it says only in part how its attempt ended".to_owned()),
+        };
+        Ok(Self { cell, position, attempt, attempt_id, reported, transcript })
     }
 }
 
@@ -111,6 +170,10 @@ pub fn write_segment<'a>(
                 position: outcome.key.item.0,
                 attempt: outcome.attempt.number,
                 attempt_id: &outcome.attempt.id,
+                worker: &outcome.attempt.worker,
+                started_at: outcome.attempt.started_at,
+                ended_at: outcome.attempt.ended_at,
+                outcome: &outcome.outcome,
                 transcript: &outcome.transcript,
             };
             serde_json::to_writer(&mut line, &record)?;
@@ -118,7 +181,7 @@ pub fn write_segment<'a>(
             encoder.write_all(&line)?;
         }
         let bytes = encoder.finish()?;
-        let segment = format!("transcripts/{}.jsonl.zst", &Digest::of(&bytes).to_string()[..16]);
+        let segment = format!("transcripts/{}.jsonl.zst", called(&bytes));
         blobs.put(&format!("sweeps/{sweep}/{segment}"), Bytes::from(bytes)).await?;
         Ok((0..outcomes.len() as u32).map(|line| TranscriptRef { segment: segment.clone(), line }).collect())
     })
@@ -136,7 +199,7 @@ pub fn read_transcript<'a>(
     Box::pin(async move {
         let missing = || SegmentError::Missing { segment: at.segment.clone(), line: at.line };
         let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await?.ok_or_else(missing)?;
-        let mut lines = lines(&bytes)?;
+        let mut lines = lines(&at.segment, &bytes)?;
         for _ in 0..at.line {
             lines.next().ok_or_else(missing)??;
         }
@@ -145,30 +208,53 @@ pub fn read_transcript<'a>(
     })
 }
 
-/// All transcripts of a segment's bytes, in order.
+/// All transcripts of the bytes of `segment` (its path, or its name alone), in order.
 ///
 /// # Errors
-/// When it is not compressed as segments are; a line by itself when it is no transcript. Nothing comes after bytes that
+/// When it is damaged, or not compressed as segments are; a line by itself when it is no transcript. Nothing comes after bytes that
 /// cannot be decompressed.
-pub fn read_segment(
-    bytes: &[u8],
-) -> Result<impl Iterator<Item = Result<StoredTranscript, SegmentError>> + '_, SegmentError> {
-    Ok(lines(bytes)?.map(|line| Ok(serde_json::from_slice(&line?)?)))
+pub fn read_segment<'a>(
+    segment: &str,
+    bytes: &'a [u8],
+) -> Result<impl Iterator<Item = Result<StoredTranscript, SegmentError>> + 'a, SegmentError> {
+    Ok(lines(segment, bytes)?.map(|line| Ok(serde_json::from_slice(&line?)?)))
 }
 
-/// The lines of a segment's bytes as they are stored, for readers of other languages.
+/// The lines of the bytes of `segment` as they are stored, for readers of other languages.
 ///
 /// # Errors
-/// When it is not compressed as segments are; a line by itself when it cannot be decompressed.
-pub fn segment_lines(bytes: &[u8]) -> Result<impl Iterator<Item = Result<String, SegmentError>> + '_, SegmentError> {
+/// When it is damaged, or not compressed as segments are; a line by itself when it cannot be decompressed.
+pub fn segment_lines<'a>(
+    segment: &str,
+    bytes: &'a [u8],
+) -> Result<impl Iterator<Item = Result<String, SegmentError>> + 'a, SegmentError> {
     let text = |line: Result<Vec<u8>, std::io::Error>| {
         let line = String::from_utf8(line?).map_err(|error| std::io::Error::other(error.utf8_error()))?;
         Ok(line.trim_end().to_owned())
     };
-    Ok(lines(bytes)?.map(text))
+    Ok(lines(segment, bytes)?.map(text))
 }
 
-fn lines(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Vec<u8>, std::io::Error>> + '_, SegmentError> {
+/// `true` if `bytes` are what was written under the name of `segment`, which is a path or a name alone.
+#[must_use]
+pub fn is_intact(segment: &str, bytes: &[u8]) -> bool {
+    let name = segment.rsplit('/').next().unwrap_or(segment);
+    name.strip_suffix(".jsonl.zst").is_some_and(|name| name == called(bytes))
+}
+
+fn called(bytes: &[u8]) -> String {
+    let mut digits = Digest::of(bytes).to_string();
+    digits.truncate(DIGITS);
+    digits
+}
+
+fn lines<'a>(
+    segment: &str,
+    bytes: &'a [u8],
+) -> Result<impl Iterator<Item = Result<Vec<u8>, std::io::Error>> + 'a, SegmentError> {
+    if !is_intact(segment, bytes) {
+        return Err(SegmentError::Damaged { segment: segment.to_owned() });
+    }
     let mut rest = Some(BufReader::new(zstd::Decoder::new(bytes)?));
     Ok(std::iter::from_fn(move || {
         let mut line = Vec::new();
@@ -186,9 +272,6 @@ fn lines(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Vec<u8>, std::io::E
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-    use regatta_proto::{Attempt, CellIndex, ItemIndex, Outcome, SessionKey};
-
     use super::*;
 
     fn outcome(item: u32) -> SessionOutcome {
@@ -223,7 +306,8 @@ mod tests {
         let beyond = TranscriptRef { line: 2, ..written[0].clone() };
         assert!(matches!(read_transcript(&blobs, &sweep, &beyond).await, Err(SegmentError::Missing { line: 2, .. })));
         let bytes = blobs.get(&format!("sweeps/s/{}", written[0].segment)).await.unwrap().unwrap();
-        assert_eq!(read_segment(&bytes).unwrap().map(|line| line.unwrap().position).collect::<Vec<_>>(), [7, 8]);
+        let lines = read_segment(&written[0].segment, &bytes).unwrap();
+        assert_eq!(lines.map(|line| line.unwrap().position).collect::<Vec<_>>(), [7, 8]);
     }
 
     #[test]
@@ -237,22 +321,56 @@ mod tests {
         assert!(read("\"item\":\"os_92\"").unwrap_err().to_string().contains("item os_92 has no position"));
     }
 
+    /// Name under which `bytes` are intact.
+    fn name_of(bytes: &[u8]) -> String {
+        format!("transcripts/{}.jsonl.zst", called(bytes))
+    }
+
+    #[tokio::test]
+    async fn the_report_that_a_line_was_written_from_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::directory(folder.path()).unwrap();
+        let (id, outcome): (ItemId, _) = ("tea".parse().unwrap(), outcome(7));
+        let sweep = outcome.key.sweep.clone();
+        let written = write_segment(&blobs, &sweep, &[(&id, &outcome)]).await.unwrap();
+        let stored = read_transcript(&blobs, &sweep, &written[0]).await.unwrap();
+        let reported = stored.reported.clone().unwrap();
+        assert_eq!(stored.into_outcome(sweep, outcome.lock, reported), outcome);
+    }
+
     #[test]
-    fn damaged_segments_are_errors() {
-        let lines: Vec<_> = read_segment(b"not compressed").unwrap().collect();
+    fn a_line_that_says_only_in_part_how_its_attempt_ended_is_refused() {
+        let line = r#"{"cell":1,"item":7,"attempt":2,"attempt_id":"w-7","worker":"w","transcript":{"events":[]}}"#;
+        let error = serde_json::from_str::<StoredTranscript>(line).unwrap_err().to_string();
+        assert!(error.contains("only in part"), "{error}");
+    }
+
+    #[test]
+    fn segments_that_are_none_are_errors() {
+        let plain = b"not compressed";
+        let lines: Vec<_> = read_segment(&name_of(plain), plain).unwrap().collect();
         assert!(matches!(lines[..], [Err(SegmentError::Compression(_))]));
         let compressed = zstd::bulk::compress(b"{}\n{}\n", 1).unwrap();
-        let lines: Vec<_> = read_segment(&compressed).unwrap().collect();
+        let lines: Vec<_> = read_segment(&name_of(&compressed), &compressed).unwrap().collect();
         assert!(matches!(lines[..], [Err(SegmentError::Json(_)), Err(SegmentError::Json(_))]));
     }
 
     #[tokio::test]
-    async fn a_transcript_behind_damaged_bytes_is_an_error_that_says_so() {
+    async fn nothing_is_read_from_a_segment_of_which_a_byte_has_changed() {
         let folder = tempfile::tempdir().unwrap();
         let blobs = Blobs::directory(folder.path()).unwrap();
-        let sweep: SweepId = "s".parse().unwrap();
-        blobs.put("sweeps/s/transcripts/damaged", Bytes::from_static(b"not compressed")).await.unwrap();
-        let at = TranscriptRef { segment: "transcripts/damaged".to_owned(), line: 3 };
-        assert!(matches!(read_transcript(&blobs, &sweep, &at).await, Err(SegmentError::Compression(_))));
+        let (id, outcome): (ItemId, _) = ("tea".parse().unwrap(), outcome(7));
+        let sweep = outcome.key.sweep.clone();
+        let written = write_segment(&blobs, &sweep, &[(&id, &outcome)]).await.unwrap().remove(0);
+        let key = format!("sweeps/s/{}", written.segment);
+        let whole = blobs.get(&key).await.unwrap().unwrap();
+        for at in 0..whole.len() {
+            let mut changed = whole.to_vec();
+            changed[at] ^= 1;
+            assert!(!is_intact(&written.segment, &changed));
+            blobs.put(&key, Bytes::from(changed)).await.unwrap();
+            let read = read_transcript(&blobs, &sweep, &written).await;
+            assert!(matches!(read, Err(SegmentError::Damaged { .. })), "byte {at}");
+        }
     }
 }

@@ -7,6 +7,7 @@ mod discover;
 mod import;
 mod plan;
 mod prices;
+mod repair;
 mod rescore;
 mod results;
 #[cfg_attr(not(feature = "cluster"), path = "args/no_roles.rs")]
@@ -30,6 +31,7 @@ pub(crate) use self::discover::{CompletionsArgs, InitArgs, ListArgs, Listed, Mod
 pub(crate) use self::import::{ImportArgs, ImportFrom, LmEvalArgs};
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::prices::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs, RepriceArgs};
+pub(crate) use self::repair::RepairArgs;
 pub(crate) use self::rescore::RescoreArgs;
 pub(crate) use self::results::{AlignArgs, CompareArgs, GateArgs, ReplayArgs, ShowArgs, ShowFilters};
 #[cfg(feature = "cluster")]
@@ -101,6 +103,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Show, check or import price tables
     Prices(PricesArgs),
+    /// Mend a run's directory after files of it were lost or damaged; nothing is called
+    Repair(RepairArgs),
     /// Say what a run would have cost at other prices, without calling anything
     Reprice(RepriceArgs),
     /// Score the stored sessions of a run again, with another evaluator or judge; no agent is asked
@@ -179,6 +183,7 @@ impl Command {
             | Self::Simulate(_)
             | Self::Submit(_)
             | Self::Resume(_)
+            | Self::Repair(_)
             | Self::Export(_)
             | Self::Plan(_)
             | Self::Rescore(_)

@@ -4,6 +4,7 @@ mod diagnosis;
 mod gate;
 mod integrity;
 mod lock;
+mod repair;
 mod reserve;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
 use regatta_llm::CallMetrics;
 use regatta_proto::{Clock, Report, SessionOutcome, SweepState, SystemClock};
-use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
+use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
 use regatta_worker::{Environment, KeptAnswers, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,9 @@ use crate::simulated::SimulatedEndpoints;
 pub(crate) use diagnosis::diagnose;
 use gate::WhileRecording;
 use lock::DirectoryLock;
+#[cfg(test)]
+pub(crate) use repair::{Finding, Standing};
+pub(crate) use repair::{Repaired, Wish, repair};
 use reserve::{Kept, Reserve};
 
 /// How often the ledger is looked at; short, because nobody else is disturbed by it.
@@ -75,12 +79,13 @@ impl Embedded {
         let store = directory.join("store");
         own_folder(&store)?;
         let lock = DirectoryLock::take(directory, &store)?;
-        let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.context("failed to open the run's ledger")?;
-        let catalog = Catalog::new(
-            Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?,
-            BENCHMARKS,
-        );
-        integrity::refuse_without_ledger(directory, &ledger, catalog.blobs()).await?;
+        let blobs = Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?;
+        integrity::refuse_without_file(directory, &store, &blobs).await?;
+        let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.with_context(|| {
+            format!("failed to open the run's ledger; if it is damaged, see `regatta repair {}`", directory.display())
+        })?;
+        let catalog = Catalog::new(blobs, BENCHMARKS);
+        integrity::refuse_without_sweep(directory, &ledger, catalog.blobs()).await?;
         let queue = Queue::memory();
         let permits = Permits::kept(&store.join("accounts.json")).map_err(bad_configuration)?;
         let registry = Registry::new();
@@ -141,8 +146,9 @@ impl Embedded {
         leaving: &Leaving,
     ) -> anyhow::Result<SweepState> {
         let mut reserve = self.recover(sweep).await?;
+        self.recover_lost(sweep).await?;
         let state = self.state(sweep).await?;
-        integrity::tell_of_transcripts(sweep, &self.ledger, self.catalog.blobs()).await?;
+        integrity::tell_of_transcripts(&self.directory, sweep, &self.ledger, self.catalog.blobs()).await?;
         if state.is_end() && integrity::lacks_documents(sweep, self.catalog.blobs()).await? {
             output::note("what the sweep had left behind is not all there; it is made again from the ledger");
             self.tabulate(sweep).await?;
@@ -181,10 +187,26 @@ impl Embedded {
     /// Writes what an ended sweep leaves behind once more; the bytes are the same.
     async fn tabulate(&self, sweep: &Sweep) -> anyhow::Result<()> {
         let tabulate = Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest };
-        self.scorer(&Registry::new())?
+        self.scorer_apart(sweep)
+            .await?
             .record_left_over(vec![tabulate])
             .await
             .context("failed to write the reports again")
+    }
+
+    /// Records sessions that transcripts know and the ledger does not: whoever wrote them was killed before it could, or the ledger has lost
+    /// its latest entries.
+    async fn recover_lost(&self, sweep: &Sweep) -> anyhow::Result<()> {
+        let past = Past::read(self.catalog.blobs(), &sweep.id).await?;
+        let recovery = self.scorer_apart(sweep).await?.recover_lost(sweep, &past).await;
+        let recovery = recovery.context("failed to record sessions from their transcripts")?;
+        if !recovery.is_nothing() {
+            output::note(&format!(
+                "recorded {} sessions from their transcripts, which the ledger did not know: they are not paid for again",
+                recovery.sessions
+            ));
+        }
+        Ok(())
     }
 
     /// Records what an earlier run of this directory could only keep in its reserve, and takes the space of one for this run.
@@ -193,9 +215,8 @@ impl Embedded {
         if reports.is_empty() {
             return Ok(reserve);
         }
-        self.declare(sweep).await?;
         let count = reports.len();
-        self.scorer(&Registry::new())?.record_left_over(reports).await.map_err(|error| {
+        self.scorer_apart(sweep).await?.record_left_over(reports).await.map_err(|error| {
             CannotRecord(format!(
                 "{count} reports of an earlier run are kept in {} and still cannot be recorded: {error}",
                 self.directory.join("store/reserve").display()
@@ -315,17 +336,10 @@ impl Embedded {
 
     /// Records `outcomes` of `sweep` without running anything. Questions that they lead to wait in the queues for [`Self::execute`].
     pub(crate) async fn take_over(&self, sweep: &Sweep, outcomes: Vec<SessionOutcome>) -> anyhow::Result<()> {
-        self.declare(sweep).await?;
+        declare(&self.queue, sweep).await?;
         // The metrics of the run's own scorer are registered when it starts.
         let scorer = self.scorer(&Registry::new())?;
         scorer.take_over(sweep, &outcomes).await.context("failed to record the sessions of the old run")
-    }
-
-    async fn declare(&self, sweep: &Sweep) -> anyhow::Result<()> {
-        for (name, endpoint) in &sweep.lock.endpoints {
-            self.queue.declare_jobs(&endpoint.queue(name, &sweep.id)).await?;
-        }
-        Ok(())
     }
 
     fn cannot_record(&self, stalled: &Stalled) -> CannotRecord {
@@ -369,9 +383,20 @@ impl Embedded {
     }
 
     fn scorer(&self, registry: &Registry) -> anyhow::Result<Scorer> {
+        self.scorer_into(registry, self.queue.clone())
+    }
+
+    /// A scorer whose questions nobody gets: they are asked when the sweep goes on, and would be asked twice.
+    async fn scorer_apart(&self, sweep: &Sweep) -> anyhow::Result<Scorer> {
+        let queue = Queue::memory();
+        declare(&queue, sweep).await?;
+        self.scorer_into(&Registry::new(), queue)
+    }
+
+    fn scorer_into(&self, registry: &Registry, queue: Queue) -> anyhow::Result<Scorer> {
         let metrics = ScorerMetrics::register(registry)?;
         let config = ScorerConfig { shares_queue: false, ..ScorerConfig::default() };
-        let (ledger, queue, catalog) = (self.ledger.clone(), self.queue.clone(), self.catalog.clone());
+        let (ledger, catalog) = (self.ledger.clone(), self.catalog.clone());
         Ok(Scorer::new(config, ledger, queue, catalog, clock(), metrics))
     }
 
@@ -417,6 +442,13 @@ fn default_cache(store: &Path) -> anyhow::Result<PathBuf> {
         Err(_) => Ok(store.join("answers")),
         Ok(()) => Ok(answers),
     }
+}
+
+async fn declare(queue: &Queue, sweep: &Sweep) -> anyhow::Result<()> {
+    for (name, endpoint) in &sweep.lock.endpoints {
+        queue.declare_jobs(&endpoint.queue(name, &sweep.id)).await?;
+    }
+    Ok(())
 }
 
 fn clock() -> Arc<dyn Clock> {

@@ -69,6 +69,7 @@ fn main() -> ExitCode {
             Command::Export(args) => commands::export::run(args).await,
             Command::Prices(args) => commands::prices::run(args),
             Command::Plan(args) => commands::plan::run(args).await,
+            Command::Repair(args) => commands::repair::run(args).await,
             Command::Reprice(args) => commands::reprice::run(args),
             Command::Rescore(args) => commands::rescore::run(args).await,
             Command::Show(args) => commands::show::run(args).await,

@@ -32,7 +32,8 @@ pub(crate) fn read_stored(directory: &Path, mut each: impl FnMut(StoredTranscrip
 pub(crate) fn read_file(path: &Path, mut each: impl FnMut(StoredTranscript)) -> anyhow::Result<()> {
     let failed = || format!("failed to read {}", path.display());
     let bytes = std::fs::read(path).with_context(failed)?;
-    for (number, stored) in (1..).zip(read_segment(&bytes).with_context(failed)?) {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    for (number, stored) in (1..).zip(read_segment(&name, &bytes).with_context(failed)?) {
         each(stored.with_context(|| format!("line {number}")).with_context(failed)?);
     }
     Ok(())
@@ -43,7 +44,8 @@ pub(crate) fn each_line(directory: &Path, mut each: impl FnMut(&str)) -> anyhow:
     for path in segments(directory)? {
         let failed = || format!("failed to read {}", path.display());
         let bytes = std::fs::read(&path).with_context(failed)?;
-        for line in segment_lines(&bytes).with_context(failed)? {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        for line in segment_lines(&name, &bytes).with_context(failed)? {
             each(&line.with_context(failed)?);
         }
     }

@@ -4,9 +4,9 @@ mod findings;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_backends::{Ledger, Permits, PermitsError, Queue, QueueError, ShardState, SweepRow};
+use regatta_backends::{Ledger, Permits, PermitsError, PoolHolder, Queue, QueueError, ShardState, SweepRow};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_proto::{AccountId, SweepId, SweepState};
+use regatta_proto::{AccountId, SweepId, SweepState, WorkerId};
 use serde::{Deserialize, Serialize};
 
 use crate::window::is_outstanding;
@@ -66,6 +66,9 @@ pub struct SweepDiagnosis {
     pub outstanding: u64,
     /// Of these, sessions that a worker has told of lately; `None` when that was not asked because jobs wait.
     pub running: Option<u64>,
+    /// The session that a worker has been at for longest, as far as workers have told.
+    #[serde(default)]
+    pub oldest: Option<RunningSession>,
     /// Shards of which it is not known whether their jobs were published.
     pub doubtful_shards: u64,
     /// Queues of the sweep, by endpoint.
@@ -74,6 +77,32 @@ pub struct SweepDiagnosis {
     pub budget: Option<BudgetStatus>,
     /// Reason why its lock or data cannot be read.
     pub unreadable: Option<String>,
+}
+
+/// A session that a worker is at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningSession {
+    /// Cell and item, as `regatta show` takes them.
+    pub session: String,
+    /// Worker that tells of it.
+    pub worker: WorkerId,
+    /// When it began, by the worker's clock.
+    pub started_at: Timestamp,
+}
+
+/// What a process holds of the permits of an endpoint, as it last told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseDiagnosis {
+    /// Process and endpoint.
+    pub holder: WorkerId,
+    /// When it last told, by the store's clock.
+    pub seen_at: Timestamp,
+    /// Slots that nobody else may fill.
+    pub slots: u32,
+    /// Calls in flight.
+    pub in_flight: u32,
+    /// Calls that wait for anything.
+    pub waiting: u32,
 }
 
 /// State of one queue and of the pool of permits that its jobs need.
@@ -85,6 +114,9 @@ pub struct QueueDiagnosis {
     pub ready: u64,
     /// Last change of the part of its limits that the pool uses, or last hold.
     pub pool: Option<PoolState>,
+    /// Permits of the endpoint, by who holds them; of all sweeps.
+    #[serde(default)]
+    pub leases: Vec<LeaseDiagnosis>,
 }
 
 /// Last change of a pool.
@@ -186,6 +218,11 @@ impl Patient<'_> {
             Some(sweep) if asks => Some(crate::reconcile::running(self.ledger, sweep, running_within).await?),
             _ => None,
         };
+        let oldest = self.ledger.oldest_open(&row.id).await?.map(|attempt| RunningSession {
+            session: format!("{} {}", attempt.key.cell, attempt.key.item),
+            worker: attempt.worker,
+            started_at: attempt.started_at,
+        });
         let doubtful = shards.iter().filter(|shard| !self.of_run && shard.state == ShardState::Dispatching);
         let doubtful_shards = doubtful.count() as u64;
         let sum = |count: fn(&regatta_backends::CellProgress) -> u64| progress.iter().map(count).sum();
@@ -198,6 +235,7 @@ impl Patient<'_> {
             not_measured: sum(|cell| cell.not_measured),
             outstanding,
             running,
+            oldest,
             doubtful_shards,
             queues,
             budget: account.map(Into::into),
@@ -215,7 +253,15 @@ impl Patient<'_> {
             };
             let last = self.permits.changes(&endpoint.pool()).await?.pop();
             let pool = last.map(|change| PoolState { factor: change.to, at: change.at, reason: change.reason });
-            queues.push(QueueDiagnosis { endpoint: name.to_string(), ready, pool });
+            let leases = self.permits.holders(&endpoint.pool()).await?.into_iter();
+            let leases = leases.map(|PoolHolder { holder, seen_at, slots, in_flight, waiting }| LeaseDiagnosis {
+                holder,
+                seen_at,
+                slots,
+                in_flight,
+                waiting,
+            });
+            queues.push(QueueDiagnosis { endpoint: name.to_string(), ready, pool, leases: leases.collect() });
         }
         Ok(queues)
     }

@@ -28,7 +28,9 @@ mod window;
 
 pub use api::{ApiConfig, router};
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
-pub use doctor::{Diagnosis, Finding, Patient, PoolState, QueueDiagnosis, SweepDiagnosis};
+pub use doctor::{
+    Diagnosis, Finding, LeaseDiagnosis, Patient, PoolState, QueueDiagnosis, RunningSession, SweepDiagnosis,
+};
 pub use estimate::{CellEstimate, JudgeCalls, estimate};
 pub use forecast::Forecast;
 pub use metrics::CoordinatorMetrics;

@@ -5,6 +5,7 @@
 //! one of the two waste, and counts it.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
 use regatta_backends::{CellProgress, Ledger, ShardState};
@@ -19,44 +20,66 @@ use crate::{Coordinator, CoordinatorError};
 /// Workers give a batch up after two days; only then its sessions can be lost.
 const BATCH_ENDS_WITHIN: Duration = Duration::from_secs(49 * 3600);
 
+/// Quiet time after which the ledger is told that a sweep does not move.
+const NOTED_AFTER: Duration = Duration::from_secs(1);
+
 /// What moves while a sweep is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Life {
+    /// A resume may leave the rest as it is.
+    generation: u32,
     recorded: u64,
     settled: u64,
     /// Also those of attempts that run.
     tokens: u64,
 }
 
-/// When a sweep last moved, as far as this process has seen.
+impl fmt::Display for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { generation, recorded, settled, tokens } = self;
+        write!(f, "generation {generation}, {recorded} recorded, {settled} settled, {tokens} tokens")
+    }
+}
+
+/// For how long a sweep has not moved. The ledger knows it, so that a coordinator that takes over does not begin to wait anew; this process
+/// reckons on by its own clock from what the ledger said.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Quiet {
     seen: Option<Life>,
+    /// Quiet time at the last look at the ledger, or change.
+    before: Duration,
     since: Instant,
+    /// The ledger knows what was seen.
+    is_noted: bool,
+    /// When this process began to watch.
+    watched_since: Instant,
     /// Looks for jobs that nobody has since then; each comes after twice the quiet time of the one before.
     looks: u32,
 }
 
 impl Quiet {
     pub(crate) fn new() -> Self {
-        Self { seen: None, since: Instant::now(), looks: 0 }
+        let now = Instant::now();
+        Self { seen: None, before: Duration::ZERO, since: now, is_noted: false, watched_since: now, looks: 0 }
     }
 
-    /// For how long these numbers have not changed.
-    fn observe(&mut self, life: Life) -> Duration {
-        if self.seen != Some(life) {
-            *self = Self { seen: Some(life), since: Instant::now(), looks: 0 };
-        }
-        self.since.elapsed()
+    fn time(&self) -> Duration {
+        self.before + self.since.elapsed()
     }
 
-    fn restart(&mut self) {
-        (self.since, self.looks) = (Instant::now(), 0);
+    /// The sweep has moved.
+    fn moved(&mut self, life: Life) {
+        *self = Self { seen: Some(life), watched_since: self.watched_since, ..Self::new() };
+    }
+
+    /// The ledger has taken note of what was seen, and says how long it has been so; it knows nothing of the time before it was told.
+    fn noted(&mut self, by_ledger: Duration) {
+        (self.before, self.since, self.is_noted) = (by_ledger.max(self.time()), Instant::now(), true);
     }
 
     /// `true` if another look is due; the first is, after the quiet time `first`.
     fn is_look_due(&mut self, first: Duration) -> bool {
-        let is_due = self.since.elapsed() >= first.saturating_mul(1 << self.looks.min(16));
+        let is_due = self.time() >= first.saturating_mul(1 << self.looks.min(16));
         self.looks += u32::from(is_due);
         is_due
     }
@@ -70,11 +93,22 @@ impl Coordinator {
     ) -> Result<(), CoordinatorError> {
         let sum = |count: fn(&CellProgress) -> u64| -> u64 { progress.iter().map(count).sum() };
         let (recorded, settled) = (sum(|cell| cell.recorded), sum(|cell| cell.settled));
-        let quiet = watched.quiet.observe(Life { recorded, settled, tokens: sum(|cell| cell.usage.total()) });
+        let generation = watched.generation;
+        let life = Life { generation, recorded, settled, tokens: sum(|cell| cell.usage.total()) };
+        let is_new_here = watched.quiet.seen.is_none();
+        if watched.quiet.seen != Some(life) {
+            watched.quiet.moved(life);
+        }
+        // While it moves all the time, nobody needs to know since when.
+        if is_new_here || (!watched.quiet.is_noted && watched.quiet.time() >= NOTED_AFTER) {
+            let by_ledger = self.ledger.quiet(&watched.sweep.id, &life.to_string(), false).await?;
+            watched.quiet.noted(by_ledger);
+        }
+        let quiet = watched.quiet.time();
         if watched.quiet.is_look_due(self.config.missed_after) {
             self.look_for_missing(&watched.sweep, progress, quiet).await?;
         }
-        if quiet < self.config.doubtful_after {
+        if quiet < self.config.doubtful_after || watched.quiet.watched_since.elapsed() < self.hears_within() {
             watched.echo.forget();
             return Ok(());
         }
@@ -98,8 +132,16 @@ impl Coordinator {
         let sessions = self.forget_dispatch(sweep).await?;
         tracing::warn!(sweep = %sweep.id, sessions, quiet_s = quiet.as_secs(), "dispatching sessions again that have no result");
         self.metrics.reconciled.inc();
-        watched.quiet.restart();
+        let by_ledger = self.ledger.quiet(&watched.sweep.id, &life.to_string(), true).await?;
+        watched.quiet.moved(life);
+        watched.quiet.noted(by_ledger);
         Ok(())
+    }
+
+    /// Time in which a process that takes over hears of what is alive: the broker gives jobs of workers that are gone to others, and these
+    /// tell of them.
+    fn hears_within(&self) -> Duration {
+        (self.config.rebroadcast * 3).min(self.config.doubtful_after)
     }
 
     /// Warns when sessions are outstanding, no job waits, and no worker tells of one: then their jobs are lost, or a worker that had them.

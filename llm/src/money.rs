@@ -71,7 +71,7 @@ impl Purses {
     /// # Errors
     /// When not enough can come back any more; says which account.
     pub(crate) async fn reserve(&self, accounts: &[AccountId], at_most: Money) -> Result<Reservation, UsedUp> {
-        let mut reservation = Reservation { parts: Vec::new(), at_most, was_sent: false };
+        let mut reservation = Reservation { parts: Vec::new(), at_most, state: ReservationState::Reserved };
         // A single model's account goes first: while its calls wait for it, they shall not hold the money of the whole sweep.
         for of_one_model in [true, false] {
             for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
@@ -172,7 +172,29 @@ fn refused(detail: String) -> Try {
 pub(crate) struct Reservation {
     parts: Vec<Arc<Purse>>,
     at_most: Money,
-    was_sent: bool,
+    state: ReservationState,
+}
+
+/// Where a reservation stands. `reserved` → `sent` → `settled`, or `reserved` → `settled` for nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReservationState {
+    /// Its try waits for what else it needs.
+    Reserved,
+    /// Its try is under way: all of it may have been spent.
+    Sent,
+    /// The leases it came from know what became of it.
+    Settled,
+}
+
+impl ReservationState {
+    /// Payment of a reservation that is given up in this state; `None` where it has been paid.
+    const fn given_up(self) -> Option<Paid> {
+        match self {
+            Self::Reserved => Some(Paid::Known(Money::ZERO)),
+            Self::Sent => Some(Paid::Unknown),
+            Self::Settled => None,
+        }
+    }
 }
 
 /// What became of a try's money.
@@ -187,7 +209,10 @@ pub(crate) enum Paid {
 impl Reservation {
     /// The try is sent now.
     pub(crate) const fn sent(&mut self) {
-        self.was_sent = true;
+        self.state = match self.state {
+            ReservationState::Reserved | ReservationState::Sent => ReservationState::Sent,
+            ReservationState::Settled => ReservationState::Settled,
+        };
     }
 
     /// The try is over.
@@ -196,6 +221,7 @@ impl Reservation {
     }
 
     fn pay(&mut self, paid: Paid) {
+        self.state = ReservationState::Settled;
         for purse in self.parts.drain(..) {
             purse.settle(self.at_most, paid);
         }
@@ -204,8 +230,9 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let paid = if self.was_sent { Paid::Unknown } else { Paid::Known(Money::ZERO) };
-        self.pay(paid);
+        if let Some(paid) = self.state.given_up() {
+            self.pay(paid);
+        }
     }
 }
 

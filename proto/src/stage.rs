@@ -7,7 +7,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a sweep stands. `running` → `tabulating` → one of the four ends; `resume` leads from an end back to `running`.
+/// Where a sweep stands. `running` → `tabulating` → one of three ends, or `running` → `cancelled`; `resume` leads from an end back to
+/// `running`, and so does a repair that plans sessions again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -41,6 +42,16 @@ impl SweepState {
             Self::StoppedByBudget => "stopped_by_budget",
             Self::Cancelled => "cancelled",
             Self::Incomplete => "incomplete",
+        }
+    }
+
+    /// `true` if `to` may follow; the ledger refuses every other change.
+    #[must_use]
+    pub const fn may_become(self, to: Self) -> bool {
+        match self {
+            Self::Running => matches!(to, Self::Tabulating | Self::Cancelled),
+            Self::Tabulating => matches!(to, Self::Complete | Self::StoppedByBudget | Self::Incomplete),
+            Self::Complete | Self::StoppedByBudget | Self::Cancelled | Self::Incomplete => matches!(to, Self::Running),
         }
     }
 

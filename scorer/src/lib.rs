@@ -18,6 +18,7 @@ mod metrics;
 mod pairs;
 mod planning;
 mod recording;
+mod recovery;
 mod repeats;
 mod report;
 mod rescoring;
@@ -35,6 +36,7 @@ pub use leaderboard::render_tables;
 pub use metrics::ScorerMetrics;
 pub use pairs::flips_seed;
 pub use planning::{Aim, Basis, Need, Outlook, Pilot, Spent, outlooks, read_pilot};
+pub use recovery::{Past, Recovery};
 pub use rescoring::Rescoring;
 pub use runs::{
     BenchmarkMeasures, ItemValues, MarginTest, Measures, MetricDefinition, PairedCells, SessionScores, Values,

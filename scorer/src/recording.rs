@@ -38,6 +38,7 @@ impl Scorer {
     /// Records `outcomes`, all of `sweep`. Repeating it changes nothing.
     pub(crate) async fn record(&self, sweep: &Sweep, outcomes: &[SessionOutcome]) -> Result<(), ScorerError> {
         let scorings = self.score_measured(sweep, outcomes).await?;
+        // Why a program failed belongs to the transcript, so that scoring comes before storing.
         let outcomes: Vec<Cow<'_, SessionOutcome>> = outcomes
             .iter()
             .zip(&scorings)
@@ -45,9 +46,32 @@ impl Scorer {
             .collect();
         let named = |outcome| Ok((item_id(sweep, outcome)?, outcome));
         let all = outcomes.iter().map(|outcome| named(&**outcome)).collect::<Result<Vec<_>, ScorerError>>()?;
-        let segments = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
+        let places = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
+        let outcomes = outcomes.iter().map(|outcome| &**outcome);
+        let (_, open) = self.record_scored(sweep, outcomes, places, scorings).await?;
+        ask(self, sweep, open).await
+    }
+
+    /// Records `outcomes`, whose transcripts are stored at `places`; also returns the questions that are to be asked.
+    pub(crate) async fn record_stored(
+        &self,
+        sweep: &Sweep,
+        outcomes: &[SessionOutcome],
+        places: Vec<TranscriptRef>,
+    ) -> Result<(Vec<Recorded>, Open), ScorerError> {
+        let scorings = self.score_measured(sweep, outcomes).await?;
+        self.record_scored(sweep, outcomes.iter(), places, scorings).await
+    }
+
+    async fn record_scored<'o>(
+        &self,
+        sweep: &Sweep,
+        outcomes: impl ExactSizeIterator<Item = &'o SessionOutcome>,
+        places: Vec<TranscriptRef>,
+        scorings: Vec<Option<(Scoring, Repeats)>>,
+    ) -> Result<(Vec<Recorded>, Open), ScorerError> {
         let (mut records, mut told) = (Vec::with_capacity(outcomes.len()), Vec::with_capacity(outcomes.len()));
-        for ((outcome, transcript), scoring) in outcomes.iter().zip(segments).zip(scorings) {
+        for ((outcome, transcript), scoring) in outcomes.zip(places).zip(scorings) {
             let Prepared { record, open } = prepare(sweep, outcome, transcript, scoring)?;
             told.push(Told { outcome: record.outcome.as_str(), usage: record.usage, cost: record.cost, open });
             // Records are as large as scores and transcripts: they go to the ledger as they are.
@@ -55,8 +79,8 @@ impl Scorer {
         }
         let recorded = self.ledger.record(records).await?;
         let mut open = Open::new();
-        for (one, recorded) in told.into_iter().zip(recorded) {
-            self.count(&one, recorded);
+        for (one, recorded) in told.into_iter().zip(&recorded) {
+            self.count(&one, *recorded);
             // A repeat may be the second life of a batch whose questions were never sent: ask again, answers are idempotent.
             if matches!(recorded, Recorded::First | Recorded::Repeat) {
                 for (judge, questions) in one.open {
@@ -64,7 +88,7 @@ impl Scorer {
                 }
             }
         }
-        ask(self, sweep, open).await
+        Ok((recorded, open))
     }
 
     /// Scores those of `outcomes` that were measured, with the verdicts that the ledger already has, and by each repeat of a panel alone.

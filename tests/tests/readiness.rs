@@ -85,3 +85,24 @@ async fn metrics_are_served_before_a_role_is_ready() {
     assert_eq!(get_text(&format!("http://{address}/healthz")).await.unwrap(), "ok");
     get_text(&format!("http://{address}/metrics")).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_asks_the_stores_where_no_coordinator_answers() {
+    let deployment = Deployment::new().await.unwrap();
+    let said = |output: &std::process::Output| {
+        let (shown, notes) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        format!("{shown}{notes}")
+    };
+    let coordinator = deployment.start("coordinator").await.unwrap();
+    let asked = deployment.run(&["doctor"]).await.unwrap();
+    assert_eq!(asked.status.code(), Some(0), "{}", said(&asked));
+    assert!(said(&asked).contains("nothing is wrong"), "{}", said(&asked));
+
+    assert_eq!(coordinator.terminate().await.unwrap(), Some(0));
+    let fallen_back = deployment.run(&["doctor"]).await.unwrap();
+    assert_eq!(fallen_back.status.code(), Some(1), "{}", said(&fallen_back));
+    let shown = said(&fallen_back);
+    assert!(shown.contains("asking the stores themselves"), "{shown}");
+    assert!(shown.contains("1. coordinator: it does not answer: nothing is dispatched, and no sweep ends"), "{shown}");
+    assert!(shown.contains("dead letters: 0"), "{shown}");
+}

@@ -43,8 +43,8 @@ pub use self::schedules::{
     Admission, MissedTicks, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,
 };
 pub use self::sketch::Sketch;
-pub use self::sqlite::SqliteLedger;
-pub use self::states::{AttemptState, ShardState};
+pub use self::sqlite::{PutBack, Salvaged, SqliteLedger};
+pub use self::states::{AttemptState, SessionState, ShardState};
 pub use self::views::{
     CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession,
     ScoreValue, SessionView, Standing,
@@ -158,6 +158,21 @@ impl Ledger {
             Self::Troubled(ledger, _) => ledger.checkpoint().await,
             #[cfg(feature = "cluster")]
             Self::Postgres(_) => Ok(()),
+        }
+    }
+}
+
+/// Repair.
+impl Ledger {
+    /// This ledger as a file, which can be damaged and repaired; `None` where it is on a server, which looks after its own.
+    #[must_use]
+    pub const fn as_file(&self) -> Option<&SqliteLedger> {
+        match self {
+            Self::Sqlite(file) => Some(file),
+            #[cfg(feature = "faults")]
+            Self::Troubled(..) => None,
+            #[cfg(feature = "cluster")]
+            Self::Postgres(_) => None,
         }
     }
 }
@@ -297,6 +312,20 @@ impl Ledger {
     /// When the store fails.
     pub fn echo<'a>(&'a self, sweep: &'a SweepId, number: u64) -> BoxFuture<'a, Result<(), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.echo(sweep, number)) })
+    }
+
+    /// For how long `sweep` has been as `life` says, in words of the caller's own, by the store's clock; whoever asked before. No time if it
+    /// was another way until now, or the time is to begin `anew`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn quiet<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        life: &'a str,
+        anew: bool,
+    ) -> BoxFuture<'a, Result<Duration, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.quiet(sweep, life, anew)) })
     }
 
     /// Moves a sweep from `running` to `tabulating`, and says whether it did: not when it stands elsewhere, was resumed since `generation`,
@@ -506,6 +535,14 @@ impl Ledger {
     /// When the store fails.
     pub fn attempts<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<AttemptRow>, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.attempts(sweep)) })
+    }
+
+    /// The attempt of a sweep that has been running for longest, as far as workers have told.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn oldest_open<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Option<AttemptRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.oldest_open(sweep)) })
     }
 
     /// What the sessions of each cell have cost, for forecasts; cells without such sessions are left out. Reads every attempt.

@@ -64,7 +64,63 @@ states!(
     }
 );
 
+/// Where a recorded session stands. One that is not recorded has no row; `resume` removes the row of one that was not measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionState {
+    /// It waits for verdicts.
+    Awaiting,
+    /// It is scored, or never will be.
+    Settled,
+}
+
+impl ShardState {
+    /// `true` if `to` may follow; the ledger refuses every other change.
+    #[must_use]
+    pub const fn may_become(self, to: Self) -> bool {
+        match self {
+            Self::Planned => matches!(to, Self::Dispatching),
+            Self::Dispatching => matches!(to, Self::Dispatched | Self::Planned),
+            Self::Dispatched => matches!(to, Self::Planned),
+        }
+    }
+}
+
+impl SessionState {
+    /// All states, in the order of a life.
+    pub const ALL: &'static [Self] = &[Self::Awaiting, Self::Settled];
+
+    /// The word used in SQL.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Awaiting => "awaiting",
+            Self::Settled => "settled",
+        }
+    }
+
+    /// `true` if `to` may follow; the ledger refuses every other change, and lets a session wait again only if it was not measured.
+    #[must_use]
+    pub const fn may_become(self, to: Self) -> bool {
+        match self {
+            Self::Awaiting => matches!(to, Self::Settled),
+            Self::Settled => matches!(to, Self::Awaiting),
+        }
+    }
+}
+
 impl AttemptState {
+    /// `true` if `to` may follow; the ledger refuses every other change.
+    #[must_use]
+    pub const fn may_become(self, to: Self) -> bool {
+        match self {
+            Self::Open => matches!(to, Self::Recorded | Self::Waste | Self::HandedOver | Self::Lost),
+            Self::Recorded => matches!(to, Self::Waste | Self::HandedOver),
+            Self::HandedOver => matches!(to, Self::Recorded | Self::Waste),
+            Self::Lost => matches!(to, Self::Recorded | Self::Waste | Self::HandedOver),
+            Self::Waste => false,
+        }
+    }
+
     /// Whether a result was reported; then no report changes the attempt any more. Of one that is handed over, its outcome tells.
     #[must_use]
     pub const fn is_reported(self) -> bool {

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::account::{Account, AccountState};
 use super::kept::KeptGrants;
 use super::pool::{Change, Pool};
-use super::{FAILURES_KEPT_MS, FAILURES_MAX, PermitsError};
+use super::{FAILURES_KEPT_MS, FAILURES_MAX, PermitsError, PoolHolder};
 
 /// Permits within this process; clones share them.
 #[derive(Debug, Clone)]
@@ -75,6 +75,11 @@ impl MemoryPermits {
     pub(super) fn changes(&self, pool: &str) -> Vec<Change> {
         let (_, state) = self.enter();
         state.pools.get(pool).map_or_else(Vec::new, |pool| pool.changes().cloned().collect())
+    }
+
+    pub(super) fn holders(&self, pool: &str) -> Vec<PoolHolder> {
+        let (now, mut state) = self.enter();
+        state.pools.get_mut(pool).map_or_else(Vec::new, |pool| pool.holders(now))
     }
 
     pub(super) fn open_account(&self, account: &AccountId, cap: Money, base_spent: Money) {

@@ -17,7 +17,9 @@ use std::path::Path;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest, SweepId};
+use regatta_proto::{
+    AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest, SweepId, WorkerId,
+};
 
 pub use self::account::AccountState;
 pub use self::error::PermitsError;
@@ -54,6 +56,21 @@ pub struct PoolChange {
     pub to: f64,
     /// Why.
     pub reason: String,
+}
+
+/// What a process holds of a pool, as it last told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolHolder {
+    /// Process and endpoint that hold it.
+    pub holder: WorkerId,
+    /// When it last told, by the store's clock, to the millisecond. Silent for ten seconds, it holds nothing.
+    pub seen_at: Timestamp,
+    /// Slots that nobody else may fill.
+    pub slots: u32,
+    /// Calls in flight.
+    pub in_flight: u32,
+    /// Calls that wait for anything.
+    pub waiting: u32,
 }
 
 /// Opening.
@@ -129,6 +146,23 @@ impl Permits {
                 Self::Postgres(permits) => permits.changes(pool).await?,
             };
             Ok(changes.into_iter().map(PoolChange::from).collect())
+        })
+    }
+}
+
+/// Watching.
+impl Permits {
+    /// Those who hold something of a pool, or want to, in the order of their names; none for a pool that nobody uses.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn holders<'a>(&'a self, pool: &'a str) -> BoxFuture<'a, Result<Vec<PoolHolder>, PermitsError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(permits) => Ok(permits.holders(pool)),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => permits.holders(pool).await,
+            }
         })
     }
 }

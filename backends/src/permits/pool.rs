@@ -22,6 +22,7 @@ mod windows;
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use regatta_proto::{Grant, Party, PoolReply, PoolRequest, Share, SweepId, WorkerId};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,7 @@ use self::parties::{Held, Holder, Units};
 use self::spent::{Spent, bucket};
 pub(super) use self::steering::Change;
 use self::steering::Steering;
+use super::PoolHolder;
 use super::steady::Steady;
 
 /// For how long requests and tokens may be used, in milliseconds.
@@ -70,14 +72,19 @@ pub(super) struct Pool {
     /// By a number that parties refer to; gone when nothing is spent on it and nobody holds it.
     lines: BTreeMap<u32, Line>,
     holders: BTreeMap<WorkerId, Holder>,
+    /// Until then no slot is granted but those that are filled: who fills some has not told yet, since the past was lost.
+    #[serde(default)]
+    registering_until_ms: u64,
 }
 
 impl Pool {
-    #[cfg(feature = "cluster")]
-    /// A pool whose past is lost: what the fleet has sent in the last minute is not known, so nothing is granted before it has passed.
+    #[cfg(any(feature = "cluster", test))]
+    /// A pool whose past is lost: what the fleet has sent in the last minute is not known, so nothing is granted before it has passed. Nor is
+    /// it known who fills slots: these are registered again when their holders renew them, and no others are granted before all must have.
     pub(super) fn without_memory(clock_ms: u64) -> Self {
         let mut pool = Self::default();
         let now = pool.clock.read(clock_ms);
+        pool.registering_until_ms = now + SLOTS_VALID_MS;
         pool.steering.hold(
             now,
             clock_ms,
@@ -111,6 +118,28 @@ impl Pool {
             retry_ms: retry_ms.max(retry_min).min(VALID_MS),
             factor: self.steering.factor(),
         }
+    }
+
+    /// Those who are heard of. `clock_ms` is the store's clock, in milliseconds since 1970.
+    pub(super) fn holders(&mut self, clock_ms: u64) -> Vec<PoolHolder> {
+        let now = self.clock.read(clock_ms);
+        let heard = self.holders.iter().filter(|(_, holder)| now < holder.seen_ms + SLOTS_VALID_MS);
+        heard
+            .map(|(name, holder)| {
+                let sum = |count: fn(&Held) -> u32| holder.parties.iter().map(count).fold(0, u32::saturating_add);
+                let seen_ms = clock_ms.saturating_sub(now.saturating_sub(holder.seen_ms));
+                PoolHolder {
+                    holder: name.clone(),
+                    seen_at: i64::try_from(seen_ms)
+                        .ok()
+                        .and_then(|at| Timestamp::from_millisecond(at).ok())
+                        .unwrap_or(Timestamp::MAX),
+                    slots: sum(Held::occupied),
+                    in_flight: sum(|held| held.in_flight),
+                    waiting: sum(|held| held.waiting),
+                }
+            })
+            .collect()
     }
 
     fn log(&self, changes: usize, pool: &str) {

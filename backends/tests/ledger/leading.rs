@@ -106,3 +106,19 @@ pub(crate) async fn an_older_echo_changes_nothing(world: World) {
         assert_eq!(world.ledger.sweep(&sweep).await.unwrap().unwrap().echo, noted);
     }
 }
+
+pub(crate) async fn a_sweep_is_quiet_since_it_last_moved_whoever_asks(world: World) {
+    let (sweep, other) = (world.sweep("s", 1, 4).await, world.sweep("t", 1, 4).await);
+    let ledger = &world.ledger;
+    let quiet = async |life: &str, anew: bool| ledger.quiet(&sweep, life, anew).await.unwrap();
+    assert_eq!(quiet("1 of 4", false).await, Duration::ZERO);
+    let mut first = quiet("1 of 4", false).await;
+    while first < Duration::from_millis(20) {
+        first = quiet("1 of 4", false).await;
+    }
+    assert!(ledger.clone().quiet(&sweep, "1 of 4", false).await.unwrap() >= first, "another one who asks");
+    assert!(ledger.quiet(&other, "1 of 4", false).await.unwrap() < first, "another sweep");
+    assert!(quiet("1 of 4", true).await < first);
+    assert!(quiet("2 of 4", false).await < first);
+    assert!(quiet("1 of 4", false).await < first, "what was before does not count");
+}

@@ -17,6 +17,7 @@ mod recording;
 mod resume;
 mod schedules;
 mod server;
+mod transitions;
 mod views;
 mod world;
 
@@ -69,6 +70,7 @@ conformance![
     leading::a_resume_voids_what_its_coordinator_was_about_to_do,
     leading::sessions_that_a_worker_tells_of_are_known_to_run_until_they_end,
     leading::an_older_echo_changes_nothing,
+    leading::a_sweep_is_quiet_since_it_last_moved_whoever_asks,
     recording::a_session_is_read_back_as_it_was_recorded,
     recording::an_attempt_is_read_back_as_it_was_recorded,
     recording::what_endpoints_say_is_kept_to_the_letter,
@@ -76,6 +78,7 @@ conformance![
     recording::a_number_no_column_can_hold_is_refused,
     recording::empty_batches_are_nothing,
     recording::a_running_attempt_is_known_until_it_ends,
+    recording::the_attempt_that_runs_for_longest_is_found,
     recording::an_overtaken_progress_report_is_ignored,
     recording::progress_never_touches_an_attempt_that_ended,
     recording::a_hand_over_counts_once_and_is_not_waste,
@@ -127,6 +130,7 @@ conformance![
     views::sessions_are_listed_with_one_value,
     views::a_session_is_read_alone_with_its_attempts,
     views::endings_flags_days_and_means_are_counted_by_cell,
+    transitions::a_transition_that_is_not_drawn_cannot_be_written,
     laws::counters_equal_a_recount_whatever_happens,
 ];
 

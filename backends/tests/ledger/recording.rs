@@ -240,6 +240,22 @@ pub(crate) async fn a_running_attempt_is_known_until_it_ends(world: World) {
     assert_eq!((cell.usage, cell.cost), (usage(7), cost(7)));
 }
 
+pub(crate) async fn the_attempt_that_runs_for_longest_is_found(world: World) {
+    let (sweep, other) = (world.sweep("s", 1, 3).await, world.sweep("t", 1, 1).await);
+    assert_eq!(world.ledger.oldest_open(&sweep).await.unwrap(), None);
+    let began = |item: u32, second: i64| {
+        let (mut open, worker) = open(key(&sweep, 0, item), &format!("w-{item}"), 2);
+        open.started_at = at(second);
+        (open, worker)
+    };
+    let reports = vec![began(0, 30), began(1, 10), began(2, 20), open(key(&other, 0, 0), "v-1", 2)];
+    world.ledger.record_progress(reports).await.unwrap();
+    let oldest = async || world.ledger.oldest_open(&sweep).await.unwrap().map(|attempt| attempt.key.item);
+    assert_eq!(oldest().await, Some(ItemIndex(1)));
+    world.ledger.record(vec![record(key(&sweep, 0, 1), "w-1")]).await.unwrap();
+    assert_eq!(oldest().await, Some(ItemIndex(2)), "what has ended runs no more");
+}
+
 pub(crate) async fn an_overtaken_progress_report_is_ignored(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let report = |change: fn(&mut OpenAttempt)| {

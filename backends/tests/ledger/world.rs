@@ -118,6 +118,28 @@ impl World {
         }
     }
 
+    /// Runs `sql` beside the ledger; in it, `{lock}` stands for a digest.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub(crate) async fn sql(&self, sql: &str) -> Result<(), String> {
+        match &self.store {
+            Store::Sqlite(folder) => {
+                let connection = rusqlite::Connection::open(folder.path().join("ledger.sqlite")).unwrap();
+                let done = connection.execute_batch(&sql.replace("{lock}", "zeroblob(32)"));
+                done.map_err(|error| error.to_string())
+            }
+            Store::Postgres(url) => {
+                let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+                let connection = tokio::spawn(connection);
+                let done = client.batch_execute(&sql.replace("{lock}", "decode(repeat('00', 32), 'hex')")).await;
+                drop(client);
+                connection.await.unwrap().unwrap();
+                done.map_err(|error| regatta_proto::causes(&error))
+            }
+        }
+    }
+
     /// Of the server's database.
     pub(crate) fn url(&self) -> &str {
         match &self.store {

@@ -42,6 +42,7 @@ conformance![
     pools::refusals_are_heard_by_the_whole_fleet_and_remembered,
     pools::a_hold_holds_the_whole_fleet,
     pools::nobody_has_changed_a_pool_that_nobody_uses,
+    pools::who_holds_what_is_told_until_it_falls_silent,
     pools::of_many_at_once_nobody_gets_what_another_one_has,
     accounts::an_account_that_nobody_opened_is_unknown,
     accounts::money_is_reserved_once_over_all_workers,
@@ -72,6 +73,7 @@ fn calls_may_be_spawned() {
     ) {
         sendable(permits.lease(pool));
         sendable(permits.changes(""));
+        sendable(permits.holders(""));
         sendable(permits.open_account(id, Money::ZERO, Money::ZERO));
         sendable(permits.settle(account));
         sendable(permits.account(id));

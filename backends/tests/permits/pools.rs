@@ -79,6 +79,26 @@ pub(crate) async fn nobody_has_changed_a_pool_that_nobody_uses(world: World) {
     assert_eq!(world.permits.changes("endpoint").await.unwrap(), []);
 }
 
+pub(crate) async fn who_holds_what_is_told_until_it_falls_silent(world: World) {
+    assert_eq!(world.permits.holders("endpoint").await.unwrap(), []);
+    let mut busy = wanting("w-2", 5);
+    busy.parties[0].in_flight = 30;
+    world.lease(&wanting("w-1", 40)).await;
+    world.lease(&busy).await;
+    let held = async || {
+        let other = world.open().await;
+        let holders = other.holders("endpoint").await.unwrap();
+        let told = holders.into_iter().map(|one| (one.holder.to_string(), one.slots, one.in_flight, one.waiting));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(held().await, [("w-1".to_owned(), 40, 0, 40), ("w-2".to_owned(), 35, 30, 5)]);
+    world.pass(Duration::from_secs(9)).await;
+    world.lease(&busy).await;
+    world.pass(Duration::from_secs(2)).await;
+    let held = held().await;
+    assert_eq!((held.len(), held[0].0.as_str()), (1, "w-2"), "{held:?}");
+}
+
 pub(crate) async fn of_many_at_once_nobody_gets_what_another_one_has(world: World) {
     let handles = join_all((0..6).map(|_| world.open())).await;
     let tasks = (0..24).map(|number: usize| {

@@ -43,13 +43,29 @@ async fn after_a_crash_of_the_server_nothing_is_granted_for_a_minute() {
     // What a crash does to tables that are not logged.
     world.sql("TRUNCATE permit_pool_states").await;
     let reply = world.lease(&wanting("w-1", 5)).await;
-    assert_eq!((reply.grants[0].slots, reply.grants[0].requests), (5, 0));
+    assert_eq!((reply.grants[0].slots, reply.grants[0].requests), (0, 0));
     let changes = world.permits.changes("endpoint").await.unwrap();
     assert_eq!(changes[0].reason, "held for 61.5 s: the store has lost what was granted before");
     world.pass(Duration::from_secs(61)).await;
     assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 0);
     world.pass(Duration::from_secs(1)).await;
     assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 5);
+}
+
+#[tokio::test]
+async fn after_a_crash_of_the_server_slots_that_are_filled_are_registered_before_others_are_granted() {
+    let world = World::postgres().await;
+    assert_eq!(world.lease(&wanting("w-1", 500)).await.grants[0].slots, 100);
+    world.sql("TRUNCATE permit_pool_states").await;
+    let mut busy = wanting("w-1", 0);
+    busy.parties[0].in_flight = 80;
+    let other = async || world.lease(&wanting("w-2", 500)).await.grants[0].slots;
+    assert_eq!(other().await, 0, "it asks first");
+    for _ in 0..4 {
+        assert!(world.lease(&busy).await.grants[0].slots <= 80, "what it fills, and no more");
+        world.pass(Duration::from_secs(3)).await;
+    }
+    assert!(other().await <= 20);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use regatta_coordinator::{Diagnosis, SweepDiagnosis};
+use regatta_coordinator::{Diagnosis, LeaseDiagnosis, RunningSession, SweepDiagnosis};
 
 use crate::args::DoctorArgs;
 use crate::client::Client;
@@ -91,6 +91,10 @@ fn of_sweep(sweep: &SweepDiagnosis) -> Vec<String> {
     if let Some(running) = sweep.running {
         lines.push(format!("  {running} of the outstanding sessions are told of by workers"));
     }
+    if let Some(oldest) = &sweep.oldest {
+        let RunningSession { session, worker, started_at } = oldest;
+        lines.push(format!("  oldest under way: session {session}, by {worker} since {started_at}"));
+    }
     if let Some(budget) = &sweep.budget {
         lines.push(format!(
             "  budget {}: {} spent, {} reserved, {} left",
@@ -107,6 +111,12 @@ fn of_sweep(sweep: &SweepDiagnosis) -> Vec<String> {
             queue.ready,
             pool.as_deref().unwrap_or_default()
         ));
+        for lease in &queue.leases {
+            let LeaseDiagnosis { holder, seen_at, slots, in_flight, waiting } = lease;
+            lines.push(format!(
+                "    {holder}: {slots} slots, {in_flight} calls in flight, {waiting} wait; heard of at {seen_at}"
+            ));
+        }
     }
     lines
 }
@@ -122,9 +132,13 @@ mod tests {
             "sweeps": [{
                 "id": "nightly-0a1b2c3d", "state": "running", "sessions": 400, "recorded": 120, "settled": 118,
                 "not_measured": 2, "outstanding": 64, "running": 0, "doubtful_shards": 1,
+                "oldest": { "session": "3 17", "worker": "w-1", "started_at": "2026-01-02T03:00:00Z" },
                 "queues": [{
                     "endpoint": "openai", "ready": 0,
                     "pool": { "factor": 0.35, "at": "2026-01-02T03:04:05Z", "reason": "12 of 40 calls were refused" },
+                    "leases": [
+                        { "holder": "w-1.0", "seen_at": "2026-01-02T03:04:06Z", "slots": 12, "in_flight": 9, "waiting": 40 },
+                    ],
                 }],
                 "budget": { "cap": 5_000_000_000_u64, "spent": 1_250_000_000_u64, "maybe_spent": 0, "reserved": 40_000_000_u64,
                     "left": 3_710_000_000_u64 },

@@ -23,6 +23,7 @@ pub(crate) mod migrate;
 mod outlook;
 pub(crate) mod plan;
 pub(crate) mod prices;
+pub(crate) mod repair;
 pub(crate) mod replay;
 pub(crate) mod reprice;
 pub(crate) mod rescore;

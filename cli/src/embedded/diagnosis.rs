@@ -28,7 +28,9 @@ pub(crate) async fn diagnose(directory: &Path) -> anyhow::Result<(bool, Diagnosi
         Err(error) if error.downcast_ref::<BadConfiguration>().is_some() => true,
         Err(error) => return Err(error),
     };
-    let ledger = Ledger::sqlite(file).await.context("failed to open the run's ledger")?;
+    let ledger = Ledger::sqlite(file).await.with_context(|| {
+        format!("failed to open the run's ledger; if it is damaged, see `regatta repair {}`", directory.display())
+    })?;
     let blobs = Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?;
     let (queue, permits, catalog) = (Queue::memory(), Permits::memory(), Catalog::new(blobs, READ_BENCHMARKS));
     let patient = Patient { ledger: &ledger, queue: &queue, permits: &permits, catalog: &catalog, of_run: true };

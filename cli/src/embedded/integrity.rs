@@ -4,38 +4,56 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use regatta_backends::{Blobs, Ledger};
-use regatta_catalog::Sweep;
-use regatta_proto::Digest;
+use regatta_catalog::{Sweep, is_intact};
 use regatta_scorer::DOCUMENTS;
 
+use super::repair::unfinished;
 use crate::exit::BadConfiguration;
 use crate::output;
 
-/// Digits of its content's digest that a segment is called by.
-const DIGITS: usize = 16;
-
-/// Refuses a directory that has transcripts and no ledger: a run would begin anew, and pay for everything a second time.
-pub(super) async fn refuse_without_ledger(directory: &Path, ledger: &Ledger, blobs: &Blobs) -> anyhow::Result<()> {
-    if !ledger.sweeps().await?.is_empty() {
-        return Ok(());
+/// Refuses a directory that has transcripts and no ledger, before one is made: a run would begin anew, and pay for everything a second time;
+/// and the log of a ledger that is gone would go with it.
+pub(super) async fn refuse_without_file(directory: &Path, store: &Path, blobs: &Blobs) -> anyhow::Result<()> {
+    if unfinished(store).exists() {
+        return Err(BadConfiguration(format!(
+            "a repair of {place} was interrupted: finish it with `regatta repair {place}`",
+            place = directory.display()
+        ))
+        .into());
     }
+    let is_there = std::fs::metadata(store.join("ledger.sqlite")).is_ok_and(|found| found.len() > 0);
+    if is_there { Ok(()) } else { refuse_files_of_none(directory, blobs).await }
+}
+
+/// Refuses a directory that has transcripts and a ledger that knows of no sweep.
+pub(super) async fn refuse_without_sweep(directory: &Path, ledger: &Ledger, blobs: &Blobs) -> anyhow::Result<()> {
+    if ledger.sweeps().await?.is_empty() { refuse_files_of_none(directory, blobs).await } else { Ok(()) }
+}
+
+async fn refuse_files_of_none(directory: &Path, blobs: &Blobs) -> anyhow::Result<()> {
     let left_behind = blobs.list("sweeps/").await?.len();
     if left_behind == 0 {
         return Ok(());
     }
-    let ledger = directory.join("store/ledger.sqlite");
     Err(BadConfiguration(format!(
         "{} knows of no sweep, and {left_behind} files of one are in {}: the ledger has been removed or emptied, and with it what was \
-         paid. Restore it with its -wal file from a backup; or, to pay for everything again, choose another directory with --output",
-        ledger.display(),
-        directory.join("store/blobs/sweeps").display()
+         paid. Make it again from these files with `regatta repair {}`, or restore it with its -wal file from a backup; or, to pay for \
+         everything again, choose another directory with --output",
+        directory.join("store/ledger.sqlite").display(),
+        directory.join("store/blobs/sweeps").display(),
+        directory.display()
     ))
     .into())
 }
 
-/// Says what transcripts and ledger do not know of each other, and which transcripts are damaged. Results are in the ledger, so none of
-/// it changes a score.
-pub(super) async fn tell_of_transcripts(sweep: &Sweep, ledger: &Ledger, blobs: &Blobs) -> anyhow::Result<()> {
+/// Says which transcripts are missing or damaged, and which the ledger does not know. Results are in the ledger, so none of it changes a
+/// score.
+pub(super) async fn tell_of_transcripts(
+    directory: &Path,
+    sweep: &Sweep,
+    ledger: &Ledger,
+    blobs: &Blobs,
+) -> anyhow::Result<()> {
     let place = format!("sweeps/{}/", sweep.id);
     let stored: BTreeSet<String> = blobs.list(&format!("{place}transcripts/")).await?.into_iter().collect();
     let attempts = ledger.attempts(&sweep.id).await?;
@@ -45,28 +63,23 @@ pub(super) async fn tell_of_transcripts(sweep: &Sweep, ledger: &Ledger, blobs: &
     if missing > 0 {
         output::note(&format!(
             "{missing} of {} files of transcripts are missing from store/blobs/{place}transcripts; scores are in the ledger and stay, \
-             but `show`, `rescore` and `replay` lack their sessions",
-            known.len()
-        ));
-    }
-    let unknown = stored.difference(&known).count();
-    if unknown > 0 {
-        output::note(&format!(
-            "{unknown} files of transcripts are not in the ledger: an earlier run was killed while it recorded them, or the ledger has \
-             lost its latest entries. What they cost is in no sum, and sessions without a result run again"
+             but `show`, `rescore` and `replay` lack their sessions. See `regatta repair {} --dry-run`",
+            known.len(),
+            directory.display()
         ));
     }
     let mut damaged = Vec::new();
-    for key in known.intersection(&stored) {
+    for key in &stored {
         let content = blobs.get(key).await?;
-        if content.is_some_and(|content| !key.contains(&Digest::of(&content).to_string()[..DIGITS])) {
+        if content.is_some_and(|content| !is_intact(key, &content)) {
             damaged.push(key.as_str());
         }
     }
     if !damaged.is_empty() {
         output::note(&format!(
-            "damaged since they were written, so that their sessions cannot be shown: {}",
-            damaged.join(", ")
+            "damaged since they were written, so that their sessions cannot be shown: {}. See `regatta repair {} --dry-run`",
+            damaged.join(", "),
+            directory.display()
         ));
     }
     Ok(())

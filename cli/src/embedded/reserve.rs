@@ -68,6 +68,20 @@ impl Reserve {
         Ok((Self { path: path.to_owned(), file, bytes }, reports))
     }
 
+    /// Reads the reserve at `path`, if there is one, and changes nothing.
+    ///
+    /// # Errors
+    /// When it cannot be read, or what it holds is damaged.
+    pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+        let mut file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened?,
+        };
+        let present = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        read(&mut file, present)?;
+        Ok(())
+    }
+
     /// Keeps `reports`, in place of what was kept before.
     ///
     /// # Errors

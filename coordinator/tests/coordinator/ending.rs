@@ -146,9 +146,7 @@ async fn a_raised_budget_is_the_accounts_before_the_sweep_runs_again() {
     stage.until_waiting(&sweep, 4).await;
     process.end().await;
     let process = stage.process();
-    let from = [SweepState::Running];
-    let now = Timestamp::UNIX_EPOCH;
-    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+    assert!(stage.end(&sweep.id, SweepState::StoppedByBudget, Timestamp::UNIX_EPOCH).await);
     let raised = Resumption { budget: Some(BudgetChange::By(Money(4 * DOLLAR.0))) };
     process.coordinator.resume(&sweep.id, raised).await.unwrap();
     let account = AccountId { sweep: sweep.id.clone(), model: None };
@@ -162,9 +160,7 @@ async fn a_budget_is_not_raised_by_a_resume_that_fails() {
     let process = stage.process();
     let sweep = stage.submit(&process, &spec("s", 6, "trials: 2\nbudget_usd: 4.5")).await;
     process.end().await;
-    let from = [SweepState::Running];
-    let now = Timestamp::UNIX_EPOCH;
-    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+    assert!(stage.end(&sweep.id, SweepState::StoppedByBudget, Timestamp::UNIX_EPOCH).await);
     std::fs::remove_dir_all(stage.blob_folder()).unwrap();
     let process = stage.process();
     let raised = Resumption { budget: Some(BudgetChange::By(DOLLAR)) };

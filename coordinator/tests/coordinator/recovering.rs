@@ -1,8 +1,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use regatta_backends::{Queue, RecordState};
+use regatta_backends::{Blobs, Ledger, Queue, RecordState};
 use regatta_catalog::Sweep;
+use regatta_coordinator::CoordinatorConfig;
 use regatta_proto::{Job, Money, Question, Report, SessionJob, SessionKey, ShardIndex, Transcript};
 
 use crate::stage::{Stage, queue_of, record, spec};
@@ -176,6 +177,39 @@ async fn a_session_of_which_a_worker_tells_is_not_dispatched_again() {
     let again = stage.take(&sweep, total - 1).await;
     assert!(again.iter().all(|job| job.key != taken[0].key));
     process.end().await;
+}
+
+/// Time from the moment at which the last job was taken, and lost, until it is dispatched again, if another coordinator takes over after
+/// each of `lives`.
+async fn time_until_dispatched_again(lives: &[Duration]) -> Duration {
+    let mut stage = Stage::set().await;
+    (stage.ledger, stage.in_memory) = (Ledger::in_memory().unwrap(), Some(Blobs::memory()));
+    (stage.config.tick, stage.config.rebroadcast) = (Duration::from_millis(200), Duration::from_secs(2));
+    let mut process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    stage.take(&sweep, all_jobs(&sweep).len()).await;
+    let since = tokio::time::Instant::now();
+    for life in lives {
+        tokio::time::sleep(*life).await;
+        process.end().await;
+        process = stage.start();
+    }
+    while stage.waiting(&sweep).await == 0 {
+        stage.round().await;
+    }
+    process.end().await;
+    since.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_coordinator_that_takes_over_does_not_begin_to_wait_anew() {
+    let lost_after = CoordinatorConfig::default().lost_after;
+    let in_time = lost_after..lost_after + Duration::from_secs(20);
+    for lives in [&[][..], &[100], &[60, 60], &[30, 30, 30, 30]] {
+        let lives: Vec<Duration> = lives.iter().copied().map(Duration::from_secs).collect();
+        let taken = time_until_dispatched_again(&lives).await;
+        assert!(in_time.contains(&taken), "{taken:?} with lives of {lives:?}");
+    }
 }
 
 /// Outcomes may wait in the queue while nothing of them is in the ledger.

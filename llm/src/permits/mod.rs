@@ -236,9 +236,12 @@ impl Permit {
         self.taken.is_some_and(|taken| Instant::now() < taken.until)
     }
 
-    /// The request is sent now: its request and its tokens are used up.
-    pub(crate) const fn sent(&mut self) {
-        self.was_sent = true;
+    /// The request is sent now: its request and its tokens are used up. `false` if the permit has become void since it was given, as in a
+    /// process that was stopped for a while: then it must not be sent, because others may have got what it held.
+    #[must_use]
+    pub(crate) fn sent(&mut self) -> bool {
+        self.was_sent = self.is_valid();
+        self.was_sent
     }
 
     /// The call was answered and took `tokens`.

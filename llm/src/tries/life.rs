@@ -92,7 +92,10 @@ impl<'a> Life<'a> {
             self.tries.push(held);
             return Step::Failed;
         }
-        permit.sent();
+        if !permit.sent() {
+            // This process stood still after it was given.
+            return Step::Again;
+        }
         reservation.sent();
         if let Some(meter) = self.errand.meter {
             meter.sent(self.at_most);

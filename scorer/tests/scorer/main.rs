@@ -7,6 +7,7 @@ mod ending;
 mod judging;
 mod laws;
 mod recording;
+mod recovery;
 mod stage;
 #[path = "../../benches/study/mod.rs"]
 mod study;

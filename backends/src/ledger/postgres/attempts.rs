@@ -292,17 +292,28 @@ pub(super) async fn continuations(
     Ok(found)
 }
 
+/// Attempts of a sweep, with the columns that [`attempt`] reads.
+macro_rules! select_attempts {
+    () => {
+        "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
+                input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                maybe_spent, at_most, calls, retries, latency_us, segment, line
+         FROM attempts WHERE sweep = $1"
+    };
+}
+
 pub(super) async fn all(client: &Object, sweep: &SweepId) -> Result<Vec<AttemptRow>, Fault> {
     let number = number(client, sweep).await?;
-    let select = client
-        .prepare_cached(
-            "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
-                    input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                    maybe_spent, at_most, calls, retries, latency_us, segment, line
-             FROM attempts WHERE sweep = $1 ORDER BY cell, item, number, id COLLATE \"C\"",
-        )
-        .await?;
+    let all = concat!(select_attempts!(), " ORDER BY cell, item, number, id COLLATE \"C\"");
+    let select = client.prepare_cached(all).await?;
     client.query(&select, &[&number]).await?.iter().map(|row| attempt(sweep, row)).collect()
+}
+
+pub(super) async fn oldest_open(client: &Object, sweep: &SweepId) -> Result<Option<AttemptRow>, Fault> {
+    let number = number(client, sweep).await?;
+    let oldest = concat!(select_attempts!(), " AND state = 'open' ORDER BY started_at_ns, id COLLATE \"C\" LIMIT 1");
+    let select = client.prepare_cached(oldest).await?;
+    client.query_opt(&select, &[&number]).await?.map(|row| attempt(sweep, &row)).transpose()
 }
 
 /// The attempts at one session, by number and id.
@@ -313,14 +324,8 @@ pub(super) async fn of_session(
     item: ItemIndex,
 ) -> Result<Vec<AttemptRow>, Fault> {
     let number = number(client, sweep).await?;
-    let select = client
-        .prepare_cached(
-            "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
-                    input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                    maybe_spent, at_most, calls, retries, latency_us, segment, line
-             FROM attempts WHERE sweep = $1 AND cell = $2 AND item = $3 ORDER BY number, id COLLATE \"C\"",
-        )
-        .await?;
+    let of_session = concat!(select_attempts!(), " AND cell = $2 AND item = $3 ORDER BY number, id COLLATE \"C\"");
+    let select = client.prepare_cached(of_session).await?;
     let rows = client.query(&select, &[&number, &i64::from(cell.0), &i64::from(item.0)]).await?;
     rows.iter().map(|row| attempt(sweep, row)).collect()
 }

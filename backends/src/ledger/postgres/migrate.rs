@@ -35,6 +35,8 @@ pub(super) const LEDGER: Migrations = Migrations {
         (7, include_str!("../../../migrations/postgres/0007_dispatch.sql")),
         (8, include_str!("../../../migrations/postgres/0008_schedules.sql")),
         (9, include_str!("../../../migrations/postgres/0009_views.sql")),
+        (10, include_str!("../../../migrations/postgres/0010_quiet.sql")),
+        (11, include_str!("../../../migrations/postgres/0011_transitions.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -136,6 +136,10 @@ impl PostgresLedger {
         write!(self.0, "note an echo", tx => planning::echo(tx, sweep, number))
     }
 
+    pub(super) async fn quiet(&self, sweep: &SweepId, life: &str, anew: bool) -> Result<Duration, LedgerError> {
+        write!(self.0, "note that a sweep moves", tx => planning::quiet(tx, sweep, life, anew))
+    }
+
     pub(super) async fn begin_tabulating(
         &self,
         sweep: &SweepId,
@@ -253,6 +257,10 @@ impl PostgresLedger {
 
     pub(super) async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
         read!(self.0, "read attempts", client => attempts::all(client, sweep))
+    }
+
+    pub(super) async fn oldest_open(&self, sweep: &SweepId) -> Result<Option<AttemptRow>, LedgerError> {
+        read!(self.0, "read the oldest running attempt", client => attempts::oldest_open(client, sweep))
     }
 
     pub(super) async fn cost_moments(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, LedgerError> {

@@ -1,5 +1,7 @@
 //! Sweeps, cells and shards.
 
+use std::time::Duration;
+
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use jiff::Timestamp;
 use regatta_proto::{CellIndex, Money, ShardIndex, SweepId, SweepState};
@@ -276,6 +278,21 @@ pub(super) async fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64) -> R
     let update = tx.prepare_cached("UPDATE sweeps SET echo = greatest(echo, $2) WHERE number = $1").await?;
     tx.execute(&update, &[&number, &stored(heard, "echo")?]).await?;
     Ok(())
+}
+
+pub(super) async fn quiet(tx: &Transaction<'_>, sweep: &SweepId, life: &str, anew: bool) -> Result<Duration, Fault> {
+    let number = number(tx, sweep).await?;
+    let update = tx
+        .prepare_cached(
+            "UPDATE sweeps SET
+                 quiet_since = CASE WHEN $3 OR life IS DISTINCT FROM $2 THEN now() ELSE quiet_since END, life = $2
+             WHERE number = $1
+             RETURNING extract(epoch FROM now() - quiet_since)::float8",
+        )
+        .await?;
+    let seconds: f64 = tx.query_one(&update, &[&number, &life, &anew]).await?.try_get(0)?;
+    // The server's clock may have been set back.
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO))
 }
 
 pub(super) async fn begin_tabulating(

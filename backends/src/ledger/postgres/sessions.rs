@@ -16,7 +16,9 @@ use super::{all_changed, column};
 use crate::ledger::calls::NewCalls;
 use crate::ledger::columns::{Place, json, large, outcome, parsed, small, stored_digests, stored_json};
 use crate::ledger::counters::{AttemptWrite, classify};
-use crate::ledger::{AttemptState, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef};
+use crate::ledger::{
+    AttemptState, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, SessionState, TranscriptRef,
+};
 
 pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<Vec<Recorded>, Fault> {
     let locked = cells::lock(tx, records.iter().map(|record| &record.key)).await?;
@@ -102,9 +104,9 @@ async fn insert(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Res
     let mut agent_ends = Vec::with_capacity(firsts.len());
     for (_, record) in firsts {
         let (state, score) = match &record.state {
-            RecordState::Settled { scores: Value::Null } => ("settled", None),
-            RecordState::Settled { scores } => ("settled", Some(stored_json(scores, "scores")?)),
-            RecordState::Awaiting { .. } => ("awaiting", None),
+            RecordState::Settled { scores: Value::Null } => (SessionState::Settled.as_str(), None),
+            RecordState::Settled { scores } => (SessionState::Settled.as_str(), Some(stored_json(scores, "scores")?)),
+            RecordState::Awaiting { .. } => (SessionState::Awaiting.as_str(), None),
         };
         states.push(state);
         scores.push(score);

@@ -27,6 +27,16 @@ macro_rules! attempt_columns {
     };
 }
 
+/// Attempts of a sweep, with the columns that [`attempt`] reads.
+macro_rules! select_attempts {
+    () => {
+        "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
+                input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                maybe_spent, at_most, calls, retries, latency_us, segment, line
+         FROM attempts WHERE sweep = ?1"
+    };
+}
+
 /// Counter changes of a call, written once a cell at its end.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
@@ -142,9 +152,22 @@ pub(super) fn insert(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<boo
     Ok(write_row(tx.prepare_cached(statement)?, row)? == 1)
 }
 
-/// Inserts or replaces an attempt.
+/// Inserts or updates an attempt. (What replaces a row would be no transition of it.)
 pub(super) fn put(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<(), Fault> {
-    write_row(tx.prepare_cached(concat!("INSERT OR REPLACE", attempt_columns!()))?, row)?;
+    let statement = concat!(
+        "INSERT",
+        attempt_columns!(),
+        " ON CONFLICT (sweep, cell, item, id) DO UPDATE SET
+             number = excluded.number, worker = excluded.worker, state = excluded.state,
+             started_at_ns = excluded.started_at_ns, ended_at_ns = excluded.ended_at_ns,
+             outcome = excluded.outcome, cause = excluded.cause,
+             input = excluded.input, cached_input = excluded.cached_input, cache_write = excluded.cache_write,
+             cache_write_1h = excluded.cache_write_1h, output = excluded.output, reasoning = excluded.reasoning,
+             known = excluded.known, unknown_calls = excluded.unknown_calls, maybe_spent = excluded.maybe_spent,
+             at_most = excluded.at_most, calls = excluded.calls, retries = excluded.retries,
+             latency_us = excluded.latency_us, segment = excluded.segment, line = excluded.line"
+    );
+    write_row(tx.prepare_cached(statement)?, row)?;
     Ok(())
 }
 
@@ -298,18 +321,21 @@ pub(super) fn continuations(
 
 pub(super) fn all(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<AttemptRow>, Fault> {
     let number = number(tx, sweep)?;
-    let mut select = tx.prepare_cached(
-        "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
-                input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                maybe_spent, at_most, calls, retries, latency_us, segment, line
-         FROM attempts WHERE sweep = ?1 ORDER BY cell, item, number, id",
-    )?;
+    let mut select = tx.prepare_cached(concat!(select_attempts!(), " ORDER BY cell, item, number, id"))?;
     let mut rows = select.query([number])?;
     let mut attempts = Vec::new();
     while let Some(row) = rows.next()? {
         attempts.push(attempt(sweep, row)?);
     }
     Ok(attempts)
+}
+
+pub(super) fn oldest_open(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Option<AttemptRow>, Fault> {
+    let number = number(tx, sweep)?;
+    let oldest = concat!(select_attempts!(), " AND state = 'open' ORDER BY started_at_ns, id LIMIT 1");
+    let mut select = tx.prepare_cached(oldest)?;
+    let mut rows = select.query([number])?;
+    rows.next()?.map(|row| attempt(sweep, row)).transpose()
 }
 
 /// The attempts at one session, by number and id.
@@ -320,12 +346,8 @@ pub(super) fn of_session(
     item: ItemIndex,
 ) -> Result<Vec<AttemptRow>, Fault> {
     let number = number(tx, sweep)?;
-    let mut select = tx.prepare_cached(
-        "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
-                input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                maybe_spent, at_most, calls, retries, latency_us, segment, line
-         FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3 ORDER BY number, id",
-    )?;
+    let of_session = concat!(select_attempts!(), " AND cell = ?2 AND item = ?3 ORDER BY number, id");
+    let mut select = tx.prepare_cached(of_session)?;
     let mut rows = select.query(params![number, cell.0, item.0])?;
     let mut attempts = Vec::new();
     while let Some(row) = rows.next()? {

@@ -19,6 +19,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (7, include_str!("../../../migrations/sqlite/0007_dispatch.sql")),
     (8, include_str!("../../../migrations/sqlite/0008_schedules.sql")),
     (9, include_str!("../../../migrations/sqlite/0009_views.sql")),
+    (10, include_str!("../../../migrations/sqlite/0010_transitions.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.

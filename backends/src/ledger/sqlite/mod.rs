@@ -7,6 +7,7 @@ mod metrics;
 mod migrate;
 mod planning;
 mod presence;
+mod repair;
 mod resume;
 mod schedules;
 mod sessions;
@@ -25,6 +26,7 @@ use regatta_proto::{
 };
 
 use self::presence::Presence;
+pub use self::repair::{PutBack, Salvaged};
 use self::thread::Thread;
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
@@ -50,6 +52,58 @@ impl SqliteLedger {
 
     pub(super) async fn checkpoint(&self) -> Result<(), LedgerError> {
         self.0.checkpoint().await
+    }
+
+    /// Takes over from the file `damaged`, a ledger that cannot be used as it is, what of `sweep` no transcript knows: verdicts and the costs
+    /// of judges, costs of attempts that left none, the budget. Only tables are read whose pages are whole. Repeating it changes nothing.
+    ///
+    /// # Errors
+    /// When this ledger cannot be written; of the other one, what cannot be read is left out.
+    pub async fn salvage(&self, sweep: &SweepId, damaged: &Path) -> Result<Salvaged, LedgerError> {
+        let (sweep, damaged) = (sweep.clone(), damaged.to_owned());
+        self.0.write("take over what is left of a ledger", move |tx| repair::salvage(tx, &sweep, &damaged)).await
+    }
+
+    /// Counts the rows of `sweep` again, and returns the number of cells whose counters were wrong.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn recount(&self, sweep: &SweepId) -> Result<u64, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("count a sweep again", move |tx| repair::recount(tx, &sweep)).await
+    }
+
+    /// Takes note that the transcripts in `segments` are gone. Sessions that were to go on from one begin anew; those that have a result keep
+    /// it, unless `with_results`: then they are planned again, and their attempts are waste.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn put_back(
+        &self,
+        sweep: &SweepId,
+        segments: &[String],
+        with_results: bool,
+    ) -> Result<PutBack, LedgerError> {
+        let (sweep, segments) = (sweep.clone(), segments.to_vec());
+        self.0.write("plan sessions again", move |tx| repair::put_back(tx, &sweep, &segments, with_results)).await
+    }
+
+    /// Corrects when `sweep` was planned.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn correct_beginning(&self, sweep: &SweepId, at: Timestamp) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("correct when a sweep was planned", move |tx| repair::correct_beginning(tx, &sweep, at)).await
+    }
+
+    /// Damage of the file `path`, every page of which is read; `None` where there is none.
+    pub async fn damage(path: &Path) -> Option<String> {
+        let path = path.to_owned();
+        match tokio::task::spawn_blocking(move || repair::damage(&path)).await {
+            Ok(damage) => damage,
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     pub(super) async fn create_sweep(&self, sweep: NewSweep) -> Result<Created, LedgerError> {
@@ -149,6 +203,10 @@ impl SqliteLedger {
     pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {
         let sweep = sweep.clone();
         self.0.write("note an echo", move |tx| planning::echo(tx, &sweep, number)).await
+    }
+
+    pub(super) async fn quiet(&self, sweep: &SweepId, life: &str, anew: bool) -> Result<Duration, LedgerError> {
+        Ok(self.1.quiet(sweep, life, anew))
     }
 
     pub(super) async fn begin_tabulating(
@@ -285,6 +343,11 @@ impl SqliteLedger {
     pub(super) async fn attempts(&self, sweep: &SweepId) -> Result<Vec<AttemptRow>, LedgerError> {
         let sweep = sweep.clone();
         self.0.read("read attempts", move |tx| attempts::all(tx, &sweep)).await
+    }
+
+    pub(super) async fn oldest_open(&self, sweep: &SweepId) -> Result<Option<AttemptRow>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("read the oldest running attempt", move |tx| attempts::oldest_open(tx, &sweep)).await
     }
 
     pub(super) async fn cost_moments(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, LedgerError> {

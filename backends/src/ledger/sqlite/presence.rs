@@ -1,11 +1,11 @@
-//! Who is there: the leader among coordinators, and the attempts that workers have told of lately. It is not stored, because a ledger in a
-//! file is that of one process, and what lives there dies with it. Time is tokio's.
+//! Who is there: the leader among coordinators, the attempts that workers have told of lately, and since when sweeps have not moved. It is not
+//! stored, because a ledger in a file is that of one process, and what lives there dies with it, jobs included. Time is tokio's.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use regatta_proto::{AttemptId, WorkerId};
+use regatta_proto::{AttemptId, SweepId, WorkerId};
 use tokio::time::Instant;
 
 use crate::ledger::Term;
@@ -22,6 +22,8 @@ struct State {
     seen: HashMap<AttemptId, Instant>,
     /// Attempts when the old ones were last forgotten; doing so each time they have doubled costs little.
     kept: usize,
+    /// What was last seen of each sweep, and since when.
+    quiet: BTreeMap<SweepId, (String, Instant)>,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,15 @@ impl Presence {
 
     pub(super) fn is_leading(&self, term: Term) -> bool {
         self.locked().leader.as_ref().is_some_and(|leader| leader.term == term)
+    }
+
+    pub(super) fn quiet(&self, sweep: &SweepId, life: &str, anew: bool) -> Duration {
+        let (now, mut state) = (Instant::now(), self.locked());
+        let (seen, since) = state.quiet.entry(sweep.clone()).or_insert_with(|| (life.to_owned(), now));
+        if anew || seen != life {
+            (*seen, *since) = (life.to_owned(), now);
+        }
+        now.duration_since(*since)
     }
 
     pub(super) fn see(&self, attempts: impl IntoIterator<Item = AttemptId>) {

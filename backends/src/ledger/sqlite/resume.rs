@@ -107,7 +107,7 @@ fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> R
 
 /// Plans all shards of every cell that lacks sessions, and counts these. Which shards lack them only the selection knows;
 /// dispatching a whole one again costs a look at what is recorded.
-fn plan_again(tx: &Transaction<'_>, sweep: i64) -> Result<u64, Fault> {
+pub(super) fn plan_again(tx: &Transaction<'_>, sweep: i64) -> Result<u64, Fault> {
     tx.execute(
         "UPDATE shards SET state = 'planned' WHERE sweep = ?1
          AND cell IN (SELECT cell FROM cells WHERE sweep = ?1 AND recorded < items)",

@@ -12,7 +12,9 @@ use super::thread::Fault;
 use crate::ledger::calls::NewCalls;
 use crate::ledger::columns::{Place, json, large, outcome, parsed, small, stored_digests, stored_json};
 use crate::ledger::counters::{AttemptWrite, classify};
-use crate::ledger::{AttemptState, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef};
+use crate::ledger::{
+    AttemptState, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, SessionState, TranscriptRef,
+};
 
 pub(super) fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<Vec<Recorded>, Fault> {
     let mut deltas = Deltas::default();
@@ -74,9 +76,9 @@ fn is_there(tx: &Transaction<'_>, place: Place) -> Result<bool, Fault> {
 
 fn insert(tx: &Transaction<'_>, place: Place, record: &SessionRecord) -> Result<(), Fault> {
     let (state, scores) = match &record.state {
-        RecordState::Settled { scores: Value::Null } => ("settled", None),
-        RecordState::Settled { scores } => ("settled", Some(stored_json(scores, "scores")?)),
-        RecordState::Awaiting { .. } => ("awaiting", None),
+        RecordState::Settled { scores: Value::Null } => (SessionState::Settled.as_str(), None),
+        RecordState::Settled { scores } => (SessionState::Settled.as_str(), Some(stored_json(scores, "scores")?)),
+        RecordState::Awaiting { .. } => (SessionState::Awaiting.as_str(), None),
     };
     tx.prepare_cached(
         "INSERT INTO sessions (sweep, cell, item, item_id, task, attempt, state, outcome, cause, scores, served, flags,

@@ -34,7 +34,7 @@ impl Pool {
             let slots = if held.in_flight > target {
                 target
             } else {
-                let free = self.free_slots(request, held);
+                let free = if now < self.registering_until_ms { 0 } else { self.free_slots(request, held) };
                 held.in_flight + held.waiting.min(free).min(target - held.in_flight)
             };
             if let Some(held) = self.holders.get_mut(&request.holder).and_then(|holder| holder.parties.get_mut(index)) {

@@ -6,9 +6,9 @@ mod pools;
 
 use regatta_proto::{AccountId, AccountReply, AccountRequest, Digest, Failing, Money, PoolReply, PoolRequest, SweepId};
 
-use super::PermitsError;
 use super::account::AccountState;
 use super::pool::Change;
+use super::{PermitsError, PoolHolder};
 use crate::ledger::PostgresConfig;
 use crate::ledger::postgres::pool::{Connections, Fault, read, write};
 use crate::ledger::postgres::{Migrations, Schema};
@@ -41,6 +41,10 @@ impl PostgresPermits {
 
     pub(super) async fn changes(&self, pool: &str) -> Result<Vec<Change>, PermitsError> {
         Ok(read!(self.0, "read a pool's changes", client => pools::changes(client, pool))?)
+    }
+
+    pub(super) async fn holders(&self, pool: &str) -> Result<Vec<PoolHolder>, PermitsError> {
+        Ok(read!(self.0, "read who holds permits of a pool", client => pools::holders(client, pool))?)
     }
 
     pub(super) async fn open_account(&self, account: &AccountId, cap: Money, spent: Money) -> Result<(), PermitsError> {

@@ -3,6 +3,7 @@
 use deadpool_postgres::{Object, Transaction};
 use regatta_proto::{PoolReply, PoolRequest};
 
+use super::super::PoolHolder;
 use super::super::pool::{Change, Pool};
 use super::{CLOCK_MS, clock};
 use crate::ledger::LedgerError;
@@ -28,6 +29,15 @@ pub(super) async fn changes(client: &Object, pool: &str) -> Result<Vec<Change>, 
     let Some(row) = client.query_opt(&select, &[&pool]).await? else { return Ok(Vec::new()) };
     let state: String = row.try_get(0)?;
     Ok(serde_json::from_str::<Pool>(&state).map_or_else(|_| Vec::new(), |pool| pool.changes().cloned().collect()))
+}
+
+pub(super) async fn holders(client: &Object, pool: &str) -> Result<Vec<PoolHolder>, Fault> {
+    let select = format!("SELECT state, {CLOCK_MS} FROM permit_pool_states WHERE pool = $1");
+    let select = client.prepare_cached(&select).await?;
+    let Some(row) = client.query_opt(&select, &[&pool]).await? else { return Ok(Vec::new()) };
+    let (state, now): (String, u64) = (row.try_get(0)?, clock(row.try_get(1)?));
+    // What cannot be read is a pool without memory: nobody is known to hold anything.
+    Ok(serde_json::from_str::<Pool>(&state).map_or_else(|_| Vec::new(), |mut pool| pool.holders(now)))
 }
 
 /// The state of a pool, which nobody else changes until the transaction ends, and the time since when.

@@ -131,8 +131,7 @@ impl NightShift {
         let now = self.stage.clock.now();
         for tick in self.stage.ledger.open_ticks(&"nightly".parse().unwrap()).await.unwrap() {
             if let Some(sweep) = tick.sweep {
-                let running = [SweepState::Running];
-                self.stage.ledger.transition(&sweep, &running, state, now).await.unwrap();
+                self.stage.end(&sweep, state, now).await;
             }
         }
     }

@@ -247,6 +247,16 @@ impl Stage {
         self.ledger.sweep(sweep).await.unwrap().unwrap().state
     }
 
+    /// Ends a sweep that runs, as leader and scorer do one after the other; says whether it ran.
+    pub(crate) async fn end(&self, sweep: &SweepId, to: SweepState, at: Timestamp) -> bool {
+        let (running, tabulating) = ([SweepState::Running], [SweepState::Tabulating]);
+        if SweepState::Running.may_become(to) {
+            return self.ledger.transition(sweep, &running, to, at).await.unwrap();
+        }
+        self.ledger.transition(sweep, &running, SweepState::Tabulating, at).await.unwrap()
+            && self.ledger.transition(sweep, &tabulating, to, at).await.unwrap()
+    }
+
     /// The next report that the coordinator sends to the scorers, but for the questions that they answer at once.
     pub(crate) async fn report(&self) -> Report {
         within(async {

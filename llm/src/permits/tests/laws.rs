@@ -73,7 +73,7 @@ proptest! {
                         running.fetch_sub(1, Ordering::SeqCst);
                         return;
                     }
-                    permit.sent();
+                    assert!(permit.sent());
                     log.lock().unwrap().push((Instant::now(), plan.tokens));
                     let _refused = matches!(plan.ends, Ends::Refused).then(|| governor.refused(&ask, "no"));
                     sleep(Duration::from_millis(plan.lasts_ms)).await;

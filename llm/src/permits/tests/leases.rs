@@ -17,6 +17,24 @@ async fn nothing_is_sent_on_what_is_void() {
     drop(timeout(Duration::from_secs(5), waiting).await.unwrap());
 }
 
+/// As in a process that is stopped after a call was given leave and before it is sent.
+#[tokio::test(start_paused = true)]
+async fn a_permit_that_is_older_than_its_lease_sends_nothing_and_gives_its_slot_back() {
+    let store = FakeStore::default();
+    let governor = governor(&store, &spec(slots(1)));
+    let sweep = sweep("s");
+    let mut late = governor.acquire(&ask(&sweep)).await;
+    store.is_away(true);
+    sleep(VALID * 10).await;
+    assert!(!late.sent(), "others may have got its slot");
+    drop(late);
+    store.is_away(false);
+    let mut next = timeout(Duration::from_secs(6), governor.acquire(&ask(&sweep))).await.unwrap();
+    assert!(next.sent());
+    next.answered(None);
+    store.assert_obeyed();
+}
+
 #[tokio::test(start_paused = true)]
 async fn slots_go_on_through_an_outage_of_the_store_until_they_are_void() {
     let store = FakeStore::default();

@@ -45,7 +45,7 @@ fn ask(sweep: &SweepId) -> Ask<'_> {
 
 async fn sent(governor: &Governor, ask: &Ask<'_>) -> Permit {
     let mut permit = governor.acquire(ask).await;
-    permit.sent();
+    assert!(permit.sent());
     permit
 }
 

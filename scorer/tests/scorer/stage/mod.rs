@@ -284,8 +284,16 @@ impl Stage {
         }
     }
 
+    /// Moves the sweep, by way of `tabulating` where it has to go there.
     pub(crate) async fn transition(&self, from: SweepState, to: SweepState) {
-        assert!(self.ledger.transition(&self.sweep.id, &[from], to, Timestamp::UNIX_EPOCH).await.unwrap());
+        let go = async |from: SweepState, to| {
+            assert!(self.ledger.transition(&self.sweep.id, &[from], to, Timestamp::UNIX_EPOCH).await.unwrap());
+        };
+        if from.may_become(to) {
+            return go(from, to).await;
+        }
+        go(from, SweepState::Tabulating).await;
+        go(SweepState::Tabulating, to).await;
     }
 
     pub(crate) async fn state(&self) -> SweepState {

@@ -301,3 +301,30 @@ fn numbers_beyond_all_bounds_do_not_overflow() {
         (wanting.signals, wanting.holder) = (Signals::default(), WorkerId::new(format!("w{}", step % 3)).unwrap());
     }
 }
+
+#[test]
+fn after_a_loss_no_slot_is_granted_before_those_that_are_filled_are_registered_again() {
+    let mut pool = Pool::without_memory(START);
+    let limits = limits(100, None, None);
+    let asks = |waiting| request("v", limits, vec![party("s", waiting, 10)]);
+    let busy = || request("w", limits, vec![in_flight(90, party("s", 0, 10))]);
+    assert_eq!(slots(&pool.lease(START, &asks(100))), [0], "who holds slots has not told yet");
+    for at in (0..12_000).step_by(1_000) {
+        assert!(slots(&pool.lease(after(at), &busy()))[0] <= 90);
+        let granted = slots(&pool.lease(after(at), &asks(100)))[0];
+        assert!(granted <= if at < 10_000 { 0 } else { 10 }, "{granted} after {at} ms");
+    }
+    assert_eq!(slots(&pool.lease(after(12_000), &asks(100))), [10]);
+}
+
+#[test]
+fn who_comes_back_after_its_slots_went_to_others_starts_nothing() {
+    let mut pool = Pool::default();
+    let limits = limits(100, None, None);
+    assert_eq!(slots(&pool.lease(START, &request("w", limits, vec![party("s", 100, 10)]))), [100]);
+    let given_on = pool.lease(after(10_000), &request("v", limits, vec![party("s", 100, 10)]));
+    assert_eq!(slots(&given_on), [100]);
+    // Its calls were under way when it was stopped, and their answers wait for it.
+    let awake = request("w", limits, vec![in_flight(64, party("s", 200, 10))]);
+    assert!(slots(&pool.lease(after(15_000), &awake))[0] <= 64);
+}

@@ -1,0 +1,113 @@
+//! What an ended sweep has left behind says of its attempts, and of when it ran.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use regatta_backends::{AttemptState, BlobError, Blobs};
+use regatta_catalog::Reported;
+use regatta_proto::{AttemptId, AttemptTotals, Cause, CostSum, ItemId, Money, Outcome, SweepId, Usage, WorkerId};
+use serde::Deserialize;
+
+use crate::{JudgeSpending, Summary};
+
+/// Knowledge about a sweep that is in its documents, and not in its transcripts. Documents that are missing or damaged say nothing.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// When the sweep was planned.
+    pub created_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    pub(super) attempts: BTreeMap<AttemptId, Line>,
+    pub(super) judges: Vec<JudgeSpending>,
+}
+
+/// A line of `attempts.jsonl`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Line {
+    pub(super) cell: u32,
+    pub(super) item: Option<ItemId>,
+    pub(super) attempt: u32,
+    id: AttemptId,
+    state: String,
+    outcome: Option<String>,
+    cause: Option<Cause>,
+    worker: WorkerId,
+    pub(super) started_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    usage: Usage,
+    known_cost_nanodollars: Money,
+    unpriced_calls: u64,
+    #[serde(default)]
+    maybe_spent_nanodollars: Money,
+    pub(super) at_most_nanodollars: Option<Money>,
+    calls: u32,
+    retries: u32,
+    latency_us: u64,
+    segment: Option<String>,
+}
+
+impl Past {
+    /// Reads the documents of `sweep`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn read(blobs: &Blobs, sweep: &SweepId) -> Result<Self, BlobError> {
+        let summary = blobs.get(&format!("sweeps/{sweep}/summary.json")).await?;
+        let summary = summary.and_then(|bytes| Summary::from_json(&bytes).ok());
+        let lines = blobs.get(&format!("sweeps/{sweep}/attempts.jsonl")).await?.unwrap_or_default();
+        let lines = lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+        Ok(Self {
+            created_at: summary.as_ref().map(|summary| summary.created_at),
+            ended_at: summary.as_ref().map(|summary| summary.ended_at),
+            attempts: lines.map(|line| (line.id.clone(), line)).collect(),
+            judges: summary.map(|summary| summary.judges).unwrap_or_default(),
+        })
+    }
+
+    /// The attempts that counted.
+    pub(super) fn counted(&self) -> BTreeSet<AttemptId> {
+        let is_counted = |line: &&Line| line.state == AttemptState::Recorded.as_str();
+        self.attempts.values().filter(is_counted).map(|line| line.id.clone()).collect()
+    }
+
+    /// Circumstances of an attempt whose transcript does not have them.
+    pub(super) fn reported(&self, id: &AttemptId) -> Option<Reported> {
+        let line = self.attempts.get(id)?;
+        let outcome = match (line.outcome.as_deref()?, line.cause) {
+            ("measured", None) => Outcome::Measured,
+            ("model_failure", Some(cause)) => Outcome::ModelFailure { cause },
+            ("not_measured", Some(cause)) => Outcome::NotMeasured { cause },
+            _ => return None,
+        };
+        let (worker, started_at) = (line.worker.clone(), line.started_at);
+        Some(Reported { worker, started_at, ended_at: line.ended_at?, outcome })
+    }
+}
+
+impl Line {
+    pub(super) fn totals(&self) -> AttemptTotals {
+        AttemptTotals {
+            calls: self.calls,
+            retries: self.retries,
+            latency_us: self.latency_us,
+            usage: self.usage,
+            cost: CostSum { known: self.known_cost_nanodollars, unknown_calls: self.unpriced_calls },
+            maybe_spent: self.maybe_spent_nanodollars,
+        }
+    }
+
+    /// `true` if it left no transcript: what it cost is known from nowhere else.
+    pub(super) const fn is_without_transcript(&self) -> bool {
+        self.segment.is_none() && self.outcome.is_none()
+    }
+
+    pub(super) fn worker(&self) -> &WorkerId {
+        &self.worker
+    }
+
+    /// When it was handed over; `None` when it never ended.
+    pub(super) fn handed_over_at(&self) -> Option<Timestamp> {
+        let never_ended = [AttemptState::Open, AttemptState::Lost].iter().any(|state| self.state == state.as_str());
+        if never_ended { None } else { self.ended_at }
+    }
+}
