@@ -15,7 +15,7 @@ const DECIDE: &str = "decide: { question: best, margin: 2pp, confidence: 0.8, ro
 fn spec(folder: &Path, name: &str, decide: &str, endpoint: &str) -> PathBuf {
     let data = workspace().join("examples/data/worfbench");
     let text = format!(
-        "name: {name}\nseed: 7\ntrials: 1\n{decide}\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: sim/lexical }}\n\
+        "name: {name}\nseed: 7\ntrials: 1\n{decide}\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: sim/lexical, judge_price: {{ input_per_mtok: 0, output_per_mtok: 0 }} }}\n\
          endpoints:\n  sim: {endpoint}\nmodels:\n  - {{ id: sim/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n  \
          - {{ id: sim/noisy-0.5, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n  \
          - {{ id: sim/noisy-0.9, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n",
@@ -99,7 +99,7 @@ async fn what_the_rounds_will_take_is_told_before_anything_is_spent() {
         run(&spec(folder.path(), "before", DECIDE, SIMULATED), &folder.path().join("run"), &["--dry-run"]).await;
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{shown}{}", text(&output.stderr));
-    assert!(shown.contains("answered with a probability of ") && shown.contains(", never more than 72 ($"), "{shown}");
+    assert!(shown.contains("answered with a probability of ") && shown.contains(", never more than 105 ($"), "{shown}");
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn a_question_that_cannot_be_asked_is_refused_with_its_field() {
     ] {
         let output = run(&spec(folder.path(), name, decide, SIMULATED), &folder.path().join(name), &[]).await;
         let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{name}: {said}");
+        assert_eq!(output.status.code(), Some(78), "{name}: {said}");
         assert!(said.contains(problem), "{name}: {said}");
     }
 }
