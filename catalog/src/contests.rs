@@ -81,6 +81,7 @@ pub fn decidable(
     let names = |of: &dyn Fn(&Metric) -> bool| -> String {
         let mut names: Vec<&str> =
             all.iter().filter(|(_, metric)| of(metric)).map(|(_, metric)| metric.name.as_str()).collect();
+        names.sort_unstable();
         names.dedup();
         names.join(", ")
     };

@@ -239,7 +239,7 @@ impl<'s> Deciding<'s> {
         })
     }
 
-    /// What all sessions would cost if those that were not bought cost what their model's others did; judges in proportion.
+    /// What all sessions would cost if each cost what its model's scored ones did, waste included; judges in proportion.
     fn cost_of_grid(&self, spent: &BTreeMap<CellIndex, Spending>, judging: CostSum) -> Option<Money> {
         let (mut total, mut bought_cost) = (0.0, 0.0);
         for contest in &self.contests {
@@ -247,7 +247,7 @@ impl<'s> Deciding<'s> {
                 let (mut cost, mut sessions) = (CostSum::default(), 0.0);
                 for cell in cells {
                     cost += spent.get(cell).map_or(CostSum::default(), |spending| spending.cost);
-                    sessions += self.released.get(cell).copied().unwrap_or(0) as f64;
+                    sessions += self.known.get(cell).map_or(0, HashMap::len) as f64;
                 }
                 if cost.unknown_calls > 0 || sessions == 0.0 {
                     return None;

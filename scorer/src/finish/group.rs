@@ -41,8 +41,6 @@ pub(crate) struct Group<'s> {
     /// Cluster of each position.
     clusters: Vec<u32>,
     cells: Vec<TrialResult>,
-    /// Items with a session in the first trial.
-    items: u32,
     /// Scores of every trial without their details, by item.
     scores: Vec<Vec<(ItemIndex, Scores)>>,
     sessions: SessionCounts,
@@ -137,7 +135,6 @@ impl<'s> Group<'s> {
             keys,
             clusters: clusters(sweep.selected(first).iter().map(|index| sweep.item(first, *index))),
             cells: Vec::new(),
-            items: 0,
             scores: Vec::new(),
             sessions: SessionCounts::default(),
             outcomes: BTreeMap::new(),
@@ -166,9 +163,6 @@ impl<'s> Group<'s> {
         let selected = self.sweep.selected(cell);
         let total = bought.map_or(selected.len(), HashSet::len) as u64;
         let mut counts = SessionCounts { total, ..SessionCounts::default() };
-        if self.cells.is_empty() {
-            self.items = total as u32;
-        }
         let empty = |of_key: &Vec<Metric>| vec![vec![Vec::with_capacity(selected.len())]; of_key.len()];
         // Of one trial, in the shape of several.
         let mut of_cell: Vec<Vec<Trials>> = self.leaves.iter().map(empty).collect();
@@ -355,7 +349,7 @@ impl<'s> Group<'s> {
             first: self.first.clone(),
             simulated: is_simulated(self.sweep, &self.first.model)
                 || self.served.keys().any(|served| served.ends_with("(simulated)")),
-            items: self.items,
+            items: self.cells.first().map_or(0, |first| first.sessions.total as u32),
             headline,
             filtered,
             estimates,

@@ -171,15 +171,18 @@ impl<'s> Tabulation<'s> {
         // Tests of samples of a fixed size do not hold for one whose size hangs on what was seen; the sequences do.
         let is_adaptive = lock.decide.is_some();
         let pairs = if is_adaptive { Vec::new() } else { families(self.sweep, &self.groups) };
-        let ranks = rankings(&self.groups, &pairs);
+        let ranks = if is_adaptive { Vec::new() } else { rankings(&self.groups, &pairs) };
         let durations = Durations::new(&circumstances.attempts, &circumstances.calls);
         let rows = self.rows(&by_cell, &ranks, &durations, &circumstances.said);
         let models: Vec<ModelRef> = lock.models.iter().map(|model| model.id.clone()).collect();
-        let standings = standings(&models, &rows, &pairs, |model| {
+        let mut standings = standings(&models, &rows, &pairs, |model| {
             let of_model = self.groups.iter().filter(|group| group.first.model == *model);
             let cells: Vec<CellIndex> = of_model.flat_map(cells_of).collect();
             (durations.of_sessions(&cells), durations.of_calls(&cells))
         });
+        if is_adaptive {
+            standings.iter_mut().for_each(|standing| (standing.rank, standing.groups) = (None, String::new()));
+        }
         let judges: Vec<JudgeSpending> = circumstances.judges.iter().map(JudgeSpending::from).collect();
         let judging = judges.iter().fold(Judging::default(), |mut sum, of| {
             sum.usage += of.usage;
