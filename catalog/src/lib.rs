@@ -1,12 +1,16 @@
 //! The sweeps a process knows: locks and data sets, written once to Blobs when a sweep is planned and read once by every process.
 
 mod catalog;
+mod contests;
 mod dataset;
+mod release;
 mod segment;
 mod sweep;
 
 pub use catalog::{Catalog, CatalogError};
+pub use contests::{DecideError, SweepContest, contests, decidable};
 pub use dataset::{load_dataset, store_dataset, store_manifest};
+pub use release::Release;
 pub use segment::{
     Reported, SegmentError, StoredTranscript, is_intact, read_segment, read_transcript, segment_lines, write_segment,
 };

@@ -11,7 +11,7 @@ use regatta_proto::{
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::CatalogError;
+use crate::{CatalogError, Release};
 
 /// A planned sweep: its lock, its grid, its loaded data sets and the items of each cell.
 pub struct Sweep {
@@ -26,6 +26,8 @@ pub struct Sweep {
     selected: BTreeMap<(BenchmarkName, Setting), Arc<[ItemIndex]>>,
     /// Of benchmarks whose calls wait for others.
     turns: BTreeMap<BenchmarkName, Semaphore>,
+    /// Of an adaptive sweep: the order in which items are bought.
+    releases: BTreeMap<(BenchmarkName, Setting), Release>,
 }
 
 impl Sweep {
@@ -49,7 +51,7 @@ impl Sweep {
         suites: BTreeMap<BenchmarkName, Arc<dyn Suite>>,
     ) -> Result<Self, CatalogError> {
         let id = lock.sweep_id(&digest)?;
-        let mut selected = BTreeMap::new();
+        let (mut selected, mut releases) = (BTreeMap::new(), BTreeMap::new());
         for (name, benchmark) in &lock.benchmarks {
             let suite = suites.get(name).ok_or_else(|| CatalogError::UnknownBenchmark {
                 name: name.clone(),
@@ -67,6 +69,10 @@ impl Sweep {
                         found: items.len(),
                     });
                 }
+                if lock.decide.is_some() {
+                    let release = Release::new(suite.as_ref(), name, &items, lock.seed);
+                    releases.insert((name.clone(), setting.clone()), release);
+                }
                 selected.insert((name.clone(), setting.clone()), Arc::from(items));
             }
         }
@@ -76,7 +82,7 @@ impl Sweep {
             Some((name.clone(), Semaphore::new(at_once.get())))
         });
         let turns = turns.collect();
-        Ok(Self { id, digest, lock, cells, suites, selected, turns })
+        Ok(Self { id, digest, lock, cells, suites, selected, turns, releases })
     }
 
     /// The grid.
@@ -114,6 +120,18 @@ impl Sweep {
     #[must_use]
     pub fn selected(&self, cell: &Cell) -> &[ItemIndex] {
         self.selected.get(&(cell.benchmark.clone(), cell.setting.clone())).map_or(&[], |items| items)
+    }
+
+    /// The order in which the items of `cell` are bought, of an adaptive sweep.
+    #[must_use]
+    pub fn release(&self, cell: &Cell) -> Option<&Release> {
+        self.releases.get(&(cell.benchmark.clone(), cell.setting.clone()))
+    }
+
+    /// Items of `cell` in the order in which they are dispatched: shards are ranges of it.
+    #[must_use]
+    pub fn dispatch_order(&self, cell: &Cell) -> &[ItemIndex] {
+        self.release(cell).map_or_else(|| self.selected(cell), |release| &release.items)
     }
 
     /// The item at `index` of `cell`'s data set.

@@ -99,6 +99,7 @@ impl IntoResponse for CoordinatorError {
             | Self::Queue(_)
             | Self::Blobs(_)
             | Self::Catalog(_)
+            | Self::Decide(_)
             | Self::Json(_) => {
                 tracing::error!(error = %self, "failed to serve a request");
                 StatusCode::SERVICE_UNAVAILABLE

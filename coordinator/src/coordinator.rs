@@ -9,9 +9,9 @@ use regatta_backends::{
     BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Permits, PermitsError, Queue, QueueError, StoreHealth,
     SweepRow,
 };
-use regatta_catalog::{Catalog, CatalogError, SegmentError, Sweep};
+use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
 use regatta_proto::{
-    AccountId, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, ScheduleName, SweepId, SweepState,
+    AccountId, Cell, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, ScheduleName, SweepId, SweepState,
     WorkerId,
 };
 
@@ -20,7 +20,9 @@ use crate::forecast::Forecasts;
 use crate::leading::Leading;
 use crate::schedules::Scheduling;
 use crate::schedules::starting::HeldUp;
-use crate::{CoordinatorMetrics, PlanError, PriceBook, Resumption, Submission, Submitted, SweepStatus, plan, shards};
+use crate::{
+    CoordinatorMetrics, PlanError, PriceBook, Resumption, Submission, Submitted, SweepStatus, adaptive, plan, shards,
+};
 
 /// How the coordinator works.
 #[derive(Debug, Clone)]
@@ -115,6 +117,9 @@ pub enum CoordinatorError {
     /// A stored sweep cannot be read.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// A stored sweep asks what cannot be decided.
+    #[error(transparent)]
+    Decide(#[from] DecideError),
     /// A document could not be written.
     #[error("failed to write a document: {0}")]
     Json(#[from] serde_json::Error),
@@ -245,12 +250,17 @@ impl Coordinator {
     pub fn enter<'a>(&'a self, sweep: &'a Sweep) -> BoxFuture<'a, Result<Submitted, CoordinatorError>> {
         Box::pin(async move {
             let lock = &sweep.lock;
+            let first = adaptive::first_round(sweep)?;
+            let sessions_of = |cell: &Cell| match &first {
+                Some(released) => released.get(&cell.index).copied().unwrap_or(0),
+                None => sweep.selected(cell).len() as u32,
+            };
             let cells = sweep
                 .cells()
                 .iter()
                 .map(|cell| NewCell {
                     cell: cell.clone(),
-                    items: sweep.selected(cell).len() as u32,
+                    items: sessions_of(cell),
                     queue: lock
                         .endpoints
                         .get(&cell.model.endpoint)
@@ -266,7 +276,7 @@ impl Coordinator {
                     budget: lock.budget_usd.and_then(Money::from_dollars),
                     created_at: self.clock.now(),
                     cells,
-                    shards: shards::cut(sweep, self.config.window),
+                    shards: shards::cut(sweep, self.config.window)?,
                 })
                 .await?;
             if created == Created::New {

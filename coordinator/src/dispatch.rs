@@ -89,9 +89,9 @@ impl Coordinator {
         let sweep = &watched.sweep;
         let Some(cell) = sweep.cell(shard.cell) else { return Ok(0) };
         let from = shard.first as usize;
-        let selected = sweep.selected(cell);
-        let items = &selected[from.min(selected.len())..(from + shard.count as usize).min(selected.len())];
-        let (Some(first), Some(last)) = (items.first(), items.last()) else { return Ok(0) };
+        let order = sweep.dispatch_order(cell);
+        let items = &order[from.min(order.len())..(from + shard.count as usize).min(order.len())];
+        let (Some(first), Some(last)) = (items.iter().min(), items.iter().max()) else { return Ok(0) };
         let recorded: BTreeSet<ItemIndex> =
             self.ledger.recorded_items(&sweep.id, shard.cell, *first, *last).await?.into_iter().collect();
         let missing: Vec<ItemIndex> = items.iter().copied().filter(|item| !recorded.contains(item)).collect();

@@ -2,6 +2,7 @@
 //!
 //! The coordinator keeps nothing in memory that the ledger does not have: it may be killed and started again at any moment.
 
+mod adaptive;
 mod admission;
 mod api;
 mod budget;

@@ -6,10 +6,11 @@ use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Benchmark, SelectError, Suite, default_setting, select_items};
-use regatta_catalog::{Catalog, CatalogError};
+use regatta_catalog::{Catalog, CatalogError, decidable};
 use regatta_proto::{
-    BenchmarkLock, BenchmarkName, BenchmarkSpec, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge,
-    Limit, ModelRef, ModelSpec, Price, PriceSource, Setting, SpecError, SweepLock, SweepSpec, check_spec, did_you_mean,
+    BenchmarkLock, BenchmarkName, BenchmarkSpec, DecideLock, Digest, EndpointKind, EndpointName, EndpointSpec,
+    Evaluator, Judge, Limit, ModelRef, ModelSpec, Price, PriceSource, Setting, SpecError, SweepLock, SweepSpec,
+    check_spec, did_you_mean,
 };
 
 use crate::admission::check_grid;
@@ -118,9 +119,20 @@ pub fn plan<'a>(
                 None => {}
             }
             cast::check_lanes(name, &locked, &*load(catalog, name, &locked.dataset).await?, &spec)?;
+            if let Some(decide) = &spec.decide {
+                let suite = load(catalog, name, &locked.dataset).await?;
+                for setting in &locked.settings {
+                    let found = decidable(&*suite, &locked, setting, decide.metric.as_deref());
+                    found.map_err(|error| PlanError::Field {
+                        field: "decide.metric".to_owned(),
+                        problem: format!("of {name}: {error}"),
+                    })?;
+                }
+            }
             benchmarks.insert(name.clone(), locked);
         }
-        check_grid(benchmarks.values(), spec.models.len(), spec.trials)?;
+        let trials_max = spec.decide.as_ref().map_or(spec.trials, |decide| decide.trials_max(spec.trials));
+        check_grid(benchmarks.values(), spec.models.len(), trials_max)?;
         let mut models = spec.models.clone();
         let mut price_sources = Vec::new();
         for (position, model) in models.iter_mut().enumerate() {
@@ -142,12 +154,13 @@ pub fn plan<'a>(
             regatta: env!("CARGO_PKG_VERSION").to_owned(),
             name: spec.name,
             seed: spec.seed,
-            trials: spec.trials,
+            trials: trials_max,
             coverage_min: spec.coverage_min,
             budget_usd: spec.budget_usd,
             share: spec.share,
             cache: spec.cache,
             filtered: spec.filtered,
+            decide: spec.decide.map(|asked| DecideLock { asked, first_trials: spec.trials }),
             benchmarks,
             endpoints,
             agents: spec.agents,

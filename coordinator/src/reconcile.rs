@@ -4,13 +4,13 @@
 //! the sessions without a result dispatched again, with the next attempt number; should an outcome still turn up, the fence makes
 //! one of the two waste, and counts it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use regatta_backends::{CellProgress, Ledger, ShardState};
+use regatta_backends::{CellProgress, Ledger, ShardRow, ShardState};
 use regatta_catalog::Sweep;
-use regatta_proto::{ItemIndex, Lane, Report};
+use regatta_proto::{CellIndex, ItemIndex, Lane, Report};
 use tokio::time::Instant;
 
 use crate::rounds::Watched;
@@ -114,7 +114,10 @@ impl Coordinator {
         }
         let sweep = &watched.sweep;
         let shards = self.ledger.shards(&sweep.id).await?;
-        let is_in = |state| shards.iter().any(|shard| shard.state == state);
+        let released: BTreeMap<CellIndex, u64> = progress.iter().map(|cell| (cell.index, cell.items)).collect();
+        let is_released =
+            |shard: &ShardRow| released.get(&shard.cell).is_some_and(|items| u64::from(shard.first) < *items);
+        let is_in = |state| shards.iter().any(|shard| shard.state == state && is_released(shard));
         // Jobs of sessions, or of judges whose answers recorded sessions wait for. What is counted as dispatched may be too little after a
         // resume, whose sweep still had sessions under way; when nothing is left to dispatch, all that is missing is outstanding.
         let missing = sum(|cell| cell.items) > recorded;

@@ -299,6 +299,10 @@ impl Coordinator {
             return Ok(());
         }
         let complete = progress.iter().all(|cell| cell.settled == cell.items);
+        if complete && self.release_next(one, progress).await? {
+            // What was released is not in `progress`.
+            return Ok(());
+        }
         if complete || self.dispatch(one, progress).await?.is_over() {
             let sweep = &one.sweep;
             let term = self.lead().await?;

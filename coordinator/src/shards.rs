@@ -1,8 +1,10 @@
 //! Shards: ranges of a cell's items, the unit of the coordinator's book-keeping.
 
 use regatta_backends::NewShard;
-use regatta_catalog::Sweep;
-use regatta_proto::{Cell, ShardIndex};
+use regatta_catalog::{DecideError, Sweep};
+use regatta_proto::{Cell, CellIndex, ShardIndex};
+
+use crate::adaptive;
 
 /// Items of a shard. Large enough that a sweep of a million sessions has a few thousand rows, small enough that what is in doubt after
 /// a crash in the middle of publishing one is little.
@@ -14,22 +16,29 @@ const SHARD_ITEMS_BUDGETED: u32 = 4;
 const SHARDS_PER_WINDOW: u32 = 8;
 
 /// Cuts every cell of `sweep` into shards, in the order in which they are dispatched. `window` is that of a queue, in sessions.
-pub(crate) fn cut(sweep: &Sweep, window: u32) -> Vec<NewShard> {
+///
+/// # Errors
+/// When the sweep asks what cannot be decided.
+pub(crate) fn cut(sweep: &Sweep, window: u32) -> Result<Vec<NewShard>, DecideError> {
     let most = if sweep.lock.budget_usd.is_some() { SHARD_ITEMS_BUDGETED } else { SHARD_ITEMS };
     let most = most.min((window / SHARDS_PER_WINDOW).max(1));
-    let mut shards = Vec::new();
     let mut cells: Vec<&Cell> = sweep.cells().iter().collect();
     cells.sort_by_key(|cell| sweep.lock.place(cell));
+    let ends = adaptive::round_ends(sweep)?;
+    // By round, then as planned: what a cell gets in its first round goes before anything of a second one.
+    let mut ranges: Vec<(usize, CellIndex, u32, u32)> = Vec::new();
     for cell in cells {
-        let items = sweep.selected(cell).len() as u32;
-        for first in (0..items).step_by(most as usize) {
-            shards.push(NewShard {
-                index: ShardIndex(shards.len() as u32),
-                cell: cell.index,
-                first,
-                count: most.min(items - first),
-            });
+        let all = [sweep.selected(cell).len() as u32];
+        let ends = ends.get(&cell.index).map_or(all.as_slice(), Vec::as_slice);
+        let mut from = 0;
+        for (round, end) in ends.iter().enumerate() {
+            for first in (from..*end).step_by(most as usize) {
+                ranges.push((round, cell.index, first, most.min(end - first)));
+            }
+            from = *end;
         }
     }
-    shards
+    ranges.sort_by_key(|(round, ..)| *round);
+    let shard = |(index, (_, cell, first, count))| NewShard { index: ShardIndex(index), cell, first, count };
+    Ok((0..).zip(ranges).map(shard).collect())
 }

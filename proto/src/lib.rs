@@ -9,6 +9,7 @@ mod causes;
 mod chat;
 mod clock;
 mod dataset;
+mod decide;
 mod did_you_mean;
 mod digest;
 mod endpoint;
@@ -46,6 +47,7 @@ pub use chat::{
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dataset::{FileEntry, FileSet, Snapshot};
+pub use decide::{Decide, DecideLimits, DecideOver, DecideQuestion, Margin};
 pub use did_you_mean::{did_you_mean, nearest};
 pub use digest::{Digest, Hasher, ParseDigestError, json_bytes};
 pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Lane, Limits, ModelLimits, Retries, Timeouts};
@@ -61,7 +63,7 @@ pub use lease::{
     AccountId, AccountReply, AccountRequest, Failing, Grant, Party, PoolReply, PoolRequest, Signals, fingerprint,
 };
 pub use limit::Limit;
-pub use lock::{BenchmarkLock, Cell, SweepLock};
+pub use lock::{BenchmarkLock, Cell, DecideLock, SweepLock};
 pub use model::{ModelRef, ModelSpec};
 pub use money::{CostSum, Money};
 pub use outcome::{Cause, Filtered, Outcome};

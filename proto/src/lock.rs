@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, BenchmarkName, CacheMode, CellIndex, Digest, EndpointName, EndpointSpec, Evaluator, ExternalAgent,
-    Filtered, Judge, Limit, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role, RoleModels, SessionSeed,
-    Setting, Share, SweepId, Trial,
+    AgentName, BenchmarkName, CacheMode, CellIndex, Decide, Digest, EndpointName, EndpointSpec, Evaluator,
+    ExternalAgent, Filtered, Judge, Limit, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role, RoleModels,
+    SessionSeed, Setting, Share, SweepId, Trial,
 };
 
 /// One benchmark as it will be run.
@@ -66,6 +66,16 @@ impl BenchmarkLock {
     }
 }
 
+/// The question of a sweep that stops when it is answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct DecideLock {
+    /// As in the spec.
+    pub asked: Decide,
+    /// Trials that every item gets before any gets more.
+    pub first_trials: u16,
+}
+
 /// What really runs: the resolved spec with data set digests, prices, versions and seeds. Its digest identifies the sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -95,6 +105,9 @@ pub struct SweepLock {
     /// Outcome of sessions that a provider's filter, or a model's own refusal, ended.
     #[serde(default, skip_serializing_if = "Filtered::is_wrong")]
     pub filtered: Filtered,
+    /// The question to answer, and the trials that every item gets before any gets more; `trials` is the most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decide: Option<DecideLock>,
     /// Benchmarks.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkLock>,
     /// Endpoints. Names of secrets, never secrets.

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, BenchmarkName, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge, Limit, MemberName,
-    ModelSpec, Price, RoleModels, Setting, SweepId,
+    AgentName, BenchmarkName, Decide, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge, Limit,
+    MemberName, ModelSpec, Price, RoleModels, Setting, SweepId,
 };
 
 /// What a person writes to have a sweep run.
@@ -42,6 +42,9 @@ pub struct SweepSpec {
     /// Outcome of sessions that a provider's filter, or a model's own refusal, ended.
     #[serde(default, skip_serializing_if = "Filtered::is_wrong")]
     pub filtered: Filtered,
+    /// A question to answer: then the sweep runs in rounds, and stops as soon as the answer is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decide: Option<Decide>,
     /// What to measure, by benchmark name.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkSpec>,
     /// Where models are served, by endpoint name. `openai` needs no entry.

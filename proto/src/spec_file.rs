@@ -2,6 +2,7 @@
 
 mod agents;
 mod cast;
+mod decide;
 
 use std::collections::BTreeSet;
 
@@ -287,6 +288,9 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
                 "must be at least 1; leave it out to run all items".into(),
             );
         }
+    }
+    if let Some(decide) = &spec.decide {
+        decide::check_decide(decide, spec)?;
     }
     cast::check_agreement(spec)?;
     agents::check_agents(spec)?;

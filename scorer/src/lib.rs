@@ -7,6 +7,7 @@ mod agents;
 mod aside;
 mod asked;
 mod comparison;
+mod decided;
 mod decision;
 mod durations;
 mod failures;
@@ -45,7 +46,8 @@ pub use runs::{
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use statistics::holm;
 pub use summary::{
-    BenchmarkTable, BothWays, Comparison, Components, Contestant, Difference, Estimate, Failure, JudgePart,
-    JudgeSpending, Judging, LeaderboardRow, MetricBothWays, Pair, PairFamily, Pass, Percentiles, Provider, Quality,
-    Rank, Ranking, Reruns, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test,
+    BenchmarkTable, BothWays, Comparison, Components, Contestant, Decided, DecidedContest, DecidedContestant,
+    DecidedSequence, Difference, Ending, Estimate, Failure, JudgePart, JudgeSpending, Judging, LeaderboardRow,
+    MetricBothWays, Pair, PairFamily, Pass, Percentiles, Provider, Quality, Rank, Ranking, Reruns, SequencePoint,
+    SequenceRelation, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test,
 };

@@ -193,7 +193,12 @@ fn pilot_pair(one: &GroupResult, other: &GroupResult) -> Option<PilotPair> {
     let ByTrial { key, differences, clusters } = matched_by_trial(one, other)?;
     let is_right_or_wrong = |sample: &Sample| match sample {
         Sample::Scored { top, bottom } => *bottom == 1.0 && [0.0, 1.0].contains(top),
-        Sample::Missing { .. } | Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => true,
+        Sample::Missing { .. }
+        | Sample::Nothing
+        | Sample::NotBought
+        | Sample::Void
+        | Sample::DropsRun
+        | Sample::ZeroesGroup => true,
     };
     let deciding = |group: &GroupResult| {
         let at = group.headline.first().copied().unwrap_or(0);

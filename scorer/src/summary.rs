@@ -11,6 +11,9 @@ use regatta_proto::{
 use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
+pub use crate::decided::{
+    Decided, DecidedContest, DecidedContestant, DecidedSequence, Ending, SequencePoint, SequenceRelation,
+};
 pub use crate::failures::Failure;
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
 pub use crate::standings::Standing;
@@ -60,6 +63,9 @@ pub struct Summary {
     /// Spending of each of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeSpending>,
+    /// What the rounds of an adaptive sweep have decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decided>,
     /// One ranking of the models over all benchmarks and settings, best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub standings: Vec<Standing>,

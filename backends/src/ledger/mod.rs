@@ -235,7 +235,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.set_budget(sweep, budget)) })
     }
 
-    /// At most `limit` shards of cells with that queue that are not dispatched, in order. One that is `dispatching` was
+    /// At most `limit` shards of cells with that queue that are released and not dispatched, in order. One that is `dispatching` was
     /// interrupted: some of its jobs may be in the queue.
     ///
     /// # Errors
@@ -340,6 +340,21 @@ impl Ledger {
         term: Term,
     ) -> BoxFuture<'a, Result<bool, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.begin_tabulating(sweep, generation, term)) })
+    }
+
+    /// Lets cells have so many sessions each, or as many as they have where these are more, and says whether it did: not when the sweep does
+    /// not run, was resumed since `generation`, or when `term` is over. Shards that begin beyond a cell's sessions are not dispatched.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn release<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        cells: &'a [(CellIndex, u32)],
+        generation: u32,
+        term: Term,
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.release(sweep, cells, generation, term)) })
     }
 
     /// Items `from` ..= `to` of a cell that have a recorded session, settled or not, in order.

@@ -38,7 +38,7 @@ pub struct NewSweep {
 pub struct NewCell {
     /// Its place in the grid.
     pub cell: Cell,
-    /// Sessions it will have.
+    /// Sessions it will have; of an adaptive sweep those of its first round, and [`Ledger::release`](super::Ledger::release) adds others.
     pub items: u32,
     /// Queue of the endpoint that serves its model.
     pub queue: String,
@@ -117,7 +117,7 @@ pub struct CellProgress {
     pub index: CellIndex,
     /// Queue of the endpoint that serves its model.
     pub queue: String,
-    /// Sessions it will have.
+    /// Sessions it will have, as far as they are released.
     pub items: u64,
     /// Sessions whose jobs were dispatched.
     pub dispatched: u64,

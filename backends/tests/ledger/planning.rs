@@ -213,3 +213,28 @@ pub(crate) async fn metrics_of_a_cell_are_replaced_as_a_whole(world: World) {
     assert!(world.ledger.save_metrics(&sweep, twice).await.is_err());
     assert_eq!(world.ledger.metrics(&sweep).await.unwrap().len(), 3);
 }
+
+pub(crate) async fn shards_beyond_what_is_released_are_not_dispatched_until_it_is(world: World) {
+    let mut planned = new_sweep("s", 2, 4);
+    planned.cells[0].items = 2;
+    planned.cells[1].items = 0;
+    world.ledger.create_sweep(planned.clone()).await.unwrap();
+    let (sweep, term) = (planned.id, world.term().await);
+    let ledger = &world.ledger;
+    let next = async |queue| {
+        let shards = ledger.next_shards(&sweep, queue, 10).await.unwrap();
+        shards.iter().map(|shard| (shard.cell.0, shard.first)).collect::<Vec<_>>()
+    };
+    assert_eq!(next("q0").await, [(0, 0)]);
+    assert_eq!(next("q1").await, []);
+    assert!(ledger.release(&sweep, &[(CellIndex(1), 2), (CellIndex(0), 4)], 0, term).await.unwrap());
+    assert!(ledger.release(&sweep, &[(CellIndex(1), 2), (CellIndex(0), 3)], 0, term).await.unwrap(), "twice is once");
+    assert_eq!(next("q0").await, [(0, 0), (0, 2)]);
+    assert_eq!(next("q1").await, [(1, 0)]);
+    let items: Vec<u64> = ledger.cell_progress(&sweep).await.unwrap().iter().map(|cell| cell.items).collect();
+    assert_eq!(items, [4, 2], "a cell never loses sessions");
+    let error = ledger.release(&sweep, &[(CellIndex(0), 4), (CellIndex(7), 1)], 0, term).await.unwrap_err();
+    assert!(matches!(&error, LedgerError::UnknownCell { cell: CellIndex(7), .. }), "{error}");
+    assert!(ledger.begin_tabulating(&sweep, 0, term).await.unwrap());
+    assert!(!ledger.release(&sweep, &[(CellIndex(1), 4)], 0, term).await.unwrap(), "it does not run any more");
+}

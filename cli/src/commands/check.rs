@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::check_benchmark;
 use super::first_prompt::first_prompt;
 use super::outlook::aim;
+use super::rounds_outlook::{RoundsOutlook, rounds_outlooks};
 use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::bad_configuration;
@@ -76,14 +77,18 @@ struct Description<'a> {
     cells: &'a [CellEstimate],
     /// The smallest differences that comparisons can see.
     sees: &'a [Outlook],
+    /// What the rounds of a sweep with a question are likely to take.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rounds: Vec<RoundsOutlook>,
 }
 
 /// Calls, tokens and money of every cell, and the smallest differences that can be seen, before anything is spent.
 fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     let cells = estimate(sweep);
     let sees = outlooks(sweep, None, AIM);
+    let rounds = rounds_outlooks(sweep, &cells)?;
     if json {
-        output::line(&serde_json::to_string_pretty(&Description { cells: &cells, sees: &sees })?);
+        output::line(&serde_json::to_string_pretty(&Description { cells: &cells, sees: &sees, rounds })?);
         return Ok(());
     }
     let mut table = Table::new();
@@ -106,6 +111,10 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     output::line(&table.to_string());
     output::line(&totals(sweep, &cells));
     judging(&cells).into_iter().chain(agents(&cells)).for_each(|line| output::line(&line));
+    if !rounds.is_empty() {
+        output::line(&super::rounds_outlook::basis());
+    }
+    rounds.iter().map(RoundsOutlook::line).for_each(|line| output::line(&line));
     if !sees.is_empty() {
         output::line(&aim(AIM.power, AIM.level));
         output::line(

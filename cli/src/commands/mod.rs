@@ -28,6 +28,7 @@ pub(crate) mod replay;
 pub(crate) mod reprice;
 pub(crate) mod rescore;
 pub(crate) mod resume;
+mod rounds_outlook;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod schema;

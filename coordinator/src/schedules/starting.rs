@@ -194,9 +194,10 @@ fn reason(error: &CoordinatorError) -> Option<String> {
             None
         }
         CoordinatorError::Blobs(error) if !is_missing(error) => None,
-        CoordinatorError::Plan(_) | CoordinatorError::Blobs(_) | CoordinatorError::Json(_) => {
-            Some(regatta_proto::causes(error))
-        }
+        CoordinatorError::Plan(_)
+        | CoordinatorError::Blobs(_)
+        | CoordinatorError::Decide(_)
+        | CoordinatorError::Json(_) => Some(regatta_proto::causes(error)),
         CoordinatorError::Catalog(CatalogError::Blobs(_))
         | CoordinatorError::UnknownSweep(_)
         | CoordinatorError::UnknownSchedule(_)

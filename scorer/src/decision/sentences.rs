@@ -18,6 +18,10 @@ const NAMED_MAX: usize = 2;
 
 /// A sentence for every family that several endpoints serve, and, where the sweep has several models, one for each that is not first.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
+    if summary.decided.is_some() {
+        // The sequences say it, with bounds that hold whenever the sweep stopped.
+        return Vec::new();
+    }
     let contests = contests(summary);
     let mut lines = Vec::new();
     let mut told: Vec<&ModelRef> = Vec::new();

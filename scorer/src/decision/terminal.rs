@@ -3,6 +3,7 @@
 use regatta_proto::CostSum;
 
 use super::{Contest, basis, contests, failures, flags, score_columns, sentences};
+use crate::decided::{headline, sentences as answers};
 use crate::leaderboard::{align, empty_table, in_short, written};
 use crate::report::filtered;
 use crate::report::numbers::{NOTHING, brief, duration, grouped, percent, short_seconds, shown, waste};
@@ -13,7 +14,13 @@ use crate::summary::{Standing, Summary};
 #[must_use]
 pub fn render_decision(summary: &Summary) -> String {
     let contests = contests(summary);
-    let mut text = format!("{}\n{}", basis(summary, &contests).join("\n"), ranking(summary, &contests));
+    let mut text = String::new();
+    if let Some(decided) = &summary.decided {
+        text += &format!("{}\n", headline(decided));
+        answers(decided).iter().for_each(|line| text += &format!("  {line}\n"));
+        text.push('\n');
+    }
+    text += &format!("{}\n{}", basis(summary, &contests).join("\n"), ranking(summary, &contests));
     let parts = [(sentences(summary), ""), (failures(summary), "failed: ")];
     for (lines, before) in parts {
         if !lines.is_empty() {

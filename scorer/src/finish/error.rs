@@ -6,6 +6,9 @@ use regatta_proto::{ItemId, SweepId};
 /// Why a sweep's reports could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FinishError {
+    /// The sweep asks what cannot be decided.
+    #[error(transparent)]
+    Decide(#[from] regatta_catalog::DecideError),
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

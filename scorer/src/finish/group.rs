@@ -1,6 +1,6 @@
 //! Tabulation of one benchmark, setting and model: its trials, cell by cell, and what they are together.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use regatta_backends::{SessionRow, TranscriptRef};
 use regatta_benchmarks::{Metric, Score, Scores, Suite, Table};
@@ -158,17 +158,32 @@ impl<'s> Group<'s> {
         })
     }
 
-    /// Adds the settled sessions of one cell, and their lines to `results`.
-    pub(crate) fn add(&mut self, cell: &Cell, rows: &[SessionRow], results: &mut Vec<u8>) -> Result<(), FinishError> {
+    /// Adds the settled sessions of one cell, and their lines to `results`. `bought` are its sessions; all where that is `None`.
+    pub(crate) fn add(
+        &mut self,
+        cell: &Cell,
+        rows: &[SessionRow],
+        bought: Option<&HashSet<ItemIndex>>,
+        results: &mut Vec<u8>,
+    ) -> Result<(), FinishError> {
+        if bought.is_some_and(HashSet::is_empty) {
+            // A trial that no item got: to a mean over trials it would be one without a value.
+            return Ok(());
+        }
         let by_item: HashMap<ItemIndex, &SessionRow> = rows.iter().map(|row| (row.item, row)).collect();
         let selected = self.sweep.selected(cell);
-        let mut counts = SessionCounts { total: selected.len() as u64, ..SessionCounts::default() };
+        let total = bought.map_or(selected.len(), HashSet::len) as u64;
+        let mut counts = SessionCounts { total, ..SessionCounts::default() };
         let empty = |of_key: &Vec<Metric>| vec![vec![Vec::with_capacity(selected.len())]; of_key.len()];
         // Of one trial, in the shape of several.
         let mut of_cell: Vec<Vec<Trials>> = self.leaves.iter().map(empty).collect();
         let mut of_repeats = vec![of_cell.clone(); self.repeats.len()];
         let mut known: Vec<(ItemIndex, Scores)> = Vec::with_capacity(rows.len());
         for (position, index) in selected.iter().enumerate() {
+            if bought.is_some_and(|bought| !bought.contains(index)) {
+                of_cell.iter_mut().flatten().flatten().for_each(|trial| trial.push(Sample::NotBought));
+                continue;
+            }
             let row = by_item.get(index).copied();
             if row.is_some_and(|row| is_filtered(&row.outcome)) {
                 self.filtered.push(FilteredSession { trial: self.cells.len(), position, item: *index });
@@ -360,7 +375,7 @@ impl<'s> Group<'s> {
             first: self.first.clone(),
             simulated: is_simulated(self.sweep, &self.first.model)
                 || self.served.keys().any(|served| served.ends_with("(simulated)")),
-            items: selected.len() as u32,
+            items: self.cells.first().map_or(0, |first| first.sessions.total as u32),
             headline,
             filtered,
             estimates,

@@ -66,7 +66,7 @@ pub(crate) async fn finish(
     // Whole milliseconds survive every store, so that a second time the end is read back as it was written.
     let ended_at = row.ended_at.unwrap_or_else(|| whole_milliseconds(clock.now()));
     ledger.close_open_attempts(&sweep.id, ended_at).await?;
-    let mut tabulation = Tabulation::new(sweep);
+    let mut tabulation = Tabulation::new(sweep, &ledger.cell_progress(&sweep.id).await?)?;
     for cell in sweep.cells() {
         tabulation.add(cell, &ledger.sessions(&sweep.id, cell.index).await?)?;
     }
@@ -121,7 +121,7 @@ async fn said(
 
 /// The numbers of every benchmark, setting and model of `sweep`, as the ledger has them now.
 pub(crate) async fn groups(ledger: &Ledger, sweep: &Sweep) -> Result<Vec<GroupResult>, FinishError> {
-    let mut tabulation = Tabulation::new(sweep);
+    let mut tabulation = Tabulation::new(sweep, &ledger.cell_progress(&sweep.id).await?)?;
     for cell in sweep.cells() {
         tabulation.add(cell, &ledger.sessions(&sweep.id, cell.index).await?)?;
     }

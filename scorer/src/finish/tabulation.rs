@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use regatta_backends::{AttemptRow, CallSums, JudgeCosts, MetricRow, SessionRow, TranscriptRef};
+use regatta_backends::{AttemptRow, CallSums, CellProgress, JudgeCosts, MetricRow, SessionRow, TranscriptRef};
 use regatta_benchmarks::Measure;
 use regatta_catalog::Sweep;
 use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, ModelRef, Outcome, SweepState};
@@ -14,6 +14,7 @@ use super::group::{Group, GroupResult, is_simulated};
 use super::per_session::Usages;
 use super::{FinishError, comparisons as pairs_csv, lines, metrics, spending, tables};
 use crate::comparison::comparisons;
+use crate::decided::Deciding;
 use crate::durations::{Durations, running_seconds};
 use crate::failures::{Failure, Place};
 use crate::pairs::{Ranking, families, rankings};
@@ -28,6 +29,8 @@ use crate::summary::{
 /// Collects a sweep's sessions in the order of its cells.
 pub(crate) struct Tabulation<'s> {
     sweep: &'s Sweep,
+    /// Contests of an adaptive sweep, with the sessions that were bought.
+    deciding: Deciding<'s>,
     results: Vec<u8>,
     open: Option<Group<'s>>,
     groups: Vec<GroupResult>,
@@ -65,15 +68,17 @@ pub(crate) struct Documents {
 }
 
 impl<'s> Tabulation<'s> {
-    pub(crate) fn new(sweep: &'s Sweep) -> Self {
-        Self {
+    /// Of `sweep`, whose cells have sessions as `progress` says.
+    pub(crate) fn new(sweep: &'s Sweep, progress: &[CellProgress]) -> Result<Self, FinishError> {
+        Ok(Self {
             sweep,
+            deciding: Deciding::new(sweep, progress)?,
             results: Vec::new(),
             open: None,
             groups: Vec::new(),
             counting: HashMap::new(),
             served: HashSet::new(),
-        }
+        })
     }
 
     /// Adds the settled sessions of the next cell.
@@ -88,8 +93,9 @@ impl<'s> Tabulation<'s> {
             self.groups.extend(self.open.take().map(Group::finish));
             self.open = Group::new(self.sweep, cell);
         }
+        self.deciding.add(cell, rows);
         match &mut self.open {
-            Some(group) => group.add(cell, rows, &mut self.results),
+            Some(group) => group.add(cell, rows, self.deciding.bought(cell), &mut self.results),
             None => Ok(()),
         }
     }
@@ -162,16 +168,21 @@ impl<'s> Tabulation<'s> {
         let sessions = self.sessions();
         let mut spent = Spending::default();
         by_cell.values().for_each(|cell| spent.add(cell));
-        let pairs = families(self.sweep, &self.groups);
-        let ranks = rankings(&self.groups, &pairs);
+        // Tests of samples of a fixed size do not hold for one whose size hangs on what was seen; the sequences do.
+        let is_adaptive = lock.decide.is_some();
+        let pairs = if is_adaptive { Vec::new() } else { families(self.sweep, &self.groups) };
+        let ranks = if is_adaptive { Vec::new() } else { rankings(&self.groups, &pairs) };
         let durations = Durations::new(&circumstances.attempts, &circumstances.calls);
         let rows = self.rows(&by_cell, &ranks, &durations, &circumstances.said);
         let models: Vec<ModelRef> = lock.models.iter().map(|model| model.id.clone()).collect();
-        let standings = standings(&models, &rows, &pairs, |model| {
+        let mut standings = standings(&models, &rows, &pairs, |model| {
             let of_model = self.groups.iter().filter(|group| group.first.model == *model);
             let cells: Vec<CellIndex> = of_model.flat_map(cells_of).collect();
             (durations.of_sessions(&cells), durations.of_calls(&cells))
         });
+        if is_adaptive {
+            standings.iter_mut().for_each(|standing| (standing.rank, standing.groups) = (None, String::new()));
+        }
         let judges: Vec<JudgeSpending> = circumstances.judges.iter().map(JudgeSpending::from).collect();
         let judging = judges.iter().fold(Judging::default(), |mut sum, of| {
             sum.usage += of.usage;
@@ -197,6 +208,7 @@ impl<'s> Tabulation<'s> {
             reported: all_calls.reported,
             others: all_calls.others,
             judging,
+            decided: self.deciding.decided(&by_cell, judging.cost, circumstances.state),
             judges,
             notes: self.notes(&rows, &sessions),
             comparisons: comparisons(self.sweep, &self.groups, &rows, &circumstances.calls),
@@ -304,6 +316,13 @@ impl<'s> Tabulation<'s> {
                 group.first.model,
                 answers.collect::<Vec<_>>().join(", ")
             ));
+        }
+        if self.sweep.lock.decide.is_some() {
+            notes.push(
+                "The sweep stopped by what it saw: its sequences hold whenever it stopped, but intervals beside single values are those of \
+                 samples whose size was fixed beforehand."
+                    .to_owned(),
+            );
         }
         let missing = sessions.total - sessions.scored();
         if missing > 0 {

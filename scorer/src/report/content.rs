@@ -27,6 +27,8 @@ pub(crate) enum Block {
     Facts(Vec<(String, String)>),
     /// Pictures beside each other; only where there can be some, so they never tell what no table does.
     Plots(Vec<Plot>),
+    /// Sequences that close from round to round.
+    Funnels(Vec<Funnel>),
     /// Another picture, that tells no more than a table either.
     Bars(Bars),
     /// A choice of the evaluator whose tables are seen, of one benchmark; all are seen where there can be no choice.
@@ -44,6 +46,14 @@ pub(crate) struct Bars {
     pub(crate) decimals: u8,
     /// Names, and values as in `series`.
     pub(crate) groups: Vec<(String, Vec<Measured>)>,
+}
+
+/// Lower and upper ends over what was bought, and the band within which a difference does not matter.
+pub(crate) struct Funnel {
+    pub(crate) caption: String,
+    /// Ends in the unit of the picture, by clusters bought.
+    pub(crate) points: Vec<(f64, f64, f64)>,
+    pub(crate) margin: Option<f64>,
 }
 
 /// Points on two axes that are fitted to them: a good `y` at a small `x` is best.

@@ -10,6 +10,7 @@ use regatta_proto::{BenchmarkName, Evaluator};
 
 use super::bars;
 use super::content::{Block, Section};
+use super::funnel;
 use super::plot::svg;
 
 const STYLE: &str = include_str!("style.css");
@@ -99,6 +100,14 @@ fn push_block(out: &mut String, block: &Block, choices: &Choices<'_>) {
             }
             *out += "</div>\n";
         }
+        Block::Funnels(funnels) => {
+            *out += "<div class=\"plots\">\n";
+            for funnel in funnels {
+                let (caption, picture) = (markup_text(&funnel.caption), funnel::svg(funnel));
+                *out += &format!("<figure>\n<figcaption>{caption}</figcaption>\n{picture}\n</figure>\n");
+            }
+            *out += "</div>\n";
+        }
         Block::Choice(benchmark, evaluators) => choices.push(out, benchmark, evaluators),
         Block::Folded(title, blocks) => {
             *out += &format!("<details class=\"part\">\n<summary>{}</summary>\n", markup_text(title));
@@ -123,6 +132,7 @@ impl<'a> Choices<'a> {
             | Block::Table(_)
             | Block::Facts(_)
             | Block::Plots(_)
+            | Block::Funnels(_)
             | Block::Bars(_)
             | Block::Folded(..) => None,
         });

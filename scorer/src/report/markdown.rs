@@ -19,12 +19,12 @@ pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
 fn push_block(out: &mut String, block: &Block) {
     match block {
         // Every table stands open, of whatever evaluator.
-        Block::Plots(_) | Block::Bars(_) | Block::Choice(..) => return,
+        Block::Plots(_) | Block::Bars(_) | Block::Funnels(_) | Block::Choice(..) => return,
         Block::Folded(_, blocks) => return blocks.iter().for_each(|block| push_block(out, block)),
         Block::Text(_) | Block::Notice(_) | Block::List(..) | Block::Table(_) | Block::Facts(_) => out.push('\n'),
     }
     match block {
-        Block::Plots(_) | Block::Bars(_) | Block::Choice(..) | Block::Folded(..) => {}
+        Block::Plots(_) | Block::Bars(_) | Block::Funnels(_) | Block::Choice(..) | Block::Folded(..) => {}
         Block::List(title, lines) => {
             *out += &format!("**{}**\n\n", markdown_cell(title));
             lines.iter().for_each(|line| *out += &format!("- {}\n", markdown_cell(line)));

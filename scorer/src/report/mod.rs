@@ -6,6 +6,7 @@ mod comparison;
 mod content;
 mod costs;
 pub(crate) mod filtered;
+mod funnel;
 mod html;
 mod interval;
 mod leaderboards;

@@ -1,15 +1,24 @@
 //! The first card: one ranking, a sentence on every alternative, what failed and with which words, and what a reader must know beside it.
 
 use super::content::{Block, Field, Section, Sheet};
+use super::funnel::funnels;
 use super::numbers::{NOTHING, percent, short_seconds};
 use super::sections::named;
+use crate::decided::{headline, sentences as answers};
 use crate::decision::{Contest, basis, contests, failures, flags, score_columns, sentences};
 use crate::summary::{Percentiles, Standing, Summary};
 
 /// The card.
 pub(crate) fn section(summary: &Summary) -> Section {
     let contests = contests(summary);
-    let mut blocks = vec![Block::Text(basis(summary, &contests).join(" ")), Block::Table(sheet(summary, &contests))];
+    let mut blocks = Vec::new();
+    if let Some(decided) = &summary.decided {
+        blocks.push(Block::Text(format!("{}.", capitalised(&headline(decided)))));
+        blocks.push(Block::List("What is decided".to_owned(), answers(decided)));
+        blocks.push(Block::Funnels(funnels(decided)));
+    }
+    blocks.push(Block::Text(basis(summary, &contests).join(" ")));
+    blocks.push(Block::Table(sheet(summary, &contests)));
     let sentences = sentences(summary);
     if !sentences.is_empty() {
         blocks.push(Block::List("In a sentence".to_owned(), sentences));
@@ -82,4 +91,10 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
 /// The median.
 fn seconds(of: Option<Percentiles>) -> String {
     of.map_or_else(|| NOTHING.to_owned(), |seconds| short_seconds(seconds.p50))
+}
+
+/// With a capital letter, as at the beginning of a sentence.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

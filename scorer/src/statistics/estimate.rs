@@ -76,6 +76,9 @@ pub fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], cluste
     let mut result = Estimate::default();
     // Whether a session has a score does not depend on what is measured.
     for sample in leaves.first().iter().flat_map(|(_, samples)| positions.iter().flat_map(|at| samples.of(*at))) {
+        if sample == Sample::NotBought {
+            continue;
+        }
         result.total += 1;
         result.scored += u32::from(!matches!(sample, Sample::Missing { .. }));
     }
@@ -152,7 +155,7 @@ pub(super) fn of_item(samples: &Samples<'_>, position: usize) -> OfItem {
                 item.scored += 1;
             }
             Sample::Missing { weight } => item.missing += u32::from(weight > 0.0),
-            Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => {}
+            Sample::Nothing | Sample::NotBought | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => {}
         }
     }
     item

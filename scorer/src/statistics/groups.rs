@@ -57,7 +57,7 @@ fn runs_with(samples: &Samples<'_>, fill: Option<f64>, of_item: bool) -> BTreeMa
                     }
                 }
                 (Some(Sample::Missing { weight }), None) => run.lacks |= *weight > 0.0,
-                (Some(Sample::Void) | None, _) => {}
+                (Some(Sample::Void | Sample::NotBought) | None, _) => {}
             }
         }
     }

@@ -46,7 +46,12 @@ pub(crate) fn passes(metric: &Metric, samples: &[Trials], positions: &[usize], c
 fn is_binary(trials: &Trials) -> bool {
     let mut scores = trials.iter().flatten().filter_map(|sample| match sample {
         Sample::Scored { top, .. } => Some(*top),
-        Sample::Missing { .. } | Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => None,
+        Sample::Missing { .. }
+        | Sample::Nothing
+        | Sample::NotBought
+        | Sample::Void
+        | Sample::DropsRun
+        | Sample::ZeroesGroup => None,
     });
     let first = scores.next();
     first.into_iter().chain(scores).all(|score| score == 0.0 || score == 1.0) && first.is_some()
@@ -62,7 +67,7 @@ fn counts(trials: &Trials, position: usize) -> Option<(u32, u32)> {
                 successes += u32::from(*top > 0.0);
             }
             Sample::Missing { weight } => is_open |= *weight > 0.0,
-            Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => {}
+            Sample::Nothing | Sample::NotBought | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => {}
         }
     }
     (n > 0 || is_open).then_some((n, successes))

@@ -46,7 +46,7 @@ fn sums(samples: &Samples<'_>, trials: Range<usize>) -> Sums {
                     sums.has_score = true;
                 }
                 Sample::Nothing | Sample::DropsRun | Sample::ZeroesGroup => sums.has_score = true,
-                Sample::Void | Sample::Missing { .. } => {}
+                Sample::Void | Sample::Missing { .. } | Sample::NotBought => {}
             }
         }
     }
@@ -74,6 +74,7 @@ fn without_zeroed<'t>(samples: &Samples<'t>) -> Cow<'t, [Vec<Sample>]> {
         for sample in trials.iter_mut().filter_map(|trial| trial.get_mut(*position)) {
             *sample = match sample {
                 Sample::Void => Sample::Void,
+                Sample::NotBought => Sample::NotBought,
                 // Also what is missing: whatever it would have been, it would have been out.
                 _ => Sample::Nothing,
             };
@@ -191,7 +192,12 @@ pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Op
 fn most_below(samples: &Samples<'_>) -> f64 {
     let below = samples.positions.iter().flat_map(|position| samples.of(*position)).filter_map(|sample| match sample {
         Sample::Scored { bottom, .. } => Some(bottom),
-        Sample::Missing { .. } | Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => None,
+        Sample::Missing { .. }
+        | Sample::Nothing
+        | Sample::NotBought
+        | Sample::Void
+        | Sample::DropsRun
+        | Sample::ZeroesGroup => None,
     });
     let most = below.fold(0.0, f64::max);
     if most > 0.0 { most } else { 1.0 }

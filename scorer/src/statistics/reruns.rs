@@ -76,7 +76,12 @@ fn of_items(samples: &Samples<'_>) -> Option<OverReruns> {
 fn scores(samples: &Samples<'_>, position: usize) -> impl Iterator<Item = f64> {
     samples.of(position).filter_map(|sample| match sample {
         Sample::Scored { top, .. } => Some(top),
-        Sample::Missing { .. } | Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup => None,
+        Sample::Missing { .. }
+        | Sample::Nothing
+        | Sample::NotBought
+        | Sample::Void
+        | Sample::DropsRun
+        | Sample::ZeroesGroup => None,
     })
 }
 

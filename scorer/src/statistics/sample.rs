@@ -15,6 +15,8 @@ pub enum Sample {
     },
     /// Its score says nothing about the metric.
     Nothing,
+    /// The sweep did not buy it: it stopped before, and nothing is missing.
+    NotBought,
     /// Its score says that the ratios of its trial are none.
     Void,
     /// Its score says that its group's sessions of this trial do not count.
@@ -109,7 +111,7 @@ fn weight(measure: &Measure, failure: &BTreeMap<String, f64>) -> Option<f64> {
 /// Voids every part of a trial of which one part is void: a crash of an evaluator leaves no number at all.
 pub(crate) fn void_all(trial: &mut [Sample]) {
     if trial.contains(&Sample::Void) {
-        let scored = trial.iter_mut().filter(|sample| !matches!(sample, Sample::Missing { .. }));
+        let scored = trial.iter_mut().filter(|sample| !matches!(sample, Sample::Missing { .. } | Sample::NotBought));
         scored.for_each(|sample| *sample = Sample::Void);
     }
 }

@@ -82,7 +82,7 @@ pub(crate) async fn check(
 }
 
 async fn other_results(world: &World) -> Option<Finding> {
-    let (expected, found) = (undisturbed_results(), world.results().await.unwrap_or_default());
+    let (expected, found) = (undisturbed_results(world.plan.adaptive), world.results().await.unwrap_or_default());
     if found == expected {
         return None;
     }

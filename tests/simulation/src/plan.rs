@@ -52,6 +52,8 @@ pub struct Event {
 pub struct Plan {
     /// Seed of every draw that is not in the plan: latencies, and which calls fail.
     pub seed: u64,
+    /// Whether the sweep has a question, and so rounds.
+    pub adaptive: bool,
     /// Processes of each kind.
     pub coordinators: usize,
     /// Processes of each kind.
@@ -84,6 +86,7 @@ impl Plan {
     pub const fn calm(seed: u64) -> Self {
         Self {
             seed,
+            adaptive: false,
             coordinators: 1,
             workers: 2,
             scorers: 1,
@@ -107,6 +110,7 @@ impl Plan {
             |rng: &mut ChaCha8Rng, most: f64| if rng.random_bool(0.4) { rng.random_range(0.0..most) } else { 0.0 };
         let mut plan = Self {
             seed,
+            adaptive: false,
             coordinators: rng.random_range(1..=2),
             workers: rng.random_range(1..=3),
             scorers: rng.random_range(1..=2),

@@ -49,13 +49,13 @@ pub fn simulate(plan: &Plan) -> History {
 }
 
 /// The results of the sweep when nothing goes wrong; they depend on the spec alone.
-pub(crate) fn undisturbed_results() -> &'static [u8] {
-    static RESULTS: OnceLock<Vec<u8>> = OnceLock::new();
-    RESULTS.get_or_init(|| {
-        std::thread::spawn(|| {
+pub(crate) fn undisturbed_results(adaptive: bool) -> &'static [u8] {
+    static RESULTS: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
+    RESULTS[usize::from(adaptive)].get_or_init(|| {
+        std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
             runtime.expect("a runtime without threads").block_on(async {
-                let world = World::set(&Plan::calm(0)).await.expect("the stores are in memory");
+                let world = World::set(&Plan { adaptive, ..Plan::calm(0) }).await.expect("the stores are in memory");
                 let mut processes = world.start_all();
                 world.until_end(&mut processes).await;
                 world.results().await.expect("a sweep that nobody disturbs ends")
@@ -102,7 +102,8 @@ impl World {
         let files = miniature();
         store_dataset(&stores.blobs, &files).await?;
         let data = BTreeMap::from([("worfbench".parse()?, files.snapshot())]);
-        let submission = Submission { spec: parse_spec(SPEC, &|_| None)?, data, recorded: BTreeMap::new() };
+        let submission =
+            Submission { spec: parse_spec(&spec(plan.adaptive), &|_| None)?, data, recorded: BTreeMap::new() };
         let sweep = operator.plan(submission).await?;
         operator.enter(&sweep).await?;
         let endpoint = InProcess::new(Config { clock: calm, ..Config::on_loopback(suites(&sweep)) })?;
@@ -237,6 +238,20 @@ models:
   - { id: sim/oracle, max_tokens: 1000, price: { input_per_mtok: 1, output_per_mtok: 10 } }
   - { id: sim/noisy-0.3, max_tokens: 1000, price: { input_per_mtok: 1, output_per_mtok: 10 } }
 ";
+
+/// The spec, with a question if the plan has one: it takes several rounds and is answered before everything is bought.
+fn spec(adaptive: bool) -> String {
+    match adaptive {
+        false => SPEC.to_owned(),
+        true => SPEC
+            .replace(
+                "trials: 2\n",
+                "trials: 1\ndecide: { question: ranking, margin: 1pp, confidence: 0.5, rounds: 12 }\n",
+            )
+            .replace("limit: 'first:5', tasks: [lumos, wikihow], ", "")
+            .replace("noisy-0.3", "noisy-0.7"),
+    }
+}
 
 fn suites(sweep: &Sweep) -> Vec<SimulatedSuite> {
     let cell = &sweep.cells()[0];

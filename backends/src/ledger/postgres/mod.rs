@@ -149,6 +149,16 @@ impl PostgresLedger {
         write!(self.0, "end a sweep's run", tx => planning::begin_tabulating(tx, sweep, generation, term))
     }
 
+    pub(super) async fn release(
+        &self,
+        sweep: &SweepId,
+        cells: &[(CellIndex, u32)],
+        generation: u32,
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        write!(self.0, "release sessions", tx => planning::release(tx, sweep, cells, generation, term))
+    }
+
     pub(super) async fn recorded_items(
         &self,
         sweep: &SweepId,

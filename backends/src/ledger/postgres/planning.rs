@@ -191,8 +191,10 @@ pub(super) async fn shards(
         Some((queue, limit)) => {
             let select = client
                 .prepare_cached(
-                    "SELECT shard, cell, first, count, state FROM shards
-                     WHERE sweep = $1 AND queue = $2 AND state <> 'dispatched' ORDER BY shard LIMIT $3",
+                    "SELECT s.shard, s.cell, s.first, s.count, s.state FROM shards s
+                     JOIN cells c ON c.sweep = s.sweep AND c.cell = s.cell
+                     WHERE s.sweep = $1 AND s.queue = $2 AND s.state <> 'dispatched' AND s.first < c.items
+                     ORDER BY s.shard LIMIT $3",
                 )
                 .await?;
             client.query(&select, &[&number, &queue, &i64::from(limit)]).await?
@@ -311,6 +313,37 @@ pub(super) async fn begin_tabulating(
         )
         .await?;
     Ok(tx.execute(&update, &[&number, &i64::from(generation)]).await? == 1)
+}
+
+pub(super) async fn release(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cells: &[(CellIndex, u32)],
+    generation: u32,
+    term: Term,
+) -> Result<bool, Fault> {
+    if !is_leading(tx, term).await? {
+        return Ok(false);
+    }
+    let number = number(tx, sweep).await?;
+    // Locked, so that an end or a resume of the same moment is over or not yet begun.
+    let find = tx
+        .prepare_cached("SELECT 1 FROM sweeps WHERE number = $1 AND generation = $2 AND state = 'running' FOR SHARE")
+        .await?;
+    if tx.query_opt(&find, &[&number, &i64::from(generation)]).await?.is_none() {
+        return Ok(false);
+    }
+    let update =
+        tx.prepare_cached("UPDATE cells SET items = greatest(items, $3) WHERE sweep = $1 AND cell = $2").await?;
+    // In the order in which every writer locks cells.
+    let mut cells = cells.to_vec();
+    cells.sort();
+    for (cell, items) in cells {
+        if tx.execute(&update, &[&number, &i64::from(cell.0), &i64::from(items)]).await? == 0 {
+            return Err(LedgerError::UnknownCell { sweep: sweep.clone(), cell }.into());
+        }
+    }
+    Ok(true)
 }
 
 pub(super) async fn progress(client: &Object, sweep: &SweepId) -> Result<Vec<CellProgress>, Fault> {

@@ -223,6 +223,21 @@ impl SqliteLedger {
             .await
     }
 
+    pub(super) async fn release(
+        &self,
+        sweep: &SweepId,
+        cells: &[(CellIndex, u32)],
+        generation: u32,
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        let (sweep, cells, presence) = (sweep.clone(), cells.to_vec(), self.1.clone());
+        self.0
+            .write("release sessions", move |tx| {
+                Ok(presence.is_leading(term) && planning::release(tx, &sweep, &cells, generation)?)
+            })
+            .await
+    }
+
     pub(super) async fn recorded_items(
         &self,
         sweep: &SweepId,

@@ -152,8 +152,10 @@ pub(super) fn shards(tx: &Transaction<'_>, sweep: &SweepId, next: Option<(&str, 
             .collect::<Result<_, _>>()?,
         Some((queue, limit)) => tx
             .prepare_cached(
-                "SELECT shard, cell, first, count, state FROM shards
-                 WHERE sweep = ?1 AND queue = ?2 AND state <> 'dispatched' ORDER BY shard LIMIT ?3",
+                "SELECT s.shard, s.cell, s.first, s.count, s.state FROM shards s
+                 JOIN cells c ON c.sweep = s.sweep AND c.cell = s.cell
+                 WHERE s.sweep = ?1 AND s.queue = ?2 AND s.state <> 'dispatched' AND s.first < c.items
+                 ORDER BY s.shard LIMIT ?3",
             )?
             .query_map(params![number, queue, limit], read)?
             .collect::<Result<_, _>>()?,
@@ -229,6 +231,26 @@ pub(super) fn begin_tabulating(tx: &Transaction<'_>, sweep: &SweepId, generation
         params![number, generation, SweepState::Tabulating.as_str(), SweepState::Running.as_str()],
     )?;
     Ok(moved == 1)
+}
+
+pub(super) fn release(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cells: &[(CellIndex, u32)],
+    generation: u32,
+) -> Result<bool, Fault> {
+    let number = number(tx, sweep)?;
+    let mut find = tx.prepare_cached("SELECT 1 FROM sweeps WHERE number = ?1 AND generation = ?2 AND state = ?3")?;
+    if !find.exists(params![number, generation, SweepState::Running.as_str()])? {
+        return Ok(false);
+    }
+    let mut update = tx.prepare_cached("UPDATE cells SET items = max(items, ?3) WHERE sweep = ?1 AND cell = ?2")?;
+    for (cell, items) in cells {
+        if update.execute(params![number, cell.0, items])? == 0 {
+            return Err(LedgerError::UnknownCell { sweep: sweep.clone(), cell: *cell }.into());
+        }
+    }
+    Ok(true)
 }
 
 pub(super) fn progress(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<CellProgress>, Fault> {

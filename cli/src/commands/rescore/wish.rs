@@ -19,6 +19,13 @@ use crate::spec::Loaded;
 /// Everything that the new sweep is planned from.
 pub(super) async fn spec(args: &RescoreArgs, run: &Embedded, old: &Sweep) -> anyhow::Result<Loaded> {
     let lock = &old.lock;
+    if lock.decide.is_some() {
+        bail!(
+            "{} is a run with a question (`decide`): what it bought hung on its scores, so other scores would have bought other sessions; run \
+             the spec again with the new judge or evaluator",
+            lock.name
+        );
+    }
     let mut spec = of_lock(lock);
     let mut recorded = BTreeMap::new();
     for (name, endpoint) in &mut spec.endpoints {
@@ -70,6 +77,7 @@ fn of_lock(lock: &SweepLock) -> SweepSpec {
         share: lock.share,
         cache: CacheMode::Off,
         filtered: lock.filtered,
+        decide: None,
         benchmarks: lock.benchmarks.iter().map(|(name, locked)| (name.clone(), benchmark(locked))).collect(),
         endpoints: lock.endpoints.clone(),
         models: lock

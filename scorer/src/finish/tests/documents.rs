@@ -112,7 +112,7 @@ fn an_attempt_with_a_call_of_unknown_price_has_no_cost() {
 fn results_and_metrics_depend_neither_on_time_nor_attempts_nor_cost() {
     let sweep = sweep(lock(&MODELS));
     let usual = documents(&sweep, &some_trouble);
-    let mut tabulation = Tabulation::new(&sweep);
+    let mut tabulation = Tabulation::new(&sweep, &[]).unwrap();
     for cell in sweep.cells() {
         let mut rows = rows(&sweep, cell, &some_trouble);
         for row in &mut rows {
@@ -132,7 +132,7 @@ fn results_and_metrics_depend_neither_on_time_nor_attempts_nor_cost() {
 #[test]
 fn scores_are_the_same_in_whatever_order_a_database_keeps_their_fields() {
     let sweep = sweep(lock(&MODELS));
-    let mut tabulation = Tabulation::new(&sweep);
+    let mut tabulation = Tabulation::new(&sweep, &[]).unwrap();
     for cell in sweep.cells() {
         let mut rows = rows(&sweep, cell, &all_measured);
         for row in &mut rows {
@@ -241,7 +241,7 @@ fn names_mean_nothing_in_a_report() {
 #[test]
 fn a_reader_is_told_how_broken_agents_ended_and_which_answers_are_less_than_answers() {
     let sweep = sweep(lock(&["sim/first"]));
-    let mut tabulation = Tabulation::new(&sweep);
+    let mut tabulation = Tabulation::new(&sweep, &[]).unwrap();
     for cell in sweep.cells() {
         let mut rows = rows(&sweep, cell, &all_measured);
         for row in rows.iter_mut().take(3) {

@@ -72,6 +72,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         seed: 7,
         trials: 2,
         coverage_min: regatta_proto::COVERAGE_MIN,
+        decide: None,
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,
@@ -212,7 +213,7 @@ pub(crate) fn attempt(sweep: &Sweep, cell: &Cell, row: &SessionRow, state: Attem
 
 /// The documents of `sweep`; the first session of the first cell was lost once.
 pub(crate) fn documents(sweep: &Sweep, outcome: &Outcomes) -> Documents {
-    let mut tabulation = Tabulation::new(sweep);
+    let mut tabulation = Tabulation::new(sweep, &[]).unwrap();
     let mut attempts = Vec::new();
     for cell in sweep.cells() {
         let rows = rows(sweep, cell, outcome);

@@ -74,7 +74,7 @@ fn intervals_of_one_unit_are_drawn_on_one_axis_of_fixed_width() {
 #[test]
 fn flags_stand_beside_the_score() {
     let sweep = sweep(lock(&MODELS));
-    let mut tabulation = Tabulation::new(&sweep);
+    let mut tabulation = Tabulation::new(&sweep, &[]).unwrap();
     for cell in sweep.cells() {
         let mut rows = rows(&sweep, cell, &all_measured);
         rows[0].flags = [Flag::Truncated].into_iter().collect();

@@ -15,7 +15,7 @@ fn judged(judge: &str, more: f64) -> Documents {
         benchmark.judge = Some(serde_json::from_str::<Judge>(judge).unwrap());
     }
     let sweep = sweep(lock);
-    let mut tabulation = Tabulation::new(&sweep);
+    let mut tabulation = Tabulation::new(&sweep, &[]).unwrap();
     for cell in sweep.cells() {
         let with_repeats = |mut row: SessionRow| {
             let values = row.scores["official"]["values"].as_object().unwrap().clone();

@@ -395,6 +395,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         seed: 1,
         trials: 2,
         coverage_min: regatta_proto::COVERAGE_MIN,
+        decide: None,
         budget_usd: None,
         share: regatta_proto::Share::default(),
         cache: regatta_proto::CacheMode::Off,

@@ -1,0 +1,265 @@
+//! One benchmark and setting of an adaptive sweep: its rounds are replayed from what was bought so far.
+//!
+//! Nothing is remembered between rounds but the scores, so whoever has these finds the same next round. Units come in one random order for
+//! all contestants, and each contestant has a first part of it: dropping one stops its part and changes no other. A sequence is over the
+//! units that both of its contestants have; when it is looked at, and whether it goes on, may hang on anything, because its bounds hold at
+//! all looks together.
+
+use crate::interval::Interval;
+use crate::question::{Over, Question};
+use crate::rounds::{Round, rounds};
+use crate::sequence::{Population, bounds};
+use crate::track::{Estimand, Relation, Track};
+use crate::unit::{Unit, UnitScore};
+
+/// A contest as planned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contest {
+    /// Items of each unit, in the order in which they are bought.
+    pub sizes: Vec<u32>,
+    /// Number of contestants.
+    pub contestants: usize,
+    /// Trials of each item in the first pass over the units.
+    pub first_trials: u16,
+    /// Trials of each item at most.
+    pub most_trials: u16,
+    /// What is asked.
+    pub question: Question,
+    /// Differences up to this are none that matter, 0 to 1.
+    pub margin: f64,
+    /// Probability that any answer is wrong, at most.
+    pub level: f64,
+    /// Looks in a pass over the units.
+    pub rounds: u32,
+    /// What the items stand for.
+    pub over: Over,
+}
+
+/// Scores bought so far: by contestant, by trial, by unit in their order.
+pub type Scores = Vec<Vec<Vec<UnitScore>>>;
+
+/// Where a contest stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// The question is answered.
+    Decided,
+    /// It is not, and everything that may be bought was.
+    Exhausted,
+    /// This is to be bought for each of [`Path::live`].
+    Next(Round),
+}
+
+/// What the rounds so far have shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Path {
+    /// Where it stands.
+    pub state: State,
+    /// Rounds that were looked at.
+    pub looked: Vec<Round>,
+    /// Contestants for which the next round buys; after the end, those that the question left.
+    pub live: Vec<usize>,
+    /// Round after which each contestant was left out, from 1; `None` for those that stayed to the end.
+    pub dropped_in: Vec<Option<usize>>,
+    /// Contestants that may be the best, where that is the question.
+    pub candidates: Vec<usize>,
+    /// The one that is the best, or within the margin of it.
+    pub winner: Option<usize>,
+    /// Every sequence.
+    pub tracks: Vec<Track>,
+}
+
+impl Path {
+    /// By how much the open sequences will narrow in all when `round` is bought, as far as that can be guessed: with the root of the units.
+    #[must_use]
+    pub fn narrowing(&self, round: Round) -> f64 {
+        let narrows = |track: &Track| {
+            let (before, after) = (track.units as f64, round.units.max(1) as f64);
+            // Of a further pass over the same units, as if they were others.
+            let after = if after > before { after } else { 2.0 * before };
+            track.interval.width() * (1.0 - (before / after).sqrt())
+        };
+        let open = |track: &&Track| track.relation == Relation::Open && track.is_about(&self.live);
+        self.tracks.iter().filter(open).map(narrows).sum()
+    }
+}
+
+impl Contest {
+    /// The looks, in order.
+    #[must_use]
+    pub fn rounds(&self) -> Vec<Round> {
+        rounds(self.sizes.len(), self.first_trials, self.most_trials, self.rounds, self.bound_level(self.first_trials))
+    }
+
+    /// Replays the rounds over `scores`.
+    #[must_use]
+    pub fn replay(&self, scores: &Scores) -> Path {
+        let everyone: Vec<usize> = (0..self.contestants).collect();
+        let mut path = Path {
+            state: State::Exhausted,
+            looked: Vec::new(),
+            live: everyone.clone(),
+            dropped_in: vec![None; self.contestants],
+            candidates: everyone,
+            winner: None,
+            tracks: self.estimands().into_iter().map(Track::new).collect(),
+        };
+        for round in self.rounds() {
+            if !path.live.iter().all(|one| has_bought(&scores[*one], round)) {
+                path.state = State::Next(round);
+                return path;
+            }
+            self.look(&mut path, round, scores);
+            if self.is_decided(&mut path) {
+                path.state = State::Decided;
+                return path;
+            }
+        }
+        path
+    }
+
+    fn estimands(&self) -> Vec<Estimand> {
+        let all = 0..self.contestants;
+        match self.question {
+            Question::Interval => all.map(Estimand::Mean).collect(),
+            Question::Against(baseline) => {
+                all.filter(|one| *one != baseline).map(|one| Estimand::Difference(one, baseline)).collect()
+            }
+            Question::Ranking | Question::Best => {
+                let count = self.contestants;
+                all.flat_map(|one| (one + 1..count).map(move |other| Estimand::Difference(one, other))).collect()
+            }
+        }
+    }
+
+    /// Error of one of the two bounds of a sequence over `trials` trials.
+    ///
+    /// For the best, only the sequences of the one that is truly the best must hold: if all of them do it is never dropped, and whoever is
+    /// declared the best in its place is within the margin of it. These are one less than the contestants.
+    fn bound_level(&self, trials: u16) -> f64 {
+        let others = self.contestants.saturating_sub(1).max(1);
+        let sequences = match self.question {
+            Question::Ranking => others * self.contestants / 2,
+            Question::Best | Question::Against(_) => others,
+            Question::Interval => self.contestants,
+        };
+        let further = self.most_trials.saturating_sub(self.first_trials);
+        let part = match further {
+            0 => 1.0,
+            _ if trials == self.first_trials => 0.5,
+            further => 0.5 / f64::from(further),
+        };
+        part * self.level / (2.0 * sequences.max(1) as f64)
+    }
+
+    fn look(&self, path: &mut Path, round: Round, scores: &Scores) {
+        path.looked.push(round);
+        let number = path.looked.len();
+        let level = self.bound_level(round.trials);
+        let largest = f64::from(self.sizes.iter().copied().max().unwrap_or(1).max(1));
+        let weight = |unit: usize| f64::from(self.sizes[unit]) / largest;
+        let population = match self.over {
+            Over::NewItems => None,
+            Over::Grid => Some(Population { units: self.sizes.len(), weight: (0..self.sizes.len()).map(weight).sum() }),
+        };
+        let mean = |contestant: usize, unit: usize| -> UnitScore {
+            let mut sum = UnitScore::default();
+            for trial in &scores[contestant][..usize::from(round.trials)] {
+                sum.low += trial[unit].low;
+                sum.high += trial[unit].high;
+            }
+            let scale = largest * f64::from(round.trials);
+            UnitScore { low: sum.low / scale, high: sum.high / scale }
+        };
+        for track in path.tracks.iter_mut().filter(|track| track.is_about(&path.live)) {
+            let unit = |unit: usize| -> Unit {
+                let weight = weight(unit);
+                match track.estimand {
+                    Estimand::Mean(one) => {
+                        let one = mean(one, unit);
+                        Unit { low: one.low, high: one.high.min(weight), weight }
+                    }
+                    // Of a difference d in -1..=1 the sequence is that of (d + 1) / 2.
+                    Estimand::Difference(one, other) => {
+                        let (one, other) = (mean(one, unit), mean(other, unit));
+                        let half = |difference: f64| (f64::midpoint(difference, weight)).clamp(0.0, weight);
+                        Unit { low: half(one.low - other.high), high: half(one.high - other.low), weight }
+                    }
+                }
+            };
+            let units: Vec<Unit> = (0..round.units).map(unit).collect();
+            let found = bounds(&units, population, level);
+            let weights: f64 = units.iter().map(|unit| unit.weight).sum();
+            let value = units.iter().map(|unit| unit.middle()).sum::<f64>() / weights;
+            let scaled = |value: f64| match track.estimand {
+                Estimand::Mean(_) => value,
+                Estimand::Difference(..) => 2.0 * value - 1.0,
+            };
+            let found = Interval { low: scaled(found.low), high: scaled(found.high) };
+            track.look(number, scaled(value), found, round.units, self.margin);
+        }
+    }
+
+    /// Drops contestants about whom nothing is open any more, and says whether that are all.
+    fn is_decided(&self, path: &mut Path) -> bool {
+        let is_open = |one: usize| {
+            let open = |track: &Track| track.relation == Relation::Open && track.is_about_one(one);
+            path.tracks.iter().any(open)
+        };
+        let (live, decided) = match self.question {
+            Question::Ranking | Question::Interval | Question::Against(_) => {
+                let open: Vec<usize> = path.live.iter().copied().filter(|one| is_open(*one)).collect();
+                let decided = open.is_empty();
+                (open, decided)
+            }
+            Question::Best => {
+                let undominated: Vec<usize> =
+                    path.candidates.iter().copied().filter(|one| !is_dominated(&path.tracks, *one)).collect();
+                if !undominated.is_empty() {
+                    path.candidates = undominated;
+                }
+                path.winner = self.winner(path);
+                (path.candidates.clone(), path.winner.is_some())
+            }
+        };
+        let number = path.looked.len();
+        for one in path.live.iter().filter(|one| !live.contains(one)) {
+            path.dropped_in[*one] = Some(number);
+        }
+        path.live = live;
+        decided
+    }
+
+    /// The candidate of which it is known that no other is better by more than the margin.
+    fn winner(&self, path: &Path) -> Option<usize> {
+        let beats = |one: usize, other: usize| lead(&path.tracks, one, other).is_some_and(|low| low >= -self.margin);
+        let wins = |one: &usize| path.candidates.iter().all(|other| other == one || beats(*one, *other));
+        match path.candidates.as_slice() {
+            [only] => Some(*only),
+            _ if self.margin == 0.0 => None,
+            several => several.iter().copied().find(wins),
+        }
+    }
+}
+
+fn has_bought(scores: &[Vec<UnitScore>], round: Round) -> bool {
+    let trials = usize::from(round.trials);
+    scores.len() >= trials && scores[..trials].iter().all(|trial| trial.len() >= round.units)
+}
+
+/// Lower bound of the mean of `one` less that of `other`.
+fn lead(tracks: &[Track], one: usize, other: usize) -> Option<f64> {
+    tracks.iter().find_map(|track| match track.estimand {
+        Estimand::Difference(first, second) if (first, second) == (one, other) => Some(track.interval.low),
+        Estimand::Difference(first, second) if (first, second) == (other, one) => Some(-track.interval.high),
+        Estimand::Difference(..) | Estimand::Mean(_) => None,
+    })
+}
+
+/// `true` if a sequence shows that another contestant is better.
+fn is_dominated(tracks: &[Track], one: usize) -> bool {
+    tracks.iter().any(|track| match track.estimand {
+        Estimand::Difference(first, _) if first == one => track.interval.high < 0.0,
+        Estimand::Difference(_, second) if second == one => track.interval.low > 0.0,
+        Estimand::Difference(..) | Estimand::Mean(_) => false,
+    })
+}

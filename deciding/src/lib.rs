@@ -1,0 +1,26 @@
+//! Statistics of sweeps that stop when their question is answered. Pure: no I/O, no clock, no randomness that is not a seed.
+//!
+//! `sequence` bounds a mean at any number of looks, `rounds` says when is looked, `contest` replays the rounds of one benchmark and setting
+//! from the scores bought so far and says what is decided and what to buy next. `audit` corrects a cheap judge by an expensive one.
+//! `simulation` plays whole sweeps. `docs/adaptive.md` has the definitions and what the simulations found.
+
+mod audit;
+mod capital;
+mod contest;
+mod interval;
+mod question;
+mod rounds;
+mod sequence;
+pub mod simulation;
+mod track;
+mod unit;
+
+pub use audit::{Audit, AuditError, Corrected, audited_mean};
+pub use capital::log_capital;
+pub use contest::{Contest, Path, Scores, State};
+pub use interval::Interval;
+pub use question::{Over, Question};
+pub use rounds::{Round, rounds};
+pub use sequence::{Population, bounds};
+pub use track::{Closing, Estimand, Relation, Track};
+pub use unit::{Unit, UnitScore};

@@ -1,0 +1,63 @@
+//! A confidence sequence: bounds of a mean that hold at all looks together with the wished probability.
+
+use crate::capital::Draws;
+use crate::interval::Interval;
+use crate::unit::Unit;
+
+/// The end of a sequence is known to this, on the side that holds more.
+const PRECISION: f64 = 1e-7;
+/// Steps in which it is found at the latest; halving alone takes 24.
+const STEPS_MAX: u32 = 60;
+
+/// A finite population that is drawn from without replacement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Population {
+    /// Units in it.
+    pub units: usize,
+    /// Sum of their weights.
+    pub weight: f64,
+}
+
+/// Bounds of the mean, 0 to 1, of what `units` are the first draws of: the ratio of the expected value to the expected weight of a unit.
+/// Over all numbers of draws together, each of the two misses the mean with probability `level` at most.
+///
+/// Without a `population`, draws are independent. With one they are a uniformly random order of it, and the mean is that of its items.
+#[must_use]
+pub fn bounds(units: &[Unit], population: Option<Population>, level: f64) -> Interval {
+    let mirrored: Vec<Unit> = units.iter().map(|unit| unit.mirrored()).collect();
+    Interval { low: lower(units, population, level), high: 1.0 - lower(&mirrored, population, level) }.in_order()
+}
+
+fn lower(units: &[Unit], population: Option<Population>, level: f64) -> f64 {
+    let known = population.map_or(0.0, |all| units.iter().map(|unit| unit.low).sum::<f64>() / all.weight);
+    let draws = Draws::new(units, population);
+    let threshold = -libm::log(level);
+    let beyond = |m: f64| draws.log_capital(m) - threshold;
+    // At 0 nothing more can be excluded, and at 1 nobody gains.
+    let (mut excluded, mut open) = (0.0, 1.0);
+    let (mut at_excluded, mut at_open) = (f64::INFINITY, beyond(1.0));
+    if at_open >= 0.0 {
+        return 1.0;
+    }
+    for _ in 0..STEPS_MAX {
+        if open - excluded <= PRECISION {
+            break;
+        }
+        // False position, halving the value of an end that stays (the Illinois algorithm); bisection while an end is infinite.
+        let middle = if at_excluded.is_finite() {
+            let guess = (excluded * at_open - open * at_excluded) / (at_open - at_excluded);
+            guess.clamp(excluded + PRECISION / 4.0, open - PRECISION / 4.0)
+        } else {
+            f64::midpoint(excluded, open)
+        };
+        let found = beyond(middle);
+        if found >= 0.0 {
+            (excluded, at_excluded) = (middle, found);
+            at_open /= 2.0;
+        } else {
+            (open, at_open) = (middle, found);
+            at_excluded /= 2.0;
+        }
+    }
+    known.max(excluded).min(1.0)
+}

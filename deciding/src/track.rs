@@ -1,0 +1,119 @@
+//! What is followed from round to round: a mean, or a difference of two.
+
+use crate::interval::Interval;
+
+/// Narrower are only bounds of a population that was drawn whole.
+const EXACT: f64 = 1e-9;
+
+/// What is estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Estimand {
+    /// The mean of a contestant, 0 to 1.
+    Mean(usize),
+    /// The mean of the first one less that of the second, −1 to 1.
+    Difference(usize, usize),
+}
+
+/// What is known of an estimand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// Nothing that would answer the question.
+    Open,
+    /// The first one is larger.
+    Greater,
+    /// The first one is smaller.
+    Less,
+    /// They differ by the margin at most.
+    Equivalent,
+    /// The mean is known to within the margin.
+    Narrow,
+}
+
+/// A sequence after a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Closing {
+    /// Number of the round, from 1.
+    pub round: usize,
+    /// The sequence, running intersection included.
+    pub interval: Interval,
+}
+
+/// An estimand with its sequence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Track {
+    /// Of what.
+    pub estimand: Estimand,
+    /// Estimate over the units of the last round it was looked at; `None` before.
+    pub value: Option<f64>,
+    /// The sequence at the end.
+    pub interval: Interval,
+    /// What it says.
+    pub relation: Relation,
+    /// Round in which the relation was found; `None` while it is open.
+    pub settled_in: Option<usize>,
+    /// The sequence after each round in which it was looked at.
+    pub closing: Vec<Closing>,
+    /// Units of the last round in which it was looked at.
+    pub units: usize,
+}
+
+impl Track {
+    pub(crate) fn new(estimand: Estimand) -> Self {
+        let low = match estimand {
+            Estimand::Mean(_) => 0.0,
+            Estimand::Difference(..) => -1.0,
+        };
+        let interval = Interval { low, high: 1.0 };
+        Self {
+            estimand,
+            value: None,
+            interval,
+            relation: Relation::Open,
+            settled_in: None,
+            closing: Vec::new(),
+            units: 0,
+        }
+    }
+
+    /// Takes in what a round shows: the estimate, bounds of this look alone, and the units looked at.
+    pub(crate) fn look(&mut self, round: usize, value: f64, bounds: Interval, units: usize, margin: f64) {
+        // A value that is known exactly is what it is, also where an earlier look has missed it.
+        self.interval = if bounds.width() < EXACT { bounds } else { self.interval.and(bounds) };
+        self.value = Some(value.clamp(self.interval.low, self.interval.high));
+        self.units = units;
+        self.closing.push(Closing { round, interval: self.interval });
+        if self.relation == Relation::Open {
+            self.relation = self.shown(margin);
+            self.settled_in = (self.relation != Relation::Open).then_some(round);
+        }
+    }
+
+    /// What the sequence shows, with this margin.
+    fn shown(&self, margin: f64) -> Relation {
+        let Interval { low, high } = self.interval;
+        match self.estimand {
+            Estimand::Mean(_) if high - low <= 2.0 * margin => Relation::Narrow,
+            Estimand::Mean(_) => Relation::Open,
+            Estimand::Difference(..) if low > 0.0 => Relation::Greater,
+            Estimand::Difference(..) if high < 0.0 => Relation::Less,
+            Estimand::Difference(..) if low >= -margin && high <= margin => Relation::Equivalent,
+            Estimand::Difference(..) => Relation::Open,
+        }
+    }
+
+    /// `true` if `one` is a contestant of it.
+    pub(crate) fn is_about_one(&self, one: usize) -> bool {
+        match self.estimand {
+            Estimand::Mean(of) => of == one,
+            Estimand::Difference(first, second) => first == one || second == one,
+        }
+    }
+
+    /// `true` if all its contestants are among `live`.
+    pub(crate) fn is_about(&self, live: &[usize]) -> bool {
+        match self.estimand {
+            Estimand::Mean(one) => live.contains(&one),
+            Estimand::Difference(one, other) => live.contains(&one) && live.contains(&other),
+        }
+    }
+}

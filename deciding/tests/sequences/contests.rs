@@ -1,0 +1,117 @@
+//! How a contest goes.
+
+use regatta_deciding::simulation::{Form, Population, play};
+use regatta_deciding::{Contest, Question, Relation, Scores, State, UnitScore, rounds};
+
+use crate::contest;
+
+/// Scores of the first `units` units: each contestant right in as many of ten as it says.
+fn right(of_ten: &[usize], units: usize) -> Scores {
+    let of = |right: &usize| {
+        vec![(0..units).map(|unit| UnitScore::exact(f64::from(u8::from(unit % 10 < *right)))).collect()]
+    };
+    of_ten.iter().map(of).collect()
+}
+
+#[test]
+fn the_first_look_is_no_earlier_than_anything_can_be_told() {
+    let looks = rounds(200, 1, 1, 20, 0.005);
+    assert_eq!(looks.first().map(|look| look.units), Some(9));
+    assert_eq!(looks.last().map(|look| look.units), Some(200));
+    assert!(looks.is_sorted() && looks.len() <= 20, "{looks:?}");
+    assert_eq!(rounds(5, 1, 1, 20, 0.005).len(), 1, "fewer units than the first look needs are bought at once");
+    assert_eq!(rounds(200, 1, 1, 1, 0.005).len(), 1);
+    assert_eq!(rounds(200, 2, 4, 10, 0.005).iter().filter(|look| look.trials == 3 && look.units == 200).count(), 1);
+}
+
+#[test]
+fn a_contest_begins_with_everyone_and_drops_who_is_beaten() {
+    let contest = contest(3, vec![1; 400], Question::Best);
+    let first = contest.rounds()[0];
+    let path = contest.replay(&vec![vec![Vec::new()]; 3]);
+    assert_eq!((path.state, path.live), (State::Next(first), vec![0, 1, 2]));
+    let played = play(&contest, &right(&[8, 7, 1], 400));
+    let dropped = played.path.dropped_in[2].unwrap();
+    assert!(dropped < played.path.looked.len(), "the worst one goes long before the end");
+    assert!(played.sessions[2] < played.sessions[0] / 3, "{:?}", played.sessions);
+    assert_eq!(played.path.winner, Some(0));
+}
+
+#[test]
+fn the_same_scores_give_the_same_next_round_whatever_came_before() {
+    let contest = contest(3, vec![1; 400], Question::Ranking);
+    let all = right(&[8, 7, 1], 400);
+    let look = contest.rounds()[4];
+    let bought: Scores = all.iter().map(|of| vec![of[0][..look.units].to_vec()]).collect();
+    assert_eq!(contest.replay(&bought), contest.replay(&bought.clone()));
+    // Units beyond a round that is not bought whole change nothing.
+    let mut more = bought.clone();
+    more[0][0].push(all[0][0][look.units]);
+    assert_eq!(contest.replay(&bought).state, contest.replay(&more).state);
+}
+
+/// Buys round by round, as a sweep does.
+fn step_by_step(contest: &Contest, grid: &Scores) -> (regatta_deciding::Path, Vec<u64>) {
+    let mut bought: Scores = grid.iter().map(|trials| vec![Vec::new(); trials.len()]).collect();
+    loop {
+        let path = contest.replay(&bought);
+        let State::Next(round) = path.state else {
+            let items =
+                |units: &Vec<UnitScore>| contest.sizes[..units.len()].iter().map(|size| u64::from(*size)).sum::<u64>();
+            return (path, bought.iter().map(|trials| trials.iter().map(items).sum()).collect());
+        };
+        for one in &path.live {
+            for (bought, all) in bought[*one].iter_mut().zip(&grid[*one]).take(usize::from(round.trials)) {
+                let units = bought.len().max(round.units);
+                *bought = all[..units].to_vec();
+            }
+        }
+    }
+}
+
+#[test]
+fn buying_round_by_round_is_the_same_as_looking_at_the_whole_grid_round_by_round() {
+    let population = Population {
+        means: vec![0.8, 0.7, 0.6, 0.3],
+        form: Form::Binary,
+        of_cluster: 0.1,
+        of_item: 0.2,
+        of_contestant: 0.2,
+        missing: 0.02,
+    };
+    for (seed, question) in (0..).zip([Question::Best, Question::Ranking, Question::Against(2), Question::Interval]) {
+        let contest = Contest {
+            first_trials: 2,
+            most_trials: 3,
+            margin: 0.05,
+            ..contest(4, [vec![3; 20], vec![1; 20]].concat(), question)
+        };
+        let grid = population.grid(&contest, seed);
+        let played = play(&contest, &grid);
+        assert_eq!((played.path, played.sessions), step_by_step(&contest, &grid), "{question:?}");
+    }
+}
+
+#[test]
+fn equal_contestants_are_equivalent_within_a_wide_margin() {
+    let contest = Contest { margin: 0.2, ..contest(2, vec![1; 400], Question::Ranking) };
+    let played = play(&contest, &right(&[5, 5], 400));
+    assert_eq!(played.path.state, State::Decided);
+    assert_eq!(played.path.tracks[0].relation, Relation::Equivalent);
+}
+
+#[test]
+fn a_close_pair_ends_open_when_everything_is_bought() {
+    let population = Population {
+        means: vec![0.6, 0.6],
+        form: Form::Binary,
+        of_cluster: 0.0,
+        of_item: 0.2,
+        of_contestant: 0.0,
+        missing: 0.0,
+    };
+    let contest = contest(2, vec![1; 100], Question::Ranking);
+    let played = play(&contest, &population.grid(&contest, 7));
+    assert_eq!(played.path.state, State::Exhausted);
+    assert_eq!(played.sessions, [100, 100], "never more than the grid");
+}

@@ -1,0 +1,159 @@
+//! Sweeps with a question, as people run them: they stop when the answer is known, say what it is, and buy the same sessions everywhere.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use regatta_tests::regatta::{Process, finish, regatta, workspace};
+use regatta_tests::{Deployment, unique_name};
+use serde_json::Value;
+
+const DECIDE: &str = "decide: { question: best, margin: 2pp, confidence: 0.8, rounds: 10 }";
+
+/// A spec over the miniature of WorFBench; `endpoint` says where its models are.
+fn spec(folder: &Path, name: &str, decide: &str, endpoint: &str) -> PathBuf {
+    let data = workspace().join("examples/data/worfbench");
+    let text = format!(
+        "name: {name}\nseed: 7\ntrials: 1\n{decide}\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: sim/lexical, judge_price: {{ input_per_mtok: 0, output_per_mtok: 0 }} }}\n\
+         endpoints:\n  sim: {endpoint}\nmodels:\n  - {{ id: sim/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n  \
+         - {{ id: sim/noisy-0.5, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n  \
+         - {{ id: sim/noisy-0.9, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n",
+        data.display()
+    );
+    let path = folder.join(format!("{name}.yaml"));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+const SIMULATED: &str = "{ kind: simulated }";
+
+async fn run(spec: &Path, output: &Path, further: &[&str]) -> Output {
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(spec).arg("--output").arg(output).args(further);
+    finish(command).await.unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn summary(run: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(run.join("summary.json")).unwrap()).unwrap()
+}
+
+/// Sessions in the results, by model.
+fn sessions(run: &Path) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for line in std::fs::read_to_string(run.join("results.jsonl")).unwrap().lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["outcome"], "measured", "what was not bought is in no result");
+        *found.entry(line["model"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_sweep_stops_when_the_best_model_is_known_and_says_what_it_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(&spec(folder.path(), "best", DECIDE, SIMULATED), &folder.path().join("run"), &[]).await;
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}{}", text(&output.stderr));
+    assert!(shown.contains("decided after $") && shown.contains("sim/oracle is the best by "), "{shown}");
+    let (summary, sessions) = (summary(&folder.path().join("run")), sessions(&folder.path().join("run")));
+    let decided = &summary["decided"];
+    assert_eq!(decided["ended"], "decided");
+    assert_eq!(decided["contests"][0]["best"], "sim/oracle");
+    let (bought, all) = (decided["sessions"].as_u64().unwrap(), decided["sessions_max"].as_u64().unwrap());
+    assert!(bought < all, "{bought} of {all}");
+    assert_eq!(sessions.values().sum::<usize>() as u64, bought);
+    assert_eq!(summary["sessions"]["total"].as_u64(), Some(bought), "nothing that was not bought is missing");
+    assert!(sessions["sim/noisy-0.9"] <= sessions["sim/oracle"], "{sessions:?}");
+    for row in summary["rows"].as_array().unwrap() {
+        assert_eq!(row["coverage"], 1.0, "{row}");
+    }
+    let html = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
+    assert!(html.contains("Decided after $") && html.contains("class=\"funnel\""));
+}
+
+#[tokio::test]
+async fn a_question_that_the_items_cannot_answer_ends_when_all_are_bought() {
+    let folder = tempfile::tempdir().unwrap();
+    let decide = "decide: { question: interval, margin: 1pp }";
+    let output = run(&spec(folder.path(), "narrow", decide, SIMULATED), &folder.path().join("run"), &[]).await;
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}{}", text(&output.stderr));
+    assert!(
+        shown.contains("everything was bought and not all is decided") && shown.contains("wider than asked for"),
+        "{shown}"
+    );
+    let decided = &summary(&folder.path().join("run"))["decided"];
+    assert_eq!(decided["ended"], "exhausted");
+    assert_eq!(decided["sessions"], decided["sessions_max"]);
+}
+
+#[tokio::test]
+async fn what_the_rounds_will_take_is_told_before_anything_is_spent() {
+    let folder = tempfile::tempdir().unwrap();
+    let output =
+        run(&spec(folder.path(), "before", DECIDE, SIMULATED), &folder.path().join("run"), &["--dry-run"]).await;
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}{}", text(&output.stderr));
+    assert!(shown.contains("answered with a probability of ") && shown.contains(", never more than 105 ($"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_question_that_cannot_be_asked_is_refused_with_its_field() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, decide, problem) in [
+        ("baseline", "decide: { question: against sim/orcle, margin: 2pp }", "did you mean \"sim/oracle\"?"),
+        ("metric", "decide: { question: best, margin: 2pp, metric: nothing }", "decide.metric"),
+        (
+            "trials",
+            "decide: { question: best, margin: 2pp, over: grid, at_most: { trials: 3 } }",
+            "decide.at_most.trials",
+        ),
+        ("margin", "decide: { question: best, margin: 2 }", "2pp"),
+    ] {
+        let output = run(&spec(folder.path(), name, decide, SIMULATED), &folder.path().join(name), &[]).await;
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(78), "{name}: {said}");
+        assert!(said.contains(problem), "{name}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_whose_roles_are_killed_between_rounds_buys_the_same_sessions_as_one_process() {
+    let deployment = Deployment::new().await.unwrap();
+    let folder = deployment.folder.path();
+    let data = workspace().join("examples/data/worfbench");
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0"]);
+    simulate.args(["--data", &format!("worfbench={}", data.display())]);
+    simulate.args(["--simulation", "latency: { median_ms: 50, spread: 1.5 }"]);
+    let server = Process::start_and_read(simulate).await.unwrap();
+    let endpoint =
+        format!("{{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true }}", server.first_line);
+    let spec = spec(folder, &unique_name("rounds"), DECIDE, &endpoint);
+    let coordinator = deployment.start("coordinator").await.unwrap();
+    let worker = deployment.start("worker").await.unwrap();
+    let scorer = deployment.start("scorer").await.unwrap();
+    let id = deployment.submit(&spec).await.unwrap();
+    deployment.wait_for(&id, 8).await.unwrap();
+    coordinator.kill().await.unwrap();
+    worker.kill().await.unwrap();
+    let _coordinator = deployment.start("coordinator").await.unwrap();
+    let _worker = deployment.start("worker").await.unwrap();
+    deployment.wait_for(&id, 16).await.unwrap();
+    scorer.kill().await.unwrap();
+    let _scorer = deployment.start("scorer").await.unwrap();
+    let (code, distributed) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    let embedded = folder.join("embedded");
+    let output = run(&spec, &embedded, &[]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let results = |run: &Path| std::fs::read_to_string(run.join("results.jsonl")).unwrap();
+    assert_eq!(results(&embedded), results(&distributed));
+    let decided = |run: &Path| summary(run)["decided"]["contests"].clone();
+    assert_eq!(decided(&embedded), decided(&distributed), "every sequence after every round");
+}
