@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_tests::regatta::{finish, regatta, workspace};
+use regatta_tests::regatta::{finish, regatta, skipped, workspace};
 use serde_json::Value;
 
 /// `true` if there is `program`; a test that needs it says so and passes otherwise.
@@ -12,7 +12,7 @@ fn has(program: &str) -> bool {
     let is_there =
         std::process::Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !is_there {
-        println!("skipped: there is no {program} here");
+        skipped("coded", &format!("there is no {program} here"));
     }
     is_there
 }

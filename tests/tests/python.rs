@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::process::Output;
 
-use regatta_tests::regatta::{binary, finish, workspace};
+use regatta_tests::regatta::{binary, finish, skipped, workspace};
 use tokio::process::Command;
 
 /// Runs `script` with the package of this checkout; `None`, with a sentence, where there is no Python.
 async fn python(script: &str, arguments: &[&Path]) -> Option<Output> {
     if Command::new("python3").arg("--version").output().await.is_err() {
-        println!("skipped: there is no python3 here");
+        skipped("python", "there is no python3 here");
         return None;
     }
     let mut command = Command::new("python3");
@@ -114,7 +114,7 @@ async fn the_helper_copies_itself_beside_a_benchmark() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wheel_is_installed_into_a_clean_environment_and_runs_the_quick_start() {
     if std::env::var_os("REGATTA_TEST_WHEEL").is_none() {
-        println!("skipped: set REGATTA_TEST_WHEEL to build and install a wheel");
+        skipped("a wheel", "set REGATTA_TEST_WHEEL to build and install one");
         return;
     }
     let mut command = Command::new("scripts/wheel");

@@ -84,11 +84,8 @@ impl Pipes {
             if ready.stderr {
                 self.listen();
             }
-            if ready.stdout {
-                match take(self.stdout.as_fd(), &mut self.unread)? {
-                    Some(0) => return Err(Silence::Closed),
-                    Some(_) | None => {}
-                }
+            if ready.stdout && take(self.stdout.as_fd(), &mut self.unread)? == Some(0) {
+                return Err(Silence::Closed);
             }
         }
     }
