@@ -132,7 +132,7 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 9 }), "{error}");
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 10 }), "{error}");
     }
 
     #[test]
