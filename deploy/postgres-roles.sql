@@ -24,6 +24,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
     counted_calls, leadership, schedules, schedule_ticks, schedule_notices
     TO regatta_coordinator;
+-- Knows people by their tokens, and counts what they were granted; what it has written down of them it cannot change.
+GRANT SELECT, INSERT, UPDATE ON owners, tokens TO regatta_coordinator;
+GRANT SELECT, INSERT ON audit, audit_results TO regatta_coordinator;
 GRANT SELECT, INSERT, UPDATE, DELETE ON permit_pools, permit_pool_states, permit_accounts, permit_failures TO regatta_coordinator;
 GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_coordinator;
 
@@ -38,8 +41,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON permit_pools, permit_pool_states, permit
 GRANT SELECT, UPDATE ON permit_accounts TO regatta_worker;
 GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_worker;
 
--- Looks.
+-- Looks, but neither at tokens nor at the audit log.
 GRANT SELECT ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
-    counted_calls, leadership, schedules, schedule_ticks, permit_pools, permit_pool_states, permit_accounts, permit_failures
+    counted_calls, leadership, schedules, schedule_ticks, owners, permit_pools, permit_pool_states, permit_accounts, permit_failures
     TO regatta_reader;

@@ -83,6 +83,8 @@ fn new_sweep(id: &SweepId) -> NewSweep {
         queue: "lab".to_owned(),
     };
     NewSweep {
+        owner: None,
+        quota: regatta_backends::Quota::default(),
         id: id.clone(),
         name: "bench".to_owned(),
         lock: Digest::of(b"bench"),

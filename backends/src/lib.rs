@@ -12,12 +12,13 @@ pub mod queue;
 pub use blobs::{BlobError, Blobs};
 pub use health::{Stalled, StoreHealth};
 pub use ledger::{
-    Admission, AgentEnd, AttemptRow, AttemptState, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments,
-    Created, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, JudgeCosts, Judged,
-    Ledger, LedgerError, ListedSession, MetricRow, MissedTicks, NewCell, NewNotice, NewShard, NewSweep, NoticeRow,
-    OtherCalls, PutBack, PutSchedule, RecordState, Recorded, Reopened, ReportedCost, Salvaged, ScheduleRow, ScoreValue,
+    AUDIT_READ_MAX, Admission, AgentEnd, AttemptRow, AttemptState, AuditOutcome, AuditResult, AuditRow,
+    AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount, FlagCount,
+    ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, JudgeCosts, Judged, Ledger, LedgerError, ListedSession, MetricRow,
+    MissedTicks, NewAuditEntry, NewCell, NewNotice, NewShard, NewSweep, NewToken, NoticeRow, OtherCalls, OwnerRow,
+    PutBack, PutSchedule, Quota, RecordState, Recorded, Reopened, ReportedCost, Salvaged, ScheduleRow, ScoreValue,
     SessionRecord, SessionRow, SessionState, SessionView, Settlement, SettlementResult, ShardRow, ShardState, Sketch,
-    SqliteLedger, Standing, SweepRow, Term, TickEnd, TickRow, TickState, TranscriptRef,
+    SqliteLedger, Standing, SweepRow, Term, TickEnd, TickRow, TickState, TokenRow, TranscriptRef,
 };
 pub use permits::{AccountState, Permits, PermitsError, PoolChange, PoolHolder};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};

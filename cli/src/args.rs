@@ -15,6 +15,7 @@ mod roles;
 mod schedule;
 mod simulate;
 mod simulate_tools;
+mod token;
 mod view;
 
 use std::path::PathBuf;
@@ -40,6 +41,7 @@ pub(crate) use self::roles::{CoordinatorArgs, MigrateArgs, ScorerArgs, WorkerArg
 pub(crate) use self::schedule::{CreateScheduleArgs, DriftArgs, GcArgs, ScheduleArgs, ScheduleCommand};
 pub(crate) use self::simulate::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, Simulated};
 pub(crate) use self::simulate_tools::SimulateToolsArgs;
+pub(crate) use self::token::{AuditArgs, CreateTokenArgs, QuotaLimits, TokenArgs, TokenCommand};
 pub(crate) use self::view::ViewArgs;
 
 /// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
@@ -125,6 +127,10 @@ pub(crate) enum Command {
     Drift(DriftArgs),
     /// Remove old sweeps, or their transcripts, from a deployment; without --apply, only say what would go
     Gc(GcArgs),
+    /// Make, list or revoke tokens of a coordinator, and set what their owners may be granted
+    Token(TokenArgs),
+    /// Show who asked a coordinator for what, and what came of it
+    Audit(AuditArgs),
     /// Send a request again that was given up, and show what comes of it
     Replay(ReplayArgs),
     /// Be the coordinator of a deployment
@@ -213,6 +219,8 @@ impl Command {
             | Self::Schedule(_)
             | Self::Drift(_)
             | Self::Gc(_)
+            | Self::Token(_)
+            | Self::Audit(_)
             | Self::Health(_)
             | Self::Migrate(_) => false,
         }

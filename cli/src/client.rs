@@ -3,12 +3,12 @@
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use jiff::Timestamp;
-use regatta_backends::SweepRow;
+use regatta_backends::{AuditRow, SweepRow, TokenRow};
 use regatta_coordinator::{
-    Diagnosis, GcRequest, GcResult, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission, Submitted,
-    SweepStatus, TickStatus,
+    Diagnosis, GcRequest, GcResult, QuotaRequest, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission,
+    Submitted, SweepStatus, TickStatus, TokenList, TokenRequest,
 };
-use regatta_proto::{Digest, ScheduleName, SweepId};
+use regatta_proto::{Digest, ScheduleName, SweepId, TokenId};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -57,12 +57,20 @@ impl Client {
     }
 
     async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
-        let response = request.send().await.with_context(|| {
+        self.accepted(self.answered(request).await?).await
+    }
+
+    async fn answered(&self, request: RequestBuilder) -> anyhow::Result<Response> {
+        request.send().await.with_context(|| {
             format!(
                 "failed to reach the coordinator at {}; give its address with --coordinator or REGATTA_COORDINATOR",
                 self.base
             )
-        })?;
+        })
+    }
+
+    /// The answer, if it is not a refusal.
+    async fn accepted(&self, response: Response) -> anyhow::Result<Response> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -74,6 +82,7 @@ impl Client {
             StatusCode::UNPROCESSABLE_ENTITY
                 | StatusCode::NOT_FOUND
                 | StatusCode::UNAUTHORIZED
+                | StatusCode::FORBIDDEN
                 | StatusCode::NOT_IMPLEMENTED
         ) {
             return Err(BadConfiguration(problem).into());
@@ -152,6 +161,28 @@ impl Client {
         self.json(self.request(Method::POST, "gc").json(request)).await
     }
 
+    pub(crate) async fn create_token(&self, request: &TokenRequest) -> anyhow::Result<TokenRow> {
+        self.json(self.request(Method::POST, "tokens").json(request)).await
+    }
+
+    pub(crate) async fn tokens(&self) -> anyhow::Result<TokenList> {
+        self.json(self.request(Method::GET, "tokens")).await
+    }
+
+    pub(crate) async fn revoke_token(&self, id: &TokenId) -> anyhow::Result<()> {
+        self.send(self.request(Method::POST, &format!("tokens/{id}/revoke")).json(&())).await.map(drop)
+    }
+
+    pub(crate) async fn set_quota(&self, request: &QuotaRequest) -> anyhow::Result<()> {
+        self.send(self.request(Method::POST, "quotas").json(request)).await.map(drop)
+    }
+
+    /// At most `limit` entries of the audit log with numbers below `before`, newest first.
+    pub(crate) async fn audit(&self, before: Option<u64>, limit: u32) -> anyhow::Result<Vec<AuditRow>> {
+        let before = before.map_or_else(String::new, |number| format!("&before={number}"));
+        self.json(self.request(Method::GET, &format!("audit?limit={limit}{before}"))).await
+    }
+
     pub(crate) async fn delete_schedule(&self, name: &ScheduleName) -> anyhow::Result<()> {
         self.send(self.request(Method::DELETE, &format!("schedules/{name}"))).await.map(drop)
     }
@@ -168,11 +199,11 @@ impl Client {
 
     /// A file that the sweep has left behind; `None` when there is none yet.
     pub(crate) async fn file(&self, sweep: &SweepId, path: &str) -> anyhow::Result<Option<Bytes>> {
-        let response = self.request(Method::GET, &format!("sweeps/{sweep}/files/{path}"));
-        match self.send(response).await {
-            Ok(response) => Ok(Some(response.bytes().await.context("failed to read a file of the sweep")?)),
-            Err(error) if error.downcast_ref::<BadConfiguration>().is_some() => Ok(None),
-            Err(error) => Err(error),
+        let response = self.answered(self.request(Method::GET, &format!("sweeps/{sweep}/files/{path}"))).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
         }
+        let file = self.accepted(response).await?;
+        Ok(Some(file.bytes().await.context("failed to read a file of the sweep")?))
     }
 }

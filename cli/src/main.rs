@@ -80,6 +80,8 @@ fn main() -> ExitCode {
             Command::Schedule(args) => commands::schedule::run(args).await,
             Command::Drift(args) => commands::drift::run(args).await,
             Command::Gc(args) => commands::gc::run(args).await,
+            Command::Token(args) => commands::token::run(args).await,
+            Command::Audit(args) => commands::audit::run(args).await,
             Command::Replay(args) => commands::replay::run(args).await,
             #[cfg(feature = "cluster")]
             Command::Coordinator(args) => roles::coordinator::run(args).await,

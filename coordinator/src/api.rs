@@ -1,61 +1,109 @@
 //! The coordinator over HTTP: hand sweeps in, look, cancel, resume.
 
+mod auditing;
 mod content;
 mod guard;
+mod rates;
 mod schedules;
+mod tokens;
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, FromRef, Path, State};
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{MethodRouter, delete, get, post, put};
 use regatta_backends::{LedgerError, SweepRow};
-use regatta_proto::{Digest, SweepId};
+use regatta_proto::{Digest, OwnerName, Scope, SweepId};
 use serde::Serialize;
 
 use crate::{
-    Coordinator, CoordinatorError, Diagnosis, GcRequest, GcResult, Resumption, Submission, Submitted, SweepStatus,
+    BearerVerifier, Coordinator, CoordinatorError, Diagnosis, GcRequest, GcResult, Principal, Resumption, Submission,
+    Submitted, SweepStatus,
 };
 
+use self::auditing::{Gate, Subject};
 use self::content::Turns;
+use self::guard::Guard;
+pub use self::guard::Readers;
+pub use self::tokens::{QuotaRequest, TokenList, TokenRequest};
 
 /// Largest request besides uploads, in bytes: a spec of a mebibyte, and the names of ten thousand files.
 const BODY_BYTES_MAX: usize = 8 << 20;
 
+/// What the API asks of whoever uses it.
+#[derive(Debug, Clone, Default)]
+pub enum Access {
+    /// Nothing: everybody who reaches the port may do everything. For loopback alone.
+    #[default]
+    Open,
+    /// A client certificate, which the listener has asked for: who has one may do everything.
+    Certificates,
+    /// A bearer token: the operator's, one of the ledger, or one of an issuer.
+    Tokens {
+        /// Digest of the token of the coordinator's environment, where there is one. It may do everything.
+        operator: Option<Digest>,
+    },
+}
+
 /// What the API needs besides the coordinator.
 #[derive(Clone, Default)]
 pub struct ApiConfig {
-    /// Token that requests must carry as `Authorization: Bearer …`; without one everybody who reaches the port may do everything.
-    pub token: Option<Arc<str>>,
-    /// Clients show certificates: then a request comes from one of them, by whatever name it asks.
-    pub asks_for_certificates: bool,
+    /// What is asked of whoever uses it.
+    pub access: Access,
+    /// Takes the tokens of others, where the policy names issuers.
+    pub verifier: Option<Arc<dyn BearerVerifier>>,
+}
+
+/// A path, the right that it needs, its name in the audit log where it changes something, and what answers there.
+struct Route(&'static str, Scope, Option<&'static str>, MethodRouter<Shared>);
+
+/// Every route. What is not here does not exist, and nothing is here without the right that it needs.
+fn routes() -> Vec<Route> {
+    use Scope::{Admin, Read, Submit};
+    vec![
+        Route("/v1/content/{digest}", Submit, None, put(upload).head(is_stored)),
+        Route("/v1/sweeps", Read, None, get(list)),
+        Route("/v1/sweeps", Submit, Some("submit"), post(submit)),
+        Route("/v1/sweeps/{id}", Read, None, get(status)),
+        Route("/v1/sweeps/{id}/cancel", Submit, Some("cancel"), post(cancel)),
+        Route("/v1/sweeps/{id}/resume", Submit, Some("resume"), post(resume)),
+        Route("/v1/sweeps/{id}/files", Read, None, get(files)),
+        Route("/v1/sweeps/{id}/files/{*path}", Read, None, get(file)),
+        Route("/v1/schedules", Read, None, get(schedules::list)),
+        Route("/v1/schedules", Submit, Some("schedule put"), post(schedules::put)),
+        Route("/v1/schedules/{name}", Read, None, get(schedules::show)),
+        Route("/v1/schedules/{name}", Submit, Some("schedule delete"), delete(schedules::delete)),
+        Route("/v1/schedules/{name}/pause", Submit, Some("schedule pause"), post(schedules::pause)),
+        Route("/v1/schedules/{name}/resume", Submit, Some("schedule resume"), post(schedules::resume)),
+        Route("/v1/schedules/{name}/run", Submit, Some("schedule run"), post(schedules::run)),
+        Route("/v1/schedules/{name}/history", Read, None, get(schedules::history)),
+        Route("/v1/doctor", Read, None, get(doctor)),
+        Route("/v1/gc", Admin, Some("gc"), post(collect)),
+        Route("/v1/tokens", Admin, None, get(tokens::list)),
+        Route("/v1/tokens", Admin, Some("token create"), post(tokens::create)),
+        Route("/v1/tokens/{id}/revoke", Admin, Some("token revoke"), post(tokens::revoke)),
+        Route("/v1/quotas", Admin, Some("quota"), post(tokens::set_quota)),
+        Route("/v1/audit", Admin, None, get(tokens::audit)),
+    ]
 }
 
 /// The routes below `/v1`.
 pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router {
+    let guard = Guard::new(coordinator.clone(), config);
     let shared = Shared { coordinator, turns: Turns::default() };
-    axum::Router::new()
-        .route("/v1/content/{digest}", put(upload).head(is_stored))
-        .route("/v1/sweeps", post(submit).get(list))
-        .route("/v1/sweeps/{id}", get(status))
-        .route("/v1/sweeps/{id}/cancel", post(cancel))
-        .route("/v1/sweeps/{id}/resume", post(resume))
-        .route("/v1/gc", post(collect))
-        .route("/v1/schedules", post(schedules::put).get(schedules::list))
-        .route("/v1/schedules/{name}", get(schedules::show).delete(schedules::delete))
-        .route("/v1/schedules/{name}/pause", post(schedules::pause))
-        .route("/v1/schedules/{name}/resume", post(schedules::resume))
-        .route("/v1/schedules/{name}/run", post(schedules::run))
-        .route("/v1/schedules/{name}/history", get(schedules::history))
-        .route("/v1/sweeps/{id}/files", get(files))
-        .route("/v1/sweeps/{id}/files/{*path}", get(file))
-        .route("/v1/doctor", get(doctor))
+    let mut router = axum::Router::new();
+    for Route(path, scope, action, methods) in routes() {
+        let gate = Gate { guard: guard.clone(), scope, action };
+        router = router.route(path, methods.route_layer(middleware::from_fn_with_state(gate, auditing::pass)));
+    }
+    router
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(config, guard::guard))
+        .layer(middleware::from_fn_with_state(guard, guard::guard))
         .with_state(shared)
 }
 
@@ -86,9 +134,14 @@ struct Problem {
 impl IntoResponse for CoordinatorError {
     fn into_response(self) -> Response {
         let status = match &self {
-            Self::Plan(_) | Self::NoBudget(_) | Self::Ledger(LedgerError::BudgetNotRaised { .. }) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            Self::Plan(_)
+            | Self::NoBudget(_)
+            | Self::Ledger(
+                LedgerError::BudgetNotRaised { .. }
+                | LedgerError::QuotaExceeded { .. }
+                | LedgerError::TooManyTokens { .. },
+            ) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::NotYours { .. } => StatusCode::FORBIDDEN,
             Self::UnknownSweep(_) | Self::UnknownSchedule(_) => StatusCode::NOT_FOUND,
             Self::WrongState { .. } | Self::ScheduleDiffers(_) => StatusCode::CONFLICT,
             Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
@@ -135,10 +188,13 @@ async fn is_stored(State(coordinator): Api, Path(digest): Path<Digest>) -> Statu
 async fn submit(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Json(submission): Json<Submission>,
-) -> Result<Json<Submitted>, Response> {
+) -> Result<(Extension<Subject>, Json<Submitted>), Response> {
     let _turn = turns.plan().await?;
-    coordinator.submit(submission).await.map(Json).map_err(IntoResponse::into_response)
+    let submitted = coordinator.submit(submission, Some(&principal.owner)).await;
+    let submitted = submitted.map_err(IntoResponse::into_response)?;
+    Ok((Extension(Subject(submitted.id.to_string())), Json(submitted)))
 }
 
 async fn collect(State(coordinator): Api, Json(request): Json<GcRequest>) -> Result<Json<GcResult>, CoordinatorError> {
@@ -157,12 +213,36 @@ async fn doctor(State(coordinator): Api) -> Result<Json<Diagnosis>, CoordinatorE
     coordinator.diagnose().await.map(Json)
 }
 
-async fn cancel(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<StatusCode, CoordinatorError> {
+/// Fails unless `principal` may change what belongs to `owner`.
+fn check_owner(principal: &Principal, what: &str, owner: Option<&OwnerName>) -> Result<(), CoordinatorError> {
+    if principal.may_change(owner) {
+        return Ok(());
+    }
+    let owner = owner.map_or_else(|| "nobody".to_owned(), ToString::to_string);
+    Err(CoordinatorError::NotYours { what: what.to_owned(), owner, asked: principal.owner.clone() })
+}
+
+async fn check_sweep(coordinator: &Coordinator, principal: &Principal, id: &SweepId) -> Result<(), CoordinatorError> {
+    let row = coordinator.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+    check_owner(principal, &format!("sweep {id}"), row.owner.as_ref())
+}
+
+async fn cancel(
+    State(coordinator): Api,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<SweepId>,
+) -> Result<StatusCode, CoordinatorError> {
+    check_sweep(&coordinator, &principal, &id).await?;
     coordinator.cancel(&id).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// An empty body changes nothing.
-async fn resume(State(coordinator): Api, Path(id): Path<SweepId>, body: Bytes) -> Result<StatusCode, Response> {
+async fn resume(
+    State(coordinator): Api,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<SweepId>,
+    body: Bytes,
+) -> Result<StatusCode, Response> {
     let resumption = match body.is_empty() {
         true => Resumption::default(),
         false => serde_json::from_slice(&body).map_err(|error| {
@@ -170,6 +250,7 @@ async fn resume(State(coordinator): Api, Path(id): Path<SweepId>, body: Bytes) -
             (StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response()
         })?,
     };
+    check_sweep(&coordinator, &principal, &id).await.map_err(IntoResponse::into_response)?;
     let resumed = coordinator.resume(&id, resumption).await;
     resumed.map(|()| StatusCode::NO_CONTENT).map_err(IntoResponse::into_response)
 }

@@ -11,8 +11,8 @@ use regatta_backends::{
 };
 use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
 use regatta_proto::{
-    AccountId, Cell, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, Report, ScheduleName, SweepId, SweepState,
-    WorkerId,
+    AccountId, Cell, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, OwnerName, Report, ScheduleName, SweepId,
+    SweepState, WorkerId,
 };
 
 use crate::admission::check_data;
@@ -21,7 +21,8 @@ use crate::leading::Leading;
 use crate::schedules::Scheduling;
 use crate::schedules::starting::HeldUp;
 use crate::{
-    CoordinatorMetrics, PlanError, PriceBook, Resumption, Submission, Submitted, SweepStatus, adaptive, plan, shards,
+    CoordinatorMetrics, PlanError, PriceBook, Quotas, Resumption, Submission, Submitted, SweepStatus, adaptive, plan,
+    shards,
 };
 
 /// How the coordinator works.
@@ -93,6 +94,16 @@ pub enum CoordinatorError {
         /// What was asked.
         wish: &'static str,
     },
+    /// It belongs to somebody else.
+    #[error("{what} belongs to {owner}, and {asked} is no admin; ask its owner, or an admin")]
+    NotYours {
+        /// Sweep or schedule.
+        what: String,
+        /// Its owner.
+        owner: String,
+        /// The owner that asked.
+        asked: OwnerName,
+    },
     /// The sweep has no budget to raise.
     #[error("sweep {0} has no budget, so there is none to raise; leave out --budget")]
     NoBudget(SweepId),
@@ -143,6 +154,7 @@ pub struct Coordinator {
     /// Gate and messenger of schedules; none in an embedded run.
     pub(crate) scheduling: Option<Scheduling>,
     pub(crate) held_up: HeldUp,
+    quotas: Quotas,
 }
 
 impl Coordinator {
@@ -177,7 +189,15 @@ impl Coordinator {
             health: StoreHealth::default(),
             scheduling: None,
             held_up: HeldUp::default(),
+            quotas: Quotas::default(),
         }
+    }
+
+    /// This coordinator as one whose policy limits what owners are granted.
+    #[must_use]
+    pub fn with_quotas(mut self, quotas: Quotas) -> Self {
+        self.quotas = quotas;
+        self
     }
 
     /// Tells at any time whether this coordinator gets on with its sweeps.
@@ -207,14 +227,18 @@ impl Coordinator {
         &self.catalog
     }
 
-    /// Plans a sweep and writes it to the ledger; it is dispatched from the next tick on.
+    /// Plans a sweep of `owner` and writes it to the ledger; it is dispatched from the next tick on.
     ///
     /// # Errors
-    /// When the spec does not fit its data, or a store fails.
-    pub fn submit<'a>(&'a self, submission: Submission) -> BoxFuture<'a, Result<Submitted, CoordinatorError>> {
+    /// When the spec does not fit its data, the owner's quota is used up, or a store fails.
+    pub fn submit<'a>(
+        &'a self,
+        submission: Submission,
+        owner: Option<&'a OwnerName>,
+    ) -> BoxFuture<'a, Result<Submitted, CoordinatorError>> {
         Box::pin(async move {
             let sweep = self.plan(submission).await?;
-            self.enter(&sweep).await
+            self.enter_for(&sweep, owner).await
         })
     }
 
@@ -243,11 +267,23 @@ impl Coordinator {
         })
     }
 
-    /// Writes a planned sweep to the ledger; it is dispatched from the next tick on.
+    /// Writes a planned sweep of nobody to the ledger; it is dispatched from the next tick on.
     ///
     /// # Errors
     /// When the ledger fails.
     pub fn enter<'a>(&'a self, sweep: &'a Sweep) -> BoxFuture<'a, Result<Submitted, CoordinatorError>> {
+        self.enter_for(sweep, None)
+    }
+
+    /// Writes a planned sweep of `owner` to the ledger; it is dispatched from the next tick on.
+    ///
+    /// # Errors
+    /// When the owner's quota is used up, or the ledger fails.
+    pub fn enter_for<'a>(
+        &'a self,
+        sweep: &'a Sweep,
+        owner: Option<&'a OwnerName>,
+    ) -> BoxFuture<'a, Result<Submitted, CoordinatorError>> {
         Box::pin(async move {
             let lock = &sweep.lock;
             let first = adaptive::first_round(sweep)?;
@@ -277,6 +313,8 @@ impl Coordinator {
                     created_at: self.clock.now(),
                     cells,
                     shards: shards::cut(sweep, self.config.window)?,
+                    owner: owner.cloned(),
+                    quota: self.quotas.of(owner),
                 })
                 .await?;
             if created == Created::New {
@@ -342,6 +380,8 @@ impl Coordinator {
                 let budget = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
                 let raised = change.apply(budget);
                 let sweep = self.catalog.sweep(&row.lock).await?;
+                // First of all: an account that is open may be spent. To repeat it grants nothing twice.
+                self.ledger.grant(id, raised, self.quotas.of(row.owner.as_ref())).await?;
                 // The supervising task may not have noticed that the sweep had ended, and would end it again on the old cap. The ledger
                 // comes last: whoever repeats this after a failure must not raise the budget twice. It refuses one that is lower.
                 if raised >= budget {

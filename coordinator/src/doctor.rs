@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use regatta_backends::{Ledger, Permits, PermitsError, PoolHolder, Queue, QueueError, ShardState, SweepRow};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_proto::{AccountId, SweepId, SweepState, WorkerId};
+use regatta_proto::{AccountId, OwnerName, SweepId, SweepState, WorkerId};
 use serde::{Deserialize, Serialize};
 
 use crate::window::is_outstanding;
@@ -77,6 +77,9 @@ pub struct SweepDiagnosis {
     pub budget: Option<BudgetStatus>,
     /// Reason why its lock or data cannot be read.
     pub unreadable: Option<String>,
+    /// Owner of the sweep, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<OwnerName>,
 }
 
 /// A session that a worker is at.
@@ -240,6 +243,7 @@ impl Patient<'_> {
             queues,
             budget: account.map(Into::into),
             unreadable,
+            owner: row.owner,
         })
     }
 

@@ -13,6 +13,7 @@ mod doctor;
 mod echo;
 mod estimate;
 mod forecast;
+mod identity;
 mod leading;
 mod metrics;
 mod plan;
@@ -27,13 +28,14 @@ mod submission;
 mod talk;
 mod window;
 
-pub use api::{ApiConfig, router};
+pub use api::{Access, ApiConfig, QuotaRequest, Readers, TokenList, TokenRequest, router};
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
 pub use doctor::{
     Diagnosis, Finding, LeaseDiagnosis, Patient, PoolState, QueueDiagnosis, RunningSession, SweepDiagnosis,
 };
 pub use estimate::{CellEstimate, JudgeCalls, estimate};
 pub use forecast::Forecast;
+pub use identity::{BearerVerifier, Credential, Principal, Quotas, Unverified};
 pub use metrics::CoordinatorMetrics;
 pub use plan::{PlanError, PriceBook, plan};
 pub use retention::{GcRequest, GcResult, Goes, Going};

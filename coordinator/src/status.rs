@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use regatta_backends::{AccountState, CellProgress, SweepRow};
-use regatta_proto::{Cell, CostSum, Money, SweepId, SweepState, Usage};
+use regatta_proto::{Cell, CostSum, Money, OwnerName, SweepId, SweepState, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::Forecast;
@@ -26,6 +26,9 @@ pub struct SweepStatus {
     pub forecast: Option<Forecast>,
     /// Its cells, in the order of the grid.
     pub cells: Vec<CellStatus>,
+    /// Its owner, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<OwnerName>,
 }
 
 /// A budget and what became of it.
@@ -119,6 +122,7 @@ impl SweepStatus {
             budget,
             forecast,
             cells,
+            owner: row.owner,
         }
     }
 

@@ -191,6 +191,24 @@ text_id!(
     ScheduleName, "schedule name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 
+text_id!(
+    /// A person or program that sweeps belong to, as `alice`, `ci-nightly` or `alice@example.com`.
+    OwnerName, "owner", "letters, digits, '.', '_', '-', '@', '+', ':' and '|'",
+    |c| slug(c) || matches!(c, '@' | '+' | ':' | '|'), Beginning::Alphanumeric
+);
+text_id!(
+    /// The public part of an API token.
+    TokenId, "token id", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
+);
+
+impl OwnerName {
+    /// Owner of what is submitted with the coordinator's own token, or where there are no tokens. No other credential stands for it.
+    #[must_use]
+    pub fn operator() -> Self {
+        Self(Arc::from("operator"))
+    }
+}
+
 impl EndpointName {
     /// The endpoint that panels of judges are named by; it has no queue, their members have.
     pub(crate) fn of_panels() -> Self {

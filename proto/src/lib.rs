@@ -4,6 +4,7 @@
 //! sample messages of each version live in `proto/schemas` and `proto/samples`, so that a worker can be written in any language.
 
 mod answerer;
+mod api_token;
 mod cast;
 mod causes;
 mod chat;
@@ -27,6 +28,7 @@ mod outcome;
 mod price;
 mod question;
 mod report;
+mod scope;
 mod secret_names;
 mod seed;
 mod simulation;
@@ -39,6 +41,7 @@ mod usage;
 pub mod wire;
 
 pub use answerer::Answerer;
+pub use api_token::ApiToken;
 pub use cast::{Judge, Panel, PanelRule, RoleModels};
 pub use causes::causes;
 pub use chat::{
@@ -56,7 +59,7 @@ pub use external::{Ended, Exchange, ExternalAgent, HowEnded, Started};
 pub use flags::{Flag, Flags, UnknownFlag};
 pub use ids::{
     AgentName, AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH,
-    MemberName, ScheduleName, SessionKey, Setting, ShardIndex, SweepId, Trial, WorkerId,
+    MemberName, OwnerName, ScheduleName, SessionKey, Setting, ShardIndex, SweepId, TokenId, Trial, WorkerId,
 };
 pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lease::{
@@ -70,6 +73,7 @@ pub use outcome::{Cause, Filtered, Outcome};
 pub use price::{BATCH, Circumstances, Day, Meter, Price, PriceSource, PriceTier, PriceWindow, Rates};
 pub use question::{AskedQuestion, Evaluator, Question, Script, Verdict};
 pub use report::{Attempt, JudgeOutcome, OpenAttempt, Progress, Report, SessionOutcome};
+pub use scope::{Scope, Scopes};
 pub use secret_names::is_secret_name;
 pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, SimulatedBatches, Simulation};

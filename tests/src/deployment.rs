@@ -1,5 +1,6 @@
 //! A deployment as a platform team runs it: separate processes over real RabbitMQ, PostgreSQL and S3.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::process::Command;
 
+use crate::deployment_roles::create_logins;
 use crate::regatta::{Process, finish, free_address, regatta};
 use crate::{HarnessError, S3Config, Services};
 
@@ -16,6 +18,8 @@ use crate::{HarnessError, S3Config, Services};
 pub struct Deployment {
     amqp_url: String,
     database_url: String,
+    /// Logins of the roles, where they have some of their own.
+    logins: BTreeMap<&'static str, String>,
     s3: S3Config,
     api: SocketAddr,
     /// For specs and what sweeps leave behind; goes with the deployment.
@@ -37,6 +41,7 @@ impl Deployment {
         Ok(Self {
             amqp_url: services.create_vhost().await?,
             database_url: services.create_database().await?,
+            logins: BTreeMap::new(),
             s3: services.create_bucket().await?,
             api: free_address().await?,
             folder: tempfile::tempdir().map_err(HarnessError::io("make a folder"))?,
@@ -50,6 +55,26 @@ impl Deployment {
         Self { coded: Some(coded), ..self }
     }
 
+    /// Places for a deployment whose database `regatta migrate` has made, and where each role has a login with its own rights alone.
+    ///
+    /// # Errors
+    /// When the services cannot be had, or the database cannot be made.
+    pub async fn with_logins() -> Result<Self, HarnessError> {
+        let mut deployment = Self::new().await?;
+        let migrated = deployment.run(&["migrate"]).await?;
+        if !migrated.status.success() {
+            return Err(HarnessError::Binary(String::from_utf8_lossy(&migrated.stderr).into_owned()));
+        }
+        deployment.logins = create_logins(&deployment.database_url).await?;
+        Ok(deployment)
+    }
+
+    /// URL of the database for its owner.
+    #[must_use]
+    pub fn database_url(&self) -> &str {
+        &self.database_url
+    }
+
     /// `regatta ROLE` with the deployment's variables.
     ///
     /// # Errors
@@ -59,7 +84,7 @@ impl Deployment {
         command
             .arg(role)
             .env("AMQP_URL", &self.amqp_url)
-            .env("DATABASE_URL", &self.database_url)
+            .env("DATABASE_URL", self.logins.get(role).unwrap_or(&self.database_url))
             .env("S3_ENDPOINT", &self.s3.endpoint_url)
             .env("REGATTA_BUCKET", &self.s3.bucket)
             .env("AWS_REGION", &self.s3.region)
@@ -68,6 +93,9 @@ impl Deployment {
             .env("REGATTA_COORDINATOR", format!("http://{}", self.api))
             .env("REGATTA_TOKEN", Self::TOKEN)
             .env("REGATTA_DOUBTFUL_AFTER_S", "5");
+        if self.logins.contains_key(role) {
+            command.env("REGATTA_SCHEMA", "check");
+        }
         Ok(command)
     }
 

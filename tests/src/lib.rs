@@ -5,6 +5,7 @@
 
 mod chromium;
 mod deployment;
+pub mod deployment_roles;
 mod error;
 mod names;
 mod port;

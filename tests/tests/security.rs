@@ -4,7 +4,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use regatta_tests::regatta::{Process, finish, regatta, workspace};
+use regatta_tests::deployment_roles::connect;
+use regatta_tests::regatta::{Process, finish, free_address, get_text, regatta, workspace};
 use regatta_tests::{Deployment, unique_name};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -162,14 +163,25 @@ async fn hostile_requests_beside_a_sweep_change_no_result_and_fill_no_memory() {
     let nested = format!("{{\"spec\":{}", "[".repeat(200_000));
     let post = |rest: &str, length: usize| head("POST", "/v1/sweeps", &format!("{rest}content-length: {length}\r\n"));
     let json = "content-type: application/json\r\n";
-    let (uploaded, deep, foreign, text, huge) = tokio::join!(
+    // Tokens of the right form that nobody made, each of which the ledger is asked for.
+    let guess = |number: u32| {
+        let token = format!("rgt_{number:012x}_{}", "0".repeat(64));
+        format!("GET /v1/sweeps HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\r\n", deployment.api())
+    };
+    let guesses = futures::future::join_all((0..200).map(|number| status(&deployment, guess(number), b"")));
+    let looks = (0..50).map(|_| status(&deployment, head("HEAD", "/v1/sweeps", ""), b""));
+    let (uploaded, guessed, looked, deep, foreign, text, huge) = tokio::join!(
         uploads,
+        guesses,
+        futures::future::join_all(looks),
         status(&deployment, post(json, nested.len()), nested.as_bytes()),
         status(&deployment, post(&format!("{json}origin: https://evil.example\r\n"), 2), b"{}"),
         status(&deployment, post("content-type: text/plain\r\n", 2), b"{}"),
         status(&deployment, post(json, 1 << 30), &large),
     );
     assert!(uploaded.iter().all(|status| matches!(status, Some(422 | 429))), "{uploaded:?}");
+    assert!(guessed.iter().all(|status| matches!(status, Some(401 | 429))), "{guessed:?}");
+    assert!(looked.iter().all(|status| *status == Some(200)), "{looked:?}");
     assert!(matches!(deep, Some(400 | 422)), "{deep:?}");
     assert_eq!((foreign, text, huge), (Some(403), Some(415), Some(413)));
     let resident = coordinator.resident_max_kb().unwrap();
@@ -203,4 +215,62 @@ async fn a_stranger_runs_no_command_on_a_worker_and_gets_no_key_of_it() {
     std::fs::write(&spec, text).unwrap();
     let id = deployment.submit(&spec).await.unwrap();
     assert!(deployment.run(&["cancel", &id]).await.unwrap().status.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_token_is_in_a_log_a_metric_a_table_or_an_answer_and_metrics_ask_for_none() {
+    let deployment = Deployment::new().await.unwrap();
+    let log = deployment.folder.path().join("coordinator.log");
+    let metrics = free_address().await.unwrap();
+    let mut coordinator = deployment.command("coordinator").unwrap();
+    coordinator.args(["--listen", &deployment.api().to_string(), "--metrics-listen", &metrics.to_string()]);
+    coordinator.args(["--log", "trace"]).stderr(std::fs::File::create(&log).unwrap());
+    let _coordinator = Process::start_until_ready(coordinator, metrics).await.unwrap();
+    let run = async |token: &str, arguments: &[&str]| {
+        let (verb, rest) = arguments.split_first().unwrap();
+        let mut command = deployment.command(verb).unwrap();
+        finish({
+            command.args(rest).env("REGATTA_TOKEN", token);
+            command
+        })
+        .await
+        .unwrap()
+    };
+    let made = run(Deployment::TOKEN, &["token", "create", "--owner", "alice", "--scopes", "read"]).await;
+    let token = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+    assert!(token.starts_with("rgt_"), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(run(&token, &["status"]).await.status.success());
+    let refused = run(&token, &["audit"]).await;
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(78), "{said}");
+    assert!(said.contains("needs the scope admin") && said.contains("alice has read"), "{said}");
+    run(&format!("{token}0"), &["status"]).await;
+    let id = token.split('_').nth(1).unwrap();
+    assert!(run(Deployment::TOKEN, &["token", "revoke", id]).await.status.success());
+    let revoked = run(&token, &["status"]).await;
+    assert!(String::from_utf8_lossy(&revoked.stderr).contains("is revoked"), "{revoked:?}");
+    // Who has no token reads the metrics where they are, and finds none at the API.
+    let shown = get_text(&format!("http://{metrics}/metrics")).await.unwrap();
+    assert!(shown.contains("regatta_coordinator_"), "{shown}");
+    let plain = format!("GET /metrics HTTP/1.1\r\nhost: {}\r\n\r\n", deployment.api());
+    assert_eq!(status(&deployment, plain, b"").await, Some(401));
+    let audit = run(Deployment::TOKEN, &["audit", "--json"]).await.stdout;
+    let list = run(Deployment::TOKEN, &["token", "list", "--json"]).await.stdout;
+    let client = connect(deployment.database_url()).await.unwrap();
+    let rows = client.query("SELECT t::text FROM tokens t UNION ALL SELECT a::text FROM audit a UNION ALL SELECT r::text FROM audit_results r", &[]);
+    let rows: Vec<String> = rows.await.unwrap().iter().map(|row| row.get(0)).collect();
+    let written = std::fs::read_to_string(&log).unwrap();
+    assert!(rows.len() > 4 && written.contains("coordinating"), "{written}");
+    let secret = token.rsplit('_').next().unwrap();
+    for (place, text) in [
+        ("log", written.as_str()),
+        ("metrics", &shown),
+        ("audit", &String::from_utf8_lossy(&audit)),
+        ("list", &String::from_utf8_lossy(&list)),
+        ("tables", &rows.join("\n")),
+    ] {
+        for marker in [secret, Deployment::TOKEN] {
+            assert!(!text.contains(marker), "{marker} is in the {place}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use axum::extract::{Form, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use futures::future::BoxFuture;
 use maud::html;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Deserialize;
@@ -23,8 +24,8 @@ const KEPT_S: u32 = 12 * 60 * 60;
 /// Longest token that is looked at, in bytes.
 const TOKEN_BYTES_MAX: usize = 4096;
 
-/// Whether a token may look.
-type Admits = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+/// Decides whether a token may look.
+type Admits = Arc<dyn Fn(String) -> BoxFuture<'static, bool> + Send + Sync>;
 
 /// Whom the pages are for.
 #[derive(Clone)]
@@ -45,7 +46,7 @@ impl Access {
 
     /// Whom `admits` knows by a token.
     #[must_use]
-    pub fn by_token(admits: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+    pub fn by_token(admits: impl Fn(String) -> BoxFuture<'static, bool> + Send + Sync + 'static) -> Self {
         Self { admits: Some(Arc::new(admits)), ..Self::loopback() }
     }
 
@@ -66,20 +67,12 @@ impl Access {
     }
 
     /// Whether the request carries a token that may look, as a header or in the cookie.
-    fn admits(&self, headers: &HeaderMap) -> bool {
+    async fn admits(&self, headers: &HeaderMap) -> bool {
         let Some(admits) = &self.admits else { return true };
-        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        if let Some(token) = bearer.and_then(|value| value.strip_prefix("Bearer ")) {
-            return token.len() <= TOKEN_BYTES_MAX && admits(token);
+        match given(headers) {
+            Some(token) => admits(token).await,
+            None => false,
         }
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let mut tokens = pairs.filter(|(name, _)| *name == COOKIE).map(|(_, value)| value);
-        let is_known = |value: &str| {
-            let token = percent_decode_str(value).decode_utf8();
-            value.len() <= TOKEN_BYTES_MAX * 3 && token.is_ok_and(|token| admits(&token))
-        };
-        tokens.any(is_known)
     }
 
     /// Why a request may not come from where it does.
@@ -100,6 +93,21 @@ impl Access {
         }
         None
     }
+}
+
+/// The token of the header, or else of the cookie; none that is longer than any.
+fn given(headers: &HeaderMap) -> Option<String> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let token = match bearer.and_then(|value| value.strip_prefix("Bearer ")) {
+        Some(token) => token.to_owned(),
+        None => {
+            let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+            let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+            let (_, value) = pairs.find(|(name, _)| *name == COOKIE)?;
+            percent_decode_str(value).decode_utf8().ok()?.into_owned()
+        }
+    };
+    (token.len() <= TOKEN_BYTES_MAX).then_some(token)
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -125,7 +133,9 @@ pub(crate) async fn admit(State(access): State<Arc<Access>>, request: Request, n
     if let Some(why) = access.refusal(request.headers()) {
         return Problem::refused(why).into_response();
     }
-    if access.admits(request.headers()) {
+    // A request cannot be shared between threads while it is looked at, its headers can.
+    let headers = request.headers().clone();
+    if access.admits(&headers).await {
         return next.run(request).await;
     }
     let wanted = request.uri().path_and_query().map_or("/ui/", |path| path.as_str());
@@ -162,7 +172,10 @@ pub(crate) async fn form(Query(wanted): Query<Wanted>) -> Response {
 pub(crate) async fn login(State(access): State<Arc<Access>>, Form(given): Form<Given>) -> Response {
     let wanted = Wanted { to: given.to };
     let token = given.token.trim();
-    let is_known = token.len() <= TOKEN_BYTES_MAX && access.admits.as_ref().is_none_or(|admits| admits(token));
+    let is_known = match &access.admits {
+        Some(admits) => token.len() <= TOKEN_BYTES_MAX && admits(token.to_owned()).await,
+        None => true,
+    };
     match HeaderValue::from_str(&access.cookie(token, KEPT_S)) {
         Ok(cookie) if is_known => {
             let mut response = Redirect::to(wanted.path()).into_response();
@@ -219,7 +232,7 @@ mod tests {
     }
 
     fn by_token() -> Access {
-        Access::by_token(|token| token == "secret of, ours; =")
+        Access::by_token(|token| Box::pin(std::future::ready(token == "secret of, ours; =")))
     }
 
     #[test]
@@ -245,17 +258,17 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_cookie_of_the_form_admits_and_no_other() {
+    #[tokio::test]
+    async fn the_cookie_of_the_form_admits_and_no_other() {
         let access = by_token();
         let cookie = access.cookie("secret of, ours; =", 60);
         let (pair, rest) = cookie.split_once(';').unwrap();
         assert_eq!(rest, " Path=/ui; HttpOnly; SameSite=Strict; Max-Age=60");
-        assert!(access.admits(&headers(&[("cookie", &format!("a=b; {pair}"))])));
-        assert!(access.admits(&headers(&[("authorization", "Bearer secret of, ours; =")])));
-        assert!(!access.admits(&headers(&[("cookie", "regatta_view=secret")])));
-        assert!(!access.admits(&headers(&[("authorization", "Bearer wrong"), ("cookie", pair)])));
-        assert!(!access.admits(&headers(&[])));
+        assert!(access.admits(&headers(&[("cookie", &format!("a=b; {pair}"))])).await);
+        assert!(access.admits(&headers(&[("authorization", "Bearer secret of, ours; =")])).await);
+        assert!(!access.admits(&headers(&[("cookie", "regatta_view=secret")])).await);
+        assert!(!access.admits(&headers(&[("authorization", "Bearer wrong"), ("cookie", pair)])).await);
+        assert!(!access.admits(&headers(&[])).await);
         assert!(access.over_tls(false).cookie("t", 60).ends_with("; Secure"));
     }
 

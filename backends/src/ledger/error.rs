@@ -3,7 +3,7 @@
 #[cfg(feature = "cluster")]
 use std::error::Error;
 
-use regatta_proto::{CellIndex, Money, ShardIndex, SweepId};
+use regatta_proto::{CellIndex, Money, OwnerName, ShardIndex, SweepId};
 use rusqlite::ErrorCode;
 
 /// Why the ledger did not do what it was asked; nothing of the call has been kept.
@@ -77,6 +77,22 @@ pub enum LedgerError {
         /// The budget as asked.
         wanted: Money,
     },
+    /// An owner would be granted more than its quota.
+    #[error(
+        "the quota of {owner} does not allow this sweep: {problem}; or have an admin raise it with `regatta token quota`"
+    )]
+    QuotaExceeded {
+        /// The owner.
+        owner: OwnerName,
+        /// The quota, what is granted, and what was wanted.
+        problem: String,
+    },
+    /// So many tokens that somebody must have lost count.
+    #[error("failed to keep a token: there are {limit} already; use one of them")]
+    TooManyTokens {
+        /// Most tokens of a ledger.
+        limit: i64,
+    },
     /// A number that a signed 64-bit column cannot hold, or a counter that would fall below zero.
     #[error("failed to store {field}: {value} is out of range")]
     OutOfRange {
@@ -125,6 +141,8 @@ impl LedgerError {
             | Self::UnknownCell { .. }
             | Self::UnknownShard { .. }
             | Self::BudgetNotRaised { .. }
+            | Self::QuotaExceeded { .. }
+            | Self::TooManyTokens { .. }
             | Self::OutOfRange { .. }
             | Self::Unreadable { .. }
             | Self::RowsAffected { .. }

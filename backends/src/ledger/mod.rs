@@ -4,10 +4,12 @@
 //! suite (`tests/ledger.rs`) holds them to it. The rules by which reports change rows and counters are in `counters`, once. A
 //! new call goes into [`Ledger`] and both implementations; a new column into a new migration of both.
 
+mod audit;
 mod calls;
 pub(crate) mod columns;
 mod counters;
 mod error;
+mod identity;
 #[cfg(feature = "cluster")]
 pub(crate) mod postgres;
 mod rows;
@@ -28,8 +30,10 @@ use regatta_proto::{
     ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
+pub use self::audit::{AUDIT_READ_MAX, AuditOutcome, AuditResult, AuditRow, NewAuditEntry};
 pub use self::calls::{CallSums, OtherCalls, ReportedCost};
 pub use self::error::{LedgerError, StoreError};
+pub use self::identity::{NewToken, OwnerRow, Quota, TokenRow};
 #[cfg(feature = "cluster")]
 use self::postgres::Schema;
 #[cfg(feature = "cluster")]
@@ -182,7 +186,7 @@ impl Ledger {
     /// Writes a sweep with its cells and shards; a sweep of the same id that is there already stays as it is.
     ///
     /// # Errors
-    /// When the store fails, or a shard names a cell that is not among the sweep's.
+    /// [`LedgerError::QuotaExceeded`], when a shard names a cell that is not among the sweep's, or when the store fails.
     pub fn create_sweep<'a>(&'a self, sweep: NewSweep) -> BoxFuture<'a, Result<Created, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.create_sweep(sweep)) })
     }

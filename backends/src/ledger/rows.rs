@@ -6,12 +6,14 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_proto::{
     Answerer, Attempt, AttemptId, AttemptTotals, Cause, Cell, CellIndex, CostSum, Digest, Evaluator, Flags, ItemId,
-    ItemIndex, JudgeOutcome, ModelRef, Money, Outcome, SessionKey, ShardIndex, SweepId, SweepState, Usage, WorkerId,
+    ItemIndex, JudgeOutcome, ModelRef, Money, Outcome, OwnerName, SessionKey, ShardIndex, SweepId, SweepState, Usage,
+    WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::calls::CallSums;
+use super::identity::Quota;
 use super::states::{AttemptState, ShardState};
 
 /// A sweep as planned; it starts in [`SweepState::Running`].
@@ -31,6 +33,22 @@ pub struct NewSweep {
     pub cells: Vec<NewCell>,
     /// All shards of all cells.
     pub shards: Vec<NewShard>,
+    /// The owner; `None` in an embedded run.
+    pub owner: Option<OwnerName>,
+    /// Most that its owner may be granted; the ledger may have a lower quota.
+    pub quota: Quota,
+}
+
+impl NewSweep {
+    /// Sessions of all its cells.
+    pub(super) fn sessions(&self) -> u64 {
+        self.cells.iter().map(|cell| u64::from(cell.items)).sum()
+    }
+
+    /// Money that its owner is granted for it.
+    pub(super) fn granted(&self) -> Money {
+        self.budget.filter(|_| self.owner.is_some()).unwrap_or(Money::ZERO)
+    }
 }
 
 /// A cell as planned.
@@ -93,6 +111,9 @@ pub struct SweepRow {
     /// Everything that was reported before the question of this number is recorded.
     #[serde(default)]
     pub echo: u64,
+    /// The owner; `None` for sweeps of embedded runs and of versions before owners.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<OwnerName>,
 }
 
 /// A shard.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use regatta_proto::{Digest, Money, ScheduleName, SweepId};
+use regatta_proto::{Digest, Money, OwnerName, ScheduleName, SweepId};
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "faults")]
@@ -33,6 +33,8 @@ pub struct ScheduleRow {
     pub decided_until: Timestamp,
     /// Nights that a gate has judged.
     pub judged: u32,
+    /// The owner, also of its sweeps; `None` for schedules of versions before owners.
+    pub owner: Option<OwnerName>,
 }
 
 /// Effect of writing a schedule.
@@ -200,7 +202,8 @@ pub struct NoticeRow {
 
 /// Schedules: calls of whoever keeps them.
 impl Ledger {
-    /// Writes a schedule. One that is there with another document is replaced if `replaces`, its clock then begins at `at`.
+    /// Writes a schedule of `owner`. One that is there with another document is replaced if `replaces`, its clock then begins at `at`; it
+    /// keeps its owner.
     ///
     /// # Errors
     /// When the store fails.
@@ -208,10 +211,11 @@ impl Ledger {
         &'a self,
         name: &'a ScheduleName,
         document: &'a str,
+        owner: Option<&'a OwnerName>,
         at: Timestamp,
         replaces: bool,
     ) -> BoxFuture<'a, Result<PutSchedule, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.put_schedule(name, document, at, replaces)) })
+        Box::pin(async move { each!(self, ledger => ledger.put_schedule(name, document, owner, at, replaces)) })
     }
 
     /// All schedules, by name.

@@ -7,6 +7,7 @@
 #[cfg(not(feature = "cluster"))]
 compile_error!("the conformance suites need every implementation: scripts/test -p regatta-backends");
 
+mod identity;
 mod judging;
 mod laws;
 mod leading;
@@ -132,6 +133,18 @@ conformance![
     views::a_session_is_read_alone_with_its_attempts,
     views::endings_flags_days_and_means_are_counted_by_cell,
     transitions::a_transition_that_is_not_drawn_cannot_be_written,
+    identity::a_token_is_found_by_its_digest_alone,
+    identity::a_token_of_a_known_id_or_digest_is_not_kept_again,
+    identity::a_revoked_token_stays_revoked_from_the_first_time_on,
+    identity::a_sweep_has_its_owner_and_is_charged_once,
+    identity::what_leads_beyond_a_quota_is_refused_as_a_whole,
+    identity::of_two_submissions_at_once_one_slips_through_a_quota_for_one,
+    identity::a_quota_of_money_admits_no_sweep_without_a_budget,
+    identity::the_lower_of_two_quotas_counts,
+    identity::a_raised_budget_is_granted_once_however_often_it_is_asked_for,
+    identity::what_was_granted_stays_granted_when_a_sweep_is_removed,
+    identity::the_audit_log_is_read_newest_first_with_its_results,
+    identity::a_schedule_keeps_its_owner,
     laws::counters_equal_a_recount_whatever_happens,
 ];
 

@@ -19,6 +19,7 @@ pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: Wor
         ended_at: None,
         generation: 0,
         echo: 0,
+        owner: None,
     };
     assert_eq!(world.ledger.sweep(&sweep).await.unwrap(), Some(expected.clone()));
     let again = NewSweep { name: "other".to_owned(), budget: None, created_at: at(9), ..new_sweep("s", 5, 5) };

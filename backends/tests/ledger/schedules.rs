@@ -12,7 +12,7 @@ fn nightly() -> ScheduleName {
 
 async fn put(world: &World) -> ScheduleName {
     let name = nightly();
-    assert_eq!(world.ledger.put_schedule(&name, "{}", at(0), false).await.unwrap(), PutSchedule::Created);
+    assert_eq!(world.ledger.put_schedule(&name, "{}", None, at(0), false).await.unwrap(), PutSchedule::Created);
     name
 }
 
@@ -36,7 +36,7 @@ async fn states(world: &World) -> Vec<(Timestamp, TickState)> {
 pub(crate) async fn a_schedule_is_written_once_and_replaced_only_on_demand(world: World) {
     let ledger = &world.ledger;
     let put = async |document: &str, seconds, replaces| {
-        ledger.put_schedule(&nightly(), document, at(seconds), replaces).await.unwrap()
+        ledger.put_schedule(&nightly(), document, None, at(seconds), replaces).await.unwrap()
     };
     assert_eq!(ledger.schedule(&nightly()).await.unwrap(), None);
     assert_eq!(put("{}", 1, false).await, PutSchedule::Created);
@@ -47,7 +47,7 @@ pub(crate) async fn a_schedule_is_written_once_and_replaced_only_on_demand(world
     assert_eq!(put("[]", 4, true).await, PutSchedule::Replaced);
     let row = ledger.schedule(&nightly()).await.unwrap().unwrap();
     assert_eq!((row.document.as_str(), row.decided_until), ("[]", at(4)));
-    ledger.put_schedule(&"a".parse().unwrap(), "{}", at(5), false).await.unwrap();
+    ledger.put_schedule(&"a".parse().unwrap(), "{}", None, at(5), false).await.unwrap();
     let names: Vec<_> = ledger.schedules().await.unwrap().into_iter().map(|row| row.name.to_string()).collect();
     assert_eq!(names, ["a", "nightly"]);
 }

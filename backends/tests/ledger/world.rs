@@ -209,6 +209,8 @@ pub(crate) fn new_sweep(name: &str, cells: u32, items: u32) -> NewSweep {
         }
     }
     NewSweep {
+        owner: None,
+        quota: regatta_backends::Quota::default(),
         id: SweepId::new(name).unwrap(),
         name: name.to_owned(),
         lock: Digest::of(name.as_bytes()),

@@ -119,9 +119,10 @@ pub(crate) struct CoordinatorArgs {
     #[arg(long, value_name = "FILE", env = "REGATTA_TLS_CLIENT_CA", requires = "tls_cert")]
     pub(crate) tls_client_ca: Option<PathBuf>,
     /// Serve /metrics, /healthz and /readyz at this address, over HTTP, and not beside the API
-    #[arg(long, value_name = "ADDRESS", env = "REGATTA_METRICS")]
+    #[arg(long, visible_alias = "metrics-listen", value_name = "ADDRESS", env = "REGATTA_METRICS")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
-    /// Policy file: webhooks and commands that schedules may name (docs/schedules.md), programs of coded benchmarks (SECURITY.md)
+    /// Policy file: issuers of tokens and quotas of owners, programs of coded benchmarks (SECURITY.md), webhooks and commands that schedules
+    /// may name (docs/schedules.md)
     #[arg(long, value_name = "FILE", env = "REGATTA_COORDINATOR_POLICY")]
     pub(crate) policy: Option<PathBuf>,
     /// Work without a token: everybody on this machine may then do everything. Never beyond loopback

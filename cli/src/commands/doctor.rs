@@ -81,11 +81,12 @@ fn describe(diagnosis: &Diagnosis, seen: &Seen<'_>) -> String {
 }
 
 fn of_sweep(sweep: &SweepDiagnosis) -> Vec<String> {
+    let owner = sweep.owner.as_ref().map(|owner| format!(" · of {owner}")).unwrap_or_default();
     let SweepDiagnosis { id, state, sessions, recorded, settled, outstanding, .. } = sweep;
     let mut lines = vec![
         String::new(),
         format!(
-            "{id} · {state} · {recorded} of {sessions} sessions recorded, {settled} settled, {outstanding} outstanding"
+            "{id} · {state}{owner} · {recorded} of {sessions} sessions recorded, {settled} settled, {outstanding} outstanding"
         ),
     ];
     if let Some(running) = sweep.running {

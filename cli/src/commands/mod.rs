@@ -1,6 +1,7 @@
 //! The commands of a person; each is one file.
 
 pub(crate) mod align;
+pub(crate) mod audit;
 pub(crate) mod cancel;
 #[cfg(feature = "certify")]
 pub(crate) mod certify;
@@ -37,6 +38,7 @@ pub(crate) mod show;
 pub(crate) mod simulate;
 pub(crate) mod status;
 pub(crate) mod submit;
+pub(crate) mod token;
 pub(crate) mod view;
 pub(crate) mod watch;
 

@@ -21,10 +21,12 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
             if args.json {
                 output::line(&serde_json::to_string_pretty(&sweeps)?);
             } else {
-                let mut table = new_table(&["sweep", "state", "submitted", "ended"]);
+                let mut table = new_table(&["sweep", "state", "owner", "submitted", "ended"]);
                 for row in sweeps {
                     let ended = row.ended_at.map(|at| at.to_string()).unwrap_or_default();
-                    table.add_row([row.id.to_string(), row.state.to_string(), row.created_at.to_string(), ended]);
+                    let owner = row.owner.map(String::from).unwrap_or_default();
+                    let submitted = row.created_at.to_string();
+                    table.add_row([row.id.to_string(), row.state.to_string(), owner, submitted, ended]);
                 }
                 output::line(&table.to_string());
             }
@@ -61,7 +63,13 @@ fn describe(status: &SweepStatus) -> String {
             cell.wasted.to_string(),
         ]);
     }
-    let mut lines = vec![format!("{} · {} · submitted {}", status.id, status.state, status.created_at)];
+    let mut lines = vec![format!(
+        "{} · {} · submitted {}{}",
+        status.id,
+        status.state,
+        status.created_at,
+        status.owner.as_ref().map(|owner| format!(" by {owner}")).unwrap_or_default()
+    )];
     if let Some(budget) = &status.budget {
         lines.push(format!(
             "budget {}: {} spent, {} maybe spent, {} reserved, {} left",

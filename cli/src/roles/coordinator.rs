@@ -9,13 +9,15 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use prometheus::Registry;
 use regatta_catalog::Catalog;
-use regatta_coordinator::{ApiConfig, Coordinator, CoordinatorConfig, CoordinatorMetrics, Scheduling, router};
+use regatta_coordinator::{
+    Access, ApiConfig, Coordinator, CoordinatorConfig, CoordinatorMetrics, Readers, Scheduling, router,
+};
 use regatta_proto::{Digest, SystemClock};
-use regatta_viewer::{Access, Source, Store};
+use regatta_viewer::{Source, Store};
 use tokio_util::sync::CancellationToken;
 
-use super::channels::Channels;
 use super::night_gate::StoredNights;
+use super::policy::CoordinatorPolicy;
 use super::{Readiness, services};
 use crate::args::CoordinatorArgs;
 use crate::benchmarks::deployed;
@@ -29,12 +31,19 @@ use crate::{embedded, listener, telemetry};
 pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
-    let token = token(args.token.as_deref(), args.no_token, args.tls_client_ca.is_some(), args.listen)?;
+    let CoordinatorPolicy { channels, verifier, quotas, coded } =
+        CoordinatorPolicy::read(args.policy.as_deref(), Arc::new(SystemClock))?;
+    let asked = Asked {
+        token: args.token.as_deref(),
+        no_token: args.no_token,
+        certificates: args.tls_client_ca.is_some(),
+        issuers: verifier.is_some(),
+    };
+    let access = access(asked, args.listen)?;
     let identity = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let tls = identity.map(|identity| tls::server(identity, args.tls_client_ca.as_deref())).transpose()?;
     let (has_tls, asks_for_certificates) = (tls.is_some(), args.tls_client_ca.is_some());
-    let (channels, coded) = Channels::read(args.policy.as_deref())?;
     let benchmarks = deployed(coded, None);
     let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
@@ -73,14 +82,16 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
             CoordinatorMetrics::register(&registry)?,
             price_book(args.prices.as_deref())?,
         );
-        Ok::<_, anyhow::Error>((coordinator.with_scheduling(scheduling), Source::Deployment(store)))
+        let coordinator = coordinator.with_scheduling(scheduling).with_quotas(quotas);
+        Ok::<_, anyhow::Error>((coordinator, Source::Deployment(store)))
     };
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
     let (coordinator, source) = coordinator?;
     let coordinator = Arc::new(coordinator);
-    let access = access(token.clone(), has_tls, asks_for_certificates);
-    let pages = regatta_viewer::router(source, access, Arc::new(SystemClock), stop.clone());
-    readiness.works(router(coordinator.clone(), ApiConfig { token, asks_for_certificates }).merge(pages));
+    let config = ApiConfig { access, verifier };
+    let viewers = viewers(&coordinator, &config, has_tls, asks_for_certificates);
+    let pages = regatta_viewer::router(source, viewers, Arc::new(SystemClock), stop.clone());
+    readiness.works(router(coordinator.clone(), config).merge(pages));
     let surveyed = coordinator.clone();
     let survey = move || -> BoxFuture<'static, anyhow::Result<()>> {
         let coordinator = surveyed.clone();
@@ -98,40 +109,60 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whom the pages are for: those whom the API is for.
-fn access(token: Option<Arc<str>>, has_tls: bool, asks_for_certificates: bool) -> Access {
-    let access = match token {
-        // Digests are compared, so that the time taken tells nothing about the token.
-        Some(token) => Access::by_token(move |given| Digest::of(given.as_bytes()) == Digest::of(token.as_bytes())),
-        None => Access::loopback(),
+/// Who sees the pages: those who may read at the API.
+fn viewers(
+    coordinator: &Arc<Coordinator>,
+    config: &ApiConfig,
+    has_tls: bool,
+    asks_for_certificates: bool,
+) -> regatta_viewer::Access {
+    let viewers = match config.access {
+        Access::Tokens { .. } => {
+            let readers = Readers::new(coordinator.clone(), config.clone());
+            regatta_viewer::Access::by_token(move |given| {
+                let readers = readers.clone();
+                Box::pin(async move { readers.admit(&given).await })
+            })
+        }
+        Access::Open | Access::Certificates => regatta_viewer::Access::loopback(),
     };
-    if has_tls { access.over_tls(asks_for_certificates) } else { access }
+    if has_tls { viewers.over_tls(asks_for_certificates) } else { viewers }
 }
 
 /// Shortest token that nobody guesses.
 const TOKEN_MIN: usize = 16;
 
-/// The token that requests must carry. Whoever reaches a coordinator without one may do everything.
-fn token(
-    given: Option<&str>,
+/// Credentials that somebody configured.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked<'a> {
+    token: Option<&'a str>,
     no_token: bool,
-    asks_for_certificates: bool,
-    listen: SocketAddr,
-) -> anyhow::Result<Option<Arc<str>>> {
+    /// The listener asks for client certificates.
+    certificates: bool,
+    /// The policy names issuers of tokens.
+    issuers: bool,
+}
+
+/// The credential that requests need. Whoever reaches a coordinator without one may do everything.
+fn access(asked: Asked<'_>, listen: SocketAddr) -> anyhow::Result<Access> {
     let refuse = |problem: String| Err(BadConfiguration(problem).into());
-    match given.map(str::trim).filter(|token| !token.is_empty()) {
+    match asked.token.map(str::trim).filter(|token| !token.is_empty()) {
         Some(token) if token.len() < TOKEN_MIN => refuse(format!(
             "the token has {} characters, which can be guessed; make one of at least {TOKEN_MIN}, as by `openssl rand -hex 32`",
             token.len()
         )),
-        Some(token) => Ok(Some(token.into())),
+        Some(token) => Ok(Access::Tokens { operator: Some(Digest::of(token.as_bytes())) }),
+        None if asked.issuers && asked.no_token => {
+            refuse("the policy names issuers of tokens (oidc), and --no-token asks for none; leave one of them out".to_owned())
+        }
+        None if asked.issuers => Ok(Access::Tokens { operator: None }),
         // Who shows a certificate is known.
-        None if asks_for_certificates => Ok(None),
+        None if asked.certificates => Ok(Access::Certificates),
         None if is_reached_by_others(listen) => refuse(format!(
             "others would reach the API on {listen} without a token: set REGATTA_TOKEN, as to the output of `openssl rand -hex 32`, ask for \
              client certificates (--tls-client-ca), or listen on 127.0.0.1"
         )),
-        None if no_token => Ok(None),
+        None if asked.no_token => Ok(Access::Open),
         None => refuse(
             "the API has no token: set REGATTA_TOKEN, as to the output of `openssl rand -hex 32`, here and for `submit` and its like; or let \
              in everybody on this machine with --no-token"
@@ -146,7 +177,9 @@ mod tests {
 
     #[test]
     fn nobody_listens_without_a_token_by_accident_nor_beyond_loopback_at_all() {
-        let asked = |given, no_token, listen: &str| token(given, no_token, false, listen.parse().unwrap());
+        let asked = |token, no_token, listen: &str| {
+            access(Asked { token, no_token, ..Asked::default() }, listen.parse().unwrap())
+        };
         let long = "0123456789abcdef";
         for (given, no_token, listen, expected) in [
             (Some(long), false, "0.0.0.0:8080", true),
@@ -160,9 +193,17 @@ mod tests {
         ] {
             assert_eq!(asked(given, no_token, listen).is_ok(), expected, "{given:?} {no_token} {listen}");
         }
-        let by_certificate = token(None, false, true, "0.0.0.0:8443".parse().unwrap());
-        assert!(by_certificate.unwrap().is_none());
         let error = asked(None, true, "0.0.0.0:8080").unwrap_err();
         assert!(error.to_string().contains("openssl rand -hex 32"), "{error}");
+    }
+
+    #[test]
+    fn certificates_and_issuers_stand_for_a_token() {
+        let everywhere = "0.0.0.0:8443".parse().unwrap();
+        let certificates = Asked { certificates: true, ..Asked::default() };
+        assert!(matches!(access(certificates, everywhere).unwrap(), Access::Certificates));
+        let issuers = Asked { issuers: true, ..certificates };
+        assert!(matches!(access(issuers, everywhere).unwrap(), Access::Tokens { operator: None }));
+        assert!(access(Asked { no_token: true, ..issuers }, "127.0.0.1:1".parse().unwrap()).is_err());
     }
 }

@@ -4,6 +4,8 @@ mod channels;
 pub(crate) mod coordinator;
 mod diagnosis;
 mod night_gate;
+mod oidc;
+mod policy;
 mod readiness;
 pub(crate) mod scorer;
 pub(crate) mod services;

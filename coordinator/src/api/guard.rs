@@ -1,61 +1,223 @@
-//! Admission of requests: people and programs with the token, and no page of another site that a browser of theirs has open.
+//! Admission of requests: people and programs with a credential, and no page of another site that a browser of theirs has open.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use regatta_proto::Digest;
+use futures::future::BoxFuture;
+use regatta_proto::{ApiToken, Digest, Scope};
+use subtle::ConstantTimeEq as _;
+use tokio::sync::Semaphore;
 
-use super::{ApiConfig, Problem};
+use super::rates::Rates;
+use super::{Access, ApiConfig, Problem};
+use crate::{Coordinator, Credential, Principal, Unverified};
 
-/// Refuses whom [`check`] refuses.
-pub(super) async fn guard(State(config): State<ApiConfig>, request: Request, next: Next) -> Response {
-    match check(&config, request.method(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err((status, problem)) => (status, Json(Problem { error: problem })).into_response(),
+/// Tokens looked up at once: strangers who send many must not take all connections to the ledger.
+const LOOKUPS_MAX: usize = 2;
+/// Longest wait for one's turn to be looked up.
+const LOOKUP_WAIT: Duration = Duration::from_secs(10);
+/// Longest credential, in bytes.
+const CREDENTIAL_BYTES_MAX: usize = 16 << 10;
+
+/// What all requests are checked by.
+#[derive(Clone)]
+pub(super) struct Guard {
+    pub(super) coordinator: Arc<Coordinator>,
+    pub(super) config: ApiConfig,
+    pub(super) rates: Arc<Rates>,
+    lookups: Arc<Semaphore>,
+}
+
+/// Why a request is not answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) problem: String,
+}
+
+fn refusal(status: StatusCode, problem: impl Into<String>) -> Refusal {
+    Refusal { status, problem: problem.into() }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(Problem { error: self.problem })).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"regatta\""));
+        }
+        response
     }
 }
 
-type Refusal = (StatusCode, String);
+/// Lets a request through with the [`Principal`] who asks among its extensions, and without its credential.
+pub(super) async fn guard(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
+    // A request cannot be shared between threads while it is looked at, its headers can.
+    let (method, headers) = (request.method().clone(), request.headers().clone());
+    match guard.admit(&method, &headers).await {
+        Ok(principal) => {
+            request.headers_mut().remove(header::AUTHORIZATION);
+            request.extensions_mut().insert(principal);
+            next.run(request).await
+        }
+        Err(refused) => {
+            guard.note_refusal(None, &method, request.uri().path(), &refused).await;
+            refused.into_response()
+        }
+    }
+}
 
-fn check(config: &ApiConfig, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
-    let text = |name| headers.get(name).map(|value: &header::HeaderValue| value.to_str().unwrap_or("\u{fffd}"));
-    let host = text(header::HOST);
-    if let Some(origin) = text(header::ORIGIN)
-        && origin.split_once("://").map(|(_, host)| host) != host
-    {
-        return refuse(
+/// Decides which bearer tokens may read, for pages beside the API.
+#[derive(Clone)]
+pub struct Readers(Guard);
+
+impl Readers {
+    /// Those of the API that has `config`.
+    #[must_use]
+    pub fn new(coordinator: Arc<Coordinator>, config: ApiConfig) -> Self {
+        Self(Guard::new(coordinator, config))
+    }
+
+    /// `true` if `token` may read. While the ledger or an issuer is away, none may.
+    pub fn admit<'a>(&'a self, token: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let mut headers = HeaderMap::new();
+            let Ok(credential) = HeaderValue::from_str(&format!("Bearer {token}")) else { return false };
+            headers.insert(header::AUTHORIZATION, credential);
+            self.0.identify(&headers).await.is_ok_and(|principal| principal.scopes.allow(Scope::Read))
+        })
+    }
+}
+
+impl Guard {
+    pub(super) fn new(coordinator: Arc<Coordinator>, config: ApiConfig) -> Self {
+        Self { coordinator, config, rates: Arc::default(), lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)) }
+    }
+
+    async fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<Principal, Refusal> {
+        check_site(headers)?;
+        let principal = self.identify(headers).await?;
+        check_kind(method, headers)?;
+        Ok(principal)
+    }
+
+    async fn identify(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
+        let operator = match &self.config.access {
+            Access::Open => {
+                check_host(headers)?;
+                return Ok(Principal::admin(Credential::Open));
+            }
+            Access::Certificates => return Ok(Principal::admin(Credential::Certificate)),
+            Access::Tokens { operator } => operator,
+        };
+        let given = bearer(headers)?;
+        // Digests are compared, and in constant time: how long it takes tells neither the token nor its digest.
+        let digest = Digest::of(given.as_bytes());
+        if operator.is_some_and(|operator| bool::from(operator.bytes()[..].ct_eq(&digest.bytes()[..]))) {
+            return Ok(Principal::admin(Credential::Operator));
+        }
+        match (ApiToken::parse(given), &self.config.verifier) {
+            (Some(token), _) => self.look_up(&token).await,
+            (None, Some(verifier)) => verifier.verify(given).await.map_err(|unverified| match unverified {
+                Unverified::Refused(why) => refusal(StatusCode::UNAUTHORIZED, format!("the token is refused: {why}")),
+                Unverified::Unavailable(why) => refusal(StatusCode::SERVICE_UNAVAILABLE, why),
+            }),
+            (None, None) => Err(unknown()),
+        }
+    }
+
+    async fn look_up(&self, token: &ApiToken) -> Result<Principal, Refusal> {
+        let busy =
+            || refusal(StatusCode::TOO_MANY_REQUESTS, "too many tokens to look up at once; try again in a moment");
+        let turn = tokio::time::timeout(LOOKUP_WAIT, self.lookups.acquire()).await;
+        let _turn = turn.map_err(|_| busy())?.map_err(|_| busy())?;
+        let found = self.coordinator.ledger.token(&token.digest()).await.map_err(|error| {
+            tracing::error!(%error, "failed to look a token up");
+            refusal(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the ledger does not answer, so no token can be looked up; try again",
+            )
+        })?;
+        let Some(row) = found.filter(|row| row.id == *token.id()) else { return Err(unknown()) };
+        let again = format!("have an admin make another with `regatta token create --owner {}`", row.owner);
+        if row.revoked_at.is_some() {
+            return Err(refusal(StatusCode::UNAUTHORIZED, format!("the token {} is revoked; {again}", row.id)));
+        }
+        if let Some(expired) = row.expires_at.filter(|at| *at <= self.coordinator.clock.now()) {
+            return Err(refusal(
+                StatusCode::UNAUTHORIZED,
+                format!("the token {} expired at {expired}; {again}", row.id),
+            ));
+        }
+        Ok(Principal { owner: row.owner, scopes: row.scopes, credential: Credential::Token(row.id) })
+    }
+}
+
+fn unknown() -> Refusal {
+    refusal(
+        StatusCode::UNAUTHORIZED,
+        "this coordinator asks for a token and does not know the one given; set REGATTA_TOKEN to the operator's or to one of \
+         `regatta token create`",
+    )
+}
+
+/// The credential of the request.
+fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let (first, second) = (given.next(), given.next());
+    if second.is_some() {
+        return Err(refusal(StatusCode::BAD_REQUEST, "the request has two Authorization headers; send one"));
+    }
+    let text = first.and_then(|value| value.to_str().ok()).and_then(|value| value.split_once(' '));
+    let text = text.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token);
+    match text.filter(|token| !token.is_empty() && token.len() <= CREDENTIAL_BYTES_MAX) {
+        Some(token) => Ok(token),
+        None => Err(refusal(StatusCode::UNAUTHORIZED, "this coordinator asks for a token; set REGATTA_TOKEN to it")),
+    }
+}
+
+fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"))
+}
+
+/// No page of another site asks.
+fn check_site(headers: &HeaderMap) -> Result<(), Refusal> {
+    let host = header_text(headers, header::HOST);
+    match header_text(headers, header::ORIGIN) {
+        Some(origin) if origin.split_once("://").map(|(_, host)| host) != host => Err(refusal(
             StatusCode::FORBIDDEN,
             format!("pages of other sites may not ask this coordinator: Origin is {origin:?}"),
-        );
+        )),
+        Some(_) | None => Ok(()),
     }
-    match &config.token {
-        Some(token) => {
-            let given = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-            // Digests are compared, so that the time taken tells nothing about the token.
-            if given.is_none_or(|given| Digest::of(given.as_bytes()) != Digest::of(token.as_bytes())) {
-                return refuse(StatusCode::UNAUTHORIZED, "this coordinator asks for a token; set REGATTA_TOKEN to it");
-            }
-        }
-        // A page whose name was made to lead here (DNS rebinding) names itself, not this machine.
-        None if !config.asks_for_certificates && host.is_some_and(|host| !is_loopback(host)) => {
-            let problem = "without a token this coordinator answers to localhost alone; ask it at http://127.0.0.1, or give it a token \
-                           (REGATTA_TOKEN)";
-            return refuse(StatusCode::FORBIDDEN, problem);
-        }
-        None => {}
-    }
-    // What a form of another site can send is none of these.
-    if *method == Method::POST && !text(header::CONTENT_TYPE).is_some_and(is_json) {
-        let problem = "send JSON, with the header content-type: application/json, also where the body is empty";
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem);
-    }
-    Ok(())
 }
 
-fn refuse(status: StatusCode, problem: impl Into<String>) -> Result<(), Refusal> {
-    Err((status, problem.into()))
+/// A page whose name was made to lead here (DNS rebinding) names itself, not this machine.
+fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
+    match header_text(headers, header::HOST) {
+        Some(host) if !is_loopback(host) => Err(refusal(
+            StatusCode::FORBIDDEN,
+            "without a token this coordinator answers to localhost alone; ask it at http://127.0.0.1, or give it a token (REGATTA_TOKEN)",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// What a form of another site can send is no JSON.
+fn check_kind(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+    if *method != Method::POST || header_text(headers, header::CONTENT_TYPE).is_some_and(is_json) {
+        return Ok(());
+    }
+    Err(refusal(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "send JSON, with the header content-type: application/json, also where the body is empty",
+    ))
 }
 
 fn is_json(content_type: &str) -> bool {
@@ -76,49 +238,59 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    const JSON: (&str, &str) = ("content-type", "application/json");
-    const TOKEN: (&str, &str) = ("authorization", "Bearer secret");
+    fn headers(given: &[(&'static str, &'static str)]) -> HeaderMap {
+        given.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
 
-    fn asked(token: Option<&str>, method: Method, headers: &[(&'static str, &'static str)]) -> Option<u16> {
-        let config = ApiConfig { token: token.map(Into::into), asks_for_certificates: false };
-        let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
-        check(&config, &method, &headers).err().map(|(status, _)| status.as_u16())
+    fn status(checked: Result<(), Refusal>) -> Option<u16> {
+        checked.err().map(|refused| refused.status.as_u16())
     }
 
     #[test]
     fn without_a_token_a_foreign_host_is_refused() {
         for host in ["evil.example", "evil.example:8080", "10.0.0.1:8080", "localhost.evil.example", ""] {
-            assert_eq!(asked(None, Method::GET, &[("host", host)]), Some(403), "{host}");
+            assert_eq!(status(check_host(&headers(&[("host", host)]))), Some(403), "{host}");
         }
         for host in ["localhost", "127.0.0.1:8080", "[::1]:8080", "LOCALHOST:1"] {
-            assert_eq!(asked(None, Method::GET, &[("host", host)]), None, "{host}");
+            assert_eq!(status(check_host(&headers(&[("host", host)]))), None, "{host}");
         }
-        assert_eq!(asked(Some("secret"), Method::GET, &[("host", "regatta.example"), TOKEN]), None);
     }
 
     #[test]
-    fn a_foreign_origin_is_refused_with_a_token_or_without() {
-        let (host, origin) = (("host", "127.0.0.1:8080"), ("origin", "https://evil.example"));
-        assert_eq!(asked(None, Method::GET, &[host, origin]), Some(403));
-        assert_eq!(asked(Some("secret"), Method::GET, &[host, TOKEN, origin]), Some(403));
-        assert_eq!(asked(None, Method::GET, &[host, ("origin", "null")]), Some(403));
-        assert_eq!(asked(None, Method::GET, &[host, ("origin", "http://127.0.0.1:8080")]), None);
+    fn a_foreign_origin_is_refused() {
+        for (origin, expected) in
+            [("https://evil.example", Some(403)), ("null", Some(403)), ("http://127.0.0.1:8080", None)]
+        {
+            let asked = check_site(&headers(&[("host", "127.0.0.1:8080"), ("origin", origin)]));
+            assert_eq!(status(asked), expected, "{origin}");
+        }
     }
 
     #[test]
     fn what_changes_something_must_be_json() {
         for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"] {
-            assert_eq!(asked(None, Method::POST, &[("content-type", kind)]), Some(415), "{kind}");
+            assert_eq!(status(check_kind(&Method::POST, &headers(&[("content-type", kind)]))), Some(415), "{kind}");
         }
-        assert_eq!(asked(None, Method::POST, &[]), Some(415));
-        assert_eq!(asked(None, Method::POST, &[JSON]), None);
-        assert_eq!(asked(None, Method::POST, &[("content-type", "Application/JSON; charset=utf-8")]), None);
+        assert_eq!(status(check_kind(&Method::POST, &headers(&[]))), Some(415));
+        for kind in ["application/json", "Application/JSON; charset=utf-8"] {
+            assert_eq!(status(check_kind(&Method::POST, &headers(&[("content-type", kind)]))), None);
+        }
     }
 
     #[test]
-    fn a_wrong_token_is_refused() {
-        for given in [None, Some(("authorization", "Bearer wrong")), Some(("authorization", "secret"))] {
-            assert_eq!(asked(Some("secret"), Method::GET, given.as_slice()), Some(401), "{given:?}");
+    fn a_credential_is_one_bearer_token() {
+        let given = |value: &'static str| bearer(&headers(&[("authorization", value)])).map(str::to_owned);
+        assert_eq!(given("Bearer x"), Ok("x".to_owned()));
+        assert_eq!(given("bearer x"), Ok("x".to_owned()));
+        for bad in ["x", "Basic x", "Bearer", "Bearer ", ""] {
+            assert_eq!(given(bad).unwrap_err().status, StatusCode::UNAUTHORIZED, "{bad}");
         }
+        let mut two = headers(&[("authorization", "Bearer x")]);
+        two.append("authorization", HeaderValue::from_static("Bearer y"));
+        assert_eq!(bearer(&two).unwrap_err().status, StatusCode::BAD_REQUEST);
+        let mut long = HeaderMap::new();
+        let value = format!("Bearer {}", "x".repeat(CREDENTIAL_BYTES_MAX + 1));
+        long.insert("authorization", value.parse().unwrap());
+        assert_eq!(bearer(&long).unwrap_err().status, StatusCode::UNAUTHORIZED);
     }
 }

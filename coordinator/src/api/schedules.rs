@@ -1,16 +1,17 @@
 //! Schedules over HTTP: write, look, pause, run, delete.
 
-use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use jiff::Timestamp;
 use regatta_proto::ScheduleName;
 use serde::{Deserialize, Serialize};
 
-use super::Api;
+use super::auditing::Subject;
 use super::content::Turns;
-use crate::{CoordinatorError, SchedulePut, ScheduleRequest, ScheduleStatus, TickStatus};
+use super::{Api, check_owner};
+use crate::{Coordinator, CoordinatorError, Principal, SchedulePut, ScheduleRequest, ScheduleStatus, TickStatus};
 
 /// Ticks that a history shows unless it is asked for more.
 const SHOWN: u32 = 50;
@@ -30,11 +31,27 @@ pub(super) struct Asked {
 pub(super) async fn put(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Json(request): Json<ScheduleRequest>,
-) -> Result<Json<SchedulePut>, Response> {
+) -> Result<(Extension<Subject>, Json<SchedulePut>), Response> {
     // Checking one is planning a sweep.
     let _turn = turns.plan().await?;
-    coordinator.put_schedule(request).await.map(Json).map_err(IntoResponse::into_response)
+    let name = request.schedule.name.clone();
+    let put = async {
+        if let Some(row) = coordinator.ledger.schedule(&name).await? {
+            check_owner(&principal, &format!("schedule {name}"), row.owner.as_ref())?;
+        }
+        coordinator.put_schedule(request, Some(&principal.owner)).await
+    };
+    let put = put.await.map_err(IntoResponse::into_response)?;
+    Ok((Extension(Subject(name.to_string())), Json(put)))
+}
+
+/// Fails unless `principal` may change the schedule.
+async fn check(coordinator: &Coordinator, principal: &Principal, name: &ScheduleName) -> Result<(), CoordinatorError> {
+    let row = coordinator.ledger.schedule(name).await?;
+    let row = row.ok_or_else(|| CoordinatorError::UnknownSchedule(name.clone()))?;
+    check_owner(principal, &format!("schedule {name}"), row.owner.as_ref())
 }
 
 pub(super) async fn list(State(coordinator): Api) -> Result<Json<Vec<ScheduleStatus>>, CoordinatorError> {
@@ -58,28 +75,36 @@ pub(super) async fn history(
 
 pub(super) async fn pause(
     State(coordinator): Api,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<ScheduleName>,
 ) -> Result<StatusCode, CoordinatorError> {
+    check(&coordinator, &principal, &name).await?;
     coordinator.pause_schedule(&name, true).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn resume(
     State(coordinator): Api,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<ScheduleName>,
 ) -> Result<StatusCode, CoordinatorError> {
+    check(&coordinator, &principal, &name).await?;
     coordinator.pause_schedule(&name, false).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn run(
     State(coordinator): Api,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<ScheduleName>,
 ) -> Result<Json<Asked>, CoordinatorError> {
+    check(&coordinator, &principal, &name).await?;
     coordinator.run_schedule(&name).await.map(|at| Json(Asked { at }))
 }
 
 pub(super) async fn delete(
     State(coordinator): Api,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<ScheduleName>,
 ) -> Result<StatusCode, CoordinatorError> {
+    check(&coordinator, &principal, &name).await?;
     coordinator.delete_schedule(&name).await.map(|()| StatusCode::NO_CONTENT)
 }

@@ -85,7 +85,7 @@ impl Coordinator {
         let ticks = stored.spec.check()?;
         let open = self.ledger.open_ticks(&row.name).await?;
         for tick in open.iter().filter(|tick| tick.state == TickState::Running) {
-            self.follow_night(&stored, tick, row.judged, term).await?;
+            self.follow_night(&stored, tick, row, term).await?;
         }
         // A night that has just ended leaves its place to the next.
         let open = self.ledger.open_ticks(&row.name).await?;
@@ -94,7 +94,7 @@ impl Coordinator {
         let now = self.clock.now();
         if let Some(oldest) = open.iter().find(|tick| tick.state == TickState::Due) {
             if !open.iter().any(|tick| tick.state == TickState::Running) {
-                self.start_night(&stored, &ticks, oldest, term).await?;
+                self.start_night(&stored, &ticks, oldest, row.owner.as_ref(), term).await?;
             }
             let waits = now.duration_since(oldest.at).as_secs_f64();
             self.metrics.schedule_waits.with_label_values(&[row.name.as_str()]).set(waits.max(0.0));

@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use jiff::civil::Time;
 use jiff::{Timestamp, ToSpan, Zoned};
 use regatta_backends::{LedgerError, PutSchedule, ScheduleRow};
-use regatta_proto::{Digest, ScheduleName, SweepId, json_bytes};
+use regatta_proto::{Digest, OwnerName, ScheduleName, SweepId, json_bytes};
 
 pub use self::choices::{Baseline, CatchUp};
 pub use self::document::{NightEvent, Notify, Retention, ScheduleBudget, ScheduleSpec};
@@ -46,13 +46,14 @@ impl Coordinator {
         self
     }
 
-    /// Writes a schedule. Everything that can be wrong with it is found now, not at night.
+    /// Writes a schedule of `owner`; one that is replaced keeps its own. Everything that can be wrong with it is found now, not at night.
     ///
     /// # Errors
     /// When it does not fit its data, its gate or the coordinator's policy, there is another of its name, or a store fails.
     pub fn put_schedule<'a>(
         &'a self,
         request: ScheduleRequest,
+        owner: Option<&'a OwnerName>,
     ) -> BoxFuture<'a, Result<SchedulePut, CoordinatorError>> {
         Box::pin(async move {
             let ScheduleRequest { schedule, submission, replace } = request;
@@ -79,7 +80,7 @@ impl Coordinator {
             let submission = self.catalog.blobs().put_content(json_bytes(&submission).into()).await?;
             let name = schedule.name.clone();
             let document = serde_json::to_string(&Stored { spec: schedule, submission })?;
-            let effect = self.ledger.put_schedule(&name, &document, now, replace).await?;
+            let effect = self.ledger.put_schedule(&name, &document, owner, now, replace).await?;
             if effect == PutSchedule::Differs {
                 return Err(CoordinatorError::ScheduleDiffers(name));
             }
@@ -126,6 +127,7 @@ impl Coordinator {
             next: if row.is_paused { None } else { ticks.after(now) },
             spent_this_month,
             last,
+            owner: row.owner.clone(),
         })
     }
 

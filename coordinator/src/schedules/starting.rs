@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::{BlobError, Term, TickEnd, TickRow, TickState};
+use regatta_backends::{BlobError, LedgerError, ScheduleRow, Term, TickEnd, TickRow, TickState};
 use regatta_catalog::{CatalogError, Sweep};
-use regatta_proto::{Money, ScheduleName, SweepState};
+use regatta_proto::{Money, OwnerName, ScheduleName, SweepState};
 
 use super::document::{NightEvent, ScheduleSpec, Stored};
 use super::ticks::Ticks;
@@ -72,6 +72,7 @@ impl Coordinator {
         stored: &Stored,
         ticks: &Ticks,
         tick: &TickRow,
+        owner: Option<&OwnerName>,
         term: Term,
     ) -> Result<(), CoordinatorError> {
         let schedule = &stored.spec;
@@ -103,7 +104,7 @@ impl Coordinator {
             self.metrics.note_tick(&schedule.name, "started", 1);
             tracing::info!(schedule = %schedule.name, tick = %tick.at, sweep = %sweep.id, "night begins");
             self.still_lead(term)?;
-            self.enter(&sweep).await?;
+            self.enter_for(&sweep, owner).await?;
         }
         Ok(())
     }
@@ -155,20 +156,26 @@ impl Coordinator {
         &self,
         stored: &Stored,
         tick: &TickRow,
-        judged: u32,
+        row: &ScheduleRow,
         term: Term,
     ) -> Result<(), CoordinatorError> {
         let (Some(id), Some(lock)) = (&tick.sweep, &tick.lock) else {
             // The schema forbids it.
             return Err(CoordinatorError::UnknownSchedule(tick.schedule.clone()));
         };
+        let owner = row.owner.as_ref();
         match self.ledger.sweep(id).await? {
-            Some(row) if row.state.is_end() => self.end_night(stored, tick, &row, judged, term).await,
+            Some(sweep) if sweep.state.is_end() => self.end_night(stored, tick, &sweep, row.judged, term).await,
             Some(_) => Ok(()),
             None => match self.catalog.sweep(lock).await {
                 Ok(sweep) => {
                     self.still_lead(term)?;
-                    self.enter(&sweep).await.map(drop)
+                    match self.enter_for(&sweep, owner).await {
+                        Err(error @ CoordinatorError::Ledger(LedgerError::QuotaExceeded { .. })) => {
+                            self.refuse_night(&stored.spec, tick, regatta_proto::causes(&error), term).await
+                        }
+                        entered => entered.map(drop),
+                    }
                 }
                 Err(CatalogError::Blobs(error)) => Err(error.into()),
                 Err(error) => {
@@ -205,6 +212,7 @@ fn reason(error: &CoordinatorError) -> Option<String> {
         | CoordinatorError::NoScheduling
         | CoordinatorError::WrongState { .. }
         | CoordinatorError::NoBudget(_)
+        | CoordinatorError::NotYours { .. }
         | CoordinatorError::NotLeading
         | CoordinatorError::Ledger(_)
         | CoordinatorError::Permits(_)

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use regatta_backends::{LedgerError, PutSchedule, TickRow, TickState};
-use regatta_proto::{Digest, Money, ScheduleName, SweepId, SweepState};
+use regatta_proto::{Digest, Money, OwnerName, ScheduleName, SweepId, SweepState};
 use serde::{Deserialize, Serialize};
 
 use super::document::ScheduleSpec;
@@ -50,6 +50,9 @@ pub struct ScheduleStatus {
     pub spent_this_month: Money,
     /// The last tick that has come.
     pub last: Option<TickStatus>,
+    /// The owner, also of its sweeps; `None` for schedules of versions before owners.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<OwnerName>,
 }
 
 /// State of a tick.

@@ -1,6 +1,6 @@
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
-use regatta_coordinator::{ApiConfig, Submitted, SweepStatus, router};
+use regatta_coordinator::{Access, ApiConfig, Submitted, SweepStatus, router};
 use regatta_proto::{Digest, SweepState};
 use tower::ServiceExt;
 
@@ -62,7 +62,8 @@ async fn a_sweep_is_handed_in_looked_at_and_cancelled() {
 async fn who_does_not_have_the_token_is_refused() {
     let stage = Stage::set().await;
     let process = stage.process();
-    let config = ApiConfig { token: Some("secret".into()), ..ApiConfig::default() };
+    let access = Access::Tokens { operator: Some(Digest::of(b"secret")) };
+    let config = ApiConfig { access, ..ApiConfig::default() };
     for (token, expected) in [
         (None, StatusCode::UNAUTHORIZED),
         (Some("wrong"), StatusCode::UNAUTHORIZED),

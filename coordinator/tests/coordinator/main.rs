@@ -4,6 +4,7 @@
 mod api;
 mod dispatching;
 mod ending;
+mod identity;
 mod planning;
 mod recovering;
 mod schedules;

@@ -18,9 +18,9 @@ async fn the_same_spec_is_the_same_sweep_and_nothing_new() {
     let stage = Stage::set().await;
     let process = stage.process();
     let submission = stage.submission(&spec("s", 3, "")).await;
-    let first = process.coordinator.submit(submission.clone()).await.unwrap();
+    let first = process.coordinator.submit(submission.clone(), None).await.unwrap();
     let shards = stage.ledger.shards(&first.id).await.unwrap();
-    let second = process.coordinator.submit(submission).await.unwrap();
+    let second = process.coordinator.submit(submission, None).await.unwrap();
     assert!(first.created && !second.created);
     assert_eq!((&second.id, second.sessions), (&first.id, first.sessions));
     assert_eq!(stage.ledger.sweeps().await.unwrap().len(), 1);

@@ -1,8 +1,10 @@
 //! The ledger on a PostgreSQL server, for a fleet.
 
 mod attempts;
+mod audit;
 mod calls;
 mod cells;
+mod identity;
 mod judging;
 mod leading;
 mod metrics;

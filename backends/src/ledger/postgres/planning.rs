@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use jiff::Timestamp;
-use regatta_proto::{CellIndex, Money, ShardIndex, SweepId, SweepState};
+use regatta_proto::{CellIndex, Money, OwnerName, ShardIndex, SweepId, SweepState};
 use tokio_postgres::Row;
 
 use super::attempts::spent;
 use super::column;
+use super::identity::charge;
 use super::leading::is_leading;
 use super::pool::Fault;
 use crate::ledger::columns::{
@@ -27,8 +28,8 @@ pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Cre
     // Of several transactions at once, all but one wait here and then find the sweep there.
     let insert = tx
         .prepare_cached(
-            "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns) VALUES ($1, $2, $3, $4, $5, $6)
-             ON CONFLICT (id) DO NOTHING RETURNING number",
+            "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, granted)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING RETURNING number",
         )
         .await?;
     let created = tx
@@ -41,11 +42,16 @@ pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Cre
                 &SweepState::Running.as_str(),
                 &stored_money(sweep.budget, "budget")?,
                 &stored_time(sweep.created_at, "created_at")?,
+                &sweep.owner.as_ref().map(OwnerName::as_str),
+                &stored(sweep.granted().0, "granted")?,
             ],
         )
         .await?;
     let Some(created) = created else { return Ok(Created::AlreadyThere) };
     let number: i64 = created.try_get(0)?;
+    if let Some(owner) = &sweep.owner {
+        charge(tx, owner, (sweep.budget, sweep.sessions()), sweep.quota).await?;
+    }
     add_cells(tx, number, sweep).await?;
     add_shards(tx, number, sweep).await?;
     Ok(Created::New)
@@ -120,7 +126,7 @@ pub(super) async fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let select = client
         .prepare_cached(
-            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo FROM sweeps
+            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner FROM sweeps
              WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC",
         )
         .await?;
@@ -139,6 +145,7 @@ fn sweep(row: &Row) -> Result<SweepRow, Fault> {
         ended_at: row.try_get::<_, Option<i64>>(6)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
         generation: small(row.try_get(7)?, "generation")?,
         echo: large(row.try_get(8)?, "echo")?,
+        owner: row.try_get::<_, Option<&str>>(9)?.map(|owner| parsed(owner, "sweeps.owner")).transpose()?,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use jiff::Timestamp;
-use regatta_proto::{Digest, Money, ScheduleName, SweepId};
+use regatta_proto::{Digest, Money, OwnerName, ScheduleName, SweepId};
 use tokio_postgres::Row;
 
 use super::PostgresLedger;
@@ -19,10 +19,11 @@ impl PostgresLedger {
         &self,
         name: &ScheduleName,
         document: &str,
+        owner: Option<&OwnerName>,
         at: Timestamp,
         replaces: bool,
     ) -> Result<PutSchedule, LedgerError> {
-        write!(self.0, "write a schedule", tx => put(tx, name, document, at, replaces))
+        write!(self.0, "write a schedule", tx => put(tx, name, document, owner, at, replaces))
     }
 
     pub(in crate::ledger) async fn schedules(
@@ -131,17 +132,18 @@ async fn put(
     tx: &Transaction<'_>,
     name: &ScheduleName,
     document: &str,
+    owner: Option<&OwnerName>,
     at: Timestamp,
     replaces: bool,
 ) -> Result<PutSchedule, Fault> {
     let now = stored_time(at, "created_at")?;
     let insert = tx
         .prepare_cached(
-            "INSERT INTO schedules (name, document, created_at_ns, decided_until_ns) VALUES ($1, $2, $3, $3)
+            "INSERT INTO schedules (name, document, created_at_ns, decided_until_ns, owner) VALUES ($1, $2, $3, $3, $4)
              ON CONFLICT (name) DO NOTHING",
         )
         .await?;
-    if tx.execute(&insert, &[&name.as_str(), &document, &now]).await? == 1 {
+    if tx.execute(&insert, &[&name.as_str(), &document, &now, &owner.map(OwnerName::as_str)]).await? == 1 {
         return Ok(PutSchedule::Created);
     }
     let same = tx.prepare_cached("SELECT 1 FROM schedules WHERE name = $1 AND document = $2 FOR UPDATE").await?;
@@ -161,7 +163,7 @@ async fn put(
 async fn all(client: &impl GenericClient, only: Option<&ScheduleName>) -> Result<Vec<ScheduleRow>, Fault> {
     let select = client
         .prepare_cached(
-            "SELECT name, document, is_paused, created_at_ns, decided_until_ns, judged FROM schedules
+            "SELECT name, document, is_paused, created_at_ns, decided_until_ns, judged, owner FROM schedules
              WHERE $1::text IS NULL OR name = $1 ORDER BY name COLLATE \"C\"",
         )
         .await?;
@@ -175,6 +177,7 @@ async fn all(client: &impl GenericClient, only: Option<&ScheduleName>) -> Result
                 created_at: time(row.try_get(3)?, "created_at")?,
                 decided_until: time(row.try_get(4)?, "decided_until")?,
                 judged: small(row.try_get(5)?, "judged")?,
+                owner: row.try_get::<_, Option<&str>>(6)?.map(|owner| parsed(owner, "schedules.owner")).transpose()?,
             })
         })
         .collect()

@@ -20,6 +20,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (8, include_str!("../../../migrations/sqlite/0008_schedules.sql")),
     (9, include_str!("../../../migrations/sqlite/0009_views.sql")),
     (10, include_str!("../../../migrations/sqlite/0010_transitions.sql")),
+    (11, include_str!("../../../migrations/sqlite/0011_identity.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.
@@ -132,7 +133,7 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 10 }), "{error}");
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known } if known == newest()), "{error}");
     }
 
     #[test]
@@ -164,6 +165,24 @@ mod tests {
         }
         let kept: f64 = ledger.query_row("SELECT sum(value * n) FROM metrics", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, 10.5);
+    }
+
+    #[test]
+    fn no_row_of_the_audit_log_is_changed_or_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = open(&folder.path().join("ledger.sqlite")).unwrap();
+        ledger
+            .execute_batch(
+                "INSERT INTO audit (at_ns, actor, credential, action, subject) VALUES (1, 'a', 'c', 'submit', 's');
+                 INSERT INTO audit_results (number, at_ns, result, subject, detail) VALUES (1, 1, 'done', 's', '');",
+            )
+            .unwrap();
+        for table in ["audit", "audit_results"] {
+            for statement in [format!("UPDATE {table} SET at_ns = 0"), format!("DELETE FROM {table}")] {
+                let error = ledger.execute_batch(&statement).unwrap_err().to_string();
+                assert!(error.contains("append-only"), "{statement}: {error}");
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The ledger in one file, for the embedded run.
 
 mod attempts;
+mod audit;
 mod calls;
+mod identity;
 mod judging;
 mod metrics;
 mod migrate;

@@ -1,10 +1,11 @@
 //! Sweeps, cells and shards.
 
 use jiff::Timestamp;
-use regatta_proto::{CellIndex, Money, ShardIndex, SweepId, SweepState};
+use regatta_proto::{CellIndex, Money, OwnerName, ShardIndex, SweepId, SweepState};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::attempts::spent;
+use super::identity::charge;
 use super::thread::Fault;
 use crate::ledger::columns::{
     TABLES_OF_SWEEPS, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
@@ -19,8 +20,8 @@ pub(super) fn number(tx: &Transaction<'_>, sweep: &SweepId) -> Result<i64, Fault
 
 pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
     let created = tx.execute(
-        "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, granted)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING",
         params![
             sweep.id.as_str(),
             sweep.name,
@@ -28,12 +29,17 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
             SweepState::Running.as_str(),
             stored_money(sweep.budget, "budget")?,
             stored_time(sweep.created_at, "created_at")?,
+            sweep.owner.as_ref().map(OwnerName::as_str),
+            stored(sweep.granted().0, "granted")?,
         ],
     )?;
     if created == 0 {
         return Ok(Created::AlreadyThere);
     }
     let number = tx.last_insert_rowid();
+    if let Some(owner) = &sweep.owner {
+        charge(tx, owner, (sweep.budget, sweep.sessions()), sweep.quota)?;
+    }
     let mut add_cell = tx.prepare_cached(
         "INSERT INTO cells (sweep, cell, benchmark, setting, model, trial, queue, items)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -68,7 +74,7 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
 
 pub(super) fn sweeps(tx: &Transaction<'_>, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let mut select = tx.prepare_cached(
-        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo FROM sweeps
+        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner FROM sweeps
          WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at_ns DESC, number DESC",
     )?;
     let mut rows = select.query([only.map(SweepId::as_str)])?;
@@ -91,6 +97,7 @@ fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
         ended_at: row.get::<_, Option<i64>>(6)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
         generation: small(row.get(7)?, "generation")?,
         echo: large(row.get(8)?, "echo")?,
+        owner: row.get::<_, Option<String>>(9)?.map(|owner| parsed(&owner, "sweeps.owner")).transpose()?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Schedules, their ticks, and the notices about them.
 
 use jiff::Timestamp;
-use regatta_proto::{Digest, Money, ScheduleName, SweepId};
+use regatta_proto::{Digest, Money, OwnerName, ScheduleName, SweepId};
 use rusqlite::{Row, Transaction, params};
 
 use super::SqliteLedger;
@@ -17,11 +17,12 @@ impl SqliteLedger {
         &self,
         name: &ScheduleName,
         document: &str,
+        owner: Option<&OwnerName>,
         at: Timestamp,
         replaces: bool,
     ) -> Result<PutSchedule, LedgerError> {
-        let (name, document) = (name.clone(), document.to_owned());
-        self.0.write("write a schedule", move |tx| put(tx, &name, &document, at, replaces)).await
+        let (name, document, owner) = (name.clone(), document.to_owned(), owner.cloned());
+        self.0.write("write a schedule", move |tx| put(tx, &name, &document, owner.as_ref(), at, replaces)).await
     }
 
     pub(in crate::ledger) async fn schedules(
@@ -221,6 +222,7 @@ fn put(
     tx: &Transaction<'_>,
     name: &ScheduleName,
     document: &str,
+    owner: Option<&OwnerName>,
     at: Timestamp,
     replaces: bool,
 ) -> Result<PutSchedule, Fault> {
@@ -228,8 +230,8 @@ fn put(
     match all(tx, Some(name))?.pop() {
         None => {
             tx.execute(
-                "INSERT INTO schedules (name, document, created_at_ns, decided_until_ns) VALUES (?1, ?2, ?3, ?3)",
-                params![name.as_str(), document, now],
+                "INSERT INTO schedules (name, document, created_at_ns, decided_until_ns, owner) VALUES (?1, ?2, ?3, ?3, ?4)",
+                params![name.as_str(), document, now, owner.map(OwnerName::as_str)],
             )?;
             Ok(PutSchedule::Created)
         }
@@ -247,7 +249,7 @@ fn put(
 
 fn all(tx: &Transaction<'_>, only: Option<&ScheduleName>) -> Result<Vec<ScheduleRow>, Fault> {
     let mut select = tx.prepare_cached(
-        "SELECT name, document, is_paused, created_at_ns, decided_until_ns, judged FROM schedules
+        "SELECT name, document, is_paused, created_at_ns, decided_until_ns, judged, owner FROM schedules
          WHERE ?1 IS NULL OR name = ?1 ORDER BY name",
     )?;
     let mut rows = select.query([only.map(ScheduleName::as_str)])?;
@@ -260,6 +262,7 @@ fn all(tx: &Transaction<'_>, only: Option<&ScheduleName>) -> Result<Vec<Schedule
             created_at: time(row.get(3)?, "created_at")?,
             decided_until: time(row.get(4)?, "decided_until")?,
             judged: small(row.get(5)?, "judged")?,
+            owner: row.get::<_, Option<String>>(6)?.map(|owner| parsed(&owner, "schedules.owner")).transpose()?,
         });
     }
     Ok(schedules)

@@ -60,11 +60,12 @@ pub(super) fn one(status: &ScheduleStatus) -> anyhow::Result<String> {
         .map_or_else(|| "no tick yet".to_owned(), |tick| format!("last {} {}", tick.at, tick.state));
     let declared = serde_yaml_ng::to_string(&status.schedule)?;
     Ok(format!(
-        "{} · {next} · {last} · {} this month\nplanned from {} · since {}\n\n{}",
+        "{} · {next} · {last} · {} this month\nplanned from {} · since {}{}\n\n{}",
         status.schedule.name,
         status.spent_this_month,
         status.submission.short(),
         status.created_at,
+        status.owner.as_ref().map(|owner| format!(" · of {owner}")).unwrap_or_default(),
         declared.trim_end()
     ))
 }

@@ -18,7 +18,7 @@ const SHOWN_BYTES_MAX: usize = 500;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Declared {
+pub(in crate::roles) struct Declared {
     /// Program and arguments.
     command: Vec<String>,
     /// Seconds after which it is killed.

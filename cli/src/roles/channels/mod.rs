@@ -4,30 +4,15 @@ mod command;
 mod webhook;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::{Context, bail};
 use futures::future::BoxFuture;
 use regatta_coordinator::{Message, Messenger};
-use regatta_declared::CodedRules;
-use serde::Deserialize;
 
 use self::command::Command;
+pub(super) use self::command::Declared as DeclaredCommand;
+pub(super) use self::webhook::Declared as DeclaredWebhook;
 use self::webhook::Webhook;
-use crate::exit::bad_configuration;
-
-/// Largest policy file read, in bytes.
-const POLICY_BYTES_MAX: u64 = 1 << 20;
-
-/// The policy file of a coordinator.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct PolicyFile {
-    webhooks: BTreeMap<String, webhook::Declared>,
-    commands: BTreeMap<String, command::Declared>,
-    /// Programs of coded benchmarks, which a plan loads.
-    coded: CodedRules,
-}
 
 /// The channels of a coordinator.
 #[derive(Debug, Default)]
@@ -37,35 +22,22 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// The channels of the policy in `file`, with the secrets that it names; none without a file.
-    ///
-    /// Beside them the programs of coded benchmarks that the same policy allows.
-    pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<(Self, CodedRules)> {
-        let Some(path) = file else { return Ok(Default::default()) };
-        let read = || -> anyhow::Result<(Self, CodedRules)> {
-            let size = std::fs::metadata(path)?.len();
-            anyhow::ensure!(size <= POLICY_BYTES_MAX, "it has {size} bytes, at most {POLICY_BYTES_MAX} are read");
-            Self::parse(&std::fs::read_to_string(path)?, &|name| std::env::var(name).ok())
-        };
-        read()
-            .with_context(|| format!("failed to read the coordinator's policy {}", path.display()))
-            .map_err(bad_configuration)
-    }
-
-    fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<(Self, CodedRules)> {
-        let file: PolicyFile = serde_yaml_ng::from_str(text)?;
-        // A map of ours takes the last of two equal names without a word; a document refuses them.
-        serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text)?;
+    /// The channels of a policy, with the secrets that it names.
+    pub(super) fn new(
+        webhooks: BTreeMap<String, DeclaredWebhook>,
+        commands: BTreeMap<String, DeclaredCommand>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> anyhow::Result<Self> {
         let mut channels = Self::default();
-        for (name, declared) in file.webhooks {
-            let webhook = Webhook::new(declared, variable).with_context(|| format!("webhooks.{name}"))?;
+        for (name, webhook) in webhooks {
+            let webhook = Webhook::new(webhook, variable).with_context(|| format!("webhooks.{name}"))?;
             channels.webhooks.insert(name, webhook);
         }
-        for (name, declared) in file.commands {
-            let command = Command::new(declared).with_context(|| format!("commands.{name}"))?;
+        for (name, command) in commands {
+            let command = Command::new(command).with_context(|| format!("commands.{name}"))?;
             channels.commands.insert(name, command);
         }
-        Ok((channels, file.coded))
+        Ok(channels)
     }
 
     fn unknown(&self, channel: &str) -> String {
@@ -118,7 +90,16 @@ fn check_variable(name: &str) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::*;
+
+    #[derive(Default, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    struct File {
+        webhooks: BTreeMap<String, DeclaredWebhook>,
+        commands: BTreeMap<String, DeclaredCommand>,
+    }
 
     fn parsed(text: &str) -> anyhow::Result<Channels> {
         let variable = |name: &str| match name {
@@ -126,7 +107,8 @@ mod tests {
             "SHORT" => Some("short".to_owned()),
             _ => None,
         };
-        Channels::parse(text, &variable).map(|(channels, _)| channels)
+        let File { webhooks, commands } = serde_yaml_ng::from_str(text)?;
+        Channels::new(webhooks, commands, &variable)
     }
 
     #[test]
@@ -153,7 +135,6 @@ commands: { page: { command: [/bin/page] } }",
             refused("webhooks: { ci: { url: 'ftp://x.example', secret_env: GOOD } }"),
             refused("webhooks: { ci: { url: 'https://user:word@x.example', secret_env: GOOD } }"),
             refused("webhooks: { ci: { url: 'https://x.example' } }"),
-            refused("commands: { page: { command: [x] }, page: { command: [y] } }"),
             refused("commands: { page: { command: [] } }"),
             refused("commands: { page: { command: [x], timeout_s: 900 } }"),
             refused("commands: { page: { command: [x], shell: true } }"),

@@ -25,7 +25,7 @@ const ENCODED: &str = "whsec_";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Declared {
+pub(in crate::roles) struct Declared {
     url: String,
     /// Variable of the coordinator that holds the secret.
     secret_env: String,

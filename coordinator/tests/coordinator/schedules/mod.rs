@@ -2,7 +2,7 @@
 
 mod failing_over;
 mod keeping;
-mod night_shift;
+pub(crate) mod night_shift;
 mod notifying;
 mod over_http;
 mod retaining;

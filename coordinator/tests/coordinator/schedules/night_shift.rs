@@ -109,7 +109,7 @@ impl NightShift {
 
     /// Writes the schedule `nightly` with `more`; its spec has two sessions.
     pub(crate) async fn schedule(&self, process: &Process, more: Value) -> ScheduleName {
-        process.coordinator.put_schedule(self.request(more).await).await.unwrap().name
+        process.coordinator.put_schedule(self.request(more).await, None).await.unwrap().name
     }
 
     pub(crate) async fn request(&self, more: Value) -> ScheduleRequest {
@@ -130,7 +130,10 @@ impl NightShift {
     pub(crate) async fn end_sweeps(&self, state: SweepState) {
         let now = self.stage.clock.now();
         for tick in self.stage.ledger.open_ticks(&"nightly".parse().unwrap()).await.unwrap() {
-            if let Some(sweep) = tick.sweep {
+            // A sweep that its owner's quota refused was never entered.
+            if let Some(sweep) = tick.sweep
+                && self.stage.ledger.sweep(&sweep).await.unwrap().is_some()
+            {
                 self.stage.end(&sweep, state, now).await;
             }
         }

@@ -11,7 +11,9 @@ use jiff::Timestamp;
 use prometheus::Registry;
 use regatta_backends::{Blobs, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
 use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
-use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Scheduling, Submission};
+use regatta_coordinator::{
+    Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Quotas, Scheduling, Submission,
+};
 use regatta_proto::{
     Attempt, AttemptTotals, Cause, Control, CostSum, FileSet, Flags, Job, ManualClock, Money, OpenAttempt, Outcome,
     PriceSource, Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
@@ -106,9 +108,36 @@ impl Stage {
         self.folder.path().join("blobs")
     }
 
+    pub(crate) fn clock_now(&self) -> Timestamp {
+        regatta_proto::Clock::now(&*self.clock)
+    }
+
+    /// Files of the ledger.
+    pub(crate) fn ledger_files(&self) -> Vec<std::path::PathBuf> {
+        let files = std::fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let found: Vec<_> = files.filter(|path| path.to_string_lossy().contains("ledger.sqlite")).collect();
+        assert!(!found.is_empty(), "there is a ledger");
+        found
+    }
+
+    /// Does to the ledger what no call of it does.
+    pub(crate) fn run_sql(&self, sql: &str) {
+        rusqlite::Connection::open(self.folder.path().join("ledger.sqlite")).unwrap().execute_batch(sql).unwrap();
+    }
+
     /// A coordinator that has just been started and is not working yet.
     pub(crate) fn process(&self) -> Process {
+        self.process_with(Quotas::default())
+    }
+
+    /// The same, whose policy limits what owners are granted.
+    pub(crate) fn process_with(&self, quotas: Quotas) -> Process {
         let metrics = CoordinatorMetrics::register(&Registry::new()).unwrap();
+        let coordinator = Arc::new(self.coordinator(metrics.clone()).with_quotas(quotas));
+        Process { coordinator, metrics, stop: CancellationToken::new(), running: None }
+    }
+
+    fn coordinator(&self, metrics: CoordinatorMetrics) -> Coordinator {
         let prices: Arc<PriceBook> = Arc::new(|_, model| match &model.price {
             Some(price) => (Some(price.clone()), PriceSource::Spec),
             None => (None, PriceSource::Unknown),
@@ -120,14 +149,13 @@ impl Stage {
             self.permits.clone(),
             Catalog::new(self.blobs(), BENCHMARKS),
             self.clock.clone(),
-            metrics.clone(),
+            metrics,
             prices,
         );
-        let coordinator = match &self.scheduling {
+        match &self.scheduling {
             Some(scheduling) => coordinator.with_scheduling(scheduling.clone()),
             None => coordinator,
-        };
-        Process { coordinator: Arc::new(coordinator), metrics, stop: CancellationToken::new(), running: None }
+        }
     }
 
     /// A coordinator at work.

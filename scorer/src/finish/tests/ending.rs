@@ -31,6 +31,8 @@ impl Settled {
         store_dataset(catalog.blobs(), &miniature()).await.unwrap();
         let sweep = catalog.store(&lock).await.unwrap();
         let new = NewSweep {
+            owner: None,
+            quota: regatta_backends::Quota::default(),
             id: sweep.id.clone(),
             name: lock.name.to_string(),
             lock: sweep.digest,

@@ -90,6 +90,8 @@ impl Stage {
             queue: "jobs".to_owned(),
         });
         let new = NewSweep {
+            owner: None,
+            quota: regatta_backends::Quota::default(),
             id: sweep.id.clone(),
             name: "s".to_owned(),
             lock: sweep.digest,

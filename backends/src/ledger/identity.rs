@@ -1,0 +1,215 @@
+//! Tokens, and what owners may be granted.
+//!
+//! A quota counts what was granted to an owner's sweeps, budgets and sessions, whether it was used or not: whatever runs at once, an owner
+//! never spends more. It is checked in the transaction that writes the sweep, under a lock of the owner's row.
+
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use regatta_proto::{Digest, Money, OwnerName, Scopes, SweepId, TokenId};
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "faults")]
+use super::away;
+use super::{Ledger, LedgerError, each};
+
+/// Most tokens of a ledger, revoked ones included.
+pub(super) const TOKENS_MAX: i64 = 10_000;
+
+/// Most that an owner may be granted; `None` is without limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Quota {
+    /// Money, as budgets of sweeps.
+    pub budget: Option<Money>,
+    /// Sessions.
+    pub sessions: Option<u64>,
+}
+
+impl Quota {
+    /// The lower limits of both.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        let lower = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        Self {
+            budget: lower(self.budget.map(|money| money.0), other.budget.map(|money| money.0)).map(Money),
+            sessions: lower(self.sessions, other.sessions),
+        }
+    }
+
+    /// Fails when the sweep `sweep` of `owner` leads beyond it: with it, `granted` money and `sessions` sessions are granted.
+    pub(super) fn check(
+        self,
+        owner: &OwnerName,
+        wanted: (Option<Money>, u64),
+        granted: (Money, u64),
+    ) -> Result<(), LedgerError> {
+        let refuse = |problem: String| Err(LedgerError::QuotaExceeded { owner: owner.clone(), problem });
+        if let Some(quota) = self.budget {
+            let Some(wanted) = wanted.0 else {
+                return refuse(format!(
+                    "it may be granted {quota} in all, and this sweep has no limit; give it a budget_usd"
+                ));
+            };
+            if granted.0 > quota {
+                let before = Money(granted.0.0.saturating_sub(wanted.0));
+                let left = Money(quota.0.saturating_sub(before.0));
+                return refuse(format!(
+                    "of {quota} in all, {before} are granted to its sweeps, and this one wants {wanted} more; lower its budget to {left}"
+                ));
+            }
+        }
+        if let Some(quota) = self.sessions
+            && granted.1 > quota
+        {
+            let before = granted.1.saturating_sub(wanted.1);
+            return refuse(format!(
+                "of {quota} sessions in all, {before} are granted to its sweeps, and this one has {}; lower its limit or trials",
+                wanted.1
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A token to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewToken {
+    /// Its public part.
+    pub id: TokenId,
+    /// Digest of the whole token.
+    pub digest: Digest,
+    /// The person or program that shows it.
+    pub owner: OwnerName,
+    /// Rights of whoever shows it.
+    pub scopes: Scopes,
+    /// When.
+    pub created_at: Timestamp,
+    /// The owner that asked for it.
+    pub created_by: OwnerName,
+    /// From when on it is refused; `None` is never.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A token, without what could be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRow {
+    /// Its public part.
+    pub id: TokenId,
+    /// The person or program that shows it.
+    pub owner: OwnerName,
+    /// Rights of whoever shows it.
+    pub scopes: Scopes,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// The owner that asked for it.
+    pub created_by: OwnerName,
+    /// From when on it is refused; `None` is never.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// An owner with a quota, or with sweeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnerRow {
+    /// Name.
+    pub owner: OwnerName,
+    /// Its quota in the ledger; the coordinator's policy file may have a lower one.
+    pub quota: Quota,
+    /// Money granted to its sweeps so far.
+    pub granted: Money,
+    /// Sessions granted to its sweeps so far.
+    pub granted_sessions: u64,
+}
+
+/// Identity: calls of the API.
+impl Ledger {
+    /// Keeps a token, and says whether it did: not when there is one of its id or digest.
+    ///
+    /// # Errors
+    /// [`LedgerError::TooManyTokens`], or when the store fails.
+    pub fn create_token(&self, token: NewToken) -> BoxFuture<'_, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.create_token(token)) })
+    }
+
+    /// The token with that digest; `None` when there is none. It may be revoked or expired.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn token<'a>(&'a self, digest: &'a Digest) -> BoxFuture<'a, Result<Option<TokenRow>, LedgerError>> {
+        Box::pin(async move { Ok(each!(self, ledger => ledger.tokens(Some(digest)))?.pop()) })
+    }
+
+    /// All tokens, oldest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn tokens(&self) -> BoxFuture<'_, Result<Vec<TokenRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.tokens(None)) })
+    }
+
+    /// Revokes a token for ever, and says whether there is one; of one that is revoked already the first time stays.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn revoke_token<'a>(&'a self, id: &'a TokenId, at: Timestamp) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.revoke_token(id, at)) })
+    }
+
+    /// Sets the quota of an owner; what was granted stays granted.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn set_quota<'a>(&'a self, owner: &'a OwnerName, quota: Quota) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.set_quota(owner, quota)) })
+    }
+
+    /// All owners with a quota or sweeps, by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn owners(&self) -> BoxFuture<'_, Result<Vec<OwnerRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.owners()) })
+    }
+
+    /// Grants a sweep money up to `wanted` in all, from its owner's quota and the lower of that and `quota`. What it has been granted already
+    /// is not counted again, so this may be repeated. A sweep without an owner is granted everything.
+    ///
+    /// # Errors
+    /// [`LedgerError::QuotaExceeded`], or when the store fails.
+    pub fn grant<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        wanted: Money,
+        quota: Quota,
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.grant(sweep, wanted, quota)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_quotas_the_lower_limits_count() {
+        let quota = |budget: Option<u64>, sessions| Quota { budget: budget.map(Money), sessions };
+        let both = quota(Some(5), None).stricter(quota(Some(3), Some(7)));
+        assert_eq!(both, quota(Some(3), Some(7)));
+        assert_eq!(Quota::default().stricter(Quota::default()), Quota::default());
+    }
+
+    #[test]
+    fn what_leads_beyond_a_quota_is_refused_with_what_is_left() {
+        let owner = "alice".parse().unwrap();
+        let quota = Quota { budget: Money::from_dollars(10.0), sessions: Some(100) };
+        let check = |budget: Option<f64>, sessions, granted: f64, granted_sessions| {
+            let wanted = (budget.and_then(Money::from_dollars), sessions);
+            let checked = quota.check(&owner, wanted, (Money::from_dollars(granted).unwrap(), granted_sessions));
+            checked.map_err(|error| error.to_string())
+        };
+        assert_eq!(check(Some(4.0), 50, 10.0, 100), Ok(()));
+        insta::assert_snapshot!(check(Some(4.0), 50, 12.0, 60).unwrap_err());
+        insta::assert_snapshot!(check(Some(4.0), 50, 9.0, 120).unwrap_err());
+        insta::assert_snapshot!(check(None, 1, 0.0, 1).unwrap_err());
+    }
+}

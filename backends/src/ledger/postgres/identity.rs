@@ -1,0 +1,172 @@
+//! Tokens, owners and their quotas.
+
+use deadpool_postgres::{Object, Transaction};
+use jiff::Timestamp;
+use regatta_proto::{Digest, Money, OwnerName, SweepId, TokenId};
+use tokio_postgres::Row;
+
+use super::PostgresLedger;
+use super::pool::{Fault, read, write};
+use crate::ledger::columns::{large, money, parsed, stored, stored_money, stored_time, time, unreadable};
+use crate::ledger::identity::TOKENS_MAX;
+use crate::ledger::{LedgerError, NewToken, OwnerRow, Quota, TokenRow};
+
+impl PostgresLedger {
+    pub(in crate::ledger) async fn create_token(&self, token: NewToken) -> Result<bool, LedgerError> {
+        write!(self.0, "keep a token", tx => create(tx, &token))
+    }
+
+    pub(in crate::ledger) async fn tokens(&self, digest: Option<&Digest>) -> Result<Vec<TokenRow>, LedgerError> {
+        read!(self.0, "read the tokens", client => tokens(client, digest))
+    }
+
+    pub(in crate::ledger) async fn revoke_token(&self, id: &TokenId, at: Timestamp) -> Result<bool, LedgerError> {
+        write!(self.0, "revoke a token", tx => revoke(tx, id, at))
+    }
+
+    pub(in crate::ledger) async fn set_quota(&self, owner: &OwnerName, quota: Quota) -> Result<(), LedgerError> {
+        write!(self.0, "set a quota", tx => set_quota(tx, owner, quota))
+    }
+
+    pub(in crate::ledger) async fn owners(&self) -> Result<Vec<OwnerRow>, LedgerError> {
+        read!(self.0, "read the owners", client => owners(client))
+    }
+
+    pub(in crate::ledger) async fn grant(
+        &self,
+        sweep: &SweepId,
+        wanted: Money,
+        quota: Quota,
+    ) -> Result<(), LedgerError> {
+        write!(self.0, "grant a sweep money", tx => grant(tx, sweep, wanted, quota))
+    }
+}
+
+async fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
+    let count: i64 = tx.query_one("SELECT count(*) FROM tokens", &[]).await?.try_get(0)?;
+    if count >= TOKENS_MAX {
+        return Err(LedgerError::TooManyTokens { limit: TOKENS_MAX }.into());
+    }
+    let created = tx
+        .execute(
+            "INSERT INTO tokens (id, digest, owner, scopes, created_at_ns, created_by, expires_at_ns)
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+            &[
+                &token.id.as_str(),
+                &token.digest.bytes().as_slice(),
+                &token.owner.as_str(),
+                &token.scopes.to_string(),
+                &stored_time(token.created_at, "created_at")?,
+                &token.created_by.as_str(),
+                &token.expires_at.map(|at| stored_time(at, "expires_at")).transpose()?,
+            ],
+        )
+        .await?;
+    Ok(created == 1)
+}
+
+async fn tokens(client: &Object, digest: Option<&Digest>) -> Result<Vec<TokenRow>, Fault> {
+    let select = client
+        .prepare_cached(
+            "SELECT id, owner, scopes, created_at_ns, created_by, expires_at_ns, revoked_at_ns FROM tokens
+             WHERE $1::bytea IS NULL OR digest = $1 ORDER BY created_at_ns, id",
+        )
+        .await?;
+    let digest = digest.map(|digest| digest.bytes().as_slice());
+    client.query(&select, &[&digest]).await?.iter().map(token).collect()
+}
+
+fn token(row: &Row) -> Result<TokenRow, Fault> {
+    let scopes: &str = row.try_get(2)?;
+    let moment = |column: usize, field| -> Result<Option<Timestamp>, Fault> {
+        Ok(row.try_get::<_, Option<i64>>(column)?.map(|nanos| time(nanos, field)).transpose()?)
+    };
+    Ok(TokenRow {
+        id: parsed(row.try_get(0)?, "tokens.id")?,
+        owner: parsed(row.try_get(1)?, "tokens.owner")?,
+        scopes: scopes.parse().map_err(|_| unreadable("tokens.scopes", scopes))?,
+        created_at: time(row.try_get(3)?, "created_at")?,
+        created_by: parsed(row.try_get(4)?, "tokens.created_by")?,
+        expires_at: moment(5, "expires_at")?,
+        revoked_at: moment(6, "revoked_at")?,
+    })
+}
+
+async fn revoke(tx: &Transaction<'_>, id: &TokenId, at: Timestamp) -> Result<bool, Fault> {
+    let update = "UPDATE tokens SET revoked_at_ns = coalesce(revoked_at_ns, $2) WHERE id = $1";
+    Ok(tx.execute(update, &[&id.as_str(), &stored_time(at, "revoked_at")?]).await? == 1)
+}
+
+async fn set_quota(tx: &Transaction<'_>, owner: &OwnerName, quota: Quota) -> Result<(), Fault> {
+    tx.execute(
+        "INSERT INTO owners (owner, budget, sessions) VALUES ($1, $2, $3)
+         ON CONFLICT (owner) DO UPDATE SET budget = excluded.budget, sessions = excluded.sessions",
+        &[
+            &owner.as_str(),
+            &stored_money(quota.budget, "budget")?,
+            &quota.sessions.map(|count| stored(count, "sessions")).transpose()?,
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+async fn owners(client: &Object) -> Result<Vec<OwnerRow>, Fault> {
+    let select = "SELECT owner, budget, sessions, granted, granted_sessions FROM owners ORDER BY owner COLLATE \"C\"";
+    let rows = client.query(select, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(OwnerRow {
+                owner: parsed(row.try_get(0)?, "owners.owner")?,
+                quota: quota(row, 1)?,
+                granted: Money(large(row.try_get(3)?, "granted")?),
+                granted_sessions: large(row.try_get(4)?, "granted_sessions")?,
+            })
+        })
+        .collect()
+}
+
+/// From the columns of money and sessions, the first of them at `first`.
+fn quota(row: &Row, first: usize) -> Result<Quota, Fault> {
+    let sessions: Option<i64> = row.try_get(first + 1)?;
+    Ok(Quota {
+        budget: money(row.try_get(first)?, "budget")?,
+        sessions: sessions.map(|count| large(count, "sessions")).transpose()?,
+    })
+}
+
+/// Counts what a sweep is granted against its owner's quota, or fails. The owner's row stays locked to the end of the transaction.
+pub(super) async fn charge(
+    tx: &Transaction<'_>,
+    owner: &OwnerName,
+    wanted: (Option<Money>, u64),
+    given: Quota,
+) -> Result<(), Fault> {
+    tx.execute("INSERT INTO owners (owner) VALUES ($1) ON CONFLICT DO NOTHING", &[&owner.as_str()]).await?;
+    let update = tx
+        .prepare_cached(
+            "UPDATE owners SET granted = granted + $2, granted_sessions = granted_sessions + $3 WHERE owner = $1
+             RETURNING granted, granted_sessions, budget, sessions",
+        )
+        .await?;
+    let more = stored(wanted.0.unwrap_or(Money::ZERO).0, "granted")?;
+    let row = tx.query_one(&update, &[&owner.as_str(), &more, &stored(wanted.1, "granted_sessions")?]).await?;
+    let granted = (Money(large(row.try_get(0)?, "granted")?), large(row.try_get(1)?, "granted_sessions")?);
+    Ok(given.stricter(quota(&row, 2)?).check(owner, wanted, granted)?)
+}
+
+async fn grant(tx: &Transaction<'_>, sweep: &SweepId, wanted: Money, quota: Quota) -> Result<(), Fault> {
+    // Locked, so that of two at once the second sees what the first was granted.
+    let select = "SELECT owner, granted FROM sweeps WHERE id = $1 FOR UPDATE";
+    let row = tx.query_opt(select, &[&sweep.as_str()]).await?;
+    let row = row.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;
+    let Some(owner) = row.try_get::<_, Option<&str>>(0)? else { return Ok(()) };
+    let more = wanted.0.saturating_sub(large(row.try_get(1)?, "granted")?);
+    if more == 0 {
+        return Ok(());
+    }
+    charge(tx, &parsed(owner, "sweeps.owner")?, (Some(Money(more)), 0), quota).await?;
+    let update = "UPDATE sweeps SET granted = $2 WHERE id = $1";
+    tx.execute(update, &[&sweep.as_str(), &stored(wanted.0, "granted")?]).await?;
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Arguments of `regatta token` and `regatta audit`.
+
+use clap::{Args, Subcommand};
+use regatta_proto::{OwnerName, Scopes, TokenId};
+
+use super::ClientArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    #[command(subcommand)]
+    pub(crate) what: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token for a person or a program, and print it: it is shown this once
+    Create(CreateTokenArgs),
+    /// List tokens, and what owners were granted of their quotas
+    List(ListTokensArgs),
+    /// Refuse a token from now on, for ever
+    Revoke(RevokeTokenArgs),
+    /// Set what an owner may be granted in all
+    Quota(QuotaArgs),
+}
+
+/// Limits of an owner. What was granted counts, whether it was used or not.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct QuotaLimits {
+    /// Most dollars that the owner's sweeps may have as budgets, in all
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget_usd: Option<f64>,
+    /// Most sessions that the owner's sweeps may have, in all
+    #[arg(long, value_name = "N")]
+    pub(crate) sessions: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateTokenArgs {
+    /// The person or program that will show it; what it submits belongs to this owner
+    #[arg(long)]
+    pub(crate) owner: OwnerName,
+    /// Its rights, separated by commas: read, submit, admin
+    #[arg(long, value_name = "SCOPES", default_value = "read,submit")]
+    pub(crate) scopes: Scopes,
+    /// Days after which it is refused; never when left out
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
+    pub(crate) expires_days: Option<u32>,
+    #[command(flatten)]
+    pub(crate) quota: QuotaLimits,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print JSON, the token included
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListTokensArgs {
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeTokenArgs {
+    /// The token's id, the part between the first `_` and the second; never the whole token
+    pub(crate) id: TokenId,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuotaArgs {
+    /// The owner
+    pub(crate) owner: OwnerName,
+    /// Limits that are left out stay as they are
+    #[command(flatten)]
+    pub(crate) limits: QuotaLimits,
+    /// Take all limits away
+    #[arg(long, conflicts_with_all = ["budget_usd", "sessions"], required_unless_present_any = ["budget_usd", "sessions"])]
+    pub(crate) none: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// Most entries to show, from the newest
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    /// Only entries before this number
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) before: Option<u64>,
+    /// Only entries of this owner, among those
+    #[arg(long)]
+    pub(crate) owner: Option<String>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

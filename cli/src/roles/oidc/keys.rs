@@ -1,0 +1,157 @@
+//! Public keys of an issuer: fetched when they are needed, kept for a while, and fetched again when one is not among them.
+
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use jiff::{SignedDuration, Timestamp};
+use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
+
+use crate::tls;
+
+/// Age at which keys are fetched again.
+const FRESH: SignedDuration = SignedDuration::from_mins(10);
+/// Age up to which keys are used whose issuer does not answer.
+const STALE: SignedDuration = SignedDuration::from_hours(24);
+/// Shortest pause between two fetches, whatever strangers write into their tokens.
+const PAUSE: SignedDuration = SignedDuration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Largest document of an issuer, in bytes.
+const DOCUMENT_BYTES_MAX: usize = 1 << 20;
+/// Most keys of an issuer.
+const KEYS_MAX: usize = 100;
+
+/// Keys of one issuer, as they were last fetched.
+#[derive(Debug)]
+pub(super) struct Keys {
+    issuer: String,
+    /// Where the keys are; found by discovery when `None`.
+    address: Option<Url>,
+    client: Client,
+    /// Held while keys are fetched, so that all who wait for them make one request.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    keys: Vec<Jwk>,
+    fetched_at: Option<Timestamp>,
+    tried_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    jwks_uri: String,
+}
+
+#[derive(Deserialize)]
+struct KeySet {
+    keys: Vec<serde_json::Value>,
+}
+
+/// An address that nobody on the way can answer for.
+pub(super) fn address(text: &str) -> anyhow::Result<Url> {
+    let url: Url = text.parse().context("this is no address; write it as https://login.example.com")?;
+    ensure!(
+        url.username().is_empty() && url.password().is_none(),
+        "the address has a user or a password; leave them out"
+    );
+    let is_here = url.host_str().is_some_and(|host| {
+        let host = host.trim_matches(['[', ']']);
+        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    });
+    ensure!(
+        url.scheme() == "https" || (url.scheme() == "http" && is_here),
+        "{url} is not of https: whoever is on the way could sign tokens"
+    );
+    Ok(url)
+}
+
+impl Keys {
+    pub(super) fn new(issuer: String, address: Option<Url>) -> anyhow::Result<Self> {
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls::client(None, None)?)
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
+            .build()
+            .context("failed to start the HTTP client")?;
+        Ok(Self { issuer, address, client, state: Mutex::default() })
+    }
+
+    /// The key named `id`; or the only key, for tokens that name none. `None` if there is no such key.
+    ///
+    /// # Errors
+    /// When the issuer does not answer, and has not for long.
+    pub(super) async fn find(&self, id: Option<&str>, now: Timestamp) -> anyhow::Result<Option<Jwk>> {
+        let mut state = self.state.lock().await;
+        let age = state.fetched_at.map(|at| now.duration_since(at));
+        let found = state.find(id);
+        if found.is_none() || age.is_none_or(|age| age > FRESH) {
+            let may_try = state.tried_at.is_none_or(|at| now.duration_since(at) >= PAUSE);
+            if may_try {
+                state.tried_at = Some(now);
+                match self.fetch().await {
+                    Ok(keys) => (state.keys, state.fetched_at) = (keys, Some(now)),
+                    Err(error) => {
+                        let problem = format!("{error:#}");
+                        tracing::warn!(issuer = self.issuer, problem, "failed to fetch the keys of an issuer");
+                    }
+                }
+            }
+        }
+        let is_usable = state.fetched_at.is_some_and(|at| now.duration_since(at) <= STALE);
+        ensure!(is_usable, "the keys of {} cannot be had; try again in a minute", self.issuer);
+        Ok(state.find(id))
+    }
+
+    async fn fetch(&self) -> anyhow::Result<Vec<Jwk>> {
+        let place = match &self.address {
+            Some(address) => address.clone(),
+            None => {
+                let well_known = format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'));
+                let found: Discovery = self.document(address(&well_known)?).await?;
+                ensure!(
+                    found.issuer == self.issuer,
+                    "{well_known} is of the issuer {:?}, not of {:?}",
+                    found.issuer,
+                    self.issuer
+                );
+                address(&found.jwks_uri)?
+            }
+        };
+        let set: KeySet = self.document(place.clone()).await?;
+        ensure!(set.keys.len() <= KEYS_MAX, "{place} has {} keys, at most {KEYS_MAX} are read", set.keys.len());
+        // Keys of kinds that nobody here knows are for others.
+        let keys = set.keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
+        Ok(keys.filter(|key| matches!(key.common.public_key_use, None | Some(PublicKeyUse::Signature))).collect())
+    }
+
+    async fn document<T: DeserializeOwned>(&self, place: Url) -> anyhow::Result<T> {
+        let failed = || format!("failed to fetch {place}");
+        let mut response = self.client.get(place.clone()).send().await.with_context(failed)?;
+        ensure!(response.status().is_success(), "{place} answers {}", response.status());
+        let mut bytes = Vec::new();
+        while let Some(piece) = response.chunk().await.with_context(failed)? {
+            bytes.extend_from_slice(&piece);
+            ensure!(bytes.len() <= DOCUMENT_BYTES_MAX, "{place} has more than {DOCUMENT_BYTES_MAX} bytes");
+        }
+        serde_json::from_slice(&bytes).with_context(|| format!("failed to read {place}"))
+    }
+}
+
+impl State {
+    fn find(&self, id: Option<&str>) -> Option<Jwk> {
+        match id {
+            Some(id) => self.keys.iter().find(|key| key.common.key_id.as_deref() == Some(id)).cloned(),
+            None if self.keys.len() == 1 => self.keys.first().cloned(),
+            None => None,
+        }
+    }
+}

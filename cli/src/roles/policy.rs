@@ -1,0 +1,143 @@
+//! The policy file of a coordinator: channels of schedules, issuers of tokens, quotas of owners, programs of coded benchmarks.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use regatta_backends::Quota;
+use regatta_coordinator::{BearerVerifier, Quotas};
+use regatta_declared::CodedRules;
+use regatta_proto::{Clock, Money, OwnerName};
+use serde::Deserialize;
+
+use super::channels::{Channels, DeclaredCommand, DeclaredWebhook};
+use super::oidc::{DeclaredIssuer, Issuers};
+use crate::exit::bad_configuration;
+
+/// Largest policy file read, in bytes.
+const POLICY_BYTES_MAX: u64 = 1 << 20;
+/// Most issuers of a policy.
+const ISSUERS_MAX: usize = 20;
+/// The quota of owners that are not named.
+const OTHERS: &str = "others";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PolicyFile {
+    webhooks: BTreeMap<String, DeclaredWebhook>,
+    commands: BTreeMap<String, DeclaredCommand>,
+    oidc: Vec<DeclaredIssuer>,
+    owners: BTreeMap<String, DeclaredQuota>,
+    /// Programs of coded benchmarks, which a plan loads.
+    coded: CodedRules,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeclaredQuota {
+    budget_usd: Option<f64>,
+    sessions: Option<u64>,
+}
+
+/// Permissions and limits of a coordinator.
+#[derive(Default)]
+pub(crate) struct CoordinatorPolicy {
+    pub(crate) channels: Channels,
+    pub(crate) verifier: Option<Arc<dyn BearerVerifier>>,
+    pub(crate) quotas: Quotas,
+    /// Programs of coded benchmarks that may be started.
+    pub(crate) coded: CodedRules,
+}
+
+impl CoordinatorPolicy {
+    /// The policy in `file`, with the secrets that it names; without a file there are no channels, issuers or quotas.
+    pub(crate) fn read(file: Option<&Path>, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let Some(path) = file else { return Ok(Self::default()) };
+        let read = || -> anyhow::Result<Self> {
+            let size = std::fs::metadata(path)?.len();
+            ensure!(size <= POLICY_BYTES_MAX, "it has {size} bytes, at most {POLICY_BYTES_MAX} are read");
+            Self::parse(&std::fs::read_to_string(path)?, &|name| std::env::var(name).ok(), clock)
+        };
+        read()
+            .with_context(|| format!("failed to read the coordinator's policy {}", path.display()))
+            .map_err(bad_configuration)
+    }
+
+    fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let file: PolicyFile = serde_yaml_ng::from_str(text)?;
+        // A map of ours takes the last of two equal names without a word; a document refuses them.
+        serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text)?;
+        ensure!(file.oidc.len() <= ISSUERS_MAX, "oidc: {} issuers, at most {ISSUERS_MAX} are allowed", file.oidc.len());
+        let verifier: Option<Arc<dyn BearerVerifier>> = match file.oidc.is_empty() {
+            true => None,
+            false => Some(Arc::new(Issuers::new(file.oidc, clock)?)),
+        };
+        Ok(Self {
+            channels: Channels::new(file.webhooks, file.commands, variable)?,
+            verifier,
+            quotas: quotas(file.owners)?,
+            coded: file.coded,
+        })
+    }
+}
+
+fn quotas(declared: BTreeMap<String, DeclaredQuota>) -> anyhow::Result<Quotas> {
+    let mut quotas = Quotas::default();
+    for (name, DeclaredQuota { budget_usd, sessions }) in declared {
+        let place = format!("owners.{name}");
+        let budget = budget_usd
+            .map(|dollars| Money::from_dollars(dollars).with_context(|| format!("{dollars} is no amount of dollars")));
+        let quota = Quota { budget: budget.transpose().with_context(|| format!("{place}.budget_usd"))?, sessions };
+        if name == OTHERS {
+            quotas.others = quota;
+        } else {
+            quotas.named.insert(OwnerName::new(&name).with_context(|| place)?, quota);
+        }
+    }
+    Ok(quotas)
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_coordinator::Messenger as _;
+    use regatta_proto::SystemClock;
+
+    use super::*;
+
+    fn parsed(text: &str) -> anyhow::Result<CoordinatorPolicy> {
+        crate::embedded::install_tls();
+        CoordinatorPolicy::parse(text, &|_| None, Arc::new(SystemClock))
+    }
+
+    #[test]
+    fn a_policy_names_channels_issuers_and_quotas() {
+        let policy = parsed(
+            "commands: { page: { command: [/bin/page] } }
+oidc:
+  - { issuer: 'https://login.example', audience: regatta, everybody: [read] }
+owners:
+  alice@example.com: { budget_usd: 100, sessions: 5000 }
+  others: { budget_usd: 0 }",
+        )
+        .unwrap();
+        assert!(policy.verifier.is_some() && policy.channels.knows("command/page").is_ok());
+        let quota = |name: &str| policy.quotas.of(Some(&name.parse().unwrap()));
+        assert_eq!(quota("alice@example.com"), Quota { budget: Money::from_dollars(100.0), sessions: Some(5000) });
+        assert_eq!(quota("bob"), Quota { budget: Some(Money::ZERO), sessions: None });
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_policy_is_said_with_its_place() {
+        let refused = |text: &str| format!("{:#}", parsed(text).err().unwrap());
+        let errors = [
+            refused("owners: { 'a b': { sessions: 1 } }"),
+            refused("owners: { alice: { budget_usd: -1 } }"),
+            refused("owners: { alice: { session: 1 } }"),
+            refused("owners: { alice: { sessions: 1 }, alice: { sessions: 2 } }"),
+            refused("oidc: [{ issuer: 'http://login.example', audience: regatta, everybody: [read] }]"),
+            refused("webhook: {}"),
+        ];
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}

@@ -1,0 +1,182 @@
+//! Rights of each route, and the audit log of what is asked for.
+//!
+//! An entry is written before anything is done, so that nothing is done which the log does not know; what came of it follows. Both go on
+//! when the client has gone.
+
+use axum::RequestExt as _;
+use axum::body::{Body, to_bytes};
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use regatta_backends::{AuditOutcome, AuditResult, LedgerError, NewAuditEntry};
+use regatta_proto::Scope;
+use serde::Deserialize;
+
+use super::guard::{Guard, Refusal};
+use super::rates::CHANGES_MAX;
+use crate::Principal;
+
+/// Longest subject and detail in the audit log, in characters.
+const TEXT_MAX: usize = 500;
+/// Largest body of a refusal that is read for its reason, in bytes.
+const PROBLEM_BYTES_MAX: usize = 64 << 10;
+
+/// Right that a route needs, and its name in the audit log where it changes something.
+#[derive(Clone)]
+pub(super) struct Gate {
+    pub(super) guard: Guard,
+    pub(super) scope: Scope,
+    pub(super) action: Option<&'static str>,
+}
+
+/// In a response: what the request turned out to be about.
+#[derive(Debug, Clone)]
+pub(super) struct Subject(pub(super) String);
+
+/// Lets a request to its route if whoever asks has the right, and writes it down where the route changes something.
+pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    let Gate { guard, scope, action } = gate;
+    let Some(principal) = request.extensions().get::<Principal>().cloned() else {
+        // The guard stands before every route.
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let now = guard.coordinator.clock.now();
+    let refusal = if !principal.scopes.allow(scope) {
+        Some(Refusal { status: StatusCode::FORBIDDEN, problem: lacks(&principal, scope) })
+    } else if action.is_some() && !guard.rates.admit_change(&principal.owner, now) {
+        let problem =
+            format!("{} has asked for {CHANGES_MAX} changes within a minute; go on in the next", principal.owner);
+        Some(Refusal { status: StatusCode::TOO_MANY_REQUESTS, problem })
+    } else {
+        None
+    };
+    if let Some(refusal) = refusal {
+        guard.note_refusal(Some(&principal), request.method(), request.uri().path(), &refusal).await;
+        return refusal.into_response();
+    }
+    let Some(action) = action else { return next.run(request).await };
+    let named = request.extract_parts::<RawPathParams>().await.ok();
+    let named = named.as_ref().and_then(|params| params.iter().next()).map(|(_, value)| value);
+    let subject = text(named.unwrap_or_else(|| request.uri().path()));
+    let entry = NewAuditEntry {
+        at: now,
+        actor: principal.owner.to_string(),
+        credential: text(&principal.credential.to_string()),
+        action: action.to_owned(),
+        subject: subject.clone(),
+    };
+    let number = match guard.coordinator.ledger.begin_audit(entry, None).await {
+        Ok(number) => number,
+        Err(error) => return unwritten(&error),
+    };
+    // A task of its own: a client that goes away leaves nothing half done.
+    let doing = tokio::spawn(async move {
+        let response = next.run(request).await;
+        let (response, result) = result_of(response, subject, guard.coordinator.clock.now()).await;
+        if let Err(error) = guard.coordinator.ledger.end_audit(number, result).await {
+            tracing::error!(number, action, %error, "failed to write a result to the audit log");
+        }
+        response
+    });
+    doing.await.unwrap_or_else(|error| {
+        tracing::error!(number, action, %error, "a request broke off");
+        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+    })
+}
+
+fn lacks(principal: &Principal, scope: Scope) -> String {
+    let Principal { owner, scopes, .. } = principal;
+    let has = if scopes.is_empty() { "none".to_owned() } else { scopes.to_string() };
+    format!(
+        "this needs the scope {scope}, and {owner} has {has}; ask an admin for a token with it (`regatta token create --owner {owner} \
+         --scopes …`)"
+    )
+}
+
+fn unwritten(error: &LedgerError) -> Response {
+    tracing::error!(%error, "failed to write to the audit log");
+    let problem = "the audit log cannot be written, so nothing was done; try again".to_owned();
+    Refusal { status: StatusCode::SERVICE_UNAVAILABLE, problem }.into_response()
+}
+
+/// The result of a request, with the response, whose body was read where it tells a reason.
+async fn result_of(response: Response, subject: String, at: jiff::Timestamp) -> (Response, AuditResult) {
+    let status = response.status();
+    let subject = response.extensions().get::<Subject>().map_or(subject, |Subject(found)| text(found));
+    let outcome = match status {
+        status if status.is_success() => AuditOutcome::Done,
+        status if status.is_client_error() => AuditOutcome::Refused,
+        _ => AuditOutcome::Failed,
+    };
+    if outcome == AuditOutcome::Done {
+        return (response, AuditResult { at, outcome, subject, detail: String::new() });
+    }
+    let (head, body) = response.into_parts();
+    let body = to_bytes(body, PROBLEM_BYTES_MAX).await.unwrap_or_default();
+    let detail = text(&format!("{}: {}", status.as_u16(), reason(&body)));
+    (Response::from_parts(head, Body::from(body)), AuditResult { at, outcome, subject, detail })
+}
+
+fn reason(body: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Told {
+        error: String,
+    }
+    serde_json::from_slice(body).map_or_else(|_| String::from_utf8_lossy(body).into_owned(), |told: Told| told.error)
+}
+
+/// `said` as it can be stored and shown: short, and without control characters.
+fn text(said: &str) -> String {
+    said.chars().take(TEXT_MAX).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+impl Guard {
+    /// Writes a refusal to the audit log, unless there were many lately; then it is counted. A log that cannot be written leaves it refused.
+    pub(super) async fn note_refusal(
+        &self,
+        principal: Option<&Principal>,
+        method: &Method,
+        path: &str,
+        refusal: &Refusal,
+    ) {
+        // What nobody asked for: the ledger is away, or the guard is busy.
+        if refusal.status.is_server_error() {
+            return;
+        }
+        let now = self.coordinator.clock.now();
+        let Some(left_out) = self.rates.admit_refusal(now) else { return };
+        let more =
+            if left_out > 0 { format!(" ({left_out} refusals before it were only counted)") } else { String::new() };
+        let entry = NewAuditEntry {
+            at: now,
+            actor: principal.map_or_else(|| "nobody".to_owned(), |principal| principal.owner.to_string()),
+            credential: principal
+                .map_or_else(|| "none".to_owned(), |principal| text(&principal.credential.to_string())),
+            action: "request".to_owned(),
+            subject: text(&format!("{method} {path}")),
+        };
+        let detail = text(&format!("{}: {}{more}", refusal.status.as_u16(), refusal.problem));
+        let result = AuditResult { at: now, outcome: AuditOutcome::Refused, subject: entry.subject.clone(), detail };
+        if let Err(error) = self.coordinator.ledger.begin_audit(entry, Some(result)).await {
+            tracing::warn!(%error, "failed to write a refusal to the audit log");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_down_is_short_and_commands_no_terminal() {
+        assert_eq!(text("a\u{1b}]0;x\u{7}\0b"), "a\u{fffd}]0;x\u{fffd}\u{fffd}b");
+        assert_eq!(text(&"é".repeat(9_999)).chars().count(), TEXT_MAX);
+    }
+
+    #[test]
+    fn a_reason_is_the_sentence_of_the_body() {
+        assert_eq!(reason(br#"{"error":"no"}"#), "no");
+        assert_eq!(reason(b"Failed to parse"), "Failed to parse");
+    }
+}

@@ -1,0 +1,98 @@
+//! Bounds of what the audit log grows by: changes of one owner, and refusals of everybody, a minute.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use regatta_proto::OwnerName;
+
+/// Changes that one owner may ask for in a minute.
+pub(super) const CHANGES_MAX: u32 = 300;
+/// Refusals that are written to the audit log in a minute; more are counted.
+const REFUSALS_MAX: u32 = 60;
+/// Owners whose changes are counted at once; those of a minute that is over are forgotten first.
+const OWNERS_MAX: usize = 10_000;
+
+/// The number of a minute since 1970.
+fn minute(at: Timestamp) -> i64 {
+    at.as_second().div_euclid(60)
+}
+
+/// Counts within the present minute.
+#[derive(Debug, Default)]
+pub(super) struct Rates {
+    changes: Mutex<Changes>,
+    refusals: Mutex<Refusals>,
+}
+
+#[derive(Debug, Default)]
+struct Changes {
+    minute: i64,
+    counts: BTreeMap<OwnerName, u32>,
+}
+
+#[derive(Debug, Default)]
+struct Refusals {
+    minute: i64,
+    written: u32,
+    left_out: u64,
+}
+
+impl Rates {
+    /// `true` if `owner` may ask for one more change.
+    pub(super) fn admit_change(&self, owner: &OwnerName, now: Timestamp) -> bool {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if changes.minute != minute(now) {
+            *changes = Changes { minute: minute(now), counts: BTreeMap::new() };
+        }
+        if changes.counts.len() >= OWNERS_MAX && !changes.counts.contains_key(owner) {
+            return false;
+        }
+        let count = changes.counts.entry(owner.clone()).or_default();
+        *count += 1;
+        *count <= CHANGES_MAX
+    }
+
+    /// The number of refusals that were left out since the last one that was written, if one more is to be written; `None` if it is left
+    /// out itself.
+    pub(super) fn admit_refusal(&self, now: Timestamp) -> Option<u64> {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if refusals.minute != minute(now) {
+            refusals.minute = minute(now);
+            refusals.written = 0;
+        }
+        if refusals.written >= REFUSALS_MAX {
+            refusals.left_out += 1;
+            return None;
+        }
+        refusals.written += 1;
+        Some(std::mem::take(&mut refusals.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn refusals_beyond_a_minutes_share_are_counted_and_told_of_later() {
+        let rates = Rates::default();
+        let written = (0..1000).filter(|_| rates.admit_refusal(at(30)) == Some(0)).count();
+        assert_eq!(written, 60);
+        assert_eq!(rates.admit_refusal(at(60)), Some(940));
+        assert_eq!(rates.admit_refusal(at(61)), Some(0));
+    }
+
+    #[test]
+    fn one_owners_changes_leave_room_for_anothers() {
+        let rates = Rates::default();
+        let (alice, bob) = ("alice".parse().unwrap(), "bob".parse().unwrap());
+        assert_eq!((0..400).filter(|_| rates.admit_change(&alice, at(1))).count(), 300);
+        assert!(rates.admit_change(&bob, at(1)));
+        assert!(rates.admit_change(&alice, at(60)));
+    }
+}

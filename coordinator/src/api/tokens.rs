@@ -1,0 +1,144 @@
+//! Tokens, quotas and the audit log over HTTP, for admins.
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use jiff::Timestamp;
+use regatta_backends::{AuditRow, NewToken, OwnerRow, Quota, TokenRow};
+use regatta_proto::{Digest, OwnerName, Scopes, TokenId};
+use serde::{Deserialize, Serialize};
+
+use super::auditing::Subject;
+use super::{Api, Problem};
+use crate::{CoordinatorError, Principal};
+
+/// Entries of the audit log that are shown unless more are asked for.
+const SHOWN: u32 = 100;
+
+/// A token that somebody has drawn, to be kept. The coordinator is told its digest alone, and never has it whole before it is used.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRequest {
+    /// Its public part.
+    pub id: TokenId,
+    /// Digest of the whole token.
+    pub digest: Digest,
+    /// The person or program that will show it.
+    pub owner: OwnerName,
+    /// Its rights, at least one.
+    pub scopes: Scopes,
+    /// From when on it is refused; never, if left out.
+    #[serde(default)]
+    pub expires_at: Option<Timestamp>,
+    /// New quota of the owner; as it is, if left out.
+    #[serde(default)]
+    pub quota: Option<Quota>,
+}
+
+/// A quota to be set.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaRequest {
+    /// The owner.
+    pub owner: OwnerName,
+    /// Its quota from now on; what was granted stays granted.
+    pub quota: Quota,
+}
+
+/// All tokens, and the owners of sweeps.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TokenList {
+    /// Tokens, oldest first, revoked and expired ones included.
+    pub tokens: Vec<TokenRow>,
+    /// Owners with a quota or sweeps, by name.
+    pub owners: Vec<OwnerRow>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Shown {
+    limit: Option<u32>,
+    before: Option<u64>,
+}
+
+fn refuse(status: StatusCode, error: impl Into<String>) -> Response {
+    (status, Json(Problem { error: error.into() })).into_response()
+}
+
+pub(super) async fn list(State(coordinator): Api) -> Result<Json<TokenList>, CoordinatorError> {
+    let (tokens, owners) = (coordinator.ledger.tokens().await?, coordinator.ledger.owners().await?);
+    Ok(Json(TokenList { tokens, owners }))
+}
+
+pub(super) async fn create(
+    State(coordinator): Api,
+    Extension(principal): Extension<Principal>,
+    Json(request): Json<TokenRequest>,
+) -> Result<(Extension<Subject>, Json<TokenRow>), Response> {
+    let TokenRequest { id, digest, owner, scopes, expires_at, quota } = request;
+    let now = coordinator.clock.now();
+    if owner == OwnerName::operator() {
+        let problem = "owner: operator is who has the coordinator's own token; choose another name";
+        return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, problem));
+    }
+    if scopes.is_empty() {
+        return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, "scopes: give at least one of read, submit, admin"));
+    }
+    if let Some(at) = expires_at.filter(|at| *at <= now) {
+        return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, format!("expires_at: {at} is over; it is {now}")));
+    }
+    let (created_at, created_by) = (now, principal.owner);
+    let token = NewToken { id, digest, owner, scopes, created_at, created_by, expires_at };
+    let row = TokenRow {
+        id: token.id.clone(),
+        owner: token.owner.clone(),
+        scopes,
+        created_at,
+        created_by: token.created_by.clone(),
+        expires_at,
+        revoked_at: None,
+    };
+    let kept = async {
+        if !coordinator.ledger.create_token(token).await? {
+            return Ok(false);
+        }
+        if let Some(quota) = quota {
+            coordinator.ledger.set_quota(&row.owner, quota).await?;
+        }
+        Ok::<_, CoordinatorError>(true)
+    };
+    if !kept.await.map_err(IntoResponse::into_response)? {
+        return Err(refuse(StatusCode::CONFLICT, format!("there is a token {} already; draw another", row.id)));
+    }
+    Ok((Extension(Subject(format!("{} of {} ({scopes})", row.id, row.owner))), Json(row)))
+}
+
+pub(super) async fn revoke(State(coordinator): Api, Path(id): Path<TokenId>) -> Result<StatusCode, Response> {
+    let found = coordinator.ledger.revoke_token(&id, coordinator.clock.now()).await;
+    match found.map_err(|error| CoordinatorError::from(error).into_response())? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(refuse(StatusCode::NOT_FOUND, format!("there is no token {id}; `regatta token list` lists them"))),
+    }
+}
+
+pub(super) async fn set_quota(
+    State(coordinator): Api,
+    Json(QuotaRequest { owner, quota }): Json<QuotaRequest>,
+) -> Result<(Extension<Subject>, StatusCode), CoordinatorError> {
+    coordinator.ledger.set_quota(&owner, quota).await?;
+    Ok((Extension(Subject(format!("{owner}: {}", told(quota)))), StatusCode::NO_CONTENT))
+}
+
+fn told(quota: Quota) -> String {
+    let budget = quota.budget.map_or_else(|| "any money".to_owned(), |budget| budget.to_string());
+    let sessions = quota.sessions.map_or_else(|| "any".to_owned(), |count| count.to_string());
+    format!("{budget}, {sessions} sessions")
+}
+
+pub(super) async fn audit(
+    State(coordinator): Api,
+    Query(shown): Query<Shown>,
+) -> Result<Json<Vec<AuditRow>>, CoordinatorError> {
+    Ok(Json(coordinator.ledger.audit(shown.before, shown.limit.unwrap_or(SHOWN)).await?))
+}

@@ -1,0 +1,418 @@
+//! Who may do what over the API, and what is written down of it.
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, StatusCode};
+use jiff::SignedDuration;
+use regatta_backends::{AuditOutcome, AuditRow};
+use regatta_coordinator::{Access, ApiConfig, Quotas, Submitted, SweepStatus, router};
+use regatta_proto::{ApiToken, Digest, Money, OwnerName, SweepState};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::schedules::night_shift::NightShift;
+use crate::stage::{Process, Stage, spec};
+
+const OPERATOR: &str = "the operator's own token";
+
+/// An API that asks for tokens, and tokens of several people.
+struct Desk<'a> {
+    stage: &'a Stage,
+    router: axum::Router,
+}
+
+/// The token numbered `number`.
+fn token(number: u8) -> ApiToken {
+    ApiToken::of([number; 6], [number; 32]).unwrap()
+}
+
+impl<'a> Desk<'a> {
+    fn open(stage: &'a Stage, process: &Process) -> Self {
+        let access = Access::Tokens { operator: Some(Digest::of(OPERATOR.as_bytes())) };
+        Self { stage, router: router(process.coordinator.clone(), ApiConfig { access, verifier: None }) }
+    }
+
+    async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> (StatusCode, Value) {
+        let request = Request::builder()
+            .method(Method::from_bytes(method.as_bytes()).unwrap())
+            .uri(path)
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {token}"))
+            .body(if body.is_null() { Body::empty() } else { Body::from(body.to_string()) });
+        let response = self.router.clone().oneshot(request.unwrap()).await.unwrap();
+        let status = response.status();
+        let bytes = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
+    }
+
+    async fn status(&self, token: &str, method: &str, path: &str) -> u16 {
+        self.ask(token, method, path, Value::Null).await.0.as_u16()
+    }
+
+    /// Makes the token `number` for `owner`, and returns it.
+    async fn token(&self, number: u8, owner: &str, scopes: &[&str], more: Value) -> String {
+        let (status, body) = self.make(number, owner, scopes, more).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+        token(number).text().to_owned()
+    }
+
+    async fn make(&self, number: u8, owner: &str, scopes: &[&str], more: Value) -> (StatusCode, Value) {
+        let token = token(number);
+        let mut request = json!({ "id": token.id(), "digest": token.digest(), "owner": owner, "scopes": scopes });
+        request.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+        self.ask(OPERATOR, "POST", "/v1/tokens", request).await
+    }
+
+    async fn submit(&self, token: &str, name: &str, sessions: u32, budget: &str) -> Result<Submitted, String> {
+        let submission = self.stage.submission(&spec(name, sessions, budget)).await;
+        let (status, body) = self.ask(token, "POST", "/v1/sweeps", serde_json::to_value(submission).unwrap()).await;
+        match status.is_success() {
+            true => Ok(serde_json::from_value(body).unwrap()),
+            false => Err(format!("{status}: {}", body["error"].as_str().unwrap_or_default())),
+        }
+    }
+
+    async fn audit(&self) -> Vec<AuditRow> {
+        let (status, body) = self.ask(OPERATOR, "GET", "/v1/audit", Value::Null).await;
+        assert_eq!(status, StatusCode::OK);
+        serde_json::from_value(body).unwrap()
+    }
+}
+
+/// Every route with a right that it needs.
+const ROUTES: [(&str, &str, &str); 22] = [
+    ("PUT", "/v1/content/DIGEST", "submit"),
+    ("HEAD", "/v1/content/DIGEST", "submit"),
+    ("GET", "/v1/sweeps", "read"),
+    ("POST", "/v1/sweeps", "submit"),
+    ("GET", "/v1/sweeps/s", "read"),
+    ("POST", "/v1/sweeps/s/cancel", "submit"),
+    ("POST", "/v1/sweeps/s/resume", "submit"),
+    ("GET", "/v1/sweeps/s/files", "read"),
+    ("GET", "/v1/sweeps/s/files/report.html", "read"),
+    ("POST", "/v1/gc", "admin"),
+    ("GET", "/v1/schedules", "read"),
+    ("POST", "/v1/schedules", "submit"),
+    ("GET", "/v1/schedules/n", "read"),
+    ("DELETE", "/v1/schedules/n", "submit"),
+    ("POST", "/v1/schedules/n/run", "submit"),
+    ("GET", "/v1/schedules/n/history", "read"),
+    ("GET", "/v1/doctor", "read"),
+    ("GET", "/v1/tokens", "admin"),
+    ("POST", "/v1/tokens", "admin"),
+    ("POST", "/v1/tokens/000000000000/revoke", "admin"),
+    ("POST", "/v1/quotas", "admin"),
+    ("GET", "/v1/audit", "admin"),
+];
+
+#[tokio::test]
+async fn every_route_needs_its_right_by_whatever_method_it_is_asked() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let mut tokens = Vec::new();
+    for (number, scopes) in [(1, vec!["read"]), (2, vec!["submit"]), (3, vec!["admin"])] {
+        tokens.push((scopes[0], desk.token(number, "alice", &scopes, json!({})).await));
+    }
+    for (method, path, needed) in ROUTES {
+        let path = path.replace("DIGEST", &Digest::of(b"x").to_string());
+        for (scope, token) in &tokens {
+            let is_allowed = *scope == needed || *scope == "admin";
+            // A HEAD is answered by what answers a GET, and must not be a way around.
+            let methods = if method == "GET" { vec!["GET", "HEAD"] } else { vec![method] };
+            for method in methods {
+                let status = desk.status(token, method, &path).await;
+                assert_eq!(status == 403, !is_allowed, "{scope} {method} {path}: {status}");
+                assert_ne!(status, 401, "{scope} {method} {path}");
+                assert_eq!(desk.status("wrong", method, &path).await, 401, "{method} {path}");
+            }
+        }
+        for odd in ["OPTIONS", "TRACE", "CONNECT", "PATCH", "PROPFIND"] {
+            let status = desk.status(&tokens[2].1, odd, &path).await;
+            assert_eq!(status, 405, "{odd} {path}");
+            assert_eq!(desk.status("wrong", odd, &path).await, 401, "{odd} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_only_looks_like_a_route_is_none() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let reader = desk.token(1, "alice", &["read"], json!({})).await;
+    for path in [
+        "/v1/audit/",
+        "//v1/audit",
+        "/v1//audit",
+        "/v1/./audit",
+        "/v1/sweeps/../audit",
+        "/V1/audit",
+        "/v1/audit%2F",
+        "/v1%2Faudit",
+        "/v1/sweeps/%2e%2e/audit",
+        "/v1/audit;x",
+        "/v2/audit",
+        "/",
+        "/metrics",
+    ] {
+        let (status, body) = desk.ask(&reader, "GET", path, Value::Null).await;
+        assert!(!status.is_success() && !body.is_array(), "{path}: {status}");
+        assert_eq!(desk.status("wrong", "GET", path).await, 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_is_revoked_expired_or_another_is_refused_with_the_reason() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let now = stage.clock_now();
+    let day = now + SignedDuration::from_hours(24);
+    let (revoked, expiring) = (
+        desk.token(1, "alice", &["read"], json!({})).await,
+        desk.token(2, "bob", &["read"], json!({ "expires_at": day })).await,
+    );
+    assert_eq!(desk.status(&revoked, "GET", "/v1/sweeps").await, 200);
+    assert_eq!(desk.status(&expiring, "GET", "/v1/sweeps").await, 200);
+    let id = token(1).id().to_string();
+    assert_eq!(desk.status(OPERATOR, "POST", &format!("/v1/tokens/{id}/revoke")).await, 204);
+    assert_eq!(desk.status(OPERATOR, "POST", "/v1/tokens/none/revoke").await, 404);
+    stage.clock.advance(SignedDuration::from_hours(24));
+    let mut reasons = Vec::new();
+    let swapped = format!("rgt_{}_{}", token(1).id(), &expiring[17..]);
+    for (name, given) in [
+        ("revoked", revoked.as_str()),
+        ("expired", &expiring),
+        ("unknown", token(9).text()),
+        ("the secret of another id", &swapped),
+        ("the id alone", &id),
+        ("the digest", &Digest::of(revoked.as_bytes()).to_string()),
+        ("upper case", &expiring.to_uppercase()),
+    ] {
+        let (status, body) = desk.ask(given, "GET", "/v1/sweeps", Value::Null).await;
+        reasons.push(format!("{name}: {} {}", status.as_u16(), body["error"].as_str().unwrap()));
+    }
+    insta::assert_snapshot!(reasons.join("\n"));
+}
+
+#[tokio::test]
+async fn a_token_that_makes_no_sense_is_not_made() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let make = async |owner: &str, scopes: &[&str], more| desk.make(1, owner, scopes, more).await.0.as_u16();
+    assert_eq!(make("operator", &["read"], json!({})).await, 422);
+    assert_eq!(make("alice", &[], json!({})).await, 422);
+    assert_eq!(make("alice", &["root"], json!({})).await, 422);
+    assert_eq!(make("../alice", &["read"], json!({})).await, 422);
+    assert_eq!(make("alice", &["read"], json!({ "expires_at": "1960-01-01T00:00:00Z" })).await, 422);
+    assert_eq!(make("alice", &["read"], json!({ "token": "x" })).await, 422);
+    assert_eq!(make("alice", &["read"], json!({})).await, 200);
+    assert_eq!(make("alice", &["read"], json!({})).await, 409);
+}
+
+#[tokio::test]
+async fn sweeps_belong_to_who_submitted_them() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["read", "submit"], json!({})).await;
+    let bob = desk.token(2, "bob", &["read", "submit"], json!({})).await;
+    let submitted = desk.submit(&alice, "s", 2, "").await.unwrap();
+    let path = format!("/v1/sweeps/{}", submitted.id);
+    let (_, body) = desk.ask(&bob, "GET", &path, Value::Null).await;
+    let status: SweepStatus = serde_json::from_value(body).unwrap();
+    assert_eq!(status.owner.as_ref().map(OwnerName::as_str), Some("alice"));
+    let again = desk.submit(&bob, "s", 2, "").await.unwrap();
+    assert!(!again.created, "it stays alice's");
+    for what in ["cancel", "resume"] {
+        let (status, body) = desk.ask(&bob, "POST", &format!("{path}/{what}"), Value::Null).await;
+        assert_eq!(status, StatusCode::FORBIDDEN);
+        let expected =
+            format!("sweep {} belongs to alice, and bob is no admin; ask its owner, or an admin", submitted.id);
+        assert_eq!(body["error"], expected);
+    }
+    assert_eq!(stage.state(&submitted.id).await, SweepState::Running);
+    assert_eq!(desk.status(&alice, "POST", &format!("{path}/cancel")).await, 204);
+    assert_eq!(desk.status(OPERATOR, "POST", &format!("{path}/resume")).await, 204);
+    // One from before there were owners is an admin's.
+    let old = stage.submit(&process, &spec("old", 1, "")).await;
+    assert_eq!(desk.status(&alice, "POST", &format!("/v1/sweeps/{}/cancel", old.id)).await, 403);
+    assert_eq!(desk.status(OPERATOR, "POST", &format!("/v1/sweeps/{}/cancel", old.id)).await, 204);
+}
+
+#[tokio::test]
+async fn schedules_belong_to_who_wrote_them_and_so_do_their_sweeps() {
+    let shift = NightShift::at("2026-11-23T00:00:00Z").await;
+    let process = shift.stage.process();
+    let desk = Desk::open(&shift.stage, &process);
+    let alice = desk.token(1, "alice", &["read", "submit"], json!({})).await;
+    let bob = desk.token(2, "bob", &["read", "submit"], json!({})).await;
+    let mut request = serde_json::to_value(shift.request(json!({ "cron": "0 2 * * *" })).await).unwrap();
+    assert_eq!(desk.ask(&alice, "POST", "/v1/schedules", request.clone()).await.0, StatusCode::OK);
+    request["replace"] = json!(true);
+    request["schedule"]["cron"] = json!("0 3 * * *");
+    assert_eq!(desk.ask(&bob, "POST", "/v1/schedules", request.clone()).await.0, StatusCode::FORBIDDEN);
+    for (method, what) in [("POST", "/pause"), ("POST", "/resume"), ("POST", "/run"), ("DELETE", "")] {
+        assert_eq!(desk.status(&bob, method, &format!("/v1/schedules/nightly{what}")).await, 403, "{what}");
+    }
+    assert_eq!(desk.ask(OPERATOR, "POST", "/v1/schedules", request).await.0, StatusCode::OK);
+    assert_eq!(desk.ask(&bob, "GET", "/v1/schedules/nightly", Value::Null).await.1["owner"], "alice");
+    assert_eq!(desk.status(&alice, "POST", "/v1/schedules/nightly/run").await, 200);
+    process.coordinator.look_after_schedules().await.unwrap();
+    let sweeps = shift.stage.ledger.sweeps().await.unwrap();
+    assert_eq!(sweeps[0].owner.as_ref().map(OwnerName::as_str), Some("alice"));
+}
+
+#[tokio::test]
+async fn a_night_beyond_its_owners_quota_is_refused_and_the_next_one_comes() {
+    let shift = NightShift::at("2026-11-23T00:00:00Z").await;
+    let process = shift.stage.process();
+    let desk = Desk::open(&shift.stage, &process);
+    let quota = json!({ "quota": { "budget": null, "sessions": 5 } });
+    let alice = desk.token(1, "alice", &["read", "submit"], quota).await;
+    let request = serde_json::to_value(shift.request(json!({ "cron": "0 2 * * *" })).await).unwrap();
+    assert_eq!(desk.ask(&alice, "POST", "/v1/schedules", request).await.0, StatusCode::OK);
+    for _ in 0..2 {
+        assert_eq!(desk.status(&alice, "POST", "/v1/schedules/nightly/run").await, 200);
+        for _ in 0..3 {
+            process.coordinator.look_after_schedules().await.ok();
+            shift.end_sweeps(SweepState::Complete).await;
+        }
+        shift.pass(1);
+    }
+    let history = shift.history(&process).await;
+    let told: Vec<_> = history.iter().map(|tick| tick.state.as_str()).collect();
+    assert_eq!(told, ["refused", "ended"]);
+    assert!(history[0].reason.as_ref().unwrap().contains("the quota of alice"), "{history:?}");
+}
+
+#[tokio::test]
+async fn a_quota_holds_submissions_and_raised_budgets_back() {
+    let stage = Stage::set().await;
+    let coordinator = stage.process();
+    let desk = Desk::open(&stage, &coordinator);
+    let quota = json!({ "quota": { "budget": Money::from_dollars(10.0), "sessions": 100 } });
+    let alice = desk.token(1, "alice", &["read", "submit"], quota).await;
+    let free = desk.submit(&alice, "free", 1, "").await.unwrap_err();
+    assert!(free.starts_with("422") && free.contains("give it a budget_usd"), "{free}");
+    let first = desk.submit(&alice, "one", 1, "budget_usd: 6").await.unwrap();
+    let second = desk.submit(&alice, "two", 1, "budget_usd: 6").await.unwrap_err();
+    assert!(second.contains("$6") && second.contains("regatta token quota"), "{second}");
+    let path = format!("/v1/sweeps/{}", first.id);
+    assert_eq!(desk.status(&alice, "POST", &format!("{path}/cancel")).await, 204);
+    let raise = async |dollars: f64| {
+        let budget = json!({ "budget": { "to": Money::from_dollars(dollars) } });
+        desk.ask(&alice, "POST", &format!("{path}/resume"), budget).await.0.as_u16()
+    };
+    assert_eq!(raise(11.0).await, 422);
+    assert_eq!(stage.ledger.sweep(&first.id).await.unwrap().unwrap().budget, Money::from_dollars(6.0));
+    assert_eq!(raise(9.0).await, 204);
+    let owners = stage.ledger.owners().await.unwrap();
+    assert_eq!(Some(owners[0].granted), Money::from_dollars(9.0));
+}
+
+#[tokio::test]
+async fn the_policys_quotas_count_beside_those_of_the_ledger() {
+    let stage = Stage::set().await;
+    let others = regatta_backends::Quota { budget: None, sessions: Some(4) };
+    let process = stage.process_with(Quotas { others, ..Quotas::default() });
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["read", "submit"], json!({})).await;
+    desk.submit(&alice, "two", 2, "").await.unwrap();
+    assert!(desk.submit(&alice, "one", 1, "").await.is_err());
+}
+
+#[tokio::test]
+async fn the_audit_log_has_what_was_done_and_what_was_refused() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["read", "submit"], json!({})).await;
+    let bob = desk.token(2, "bob", &["read"], json!({})).await;
+    let submitted = desk.submit(&alice, "s", 2, "").await.unwrap();
+    let mut without_data = serde_json::to_value(stage.submission(&spec("t", 2, "")).await).unwrap();
+    without_data["data"] = json!({});
+    desk.ask(&alice, "POST", "/v1/sweeps", without_data).await;
+    desk.status(&bob, "POST", &format!("/v1/sweeps/{}/cancel", submitted.id)).await;
+    desk.status(&alice, "POST", &format!("/v1/sweeps/{}/cancel", submitted.id)).await;
+    desk.status("a token of nobody's", "GET", "/v1/audit").await;
+    desk.status(&alice, "POST", "/v1/sweeps/a%00%1b%5Bb/cancel").await;
+    let entries: Vec<String> = desk
+        .audit()
+        .await
+        .iter()
+        .rev()
+        .map(|entry| {
+            let result = entry.result.as_ref().unwrap();
+            let line = format!(
+                "{} ({}) {} of {}: {} {}",
+                entry.actor, entry.credential, entry.action, result.subject, result.outcome, result.detail
+            );
+            line.trim_end().replace(submitted.id.as_str(), "SWEEP")
+        })
+        .collect();
+    insta::assert_snapshot!(entries.join("\n"));
+    let readers = [("read", &bob), ("submit", &alice)];
+    for (scope, token) in readers {
+        assert_eq!(desk.status(token, "GET", "/v1/audit").await, 403, "{scope}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_refusals_does_not_fill_the_audit_log() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    for _ in 0..500 {
+        desk.status("guess", "GET", "/v1/sweeps").await;
+    }
+    assert_eq!(desk.audit().await.len(), 60);
+    stage.clock.advance(SignedDuration::from_secs(60));
+    desk.status("guess", "GET", "/v1/sweeps").await;
+    let newest = desk.audit().await.remove(0).result.unwrap();
+    assert!(newest.detail.contains("440 refusals before it"), "{}", newest.detail);
+    let alice = desk.token(1, "alice", &["submit"], json!({})).await;
+    let mut statuses = Vec::new();
+    for _ in 0..310 {
+        statuses.push(desk.status(&alice, "POST", "/v1/sweeps/none/cancel").await);
+    }
+    assert_eq!(statuses.iter().filter(|status| **status == 404).count(), 300);
+    assert_eq!(statuses[309], 429);
+}
+
+#[tokio::test]
+async fn what_the_audit_log_cannot_take_is_not_done() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["read", "submit"], json!({})).await;
+    let submitted = desk.submit(&alice, "s", 2, "").await.unwrap();
+    stage.run_sql("DROP TABLE audit_results; DROP TABLE audit");
+    let (status, body) = desk.ask(&alice, "POST", &format!("/v1/sweeps/{}/cancel", submitted.id), Value::Null).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{body}");
+    assert_eq!(stage.state(&submitted.id).await, SweepState::Running);
+}
+
+#[tokio::test]
+async fn no_token_is_in_the_ledger_or_the_audit_log() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["read", "submit"], json!({})).await;
+    desk.submit(&alice, "s", 1, "").await.unwrap();
+    desk.status(&alice, "GET", "/v1/audit").await;
+    desk.status(&format!("{alice}0"), "GET", "/v1/audit").await;
+    let entries = desk.audit().await;
+    assert!(
+        entries.iter().any(|entry| entry.result.as_ref().is_some_and(|result| result.outcome == AuditOutcome::Refused))
+    );
+    let secret = &alice[17..];
+    for file in stage.ledger_files() {
+        let bytes = std::fs::read(&file).unwrap();
+        for marker in [secret, OPERATOR] {
+            assert!(!bytes.windows(marker.len()).any(|window| window == marker.as_bytes()), "{}", file.display());
+        }
+    }
+    assert!(!format!("{entries:?}").contains(secret));
+}

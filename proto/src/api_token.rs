@@ -1,0 +1,96 @@
+//! Tokens of a coordinator's API: `rgt_ID_SECRET`, so that scanners of repositories know one, and people know which.
+
+use std::fmt;
+
+use crate::{Digest, TokenId};
+
+const PREFIX: &str = "rgt_";
+/// Digits of the secret, 256 bits in hexadecimal.
+const SECRET_DIGITS: usize = 64;
+/// Digits of the id.
+const ID_DIGITS: usize = 12;
+
+/// A token. Only its owner ever has it whole: ledgers keep [`ApiToken::digest`], logs and people name it by [`ApiToken::id`].
+#[derive(Clone)]
+pub struct ApiToken {
+    id: TokenId,
+    text: String,
+}
+
+impl ApiToken {
+    /// The token of this id and secret, both drawn at random.
+    #[must_use]
+    pub fn of(id: [u8; ID_DIGITS / 2], secret: [u8; SECRET_DIGITS / 2]) -> Option<Self> {
+        Self::parse(&format!("{PREFIX}{}_{}", hex(&id), hex(&secret)))
+    }
+
+    /// `None` if `text` is no token: nothing that is of another form is ever looked up.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
+        let is_hex = |part: &str, digits| {
+            part.len() == digits && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let id = TokenId::new(id).ok().filter(|_| is_hex(id, ID_DIGITS) && is_hex(secret, SECRET_DIGITS))?;
+        Some(Self { id, text: text.to_owned() })
+    }
+
+    /// The public part.
+    #[must_use]
+    pub const fn id(&self) -> &TokenId {
+        &self.id
+    }
+
+    /// The whole token, for its owner.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Digest of the whole token.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.text.as_bytes())
+    }
+}
+
+impl fmt::Debug for ApiToken {
+    /// Without the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiToken").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_as_it_was_made_and_its_secret_is_not_shown() {
+        let token = ApiToken::of([7; 6], [9; 32]).unwrap();
+        assert_eq!(token.text(), format!("rgt_{}_{}", "07".repeat(6), "09".repeat(32)));
+        let read = ApiToken::parse(token.text()).unwrap();
+        assert_eq!((read.id(), read.digest()), (token.id(), Digest::of(token.text().as_bytes())));
+        assert!(!format!("{read:?}").contains("0909"));
+    }
+
+    #[test]
+    fn what_has_another_form_is_no_token() {
+        let good = ApiToken::of([7; 6], [9; 32]).unwrap().text().to_owned();
+        for bad in [
+            String::new(),
+            good.to_uppercase(),
+            format!("{good}0"),
+            good[..good.len() - 1].to_owned(),
+            good.replace("rgt_", "ghp_"),
+            good.replace("0707", "07\u{0}7"),
+            format!(" {good}"),
+        ] {
+            assert!(ApiToken::parse(&bad).is_none(), "{bad}");
+        }
+    }
+}

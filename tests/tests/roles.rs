@@ -1,0 +1,176 @@
+//! A deployment whose roles have a login each in the database, with the rights of `deploy/postgres-roles.sql` and no others.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use regatta_tests::deployment_roles::{ROLES, connect};
+use regatta_tests::regatta::{Process, finish, regatta, workspace};
+use regatta_tests::{Deployment, unique_name};
+
+async fn simulator(folder: &Path, name: &str) -> (Process, PathBuf) {
+    let data = workspace().join("examples/data/worfbench");
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("worfbench={}", data.display())]);
+    let server = Process::start_and_read(simulate).await.unwrap();
+    let spec = folder.join(format!("{name}.yaml"));
+    let text = format!(
+        "name: {name}\nseed: 5\nbudget_usd: 100\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: sim/lexical, \
+         judge_price: {{ input_per_mtok: 1, output_per_mtok: 0 }} }}\n\
+         endpoints:\n  sim: {{ kind: openai, base_url: '{}', identify_sessions: true, api_key_env: none }}\n\
+         models: [{{ id: sim/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}]\n",
+        data.display(),
+        server.first_line
+    );
+    std::fs::write(&spec, text).unwrap();
+    (server, spec)
+}
+
+fn succeeded(output: Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_role_does_all_its_work_with_a_login_of_its_own() {
+    let deployment = Deployment::with_logins().await.unwrap();
+    let (_server, spec) = simulator(deployment.folder.path(), &unique_name("roles")).await;
+    let _roles = [
+        deployment.start("coordinator").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+        deployment.start("scorer").await.unwrap(),
+    ];
+    let run = async |arguments: &[&str]| succeeded(deployment.run(arguments).await.unwrap());
+    let token = run(&["token", "create", "--owner", "alice", "--budget-usd", "150", "--expires-days", "1"]).await;
+    assert!(token.starts_with("rgt_"), "{token}");
+    let id = deployment.submit(&spec).await.unwrap();
+    let (code, directory) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    let mut alone = regatta().unwrap();
+    let embedded = deployment.folder.path().join("alone");
+    alone.arg("run").arg(&spec).arg("--output").arg(&embedded);
+    succeeded(finish(alone).await.unwrap());
+    let results = |directory: &Path| std::fs::read_to_string(directory.join("results.jsonl")).unwrap();
+    assert_eq!(results(&directory), results(&embedded));
+
+    // What is rarer: to cancel, resume, schedule, look, revoke, remove.
+    let text = std::fs::read_to_string(&spec).unwrap().replacen("seed: 5", "seed: 6", 1);
+    std::fs::write(&spec, text).unwrap();
+    let mut submit = deployment.command("submit").unwrap();
+    submit.arg(&spec).env("REGATTA_TOKEN", token.trim());
+    let second = succeeded(finish(submit).await.unwrap()).trim().to_owned();
+    // It may have ended before.
+    deployment.run(&["cancel", &second]).await.unwrap();
+    deployment.run(&["watch", &second]).await.unwrap();
+    deployment.run(&["resume", &second, "--budget", "+20"]).await.unwrap();
+    deployment.run(&["watch", &second]).await.unwrap();
+    let schedule = deployment.folder.path().join("nightly.yaml");
+    let spec_name = spec.file_name().unwrap().to_string_lossy().into_owned();
+    std::fs::write(&schedule, format!("name: nightly\ncron: '0 3 1 1 *'\nspec: {spec_name}\n")).unwrap();
+    run(&["schedule", "create", &schedule.to_string_lossy()]).await;
+    for what in ["pause", "resume", "delete"] {
+        run(&["schedule", what, "nightly"]).await;
+    }
+    let listed = run(&["token", "list"]).await;
+    assert!(listed.contains("alice"), "{listed}");
+    let token_id = token.split('_').nth(1).unwrap();
+    run(&["token", "revoke", token_id]).await;
+    run(&["status"]).await;
+    run(&["doctor"]).await;
+    run(&["gc", "--days", "0", "--apply"]).await;
+    let audit = run(&["audit"]).await;
+    for action in ["submit", "token create", "token revoke", "schedule put", "schedule delete", "gc"] {
+        assert!(audit.contains(action), "{action}: {audit}");
+    }
+    assert!(!audit.contains(token.trim()), "{audit}");
+    assert!(!audit.contains("permission denied") && !audit.contains("failed"), "{audit}");
+}
+
+/// Rights of a role, by table.
+type Rights = BTreeMap<String, Vec<String>>;
+
+async fn rights(deployment: &Deployment, role: &str) -> Rights {
+    let client = connect(deployment.database_url()).await.unwrap();
+    let rows = client
+        .query(
+            "SELECT c.relname, p FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES',
+                'TRIGGER']) p
+             WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+                AND has_table_privilege($1, c.oid, p) ORDER BY c.relname, p",
+            &[&format!("regatta_{role}")],
+        )
+        .await
+        .unwrap();
+    let mut rights = Rights::new();
+    for row in rows {
+        rights.entry(row.get(0)).or_default().push(row.get(1));
+    }
+    rights
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_role_has_a_right_that_its_work_does_not_need() {
+    let deployment = Deployment::with_logins().await.unwrap();
+    let client = connect(deployment.database_url()).await.unwrap();
+    let tables: Vec<String> = client
+        .query("SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'", &[])
+        .await
+        .unwrap()
+        .iter()
+        .map(|row| row.get(0))
+        .collect();
+    assert!(tables.len() > 20 && tables.contains(&"tokens".to_owned()), "{tables:?}");
+    let mut all = BTreeMap::new();
+    for role in ROLES {
+        all.insert(role, rights(&deployment, role).await);
+    }
+    for (role, rights) in &all {
+        for (table, may) in rights {
+            for never in ["TRUNCATE", "REFERENCES", "TRIGGER"] {
+                assert!(!may.contains(&never.to_owned()), "{role} may {never} {table}");
+            }
+            if table.ends_with("_version") {
+                assert_eq!(*may, ["SELECT"], "{role} {table}");
+            }
+        }
+    }
+    let of = |role: &str, table: &str| all[role].get(table).cloned().unwrap_or_default();
+    // A worker: permits alone, and no account that was not opened for it.
+    for table in all["worker"].keys() {
+        assert!(table.starts_with("permit") || table == "ledger_version", "a worker may look at {table}");
+    }
+    assert_eq!(of("worker", "permit_accounts"), ["SELECT", "UPDATE"]);
+    // A scorer: neither permits nor people, and it leads nothing.
+    for table in ["permit_accounts", "permit_pools", "tokens", "owners", "audit", "leadership", "schedules"] {
+        assert_eq!(of("scorer", table), Vec::<String>::new(), "a scorer and {table}");
+    }
+    // A reader changes nothing, and sees no credential.
+    for (table, may) in &all["reader"] {
+        assert_eq!(*may, ["SELECT"], "a reader and {table}");
+    }
+    for table in ["tokens", "audit", "audit_results"] {
+        assert_eq!(of("reader", table), Vec::<String>::new(), "a reader and {table}");
+    }
+    // What is written down stays.
+    for table in ["audit", "audit_results"] {
+        assert_eq!(of("coordinator", table), ["INSERT", "SELECT"], "a coordinator and {table}");
+    }
+    // Every table is somebody's: a new one needs its grants.
+    for table in &tables {
+        assert!(!of("coordinator", table).is_empty(), "nobody may use {table}: grant it in deploy/postgres-roles.sql");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_was_taken_over_reads_no_result_and_no_token() {
+    let deployment = Deployment::with_logins().await.unwrap();
+    let worker = deployment.command("worker").unwrap();
+    let url = worker.as_std().get_envs().find(|(name, _)| *name == "DATABASE_URL").unwrap().1.unwrap();
+    let client = connect(&url.to_string_lossy()).await.unwrap();
+    for table in ["sessions", "attempts", "verdicts", "sweeps", "tokens", "audit", "schedules"] {
+        let error = client.query(&format!("SELECT 1 FROM {table}"), &[]).await.unwrap_err();
+        assert_eq!(error.code().map(|state| state.code()), Some("42501"), "a worker read {table}: {error}");
+    }
+    assert!(client.batch_execute("CREATE TABLE mine (x int)").await.is_err());
+}
