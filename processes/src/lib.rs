@@ -6,12 +6,14 @@ mod account;
 mod group;
 mod home;
 mod launcher;
+mod namespaces;
 mod privacy;
 mod survivors;
 
 pub use account::Account;
 pub use group::Group;
 pub use home::{Place, home};
-pub use launcher::{Limits, check, words};
+pub use launcher::{Launch, Limits, check};
+pub use namespaces::Namespaces;
 pub use privacy::{gain_nothing, keep_to_ourselves};
 pub use survivors::end as end_survivors;

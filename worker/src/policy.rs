@@ -68,6 +68,8 @@ pub(crate) struct Program {
     pub(crate) pass_env: Vec<String>,
     pub(crate) account: Option<Account>,
     pub(crate) limits: Limits,
+    /// It sees no process but its own, where the system allows that: specs are other people's.
+    pub(crate) is_isolated: bool,
 }
 
 impl PolicyFile {
@@ -149,7 +151,8 @@ impl Policy {
             ));
         }
         let RegisteredAgent { command, directory, env, pass_env, limits, .. } = registered;
-        Ok(Program { command, directory, env, pass_env, account, limits })
+        let is_isolated = !self.runs_commands_of_specs;
+        Ok(Program { command, directory, env, pass_env, account, limits, is_isolated })
     }
 
     fn unknown(&self, name: &AgentName) -> String {

@@ -57,6 +57,8 @@ pub struct Start {
     pub(crate) account: Option<Account>,
     pub(crate) limits: Limits,
     pub(crate) path: String,
+    /// It sees no process but its own, where the system allows that.
+    pub(crate) is_isolated: bool,
 }
 
 impl Permissions {
@@ -91,7 +93,8 @@ impl Permissions {
         // Programs are looked for where this process looks for them.
         let path = std::env::var("PATH").unwrap_or_default();
         let Some(rules) = &self.rules else {
-            return Ok(Start { command: command.to_vec(), account: None, limits: Limits::default(), path });
+            let (command, limits) = (command.to_vec(), Limits::default());
+            return Ok(Start { command, account: None, limits, path, is_isolated: false });
         };
         let digest = files.snapshot().digest();
         let by_digest = rules.benchmarks.iter().find(|(_, allowed)| allowed.digest == digest);
@@ -115,7 +118,7 @@ impl Permissions {
                 "is not run as root: name a `user` for {name} under `coded` of the policy file, or start this role as another user"
             ));
         }
-        Ok(Start { command, account, limits, path })
+        Ok(Start { command, account, limits, path, is_isolated: true })
     }
 }
 

@@ -1,11 +1,13 @@
 //! One process of a program: started within limits, asked line by line, gone with everything that it started.
 
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use regatta_processes::{Account, Group, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves, words};
+use regatta_processes::{
+    Group, Launch, Namespaces, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves,
+};
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
@@ -58,10 +60,10 @@ impl Process {
         keep_to_ourselves();
         check(&start.command, Some(folder), &start.path)?;
         let home = home("regatta-program-", start.account)?;
-        let words = words(&start.command, start.limits);
-        let mut command = Command::new(&words[0]);
+        let Start { limits, account, .. } = *start;
+        let namespaces = if start.is_isolated { Namespaces::available(account) } else { Namespaces::Shared };
+        let mut command = Launch { command: &start.command, limits, account, namespaces }.command();
         command
-            .args(&words[1..])
             .current_dir(folder)
             .env_clear()
             .env("PATH", &start.path)
@@ -72,11 +74,7 @@ impl Process {
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        if let Some(Account { uid, gid }) = start.account {
-            command.uid(uid).gid(gid);
-        }
+            .stderr(Stdio::piped());
         gain_nothing();
         let failed = |error: std::io::Error| format!("failed to start {}: {error}", start.command[0]);
         let mut child = command.spawn().map_err(failed)?;

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use regatta_processes::{Account, Group, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves, words};
+use regatta_processes::{
+    Group, Launch, Namespaces, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves,
+};
 use regatta_proto::{Ended, ExternalAgent, HowEnded};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -126,10 +128,10 @@ fn start(
 ) -> Result<Child, String> {
     check(&program.command, program.directory.as_deref(), variables.get("PATH").map_or("", String::as_str))?;
     let passed = PASSED.iter().copied().chain(program.pass_env.iter().map(String::as_str));
-    let words = words(&program.command, program.limits);
-    let mut command = Command::new(&words[0]);
+    let Program { limits, account, .. } = *program;
+    let namespaces = if program.is_isolated { Namespaces::available(account) } else { Namespaces::Shared };
+    let mut command = Command::from(Launch { command: &program.command, limits, account, namespaces }.command());
     command
-        .args(&words[1..])
         .env_clear()
         .envs(Place::variables(home))
         .envs(passed.filter_map(|name| Some((name, variables.get(name)?))))
@@ -140,16 +142,12 @@ fn start(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .kill_on_drop(true);
     if let Some(directory) = &program.directory {
         command.current_dir(directory);
     }
-    if let Some(Account { uid, gid }) = program.account {
-        command.uid(uid).gid(gid);
-    }
     gain_nothing();
-    let as_whom = program.account.map(|account| format!(" as user {}", account.uid)).unwrap_or_default();
+    let as_whom = account.map(|account| format!(" as user {}", account.uid)).unwrap_or_default();
     command.spawn().map_err(|error| format!("failed to start {}{as_whom}: {error}", program.command[0]))
 }
 

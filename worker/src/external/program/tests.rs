@@ -245,3 +245,19 @@ async fn a_command_of_a_spec_is_not_started_by_a_worker_that_trusts_no_specs() {
     assert!(ended.errors.contains("registered"), "{}", ended.errors);
     assert!(!folder.path().join("ran").exists());
 }
+
+#[tokio::test]
+async fn agents_of_a_worker_that_trusts_no_specs_see_no_process_but_their_own() {
+    let root = rustix::process::geteuid().is_root();
+    let file = crate::PolicyFile::from_yaml("agents: { look: { command: [sh, -c, 'ls -d /proc/[0-9]*'] } }").unwrap();
+    let policy = Policy::closed().with(file).with_agent_user(root.then(|| "65534".to_owned()));
+    let chosen: ExternalAgent = serde_json::from_str(r#"{"registered":"look"}"#).unwrap();
+    let program = policy.program(&chosen, root).unwrap();
+    if Namespaces::available(program.account) == Namespaces::Shared {
+        println!("skipped: this system lets nobody make process namespaces");
+        return;
+    }
+    let ended = run(&chosen, Ok(program), &briefing(), &variables(), &Stop::default()).await;
+    assert_eq!(ended.how, HowEnded::Exited(0), "{}", ended.errors);
+    assert!(ended.output.lines().count() <= 3, "{}", ended.output);
+}

@@ -1,0 +1,129 @@
+//! Programs in namespaces of their own: what they see, and what is left of them.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
+
+use regatta_processes::{Account, Group, Launch, Limits, Namespaces};
+
+/// Nobody, where this process may become somebody else.
+fn account() -> Option<Account> {
+    rustix::process::geteuid().is_root().then_some(Account { uid: 65534, gid: 65534 })
+}
+
+/// The namespaces that this system gives; `None`, and a sentence, where it gives none.
+fn namespaces() -> Option<Namespaces> {
+    match Namespaces::available(account()) {
+        Namespaces::Shared => {
+            println!("skipped: this system lets nobody make process namespaces");
+            None
+        }
+        found => Some(found),
+    }
+}
+
+fn start(script: &str, namespaces: Namespaces) -> Child {
+    let command = ["/bin/sh", "-c", script].map(str::to_owned);
+    let mut command = Launch { command: &command, limits: Limits::default(), account: account(), namespaces }.command();
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("OF_ITS_OWN", script.len().to_string());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+fn output(script: &str, namespaces: Namespaces) -> (String, ExitStatus) {
+    let output = start(script, namespaces).wait_with_output().unwrap();
+    (String::from_utf8(output.stdout).unwrap(), output.status)
+}
+
+/// A pipe with a name, which everybody may write to.
+fn fifo(folder: &Path) -> String {
+    let path = folder.join("fifo");
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(std::process::Command::new("mkfifo").args(["-m", "666"]).arg(&path).status().unwrap().success());
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_program_sees_no_process_but_its_own() {
+    let Some(namespaces) = namespaces() else { return };
+    let mut neighbour = start("read -r line", namespaces);
+    let (seen, _) =
+        output("for process in /proc/[0-9]*; do tr '\\0' '\\n' < $process/environ; done 2>/dev/null", namespaces);
+    assert!(seen.contains("OF_ITS_OWN=") && !seen.contains("OF_ITS_OWN=12"), "{seen}");
+    drop(neighbour.stdin.take());
+    neighbour.wait().unwrap();
+}
+
+#[test]
+fn nothing_survives_its_end_wherever_it_went_and_whatever_it_forgot() {
+    let Some(namespaces) = namespaces() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = fifo(folder.path());
+    let script = format!("setsid env -i /bin/sh -c 'echo here; exec sleep 1000' > {fifo} & read -r line; exit 0");
+    let mut program = start(&script, namespaces);
+    let mut reader = std::io::BufReader::new(std::fs::File::open(&fifo).unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
+    assert_eq!(line, "here\n");
+    drop(program.stdin.take());
+    assert!(program.wait().unwrap().success());
+    // The end of the pipe: nobody holds it any more.
+    assert_eq!(std::io::Read::read_to_end(&mut reader, &mut Vec::new()).unwrap(), 0);
+}
+
+#[test]
+fn its_group_ends_it_with_all_that_left_the_group() {
+    let Some(namespaces) = namespaces() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = fifo(folder.path());
+    let script =
+        format!("setsid env -i /bin/sh -c 'trap \"\" TERM; echo here; exec sleep 1000' > {fifo} & read -r line");
+    let mut program = start(&script, namespaces);
+    let mut group = Group::of(Some(program.id()));
+    let mut reader = std::io::BufReader::new(std::fs::File::open(&fifo).unwrap());
+    std::io::BufRead::read_line(&mut reader, &mut String::new()).unwrap();
+    group.kill();
+    program.wait().unwrap();
+    group.end();
+    assert_eq!(std::io::Read::read_to_end(&mut reader, &mut Vec::new()).unwrap(), 0);
+}
+
+#[test]
+fn its_end_is_told_as_a_shell_tells_it() {
+    let Some(namespaces) = namespaces() else { return };
+    for (script, code) in [("exit 3", 3), ("kill -SEGV $$", 139), ("kill -TERM $$", 143), ("exit 0", 0)] {
+        let (_, status) = output(script, namespaces);
+        assert_eq!((status.code(), status.signal()), (Some(code), None), "{script}");
+    }
+}
+
+#[test]
+fn it_is_who_it_is_said_to_be_and_has_no_other_groups() {
+    let Some(namespaces) = namespaces() else { return };
+    let (seen, _) = output("id -u; id -g; id -G; grep CapEff /proc/self/status", namespaces);
+    let Account { uid, gid } = account()
+        .unwrap_or(Account { uid: rustix::process::getuid().as_raw(), gid: rustix::process::getgid().as_raw() });
+    let lines: Vec<&str> = seen.lines().collect();
+    assert_eq!((lines[0], lines[1]), (uid.to_string().as_str(), gid.to_string().as_str()), "{seen}");
+    if account().is_some() {
+        assert_eq!(lines[2], gid.to_string(), "{seen}");
+    }
+    assert_eq!(lines[3].split_whitespace().last(), Some("0000000000000000"), "{seen}");
+}
+
+#[test]
+fn a_program_that_is_asked_to_end_may_do_so_in_its_own_way() {
+    let Some(namespaces) = namespaces() else { return };
+    let mut program =
+        start("trap 'echo bye; exit 7' TERM; echo here; while :; do read -r line || sleep 0.01; done", namespaces);
+    let mut reader = std::io::BufReader::new(program.stdout.take().unwrap());
+    let mut said = String::new();
+    std::io::BufRead::read_line(&mut reader, &mut said).unwrap();
+    let group = Group::of(Some(program.id()));
+    group.terminate();
+    drop(program.stdin.take());
+    std::io::Read::read_to_string(&mut reader, &mut said).unwrap();
+    assert_eq!(said, "here\nbye\n");
+    program.wait().unwrap();
+    drop(group);
+}
