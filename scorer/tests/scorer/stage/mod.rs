@@ -413,6 +413,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         seed: 1,
         trials: 2,
         coverage_min: regatta_proto::COVERAGE_MIN,
+        level: regatta_proto::Level::default(),
         decide: None,
         budget_usd: None,
         share: regatta_proto::Share::default(),
