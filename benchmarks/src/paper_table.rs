@@ -112,10 +112,10 @@ pub struct PaperEntry {
 pub struct Measured {
     /// Mean over trials; absent when nothing has a score.
     pub value: Option<f64>,
-    /// Lower end of the 95 % interval, where one is known.
+    /// Lower end of the interval, where one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval.
+    /// Upper end of the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// Sample standard deviation over trials; absent for fewer than two.

@@ -152,6 +152,15 @@ pub trait Suite: Send + Sync {
         values.keys().map(|name| Metric::mean(name)).collect()
     }
 
+    /// Least and largest value of the number at the JSON pointer `pointer` in an aggregate, the latter infinite where there is none.
+    ///
+    /// `None` of everything but averages and ratios over sessions, as of counts: only those are estimates of what new items would give, and
+    /// have an interval.
+    fn aggregate_range(&self, evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
+        let _ = (evaluator, pointer);
+        None
+    }
+
     /// Parts of the data set that `item` belongs to, other than its task, for which the tables want metrics of their own.
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
         let _ = item;

@@ -112,9 +112,9 @@ impl EndedRun {
     /// The sessions of a model in a setting.
     pub(crate) fn sessions<'r>(
         &'r self,
-        benchmark: &'r BenchmarkName,
-        setting: &'r Setting,
-        model: &'r ModelRef,
+        benchmark: &BenchmarkName,
+        setting: &Setting,
+        model: &ModelRef,
     ) -> impl Iterator<Item = &'r ResultLine> {
         let is_of =
             move |line: &&ResultLine| line.benchmark == *benchmark && line.setting == *setting && line.model == *model;

@@ -7,7 +7,7 @@ mod numbers;
 use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Better, Unit};
-use regatta_proto::{BenchmarkName, Evaluator, ItemId, ModelRef, Setting};
+use regatta_proto::{BenchmarkName, Evaluator, ItemId, Level, ModelRef, Setting};
 use regatta_scorer::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm};
 use serde::Serialize;
 
@@ -66,6 +66,12 @@ pub(crate) struct ItemFlips {
     pub(crate) same: u32,
 }
 
+/// The level of what two runs are compared with: the higher one of both, so that neither is told of a difference that it would not call one.
+pub(crate) fn level(a: &EndedRun, b: &EndedRun) -> Level {
+    let (a, b) = (a.summary.level, b.summary.level);
+    if a > b { a } else { b }
+}
+
 /// Compares the cells that both runs have.
 pub(crate) fn compared(a: &EndedRun, b: &EndedRun, cells: Vec<MatchedCell>) -> Vec<ComparedCell> {
     let mut compared: Vec<ComparedCell> = cells.into_iter().map(|cell| compare(a, b, cell)).collect();
@@ -95,7 +101,7 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
             better: of.better,
             a: value(a, &cell.model_a, of),
             b: value(b, &cell.model_b, of),
-            difference: paired.cells.difference(of, paired.seed(&of.metric))?,
+            difference: paired.difference(of)?,
             p_holm: 1.0,
         })
     });
@@ -176,13 +182,22 @@ impl<'r> Paired<'r> {
         flips_seed(0, &[benchmark.as_str(), setting.as_str(), &model_a.to_string(), &model_b.to_string(), of])
     }
 
+    /// How much higher B is than A in the metric.
+    pub(crate) fn difference(&self, of: &MetricDefinition) -> Option<Difference> {
+        self.cells.difference(of, self.seed(&of.metric), self.level())
+    }
+
+    fn level(&self) -> Level {
+        level(self.a, self.b)
+    }
+
     pub(crate) fn numbers(&self, of: Quantity) -> Option<Numbers> {
         let took = |run: &'r EndedRun, model: &'r ModelRef| {
             let sessions: Vec<_> = run.sessions(&self.cell.benchmark, &self.cell.setting, model).collect();
             run.took(&sessions)
         };
         let (a, b) = (took(self.a, &self.cell.model_a), took(self.b, &self.cell.model_b));
-        Numbers::new(of, self.groups, &a, &b, self.seed(of.as_str()))
+        Numbers::new(of, self.groups, &a, &b, self.seed(of.as_str()), self.level())
     }
 }
 

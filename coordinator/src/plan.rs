@@ -156,6 +156,7 @@ pub fn plan<'a>(
             seed: spec.seed,
             trials: trials_max,
             coverage_min: spec.coverage_min,
+            level: spec.level,
             budget_usd: spec.budget_usd,
             share: spec.share,
             cache: spec.cache,

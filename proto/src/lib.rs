@@ -20,6 +20,7 @@ mod flags;
 mod ids;
 mod job;
 mod lease;
+mod level;
 mod limit;
 mod lock;
 mod model;
@@ -65,6 +66,7 @@ pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lease::{
     AccountId, AccountReply, AccountRequest, Failing, Grant, Party, PoolReply, PoolRequest, Signals, fingerprint,
 };
+pub use level::Level;
 pub use limit::Limit;
 pub use lock::{BenchmarkLock, Cell, DecideLock, SweepLock};
 pub use model::{ModelRef, ModelSpec};

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, BenchmarkName, CacheMode, CellIndex, Decide, Digest, EndpointName, EndpointSpec, Evaluator,
-    ExternalAgent, Filtered, Judge, Limit, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role, RoleModels,
-    SessionSeed, Setting, Share, SweepId, Trial,
+    ExternalAgent, Filtered, Judge, Level, Limit, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role,
+    RoleModels, SessionSeed, Setting, Share, SweepId, Trial,
 };
 
 /// One benchmark as it will be run.
@@ -93,6 +93,10 @@ pub struct SweepLock {
     /// Least part of the sessions, 0 to 1, that must have a score for a value to be shown among results.
     #[serde(default = "crate::spec::coverage_min", skip_serializing_if = "crate::spec::is_usual_coverage_min")]
     pub coverage_min: f64,
+    /// Probability with which every interval covers.
+    #[serde(default, skip_serializing_if = "Level::is_usual")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub level: Level,
     /// Most money to spend, in dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, BenchmarkName, Decide, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge, Limit,
-    MemberName, ModelSpec, Price, RoleModels, Setting, SweepId,
+    AgentName, BenchmarkName, Decide, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge, Level,
+    Limit, MemberName, ModelSpec, Price, RoleModels, Setting, SweepId,
 };
 
 /// What a person writes to have a sweep run.
@@ -30,6 +30,11 @@ pub struct SweepSpec {
     /// report withhold the value and show its bounds.
     #[serde(default = "coverage_min", skip_serializing_if = "is_usual_coverage_min")]
     pub coverage_min: f64,
+    /// Probability with which every interval covers, above 0.5 and at most 0.999; the rest of it is the corrected p-value up to which a
+    /// difference counts as one.
+    #[serde(default, skip_serializing_if = "Level::is_usual")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    pub level: Level,
     /// Most money to spend, in dollars. With a budget, every model needs a known price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regatta_backends::CallSums;
 use regatta_benchmarks::{Better, Unit};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkName, CellIndex, CostSum, ErrorClass, Evaluator, ModelRef, Money, Setting};
+use regatta_proto::{BenchmarkName, CellIndex, CostSum, ErrorClass, Evaluator, Level, ModelRef, Money, Setting};
 use serde::{Deserialize, Serialize};
 
 use crate::finish::GroupResult;
@@ -130,7 +130,7 @@ pub(crate) fn comparisons(
                 group,
                 row,
                 calls,
-                Some((first, seed(sweep.lock.seed, group, first))),
+                Some(First { group: first, seed: seed(sweep.lock.seed, group, first), level: sweep.lock.level }),
             )),
             None => {
                 let comparison = Comparison {
@@ -146,11 +146,19 @@ pub(crate) fn comparisons(
     found.into_iter().map(|(comparison, _)| comparison).collect()
 }
 
+/// The first endpoint of a comparison, and what the difference from it is computed with.
+#[derive(Clone, Copy)]
+struct First<'g> {
+    group: &'g GroupResult,
+    seed: u64,
+    level: Level,
+}
+
 fn provider(
     group: &GroupResult,
     row: &LeaderboardRow,
     calls: &[(CellIndex, CallSums)],
-    first: Option<(&GroupResult, u64)>,
+    first: Option<First<'_>>,
 ) -> Provider {
     let mut sums = CallSums::default();
     for (cell, of_cell) in calls {
@@ -163,9 +171,9 @@ fn provider(
         .iter()
         .map(|at| {
             let (evaluator, metric) = &group.keys[*at];
-            let difference = first.and_then(|(first, seed)| {
-                let (ours, theirs) = (group.samples.get(*at)?, first.samples.get(*at)?);
-                paired_difference(metric, Paired { ours, theirs, clusters: &group.clusters }, seed)
+            let difference = first.and_then(|first| {
+                let (ours, theirs) = (group.samples.get(*at)?, first.group.samples.get(*at)?);
+                paired_difference(metric, Paired { ours, theirs, clusters: &group.clusters }, first.seed, first.level)
             });
             Quality {
                 evaluator: *evaluator,

@@ -104,7 +104,8 @@ pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> Vec<String> 
     };
     let mut sentences = vec![what];
     if summary.standings.iter().any(|standing| standing.rank.is_some()) {
-        sentences.push("Models that share a group letter are not told apart (corrected p > 0.05).".to_owned());
+        let alpha = summary.level.alpha();
+        sentences.push(format!("Models that share a group letter are not told apart (corrected p > {alpha})."));
         if contests.len() > 1 {
             sentences.push(
                 "A model is ahead of another that it beats somewhere and loses to nowhere; p-values are corrected over all benchmarks."

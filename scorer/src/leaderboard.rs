@@ -11,7 +11,6 @@ use crate::report::numbers::{
     NOTHING as NO_VALUE, WITHHELD, behind, compact, heading, measured, percent, score_with, shown,
 };
 use crate::report::pairs;
-use crate::statistics::level;
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
 /// Metrics that fit into a line with what stands behind them; of more, each has a line of its own.
@@ -180,10 +179,7 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
     let trials = if summary.trials == 1 { String::new() } else { format!(" × {} trials", summary.trials) };
     let title = format!(
         "{} · {} · {evaluator} · {} items{trials} · {value} [{} interval]",
-        first.benchmark,
-        first.setting,
-        first.items,
-        level()
+        first.benchmark, first.setting, first.items, summary.level
     );
     format!("{title}\n{}", written(&table))
 }

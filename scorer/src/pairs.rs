@@ -7,15 +7,13 @@ use std::fmt;
 
 use regatta_benchmarks::{Better, Metric, Unit};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkName, Digest, Evaluator, ItemIndex, ModelRef, Setting};
+use regatta_proto::{BenchmarkName, Digest, Evaluator, ItemIndex, Level, ModelRef, Setting};
 use serde::{Deserialize, Serialize};
 
 use self::matching::matched;
 use crate::finish::GroupResult;
 use crate::statistics::{Difference, Rank, by_trial, holm, paired_difference, ranks};
 
-/// Differences whose corrected p-value is at most this are shown as such.
-pub(crate) const LEVEL: f64 = 0.05;
 /// In a benchmark with more models times settings, each is compared with the best alone: the number of pairs grows as their square.
 const ALL_PAIRS: usize = 64;
 
@@ -83,12 +81,12 @@ pub struct Ranking {
 }
 
 impl Pair {
-    /// The better and the worse of both; `None` where the sweep shows no difference.
+    /// The better and the worse of both; `None` where the sweep shows no difference at `level`.
     #[must_use]
-    pub fn order(&self) -> Option<(&Contestant, &Contestant)> {
+    pub fn order(&self, level: Level) -> Option<(&Contestant, &Contestant)> {
         let is_higher = self.difference.value > 0.0;
         match self.better {
-            _ if self.p_holm > LEVEL || self.difference.value == 0.0 => None,
+            _ if self.p_holm > level.alpha() || self.difference.value == 0.0 => None,
             Better::Higher if is_higher => Some((&self.one, &self.other)),
             Better::Lower if !is_higher => Some((&self.one, &self.other)),
             Better::Higher | Better::Lower => Some((&self.other, &self.one)),
@@ -117,10 +115,10 @@ impl From<&GroupResult> for Contestant {
 /// The families of a sweep: one for each benchmark that has something to compare.
 pub(crate) fn families(sweep: &Sweep, groups: &[GroupResult]) -> Vec<PairFamily> {
     let of_benchmarks = groups.chunk_by(|one, other| one.first.benchmark == other.first.benchmark);
-    of_benchmarks.filter_map(|of| family(sweep.lock.seed, of)).collect()
+    of_benchmarks.filter_map(|of| family(sweep.lock.seed, sweep.lock.level, of)).collect()
 }
 
-fn family(seed: u64, groups: &[GroupResult]) -> Option<PairFamily> {
+fn family(seed: u64, level: Level, groups: &[GroupResult]) -> Option<PairFamily> {
     let mut size = 0;
     let mut pairs = Vec::new();
     let with_best_only = groups.len() > ALL_PAIRS;
@@ -128,7 +126,7 @@ fn family(seed: u64, groups: &[GroupResult]) -> Option<PairFamily> {
         for other in groups.iter().skip(at + 1).filter(|other| is_comparable(one, other)) {
             size += 1;
             if !with_best_only || is_best_of_its_kind(groups, one, other) {
-                pairs.extend(pair(seed, one, other));
+                pairs.extend(pair(seed, level, one, other));
             }
         }
     }
@@ -188,10 +186,11 @@ fn is_best_of_its_kind(groups: &[GroupResult], one: &GroupResult, other: &GroupR
     best.is_some_and(|(best, _)| best.first == one.first || best.first == other.first)
 }
 
-fn pair(of_sweep: u64, one: &GroupResult, other: &GroupResult) -> Option<Pair> {
+fn pair(of_sweep: u64, level: Level, one: &GroupResult, other: &GroupResult) -> Option<Pair> {
     let (evaluator, metric) = deciding_metric(one)?;
     let seed = seed(of_sweep, one, other);
-    let difference = paired_difference(metric, matched(one, other, deciding(one)?, deciding(other)?)?.paired(), seed)?;
+    let matched = matched(one, other, deciding(one)?, deciding(other)?)?;
+    let difference = paired_difference(metric, matched.paired(), seed, level)?;
     Some(Pair {
         one: one.into(),
         other: other.into(),
@@ -245,7 +244,7 @@ pub fn flips_seed(seed: u64, names: &[&str]) -> u64 {
 }
 
 /// The ranks of the models of every setting, in the order of `groups`. A model without a value, or by itself, has none.
-pub(crate) fn rankings(groups: &[GroupResult], families: &[PairFamily]) -> Vec<Ranking> {
+pub(crate) fn rankings(groups: &[GroupResult], families: &[PairFamily], level: Level) -> Vec<Ranking> {
     let has_value = |group: &&GroupResult| {
         deciding(group).and_then(|at| group.estimates.get(at)).is_some_and(|estimate| estimate.value.is_some())
     };
@@ -259,7 +258,10 @@ pub(crate) fn rankings(groups: &[GroupResult], families: &[PairFamily]) -> Vec<R
             continue;
         }
         let pairs = families.iter().filter(|family| of.iter().any(|group| group.first.benchmark == family.benchmark));
-        let orders = pairs.flat_map(|family| &family.pairs).filter(|pair| pair.is_of_models()).filter_map(Pair::order);
+        let orders = pairs
+            .flat_map(|family| &family.pairs)
+            .filter(|pair| pair.is_of_models())
+            .filter_map(|pair| pair.order(level));
         let place = |of: &Contestant| ranked.iter().position(|group| Contestant::from(*group) == *of);
         let better: Vec<(usize, usize)> = orders.filter_map(|(won, lost)| Some((place(won)?, place(lost)?))).collect();
         found.extend(ranked.iter().zip(ranks(ranked.len(), &better)).map(|(group, rank)| Ranking {

@@ -1,6 +1,8 @@
 //! Effects that a sweep will be able to see, and the sessions that it takes to see smaller ones: from the variance of a pilot, or from careful
 //! assumptions.
 
+mod documents;
+
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
@@ -10,10 +12,11 @@ use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkLock, BenchmarkName, Cell, CostSum, Evaluator, ModelRef, Setting, SweepId, Usage};
 use serde::Serialize;
 
+pub use self::documents::PilotCell;
 use crate::finish::partition::clusters;
 use crate::finish::{FinishError, GroupResult, deciding_key, groups};
 use crate::pairs::{ByTrial, matched_by_trial};
-use crate::statistics::{Components, Design, Sample, Threshold};
+use crate::statistics::{Components, Design, Threshold, are_right_or_wrong};
 
 /// Most trials that a spec may have.
 const TRIALS_MAX: u32 = 1000;
@@ -191,18 +194,9 @@ fn pilot_pairs(groups: &[GroupResult]) -> Vec<PilotPair> {
 
 fn pilot_pair(one: &GroupResult, other: &GroupResult) -> Option<PilotPair> {
     let ByTrial { key, differences, clusters } = matched_by_trial(one, other)?;
-    let is_right_or_wrong = |sample: &Sample| match sample {
-        Sample::Scored { top, bottom } => *bottom == 1.0 && [0.0, 1.0].contains(top),
-        Sample::Missing { .. }
-        | Sample::Nothing
-        | Sample::NotBought
-        | Sample::Void
-        | Sample::DropsRun
-        | Sample::ZeroesGroup => true,
-    };
     let deciding = |group: &GroupResult| {
         let at = group.headline.first().copied().unwrap_or(0);
-        group.samples.get(at).is_some_and(|leaves| leaves.iter().flatten().flatten().all(is_right_or_wrong))
+        group.samples.get(at).is_some_and(|leaves| are_right_or_wrong(leaves))
     };
     Some(PilotPair {
         benchmark: one.first.benchmark.clone(),

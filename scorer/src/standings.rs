@@ -4,12 +4,12 @@ mod letters;
 
 use std::collections::BTreeMap;
 
-use regatta_proto::{CostSum, Flag, ModelRef, Money};
+use regatta_proto::{CostSum, Flag, Level, ModelRef, Money};
 use serde::{Deserialize, Serialize};
 
 use self::letters::letters;
 use crate::comparison::{Percentiles, per};
-use crate::pairs::{LEVEL, Pair, PairFamily};
+use crate::pairs::{Pair, PairFamily};
 use crate::statistics::{Rank, ranks};
 use crate::summary::{LeaderboardRow, SessionCounts};
 
@@ -17,7 +17,7 @@ use crate::summary::{LeaderboardRow, SessionCounts};
 ///
 /// A model is ahead of another if it is better in at least one setting and worse in none. Each benchmark's p-values are corrected over
 /// its pairs; here they are corrected over the benchmarks too, so that one wrong order in the whole ranking has a probability of at most
-/// 5 %.
+/// that which the level of the sweep leaves: 5 % at 95 %.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// Model under test.
@@ -62,6 +62,7 @@ pub(crate) fn standings(
     models: &[ModelRef],
     rows: &[LeaderboardRow],
     families: &[PairFamily],
+    level: Level,
     times: impl Fn(&ModelRef) -> Times,
 ) -> Vec<Standing> {
     let mut all: Vec<Standing> = models.iter().filter_map(|model| totals(model, rows, &times)).collect();
@@ -70,7 +71,7 @@ pub(crate) fn standings(
         of_model.any(|row| row.headline().next().is_some_and(|metric| metric.estimate.value.is_some()))
     };
     let ranked: Vec<ModelRef> = models.iter().filter(|model| has_value(model)).cloned().collect();
-    let contests = Contests::count(&ranked, families);
+    let contests = Contests::count(&ranked, families, level);
     if all.len() > 1 {
         let ahead = contests.ahead();
         let found = ranks(ranked.len(), &ahead).into_iter().zip(letters(ranked.len(), &ahead));
@@ -122,13 +123,13 @@ struct Contests<'m> {
 }
 
 impl<'m> Contests<'m> {
-    fn count(models: &'m [ModelRef], families: &[PairFamily]) -> Self {
+    fn count(models: &'m [ModelRef], families: &[PairFamily], level: Level) -> Self {
         let mut contests = Self { models, won: BTreeMap::new(), tied: Vec::new() };
         let place = |model: &ModelRef| models.iter().position(|of| of == model);
         let benchmarks = families.iter().filter(|family| family.pairs.iter().any(Pair::is_of_models)).count();
         for pair in families.iter().flat_map(|family| &family.pairs).filter(|pair| pair.is_of_models()) {
-            let is_shown = pair.p_holm * benchmarks as f64 <= LEVEL;
-            match pair.order().filter(|_| is_shown) {
+            let is_shown = pair.p_holm * benchmarks as f64 <= level.alpha();
+            match pair.order(level).filter(|_| is_shown) {
                 Some((better, worse)) => {
                     let (Some(better), Some(worse)) = (place(&better.model), place(&worse.model)) else { continue };
                     *contests.won.entry((better, worse)).or_default() += 1;

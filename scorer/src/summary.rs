@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use regatta_backends::{JudgeCosts, OtherCalls, ReportedCost};
 use regatta_benchmarks::{Better, PaperTable, Unit};
 use regatta_proto::{
-    BenchmarkName, CostSum, Evaluator, Flag, ModelRef, Money, Role, Setting, SweepId, SweepState, Usage,
+    BenchmarkName, CostSum, Evaluator, Flag, Level, ModelRef, Money, Role, Setting, SweepId, SweepState, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,6 @@ pub use crate::decided::{
 pub use crate::failures::Failure;
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
 pub use crate::standings::Standing;
-use crate::statistics::LEVEL;
 pub use crate::statistics::{Components, Difference, Estimate, JudgePart, Pass, Rank, Reruns, Test};
 
 /// `summary.json`.
@@ -42,9 +41,9 @@ pub struct Summary {
     pub running_seconds: Option<f64>,
     /// Repetitions of every cell.
     pub trials: u16,
-    /// Probability with which each interval covers, 0..=1.
-    #[serde(default = "level")]
-    pub level: f64,
+    /// Probability with which each interval covers; 0.95 in documents that do not name theirs.
+    #[serde(default)]
+    pub level: Level,
     /// Least part of the sessions that must have a score for a value not to be withheld.
     #[serde(default)]
     pub coverage_min: f64,
@@ -108,11 +107,6 @@ impl Summary {
         let is_of = |of: &&Ranking| of.benchmark == row.benchmark && of.setting == row.setting && of.model == row.model;
         self.ranks.iter().find(is_of).map(|ranking| ranking.rank)
     }
-}
-
-/// The level of documents that do not name theirs.
-const fn level() -> f64 {
-    LEVEL
 }
 
 /// Sessions by how they ended.

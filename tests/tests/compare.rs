@@ -188,6 +188,19 @@ async fn a_coordinators_sweep_is_compared_with_a_directory_and_judged_like_one()
     std::fs::write(&policy, "metrics: { f1_chain: { margin: 5pp } }\n").unwrap();
     let gate = ["gate", &after, "--baseline", &before, "--policy", policy.to_str().unwrap()];
     assert_eq!(deployment.run(&gate).await.unwrap().status.code(), Some(1));
+    let pilot = spec(&unique_name("pilot"), "sim/oracle, sim/noisy-0.4");
+    let sweep = deployment.submit(&pilot).await.unwrap();
+    let (code, exported) = deployment.finish(&sweep).await.unwrap();
+    assert_eq!(code, Some(0));
+    let planned = async |run: &str| {
+        let plan = ["plan", pilot.to_str().unwrap(), "--detect", "10pp", "--pilot", run, "--json"];
+        let output = deployment.run(&plan).await.unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let of_sweep = planned(&sweep).await;
+    assert_eq!(of_sweep[0]["basis"]["pilot"]["sweep"], sweep.as_str());
+    assert_eq!(of_sweep, planned(exported.to_str().unwrap()).await);
     let unknown = deployment.run(&["compare", &before, "never-submitted"]).await.unwrap();
     assert_eq!(unknown.status.code(), Some(78), "{}", text(&unknown.stderr));
 }

@@ -138,6 +138,47 @@ async fn a_conversation_that_is_handed_over_goes_on_elsewhere_and_no_call_is_mad
     assert_eq!(read(&directory, "results.jsonl"), read(&embedded, "results.jsonl"));
 }
 
+/// What an endpoint wrote down itself: its answers by model, and the tokens that it read and wrote for them.
+async fn own_books(server: &Process) -> (Value, Value) {
+    let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
+    (counters["answered"].clone(), counters["delivered"].clone())
+}
+
+/// Sweeps over one ledger that differ in the address behind their judge's name alone. By its own books each address is asked all that its
+/// sweep needs to know, and nothing by a third sweep whose judge is where the first one's was.
+#[tokio::test(flavor = "multi_thread")]
+async fn judges_of_one_name_at_two_addresses_are_each_asked_for_their_own_sweep() {
+    let deployment = Deployment::new().await.unwrap();
+    let data = miniature();
+    let (players, one, two) = (simulate(&data, 0).await, simulate(&data, 0).await, simulate(&data, 0).await);
+    let _roles = [
+        deployment.start("coordinator").await.unwrap(),
+        deployment.start("scorer").await.unwrap(),
+        deployment.start("worker").await.unwrap(),
+    ];
+    let (mut results, mut of_one, mut of_two) = (Vec::new(), Vec::new(), Vec::new());
+    for judge in [&one, &two, &one] {
+        let plan = plan(&data, "[session/single/flowchart]");
+        let spec = spec(deployment.folder.path(), &unique_name("judged"), plan, &players, judge);
+        let (code, directory) = deployment.finish(&deployment.submit(&spec).await.unwrap()).await.unwrap();
+        assert_eq!(code, Some(0));
+        results.push(read(&directory, "results.jsonl"));
+        of_one.push(own_books(&one).await);
+        of_two.push(own_books(&two).await);
+    }
+    let (answered, tokens) = &of_one[0];
+    assert!(answered["oracle"].as_u64().unwrap() > 0 && tokens["input"].as_u64().unwrap() > 0, "{answered} {tokens}");
+    assert_eq!(of_two[0].0["oracle"].as_u64().unwrap_or(0), 0, "the other address is asked nothing by the first sweep");
+    assert_eq!(of_two[1], of_one[0], "it is asked the same for its own");
+    assert_eq!(of_one[1], of_one[0], "for which the first is asked nothing");
+    assert_eq!(
+        (&of_one[2], &of_two[2]),
+        (&of_one[0], &of_two[1]),
+        "what an address has answered it is not asked again"
+    );
+    assert!(results[0] == results[1] && results[0] == results[2], "equal judges give equal verdicts");
+}
+
 /// Every role of the published scenarios, with a judge that sees comparisons in both orders.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deployment_gives_the_same_bytes_as_one_process_over_every_role() {

@@ -81,6 +81,10 @@ impl Suite for Loaded {
         Table { aggregate: scoring::aggregate(evaluator, known), columns: Vec::new() }
     }
 
+    fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
+        tables::aggregate_range(pointer)
+    }
+
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
         tables::metrics(setting, evaluator)
     }

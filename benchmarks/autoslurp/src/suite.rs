@@ -175,6 +175,10 @@ impl Suite for Loaded {
         }
     }
 
+    fn aggregate_range(&self, evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
+        tables::aggregate_range(evaluator, pointer)
+    }
+
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
         tables::metrics(setting, evaluator)
     }

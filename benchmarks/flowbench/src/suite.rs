@@ -89,6 +89,10 @@ impl Suite for Loaded {
         Table { aggregate: scoring::aggregate(evaluator, &self.entries(&trials.concat())), columns: Vec::new() }
     }
 
+    fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
+        tables::aggregate_range(pointer)
+    }
+
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
         Mode::of(setting).map(|mode| tables::metrics(mode, evaluator)).unwrap_or_default()
     }

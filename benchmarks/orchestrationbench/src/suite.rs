@@ -109,6 +109,10 @@ impl Suite for Loaded {
         Table { aggregate: tabulation::aggregate(&self.data, &self.items, evaluator, trials), columns: Vec::new() }
     }
 
+    fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
+        tables::aggregate_range(pointer)
+    }
+
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
         Mode::of(setting).map(|mode| metrics::metrics(mode, evaluator)).unwrap_or_default()
     }

@@ -69,6 +69,10 @@ impl Suite for Loaded {
         tables::tabulate(evaluator, with_tasks)
     }
 
+    fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
+        tables::aggregate_range(pointer)
+    }
+
     fn metrics(&self, _setting: &Setting, _evaluator: Evaluator) -> Vec<Metric> {
         tables::metrics()
     }

@@ -65,6 +65,12 @@ fn row(cell: &CellResult<'_>, labels: &[&String]) -> PaperRow {
     }
 }
 
+/// Least and largest value of the number at `pointer` in an aggregate, where that is a mean.
+pub(crate) fn aggregate_range(pointer: &str) -> Option<(f64, f64)> {
+    let is_mean = matches!(pointer.rsplit('/').next(), Some("precision" | "recall" | "f1" | "f1_score"));
+    is_mean.then_some((0.0, 1.0))
+}
+
 /// Aggregates scores with their tasks.
 pub(crate) fn tabulate<'s>(evaluator: Evaluator, scores: impl Iterator<Item = (Task, &'s Score)>) -> Table {
     match evaluator {

@@ -1,11 +1,10 @@
 //! The command line of `regatta plan`.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 
-use super::SpecArgs;
+use super::{ClientArgs, SpecArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
@@ -14,15 +13,19 @@ pub(crate) struct PlanArgs {
     /// The difference between two models that is to be seen: 2pp (percentage points), or a number in the metric's own scale
     #[arg(long, value_name = "DIFFERENCE")]
     pub(crate) detect: Effect,
-    /// Directory of an embedded run whose variance and usage are taken; without one, careful assumptions are
+    /// Directory of a run, or a sweep of a coordinator that has ended, whose variance and usage are taken; without one, careful assumptions
+    /// are
     #[arg(long, value_name = "RUN")]
-    pub(crate) pilot: Option<PathBuf>,
+    pub(crate) pilot: Option<String>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
     /// Probability that a true difference of this size is found
     #[arg(long, default_value = "0.8", value_parser = probability)]
     pub(crate) power: f64,
-    /// Largest p-value that counts as a difference, after the correction for the number of pairs
-    #[arg(long, default_value = "0.05", value_parser = probability)]
-    pub(crate) level: f64,
+    /// Largest p-value that counts as a difference, after the correction for the number of pairs [default: what the spec's `level` leaves,
+    /// usually 0.05]
+    #[arg(long, value_parser = probability)]
+    pub(crate) level: Option<f64>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -25,7 +25,7 @@ use crate::policy::of_person;
 use crate::spec::{Loaded, check_endpoints, load};
 
 /// Power at which a difference is to be seen.
-const AIM: Aim = Aim { power: 0.8, level: 0.05 };
+const POWER: f64 = 0.8;
 
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     if let Some(folder) = check_benchmark::folder(&args.spec.spec) {
@@ -85,7 +85,7 @@ struct Description<'a> {
 /// Calls, tokens and money of every cell, and the smallest differences that can be seen, before anything is spent.
 fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     let cells = estimate(sweep);
-    let sees = outlooks(sweep, None, AIM);
+    let sees = outlooks(sweep, None, Aim { power: POWER, level: sweep.lock.level.alpha() });
     let rounds = rounds_outlooks(sweep, &cells)?;
     if json {
         output::line(&serde_json::to_string_pretty(&Description { cells: &cells, sees: &sees, rounds })?);
@@ -116,7 +116,7 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     }
     rounds.iter().map(RoundsOutlook::line).for_each(|line| output::line(&line));
     if !sees.is_empty() {
-        output::line(&aim(AIM.power, AIM.level));
+        output::line(&aim(POWER, sweep.lock.level.alpha()));
         output::line(
             "without a pilot, variances are assumed; `regatta plan SPEC --detect 2pp --pilot RUN` takes those of a run",
         );

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use regatta_benchmarks::Unit;
+use regatta_proto::Level;
 use regatta_scorer::rendered;
 use serde::Serialize;
 
@@ -11,7 +12,7 @@ use crate::args::CompareArgs;
 use crate::ended_run::EndedRun;
 use crate::exit::bad_configuration;
 use crate::output;
-use crate::paired_runs::{Change, Chosen, ComparedCell, ItemFlips, Numbers, changes, compared, matched};
+use crate::paired_runs::{Change, Chosen, ComparedCell, ItemFlips, Numbers, changes, compared, level, matched};
 
 /// Items that are named on a terminal; JSON has all.
 const NAMED: usize = 8;
@@ -21,6 +22,8 @@ const NAMED: usize = 8;
 struct Compared<'a> {
     a: &'a str,
     b: &'a str,
+    /// Probability with which each interval covers.
+    level: Level,
     changes: Vec<Change>,
     cells: Vec<ComparedCell>,
 }
@@ -30,7 +33,7 @@ pub(crate) async fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
     let b = EndedRun::open(&args.b, &args.client).await.map_err(bad_configuration)?;
     let cells = matched(&a, &b, &Chosen { a: args.model_a, b: args.model_b })?;
     let changes = changes(&a, &b, &cells)?;
-    let document = Compared { a: &a.name, b: &b.name, changes, cells: compared(&a, &b, cells) };
+    let document = Compared { a: &a.name, b: &b.name, level: level(&a, &b), changes, cells: compared(&a, &b, cells) };
     if args.json {
         output::line(&serde_json::to_string_pretty(&document)?);
     } else {
@@ -51,13 +54,13 @@ fn render(of: &Compared<'_>) -> String {
         text += &lines(&table);
     }
     for cell in &of.cells {
-        text += &format!("\n{}", rendered_cell(cell));
+        text += &format!("\n{}", rendered_cell(cell, of.level));
     }
     text.truncate(text.trim_end().len());
     text
 }
 
-fn rendered_cell(of: &ComparedCell) -> String {
+fn rendered_cell(of: &ComparedCell, level: Level) -> String {
     let mut text = format!("{} · {} items of both", of.cell, of.items);
     for (only, side) in [(of.items_only_in_a, "A"), (of.items_only_in_b, "B")] {
         if only > 0 {
@@ -65,7 +68,8 @@ fn rendered_cell(of: &ComparedCell) -> String {
         }
     }
     text += &format!(" · coverage {} and {}\n", percent(of.coverage_a), percent(of.coverage_b));
-    let mut table = table(["", "A", "B", "difference [95 % interval]", "p", "p, corrected"]);
+    let difference = format!("difference [{level} interval]");
+    let mut table = table(["", "A", "B", &difference, "p", "p, corrected"]);
     for column in 1..6 {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -1,21 +1,20 @@
 //! `regatta plan`: the trials, sessions, tokens and dollars that it takes to see a difference of two models.
 
-use std::path::Path;
+mod pilot;
+
 use std::process::ExitCode;
 
-use anyhow::Context;
 use comfy_table::{Table, TableComponent, presets};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{CellEstimate, estimate};
 use regatta_proto::{ModelRef, Money};
-use regatta_scorer::{Aim, Basis, Need, Outlook, Pilot, outlooks, read_pilot};
+use regatta_scorer::{Aim, Basis, Need, Outlook, Pilot, outlooks};
 use serde::Serialize;
 
 use super::check::Planned;
 use super::outlook::{aim, effect, of_trials};
 use crate::args::PlanArgs;
-use crate::embedded::Embedded;
-use crate::exit::{BadConfiguration, bad_configuration};
+use crate::exit::BadConfiguration;
 use crate::output;
 use crate::spec::{check_build, load};
 
@@ -24,10 +23,11 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     check_build(&loaded.spec)?;
     let planned = Planned::from(loaded).await?;
     let pilot = match &args.pilot {
-        Some(run) => Some(read(run).await?),
+        Some(run) => Some(pilot::read(run, &args.client).await?),
         None => None,
     };
-    let sees = outlooks(&planned.sweep, pilot.as_ref(), Aim { power: args.power, level: args.level });
+    let level = args.level.unwrap_or_else(|| planned.sweep.lock.level.alpha());
+    let sees = outlooks(&planned.sweep, pilot.as_ref(), Aim { power: args.power, level });
     if sees.is_empty() {
         return Err(BadConfiguration("nothing is measured by which models could be compared".to_owned()).into());
     }
@@ -44,21 +44,10 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
         output::line(&serde_json::to_string_pretty(&answers)?);
     } else {
         output::line(&render(&answers));
-        output::line(&aim(args.power, args.level));
+        output::line(&aim(args.power, level));
         answers.iter().flat_map(Answer::notes).for_each(|note| output::line(&note));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Reads the run in `directory` as a pilot.
-async fn read(directory: &Path) -> anyhow::Result<Pilot> {
-    let no_run = || BadConfiguration(format!("{} is not the directory of an embedded run", directory.display()));
-    if !directory.join("store/ledger.sqlite").exists() {
-        return Err(no_run().into());
-    }
-    let run = Embedded::open(directory, None, None).await?;
-    let sweep = run.held().await.map_err(bad_configuration)?.ok_or_else(no_run)?;
-    read_pilot(run.ledger(), &sweep).await.with_context(|| format!("failed to read the pilot {}", directory.display()))
 }
 
 /// Answer for one benchmark and setting.

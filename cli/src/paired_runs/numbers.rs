@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::ItemId;
+use regatta_proto::{ItemId, Level};
 use regatta_scorer::{Difference, mean_difference};
 use serde::Serialize;
 
@@ -56,9 +56,10 @@ impl Numbers {
         a: &BTreeMap<(ItemId, u16), Took>,
         b: &BTreeMap<(ItemId, u16), Took>,
         seed: u64,
+        level: Level,
     ) -> Option<Self> {
         let (a, b) = (known(quantity, a)?, known(quantity, b)?);
-        let difference = mean_difference(groups, &b, &a, seed)?;
+        let difference = mean_difference(groups, &b, &a, seed, level)?;
         Some(Self { a: distribution(&a)?, b: distribution(&b)?, difference })
     }
 }
@@ -114,13 +115,16 @@ mod tests {
     fn percentiles_are_of_sessions_and_the_difference_is_paired() {
         let slow: Vec<f64> = (1..=20).map(f64::from).collect();
         let fast: Vec<f64> = slow.iter().map(|seconds| seconds - 0.5).collect();
-        let found = Numbers::new(Quantity::Seconds, &BTreeMap::new(), &took(&slow), &took(&fast), 1).unwrap();
+        let found =
+            Numbers::new(Quantity::Seconds, &BTreeMap::new(), &took(&slow), &took(&fast), 1, Level::USUAL).unwrap();
         assert_eq!(found.a, Distribution { mean: 10.5, p50: 10.0, p95: 19.0 });
         assert!((found.difference.value + 0.5).abs() < 1e-12 && found.difference.n == 20);
     }
 
     #[test]
     fn an_unknown_price_makes_the_money_unknown() {
-        assert!(Numbers::new(Quantity::Dollars, &BTreeMap::new(), &took(&[1.0]), &took(&[1.0]), 1).is_none());
+        assert!(
+            Numbers::new(Quantity::Dollars, &BTreeMap::new(), &took(&[1.0]), &took(&[1.0]), 1, Level::USUAL).is_none()
+        );
     }
 }

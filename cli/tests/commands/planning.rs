@@ -88,6 +88,30 @@ fn a_plan_takes_variance_and_usage_of_its_pilot() {
     let shown = format!("{before}quickstart-[digest]{}", &id[8..]).replace(&tokens.to_string(), "[each]");
     insta::assert_snapshot!(shown);
     assert!(answers[0]["variance"]["knows_trials"].as_bool().expect("a flag"));
+    // Without its ledger, as of a run that was exported, the documents say the same.
+    std::fs::remove_dir_all(folder.path().join("run/store")).expect("a store");
+    assert_eq!(json, said(&["plan", &spec, "--detect", "10pp", "--pilot", &run, "--json"]));
+}
+
+#[test]
+fn a_pilot_that_is_neither_a_directory_nor_a_coordinators_sweep_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = spec(folder.path(), &worfbench(), "");
+    let nowhere = ["--pilot", "no-such-run", "--coordinator", "http://127.0.0.1:9"];
+    let unknown = regatta(&[&["plan", &spec, "--detect", "10pp"][..], &nowhere].concat());
+    assert_eq!(unknown.status.code(), Some(78), "{}", text(&unknown.stderr));
+    assert!(text(&unknown.stderr).contains("no-such-run"), "{}", text(&unknown.stderr));
+}
+
+#[test]
+fn plans_and_dry_runs_go_by_the_level_of_the_spec() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let strict = spec(folder.path(), &worfbench(), "level: 0.99\n");
+    for arguments in [&["plan", strict.as_str(), "--detect", "5pp"][..], &["run", strict.as_str(), "--dry-run"]] {
+        let shown = said(arguments);
+        assert!(shown.contains("at 1 % after Holm's correction"), "{shown}");
+    }
+    assert!(said(&["plan", &strict, "--detect", "5pp", "--level", "0.05"]).contains("at 5 % after Holm's correction"));
 }
 
 #[test]

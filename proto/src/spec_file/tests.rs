@@ -44,6 +44,7 @@ fn wrong_values_are_errors_that_name_the_field() {
             ("{ kind: simulated }", "{ kind: encoder }"),
             ("name: demo", "name: demo\ntrials: 0"),
             ("name: demo", "name: demo\ncoverage_min: 80"),
+            ("name: demo", "name: demo\nlevel: 95"),
             ("name: demo", "name: demo\nbudget_usd: -1"),
             ("name: demo", "name: de/mo"),
         ]

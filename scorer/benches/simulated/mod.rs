@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use regatta_appbench::AppBench;
 use regatta_benchmark_testing::{drive, miniature};
 use regatta_benchmarks::{Benchmark, Measure, Metric, Persona, Scoring, Verdicts};
-use regatta_proto::{Evaluator, Question, Verdict};
+use regatta_proto::{Evaluator, Level, Question, Verdict};
 use regatta_scorer::Estimate;
 use regatta_scorer::statistics::{Sample, estimate};
 
@@ -95,7 +95,7 @@ fn estimated(trials: &[Vec<bool>], clusters: &[u32]) -> Estimate {
     let sample = |success: &bool| Sample::Scored { top: f64::from(u8::from(*success)), bottom: 1.0 };
     let trials = trials.iter().map(|trial| trial.iter().map(sample).collect()).collect();
     let positions: Vec<usize> = (0..clusters.len()).collect();
-    estimate(&Metric::mean(SUCCESS), &[trials], &positions, clusters)
+    estimate(&Metric::mean(SUCCESS), &[trials], &positions, clusters, Level::USUAL)
 }
 
 /// Clusters of items drawn from the benchmark's, each with some of its trials: the truth is the mean over all.

@@ -6,6 +6,7 @@ mod draws;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use regatta_benchmarks::{Metric, Unit};
+use regatta_proto::Level;
 use regatta_scorer::Estimate;
 use regatta_scorer::statistics::{Sample, estimate};
 
@@ -165,7 +166,7 @@ pub(crate) fn estimated(method: Method, drawn: &Drawn) -> Estimate {
         _ => Unit::Plain,
     };
     let metric = Metric { unit, ..Metric::mean("score") };
-    estimate(&metric, &[vec![drawn.samples.clone()]], &positions, &drawn.clusters)
+    estimate(&metric, &[vec![drawn.samples.clone()]], &positions, &drawn.clusters, Level::USUAL)
 }
 
 /// The coverage of `methods` over the same `replications` of `design`, whose true mean is `mean`.

@@ -82,7 +82,7 @@ fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other:
             .any(|model| contest.value(summary, model).is_none_or(|(estimate, _)| estimate.shown().is_none()));
         match pair(summary, contest, first, other).filter(|_| !withheld) {
             None => unknown += 1,
-            Some(pair) => match pair.order() {
+            Some(pair) => match pair.order(summary.level) {
                 Some((winner, _)) if winner.model == *other => better.push((contest, pair)),
                 Some(_) => worse.push((contest, pair)),
                 None => same.push(pair),

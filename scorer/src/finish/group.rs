@@ -225,7 +225,8 @@ impl<'s> Group<'s> {
     }
 
     fn estimate(&self, metric: &Metric, samples: &[Trials], positions: &[usize]) -> Estimate {
-        estimate(metric, samples, positions, &self.clusters).withheld_below(self.sweep.lock.coverage_min)
+        estimate(metric, samples, positions, &self.clusters, self.sweep.lock.level)
+            .withheld_below(self.sweep.lock.coverage_min)
     }
 
     /// What the session of `item` adds to every metric.
@@ -302,7 +303,7 @@ impl<'s> Group<'s> {
             let failure = |item| self.suite.score_failure(item, &self.lock.evaluators).remove(&key.0);
             let mut samples = recounted(chosen, leaves, &self.samples[*at], &self.filtered, &failure);
             samples.iter_mut().flatten().for_each(|trial| void_all(trial));
-            let other = estimate(&key.1, &samples, &positions, &self.clusters);
+            let other = estimate(&key.1, &samples, &positions, &self.clusters, self.sweep.lock.level);
             (key.clone(), estimates[*at], other)
         });
         Some(both_ways(chosen, self.filtered.len(), metrics))
@@ -348,7 +349,7 @@ impl<'s> Group<'s> {
             }
         }
         let passes_of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| {
-            let mut found = passes(metric, samples, &all, &self.clusters);
+            let mut found = passes(metric, samples, &all, &self.clusters, self.sweep.lock.level);
             for estimate in found.iter_mut().flat_map(|pass| [&mut pass.any, &mut pass.all]) {
                 *estimate = estimate.withheld_below(self.sweep.lock.coverage_min);
             }

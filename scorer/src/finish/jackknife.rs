@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Measured, PaperColumn, PaperTable, Score, Scores, Suite, Table};
-use regatta_proto::{Evaluator, ItemIndex, Setting};
+use regatta_proto::{Evaluator, ItemIndex, Level, Setting};
 
 use crate::statistics::{Influence, Spread, interval_of, spread};
 
@@ -67,7 +67,7 @@ pub(crate) struct Without<'s> {
 }
 
 /// Gives an interval to every number of `tables` that has none and that changes with the items, widened for sessions that are missing.
-pub(crate) fn add_intervals(tables: &mut [PaperTable], without: &[Without<'_>]) {
+pub(crate) fn add_intervals(tables: &mut [PaperTable], without: &[Without<'_>], level: Level) {
     for (at, table) in tables.iter_mut().enumerate() {
         let PaperTable { columns, rows, .. } = table;
         for (row_at, row) in rows.iter_mut().enumerate() {
@@ -78,10 +78,32 @@ pub(crate) fn add_intervals(tables: &mut [PaperTable], without: &[Without<'_>]) 
                     let row = without.tables.get(at)?.rows.get(row_at)?;
                     row.entries.get(entry_at)?.ours.value
                 };
-                add_interval(&mut entry.ours, column, missing, without, &value_of);
+                add_interval(&mut entry.ours, column, missing, without, &value_of, level);
             }
         }
     }
+}
+
+/// A number without one group of clusters.
+pub(crate) struct Removal {
+    pub(crate) cluster: u32,
+    /// The part of the items that is left out, 0..=1.
+    pub(crate) part: f64,
+    /// All items.
+    pub(crate) items: u32,
+    /// The number of the others.
+    pub(crate) left: f64,
+}
+
+/// The spread of `value` over the groups of clusters that are removed one after another.
+pub(crate) fn spread_over(value: f64, removals: impl IntoIterator<Item = Removal>) -> Spread {
+    let influences = removals.into_iter().map(|Removal { cluster, part, items, left }| {
+        // Left-out items are many; each has an equal part of what their cluster has.
+        let items = (part * f64::from(items)).round().max(1.0) as u32;
+        let shift = (1.0 - part) * (value - left) / f64::from(items);
+        (cluster, items, Influence { shift, weight: part / f64::from(items) })
+    });
+    spread(influences.flat_map(|(cluster, items, influence)| (0..items).map(move |_| (cluster, influence))))
 }
 
 fn add_interval(
@@ -90,6 +112,7 @@ fn add_interval(
     missing: f64,
     without: &[Without<'_>],
     value_of: &dyn Fn(&Without<'_>) -> Option<f64>,
+    level: Level,
 ) {
     let (Some(value), None) = (ours.value, ours.low) else { return };
     let values: Option<Vec<f64>> = without.iter().map(value_of).collect();
@@ -99,18 +122,16 @@ fn add_interval(
         without.iter().zip(&values).any(|(without, left)| without.setting == setting && *left != value)
     };
     let relevant = without.iter().zip(&values).enumerate().filter(|(_, (without, _))| moves(without.setting));
-    let influences = relevant.map(|(cluster, (without, left))| {
-        // Left-out items are many; each has an equal part of what their cluster has.
-        let items = (without.part * f64::from(without.items)).round().max(1.0) as u32;
-        let shift = (1.0 - without.part) * (value - left) / f64::from(items);
-        let weight = without.part / f64::from(items);
-        (cluster as u32, items, Influence { shift, weight })
+    let removals = relevant.map(|(cluster, (without, left))| Removal {
+        cluster: cluster as u32,
+        part: without.part,
+        items: without.items,
+        left: *left,
     });
-    let spread: Spread =
-        spread(influences.flat_map(|(cluster, items, influence)| (0..items).map(move |_| (cluster, influence))));
+    let spread = spread_over(value, removals);
     let all = || values.iter().copied().chain([value]);
     let scale = column.unit.scale().filter(|(from, to)| all().all(|value| (*from..=*to).contains(&value)));
-    if let Some((low, high)) = interval_of(value, scale, &spread, missing) {
+    if let Some((low, high)) = interval_of(value, scale, &spread, missing, level) {
         (ours.low, ours.high) = (Some(low), Some(high));
     }
 }

@@ -1,15 +1,17 @@
 //! `metrics.json`, `metrics.csv` and the ledger's metric rows: the same numbers in three shapes.
 
 use regatta_backends::MetricRow;
-use regatta_proto::{BenchmarkName, Evaluator, Flag, ModelRef, Setting};
+use regatta_catalog::Sweep;
+use regatta_proto::{BenchmarkName, Evaluator, Flag, Level, ModelRef, Setting};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::FinishError;
+use super::aggregates::{AggregateNumber, numbers};
 use super::csv_text::harmless;
 use super::group::GroupResult;
 use super::lines::document;
-use crate::statistics::{Estimate, LEVEL, Pass};
+use crate::statistics::{Estimate, Pass};
 use crate::summary::BenchmarkTable;
 
 /// A number and what it is of. `trial` is missing over all trials, `task` over all tasks.
@@ -50,6 +52,9 @@ struct TableRow<'a> {
     trial: Option<u16>,
     evaluator: Evaluator,
     aggregate: &'a Value,
+    /// Numbers of the aggregate that are averages over sessions, with their intervals.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    numbers: Vec<AggregateNumber>,
 }
 
 /// Rate of a flag among the sessions with a score.
@@ -71,7 +76,7 @@ struct FlagRow<'a> {
 struct Document<'a> {
     v: u32,
     /// Probability with which each interval covers.
-    level: f64,
+    level: Level,
     metrics: Vec<Row<'a>>,
     /// Of successes that are 0 or 1, over several trials: pass@k and pass^k.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -163,28 +168,35 @@ fn passes(groups: &[GroupResult]) -> Vec<PassRow<'_>> {
 }
 
 /// `metrics.json`.
-pub(crate) fn json(groups: &[GroupResult], tables: &[BenchmarkTable]) -> Result<Vec<u8>, FinishError> {
-    let mut aggregates = Vec::new();
+pub(crate) fn json(sweep: &Sweep, groups: &[GroupResult], tables: &[BenchmarkTable]) -> Result<Vec<u8>, FinishError> {
+    let (metrics, passes, aggregates) = (rows(groups), passes(groups), aggregates(sweep, groups));
+    let (level, flags) = (sweep.lock.level, flag_rows(groups));
+    document("metrics.json", &Document { v: VERSION, level, metrics, passes, aggregates, flags, tables })
+}
+
+/// Aggregates over all trials, and of each.
+fn aggregates<'g>(sweep: &Sweep, groups: &'g [GroupResult]) -> Vec<TableRow<'g>> {
+    let mut rows = Vec::new();
     for group in groups {
-        let of_trials = group.cells.iter().map(|cell| (Some(cell.cell.trial.0), &cell.tables));
-        for (trial, tables) in std::iter::once((None, &group.tables)).chain(of_trials) {
+        let suite = sweep.suite(&group.first);
+        let trials = std::iter::once((None, &group.tables))
+            .chain(group.cells.iter().map(|cell| &cell.tables).enumerate().map(|(at, tables)| (Some(at), tables)));
+        for (at, tables) in trials {
             for (evaluator, table) in tables {
-                aggregates.push(TableRow {
+                rows.push(TableRow {
                     benchmark: &group.first.benchmark,
                     setting: &group.first.setting,
                     model: &group.first.model,
-                    trial,
+                    trial: at.and_then(|at| Some(group.cells.get(at)?.cell.trial.0)),
                     evaluator: *evaluator,
                     aggregate: &table.aggregate,
+                    numbers: suite
+                        .map_or_else(Vec::new, |suite| numbers(&**suite, group, *evaluator, at, sweep.lock.level)),
                 });
             }
         }
     }
-    let (metrics, passes) = (rows(groups), passes(groups));
-    document(
-        "metrics.json",
-        &Document { v: VERSION, level: LEVEL, metrics, passes, aggregates, flags: flag_rows(groups), tables },
-    )
+    rows
 }
 
 fn flag_rows(groups: &[GroupResult]) -> Vec<FlagRow<'_>> {
@@ -209,11 +221,53 @@ fn flag_rows(groups: &[GroupResult]) -> Vec<FlagRow<'_>> {
     rows
 }
 
+/// Numbers of the benchmarks' aggregates in the shape of metrics, named `aggregate` and their place in it. They have no bounds.
+fn rows_of_aggregates<'a>(groups: &'a [GroupResult], aggregates: &'a [TableRow<'a>]) -> Vec<(String, Row<'a>)> {
+    let mut rows = Vec::new();
+    for of in aggregates {
+        let is_of = |group: &&GroupResult| {
+            let first = &group.first;
+            first.benchmark == *of.benchmark && first.setting == *of.setting && first.model == *of.model
+        };
+        let Some(group) = groups.iter().find(is_of) else { continue };
+        let cell = group.cells.iter().find(|cell| Some(cell.cell.trial.0) == of.trial);
+        let sessions = cell.map_or(&group.sessions, |cell| &cell.sessions);
+        for number in &of.numbers {
+            let estimate = Estimate {
+                value: Some(number.value),
+                low: number.low,
+                high: number.high,
+                n: group.items,
+                scored: sessions.scored() as u32,
+                total: sessions.total as u32,
+                coverage: sessions.coverage(),
+                clusters: number.clusters,
+                ..Estimate::default()
+            };
+            let row = Row {
+                benchmark: of.benchmark,
+                setting: of.setting,
+                model: of.model,
+                trial: of.trial,
+                task: None,
+                part: None,
+                evaluator: of.evaluator,
+                metric: "",
+                estimate,
+            };
+            rows.push((format!("aggregate{}", number.pointer), row));
+        }
+    }
+    rows
+}
+
 /// `metrics.csv`.
-pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
+pub(crate) fn csv(sweep: &Sweep, groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(CSV_HEADER)?;
-    for row in rows(groups) {
+    let aggregates = aggregates(sweep, groups);
+    let named = rows(groups).into_iter().map(|row| (row.metric.to_owned(), row));
+    for (metric, row) in named.chain(rows_of_aggregates(groups, &aggregates)) {
         let Estimate {
             value,
             low,
@@ -238,7 +292,7 @@ pub(crate) fn csv(groups: &[GroupResult]) -> Result<Vec<u8>, FinishError> {
             row.trial.map_or_else(String::new, |trial| trial.to_string()),
             harmless(row.task.unwrap_or_default()),
             row.evaluator.to_string(),
-            harmless(row.metric),
+            harmless(&metric),
             number(value),
             number(low),
             number(high),

@@ -1,6 +1,7 @@
 //! The end of a sweep: tables, statistics, documents, and its final state.
 
 mod agent_ends;
+mod aggregates;
 mod comparisons;
 mod csv_text;
 mod error;

@@ -24,7 +24,7 @@ pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult], usages: &Usages) -> 
             let cells: Vec<CellResult<'_>> =
                 of.iter().filter_map(|group| cell(sweep, group, usages, *evaluator)).collect();
             let mut tables = suite.paper_tables(*evaluator, &cells);
-            add_intervals(&mut tables, &without(&**suite, of, &cells, *evaluator));
+            add_intervals(&mut tables, &without(&**suite, of, &cells, *evaluator), sweep.lock.level);
             all.extend(tables.into_iter().map(|table| BenchmarkTable {
                 benchmark: first.benchmark.clone(),
                 evaluator: *evaluator,

@@ -21,7 +21,6 @@ use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
 use crate::runs::Measures;
 use crate::standings::standings;
-use crate::statistics::LEVEL;
 use crate::summary::{
     BenchmarkTable, JudgeSpending, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric,
 };
@@ -136,7 +135,7 @@ impl<'s> Tabulation<'s> {
             (counting.number == attempt.number).then_some(&*counting.served)
         })?;
         let tables = tables::tables(self.sweep, &self.groups, &Usages::of(&circumstances.attempts));
-        let metrics = metrics::json(&self.groups, &tables)?;
+        let metrics = metrics::json(self.sweep, &self.groups, &tables)?;
         let csv_of = |table| Ok((tables::file_name(table), tables::csv(table)?));
         let of_tables = tables.iter().map(csv_of).collect::<Result<Vec<_>, FinishError>>()?;
         let summary = self.summary(circumstances, tables);
@@ -144,7 +143,7 @@ impl<'s> Tabulation<'s> {
         let named = [
             ("sweep.lock.yaml", self.sweep.lock.to_yaml()?.into_bytes()),
             ("metrics.json", metrics),
-            ("metrics.csv", metrics::csv(&self.groups)?),
+            ("metrics.csv", metrics::csv(self.sweep, &self.groups)?),
             ("comparisons.csv", pairs_csv::csv(&summary.pairs)?),
             ("measures.json", lines::document("measures.json", &Measures::of(self.sweep, &self.groups))?),
             ("attempts.jsonl", attempts),
@@ -171,11 +170,11 @@ impl<'s> Tabulation<'s> {
         // Tests of samples of a fixed size do not hold for one whose size hangs on what was seen; the sequences do.
         let is_adaptive = lock.decide.is_some();
         let pairs = if is_adaptive { Vec::new() } else { families(self.sweep, &self.groups) };
-        let ranks = if is_adaptive { Vec::new() } else { rankings(&self.groups, &pairs) };
+        let ranks = if is_adaptive { Vec::new() } else { rankings(&self.groups, &pairs, lock.level) };
         let durations = Durations::new(&circumstances.attempts, &circumstances.calls);
         let rows = self.rows(&by_cell, &ranks, &durations, &circumstances.said);
         let models: Vec<ModelRef> = lock.models.iter().map(|model| model.id.clone()).collect();
-        let mut standings = standings(&models, &rows, &pairs, |model| {
+        let mut standings = standings(&models, &rows, &pairs, lock.level, |model| {
             let of_model = self.groups.iter().filter(|group| group.first.model == *model);
             let cells: Vec<CellIndex> = of_model.flat_map(cells_of).collect();
             (durations.of_sessions(&cells), durations.of_calls(&cells))
@@ -201,7 +200,7 @@ impl<'s> Tabulation<'s> {
             wall_seconds: (wall.as_millis().max(0) as f64) / 1000.0,
             running_seconds: running_seconds(&circumstances.attempts),
             trials: lock.trials,
-            level: LEVEL,
+            level: lock.level,
             coverage_min: lock.coverage_min,
             sessions,
             spending: spent,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use regatta_benchmarks::Metric;
-use regatta_proto::{Cell, CellIndex, ItemIndex, Trial};
+use regatta_proto::{Cell, CellIndex, ItemIndex, Level, Trial};
 
 use super::*;
 use crate::statistics::{Estimate, Sample};
@@ -78,7 +78,9 @@ fn alike(seed: u64) -> Vec<GroupResult> {
 #[test]
 fn five_equal_models_show_a_difference_in_at_most_one_of_twenty_sweeps() {
     const SWEEPS: u64 = 200;
-    let shows_any = |seed: &u64| family(*seed, &alike(*seed)).unwrap().pairs.iter().any(|pair| pair.order().is_some());
+    let shows_any = |seed: &u64| {
+        family(*seed, Level::USUAL, &alike(*seed)).unwrap().pairs.iter().any(|pair| pair.order(Level::USUAL).is_some())
+    };
     let found = (0..SWEEPS).filter(shows_any).count();
     // One in twenty are 10; more than 19 of 200 would happen by chance once in 250 times.
     assert!(found <= 19, "{found} of {SWEEPS} sweeps of equal models show a difference");
@@ -87,8 +89,8 @@ fn five_equal_models_show_a_difference_in_at_most_one_of_twenty_sweeps() {
 #[test]
 fn without_correction_the_same_sweeps_would_show_far_too_many() {
     let by_itself = |seed: &u64| {
-        let family = family(*seed, &alike(*seed)).unwrap();
-        family.pairs.iter().any(|pair| pair.difference.p.unwrap() <= LEVEL)
+        let family = family(*seed, Level::USUAL, &alike(*seed)).unwrap();
+        family.pairs.iter().any(|pair| pair.difference.p.unwrap() <= Level::USUAL.alpha())
     };
     let found = (0..100).filter(by_itself).count();
     assert!(found > 15, "{found} of 100");
@@ -98,18 +100,18 @@ fn without_correction_the_same_sweeps_would_show_far_too_many() {
 fn a_model_that_is_much_better_is_seen_and_the_others_stay_tied() {
     let mut groups = alike(4);
     groups[2] = group("sim/c", "plain", 0.9, 4);
-    let found = [family(4, &groups).unwrap()];
-    let ranks: Vec<String> = rankings(&groups, &found).iter().map(|of| of.rank.to_string()).collect();
+    let found = [family(4, Level::USUAL, &groups).unwrap()];
+    let ranks: Vec<String> = rankings(&groups, &found, Level::USUAL).iter().map(|of| of.rank.to_string()).collect();
     assert_eq!(ranks, ["2–5", "2–5", "1", "2–5", "2–5"]);
     let winners: Vec<&str> =
-        found[0].pairs.iter().filter_map(|pair| Some(pair.order()?.0.model.model.as_str())).collect();
+        found[0].pairs.iter().filter_map(|pair| Some(pair.order(Level::USUAL)?.0.model.model.as_str())).collect();
     assert_eq!(winners, ["c"; 4]);
 }
 
 #[test]
 fn one_more_model_changes_no_other_pairs_p_value() {
-    let four = family(1, &alike(1)[..4]).unwrap();
-    let five = family(1, &alike(1)).unwrap();
+    let four = family(1, Level::USUAL, &alike(1)[..4]).unwrap();
+    let five = family(1, Level::USUAL, &alike(1)).unwrap();
     assert_eq!((four.pairs.len(), five.pairs.len()), (6, 10));
     for pair in &four.pairs {
         let same = five.pairs.iter().find(|other| other.one == pair.one && other.other == pair.other).unwrap();
@@ -132,7 +134,7 @@ fn settings_and_casts_of_a_model_are_compared_over_the_items_of_both() {
             trial.reverse();
         });
     }
-    let found = family(5, &groups).unwrap();
+    let found = family(5, Level::USUAL, &groups).unwrap();
     let seen: Vec<String> = found
         .pairs
         .iter()
@@ -164,7 +166,7 @@ fn settings_about_other_items_are_no_pairs_and_nothing_is_corrected_for_them() {
     let mut groups: Vec<GroupResult> = ["plain", "other"].map(|setting| group("sim/a", setting, 0.0, 5)).into();
     groups.push(group("sim/b", "plain", 0.0, 5));
     groups[1].selected = (100..136).map(ItemIndex).collect();
-    let found = family(5, &groups).unwrap();
+    let found = family(5, Level::USUAL, &groups).unwrap();
     assert_eq!((found.size, found.pairs.len()), (1, 1));
     assert_eq!(found.pairs[0].p_holm, found.pairs[0].difference.p.unwrap());
 }
@@ -174,7 +176,7 @@ fn of_too_many_models_each_is_compared_with_the_best_and_corrected_for_all() {
     let name = |at: usize| format!("sim/m{at:02}");
     let mut groups: Vec<GroupResult> = (0..65).map(|at| group(&name(at), "plain", 0.0, 8)).collect();
     groups[40].estimates[0].value = Some(0.9);
-    let found = family(8, &groups).unwrap();
+    let found = family(8, Level::USUAL, &groups).unwrap();
     assert!(found.with_best_only && found.size == 65 * 64 / 2 && found.pairs.len() == 64);
     assert!(found.pairs.iter().all(|pair| [&pair.one, &pair.other].iter().any(|of| of.model.model.as_str() == "m40")));
 }

@@ -8,7 +8,7 @@ use super::content::{Block, Field, Section, Sheet};
 use super::numbers::{NOTHING, grouped, heading, percent, signed};
 use super::sections::{columns, named};
 use crate::comparison::{Comparison, Percentiles, Provider};
-use crate::statistics::{Difference, level};
+use crate::statistics::Difference;
 use crate::summary::{LeaderboardRow, Summary};
 
 /// Quality, money, time and trouble of every provider; `None` when no model has more than one.
@@ -20,7 +20,7 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
         "The same model through several endpoints, over the same items and seeds. Differences are to the first endpoint, item by item, \
          with a {} interval: one that holds 0 is no difference that this sweep can show. Sessions are timed with their retries and waits; calls \
          from sending their last try, over all workers, to within 1 %. Tokens a second are of streamed answers.",
-        level()
+        summary.level
     ))];
     for (at, comparison) in summary.comparisons.iter().enumerate() {
         let mut of: Vec<Block> =

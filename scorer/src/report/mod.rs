@@ -45,7 +45,7 @@ impl Report {
         all.push(sections::coverage(summary, groups));
         all.extend(uncertainty::section(summary));
         all.push(sections::tasks(groups));
-        all.extend(tables::section(&summary.tables, summary.coverage_min));
+        all.extend(tables::section(summary));
         all.push(costs::section(summary));
         all.push(provenance::section(summary, groups, sweep));
         all.push(sections::reading(summary));

@@ -1,6 +1,7 @@
 //! Models, settings and casts against each other: in the report, and in a few lines for terminals.
 
 use regatta_benchmarks::Unit;
+use regatta_proto::Level;
 
 use super::content::{Block, Field, Section, Sheet};
 use super::numbers::{NOTHING, grouped, heading, p_value, signed};
@@ -17,13 +18,13 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
     if summary.pairs.is_empty() {
         return None;
     }
-    let mut blocks = vec![Block::Text(
+    let mut blocks = vec![Block::Text(format!(
         "Every model against every other of its setting, and every setting and cast of a model against every other, over the items and \
          trials that both have a score of. Intervals are of each pair alone; p-values are corrected for all pairs of the benchmark (Holm), \
-         and a difference is one where the corrected p-value is at most 0.05. Of all others this sweep does not tell which is better: they \
-         are tied."
-            .to_owned(),
-    )];
+         and a difference is one where the corrected p-value is at most {}. Of all others this sweep does not tell which is better: they \
+         are tied.",
+        summary.level.alpha()
+    ))];
     for family in &summary.pairs {
         if family.with_best_only {
             blocks.push(Block::Text(format!(
@@ -32,21 +33,21 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
                 grouped(family.size.into())
             )));
         }
-        blocks.push(Block::Table(sheet(family)));
+        blocks.push(Block::Table(sheet(family, summary.level)));
     }
     Some(Section { id: "pairs", title: "Compared in pairs".to_owned(), is_folded: true, blocks })
 }
 
-fn sheet(family: &PairFamily) -> Sheet {
+fn sheet(family: &PairFamily, level: Level) -> Sheet {
     let caption = format!("{} · p-values corrected over {} (Holm)", family.benchmark, pairs(family.size));
     let header = columns(&["pair", "reads", "metric", "difference", "p", "p, corrected", "test", "items", "clusters"]);
     let rows = family.pairs.iter().map(|pair| {
         let Difference { n, clusters, p, test, .. } = pair.difference;
         vec![
             Field::name(both(pair, &pair.one, &pair.other, " − ", Mark::Word)),
-            match pair.order() {
-                Some(_) => Field::Strong(reads(pair)),
-                None => Field::Name(reads(pair)),
+            match pair.order(level) {
+                Some(_) => Field::Strong(reads(pair, level)),
+                None => Field::Name(reads(pair, level)),
             },
             Field::name(format!("{} ({})", heading(&pair.metric, pair.unit), pair.evaluator)),
             Field::Number(signed(&pair.difference, pair.unit)),
@@ -97,8 +98,8 @@ fn both(pair: &Pair, first: &Contestant, second: &Contestant, between: &str, mar
     }
 }
 
-fn reads(pair: &Pair) -> String {
-    match pair.order() {
+fn reads(pair: &Pair, level: Level) -> String {
+    match pair.order(level) {
         Some((better, worse)) if pair.is_of_models() => {
             format!("{} > {}", model(better, Mark::Word), model(worse, Mark::Word))
         }
@@ -109,20 +110,20 @@ fn reads(pair: &Pair) -> String {
 
 /// The differences of each benchmark, largest evidence first, and how many pairs show none; empty without pairs.
 pub(crate) fn lines(summary: &Summary) -> Vec<String> {
-    lines_of(&summary.pairs)
+    lines_of(&summary.pairs, summary.level)
 }
 
-fn lines_of(families: &[PairFamily]) -> Vec<String> {
+fn lines_of(families: &[PairFamily], level: Level) -> Vec<String> {
     let mut lines = Vec::new();
     for family in families {
         lines.push(format!("{} · compared in pairs, by item and trial (a > b: a is better)", family.benchmark));
-        let mut different: Vec<&Pair> = family.pairs.iter().filter(|pair| pair.order().is_some()).collect();
+        let mut different: Vec<&Pair> = family.pairs.iter().filter(|pair| pair.order(level).is_some()).collect();
         different.sort_by(|one, other| one.p_holm.total_cmp(&other.p_holm));
-        lines.extend(different.iter().take(SHOWN).filter_map(|pair| difference(pair, family.size)));
+        lines.extend(different.iter().take(SHOWN).filter_map(|pair| difference(pair, family.size, level)));
         if different.len() > SHOWN {
             lines.push(format!("  and {} more differences, in the report", different.len() - SHOWN));
         }
-        let tied: Vec<&Pair> = family.pairs.iter().filter(|pair| pair.order().is_none()).collect();
+        let tied: Vec<&Pair> = family.pairs.iter().filter(|pair| pair.order(level).is_none()).collect();
         match tied.len() {
             0..=SHOWN => {
                 lines.extend(tied.iter().map(|pair| {
@@ -136,8 +137,8 @@ fn lines_of(families: &[PairFamily]) -> Vec<String> {
 }
 
 /// `two-shot: a > b: +4.1 [+1.2, +7.0] points, p = 0.003 (Holm over 6)`.
-fn difference(pair: &Pair, size: u32) -> Option<String> {
-    let (better, worse) = pair.order()?;
+fn difference(pair: &Pair, size: u32, level: Level) -> Option<String> {
+    let (better, worse) = pair.order(level)?;
     let turned = Difference {
         value: -pair.difference.value,
         low: pair.difference.high.map(|high| -high),

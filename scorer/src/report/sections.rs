@@ -8,7 +8,6 @@ use regatta_proto::{Cell, Evaluator, ModelRef};
 use super::content::{Block, Field, Section, Sheet};
 use super::numbers::{NOTHING, WITHHELD, grouped, heading, percent, score};
 use crate::finish::GroupResult;
-use crate::statistics::level;
 use crate::summary::{LeaderboardRow, Summary};
 
 /// A model is never shown without saying that it is simulated.
@@ -138,7 +137,7 @@ pub(crate) fn reading(summary: &Summary) -> Section {
          Student's quantile; trials of one item are one cluster, and so is what belongs together, as the turns of one conversation, so that \
          repeating does not narrow it falsely; of ratios by linearisation; where sessions are missing it reaches from that of the lower \
          bound to that of the upper; none for a single cluster, and where what is missing has no bound",
-        level()
+        summary.level
     );
     let withheld = format!(
         "a value is withheld, and its bounds are shown, while less than {} of its sessions has a score (the spec's `coverage_min`)",

@@ -4,11 +4,12 @@ use regatta_benchmarks::{Measured, PaperEntry, PaperRow, PaperTable};
 
 use super::content::{Bars, Block, Field, Section, Sheet};
 use super::numbers::{WITHHELD, heading, percent};
-use crate::statistics::level;
-use crate::summary::BenchmarkTable;
+use crate::summary::Summary;
 
 /// All tables, those that the papers draw as pictures too; `None` without any.
-pub(crate) fn section(tables: &[BenchmarkTable], coverage_min: f64) -> Option<Section> {
+pub(crate) fn section(summary: &Summary) -> Option<Section> {
+    let Summary { tables, coverage_min, .. } = summary;
+    let coverage_min = *coverage_min;
     if tables.is_empty() {
         return None;
     }
@@ -16,7 +17,7 @@ pub(crate) fn section(tables: &[BenchmarkTable], coverage_min: f64) -> Option<Se
         "The tables of the benchmarks' papers: means over trials, with {} intervals where one is known, and ± the standard deviation of \
          single trials. Published numbers stand below ours where the paper has the same row. A dash is a value that this sweep does not \
          have; one of which less than {} of the sessions was measured is withheld.",
-        level(),
+        summary.level,
         percent(coverage_min)
     ))];
     for of in tables {

@@ -5,7 +5,6 @@ use regatta_benchmarks::{Better, Unit};
 use super::content::{Block, Plot, Point, Section};
 use super::numbers::heading;
 use crate::decision::{Contest, contests, deciding};
-use crate::statistics::level;
 use crate::summary::{LeaderboardRow, Summary};
 
 /// Settings whose pictures stand open; of more, the rest is folded.
@@ -25,7 +24,7 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
     let mut blocks = vec![Block::Text(format!(
         "Upwards and to the left is better; where a low value is good, downwards. Upright lines are {} intervals of the quality. The broken line \
          is the Pareto front of the values: whoever is not on it (hollow) is beaten in both by somebody who is.",
-        level()
+        summary.level
     ))];
     blocks.extend(pictures.into_iter().map(|(_, plots)| Block::Plots(plots)));
     blocks.extend(folded.into_iter().map(|(name, plots)| Block::Folded(name, vec![Block::Plots(plots)])));

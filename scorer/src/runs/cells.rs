@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use regatta_benchmarks::{Better, Metric};
-use regatta_proto::{Evaluator, ItemId};
+use regatta_benchmarks::{Better, Measure, Metric};
+use regatta_proto::{Evaluator, ItemId, Level};
 
 use super::measures::MetricDefinition;
 use crate::statistics::{
-    Difference, Flips, Paired, Sample, Share, Trials, beyond, leaves, paired_difference, sample, shared, void_all,
+    Components, Difference, Flips, Paired, Sample, Share, Trials, are_right_or_wrong, beyond, by_trial, leaves,
+    paired_difference, sample, shared, void_all,
 };
 
 /// A session's values by evaluator and name.
@@ -83,10 +84,21 @@ impl<'a> PairedCells<'a> {
 
     /// Difference of ours from theirs in the metric; `None` without a session that both have a score of.
     #[must_use]
-    pub fn difference(&self, of: &MetricDefinition, seed: u64) -> Option<Difference> {
+    pub fn difference(&self, of: &MetricDefinition, seed: u64, level: Level) -> Option<Difference> {
         let metric = of.metric();
         let (ours, theirs) = self.samples(of, &metric);
-        paired_difference(&metric, Paired { ours: &ours, theirs: &theirs, clusters: &self.clusters }, seed)
+        paired_difference(&metric, Paired { ours: &ours, theirs: &theirs, clusters: &self.clusters }, seed, level)
+    }
+
+    /// Variance components of the difference in one session, and `true` where every session is right or wrong; `None` where no item has a
+    /// score in both.
+    pub(crate) fn components(&self, of: &MetricDefinition) -> Option<(Components, bool)> {
+        let metric = of.metric();
+        let (ours, theirs) = self.samples(of, &metric);
+        let differences = by_trial(&metric, Paired { ours: &ours, theirs: &theirs, clusters: &self.clusters });
+        let is_binary = matches!(metric.measure, Measure::Mean { .. });
+        let is_binary = is_binary && are_right_or_wrong(&ours) && are_right_or_wrong(&theirs);
+        Some((Components::of(&differences, &self.clusters)?, is_binary))
     }
 
     /// Tests the difference against `margin`, in the metric's own scale; `None` where nothing could vary.
@@ -182,6 +194,7 @@ pub fn mean_difference(
     ours: &BTreeMap<(ItemId, u16), f64>,
     theirs: &BTreeMap<(ItemId, u16), f64>,
     seed: u64,
+    level: Level,
 ) -> Option<Difference> {
     let metric = Metric { range: (0.0, f64::INFINITY), ..Metric::mean("number") };
     let items: BTreeSet<&ItemId> = ours.keys().chain(theirs.keys()).map(|(item, _)| item).collect();
@@ -196,7 +209,7 @@ pub fn mean_difference(
     };
     let (ours, theirs) = (samples(ours), samples(theirs));
     let clusters = clusters(groups, &items);
-    paired_difference(&metric, Paired { ours: &ours, theirs: &theirs, clusters: &clusters }, seed)
+    paired_difference(&metric, Paired { ours: &ours, theirs: &theirs, clusters: &clusters }, seed, level)
 }
 
 #[cfg(test)]

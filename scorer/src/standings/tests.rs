@@ -64,7 +64,7 @@ fn ranked(families: &[PairFamily]) -> Vec<String> {
     let row = |benchmark: &'static str| ["x/a", "x/b", "x/c"].map(|model| row(benchmark, model, Some(0.5)));
     let rows: Vec<LeaderboardRow> = ["first", "second"].into_iter().flat_map(row).collect();
     let line = |of: &Standing| format!("{} {} {}", of.model, of.rank.unwrap(), of.groups);
-    standings(&models, &rows, families, |_| (None, None)).iter().map(line).collect()
+    standings(&models, &rows, families, Level::USUAL, |_| (None, None)).iter().map(line).collect()
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn evidence_is_corrected_over_the_benchmarks_that_it_comes_from() {
 fn a_model_without_a_value_has_no_place_and_comes_last() {
     let models = ["x/a", "x/b"].map(|model| model.parse().unwrap());
     let rows = [row("first", "x/a", None), row("first", "x/b", Some(0.5))];
-    let found = standings(&models, &rows, &[], |_| (None, None));
+    let found = standings(&models, &rows, &[], Level::USUAL, |_| (None, None));
     assert_eq!((found[0].model.to_string().as_str(), found[1].rank), ("x/b", None));
     assert_eq!(found[1].groups, "");
 }
@@ -103,7 +103,7 @@ fn a_model_without_a_value_has_no_place_and_comes_last() {
 fn money_flags_and_sessions_are_sums_over_all_settings() {
     let models = ["x/a".parse().unwrap()];
     let rows = [row("first", "x/a", Some(0.5)), row("second", "x/a", Some(0.5))];
-    let found = standings(&models, &rows, &[], |_| (None, None));
+    let found = standings(&models, &rows, &[], Level::USUAL, |_| (None, None));
     assert_eq!((found[0].cost.known, found[0].cost_per_session), (Money(16_000), Some(Money(2_000))));
     assert_eq!((found[0].sessions.total, &found[0].flags), (8, &[(Flag::Truncated, 2)].into()));
     assert_eq!(found[0].rank, None, "the only model is first of nobody");

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::level::UPPER;
+use regatta_proto::Level;
+
 use super::student;
 
 /// Linearised influence of an item on an estimate, and its part in it.
@@ -134,10 +135,10 @@ impl Spread {
     }
 
     /// Half of Student's interval, for what has no bounds that its distribution leans on.
-    pub(crate) fn half(&self) -> Option<f64> {
+    pub(crate) fn half(&self, level: Level) -> Option<f64> {
         let variance = self.variance?;
         let alikeness = self.alikeness(self.design_effect * self.alone);
-        Some(student::quantile(UPPER, self.freedom(alikeness)) * variance.sqrt())
+        Some(student::quantile(level.upper(), self.freedom(alikeness)) * variance.sqrt())
     }
 }
 

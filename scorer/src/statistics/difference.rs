@@ -1,12 +1,12 @@
 //! The difference of two models over the same items.
 
 use regatta_benchmarks::{Measure, Metric};
+use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
 use super::clusters::{Influence, spread};
 use super::estimate::mean;
 use super::flips::Flips;
-use super::level::LEVEL;
 use super::linear::{Linear, averaged, linear, with_samples};
 use super::mcnemar::mcnemar;
 use super::ratio::ratio;
@@ -19,10 +19,10 @@ pub struct Difference {
     /// Of a mean: the mean over items of the mean difference over trials. Of a ratio of sums: the mean over trials of the difference of
     /// the ratios. Of everything else: the difference.
     pub value: f64,
-    /// Lower end of the 95 % interval; absent for a single cluster of items. It holds the differences that the sign-flip test does not
-    /// refuse; for fewer than six clusters, which can refuse none, it is Student's t.
+    /// Lower end of the interval at the level of the sweep; absent for a single cluster of items. It holds the differences that the sign-flip test does not
+    /// refuse; for so few clusters that they can refuse none (fewer than six at 95 %) it is Student's t.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval.
+    /// Upper end of the interval.
     pub high: Option<f64>,
     /// Items that both have a score of.
     pub n: u32,
@@ -85,11 +85,11 @@ pub(crate) struct Shared {
 }
 
 /// Difference of ours from theirs in `metric`. `None` without a session that both have a score of. `seed` draws the sign-flips.
-pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64) -> Option<Difference> {
+pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64, level: Level) -> Option<Difference> {
     let Shared { value, n, shares, discordant } = shared(metric, paired)?;
     let most = metric.range.1 - metric.range.0;
     let flips = Flips::new(&shares, seed);
-    let ends = flips.interval(one_in()).or_else(|| student(value, &shares));
+    let ends = flips.interval(level.alpha()).or_else(|| student(value, &shares, level));
     let (p, test) = match discordant {
         _ if shares.is_empty() => (None, None),
         Some((ours, theirs)) => (Some(mcnemar(ours, theirs)), Some(Test::Mcnemar)),
@@ -109,21 +109,16 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64) 
 }
 
 /// Student's interval, for so few clusters that no test could refuse anything.
-fn student(value: f64, shares: &[Share]) -> Option<(f64, f64)> {
+fn student(value: f64, shares: &[Share], level: Level) -> Option<(f64, f64)> {
     let influence = |share: &Share| Influence { shift: share.sum - value * share.weight, weight: share.weight };
-    let half = spread((0..).zip(shares.iter().map(influence))).half()?;
+    let half = spread((0..).zip(shares.iter().map(influence))).half(level)?;
     Some((value - half, value + half))
 }
 
-/// Intervals leave out one in so many.
-fn one_in() -> usize {
-    (1.0 / (1.0 - LEVEL)).round() as usize
-}
-
-/// The same for tests to which the seed does not matter.
+/// The same for tests to which neither seed nor level matters.
 #[cfg(test)]
 pub(crate) fn difference(metric: &Metric, ours: &[Trials], theirs: &[Trials], clusters: &[u32]) -> Option<Difference> {
-    paired_difference(metric, Paired { ours, theirs, clusters }, 7)
+    paired_difference(metric, Paired { ours, theirs, clusters }, 7, Level::USUAL)
 }
 
 /// Differences of each item in each trial by itself: by trial, then by position. Of a mean it is the item's difference; of

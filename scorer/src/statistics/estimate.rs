@@ -1,6 +1,7 @@
 //! A number of a table, with what is known about its uncertainty.
 
 use regatta_benchmarks::{Measure, Measured, Metric};
+use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
 use super::interval::{Margin, Range};
@@ -70,8 +71,9 @@ impl From<&Estimate> for Measured {
     }
 }
 
-/// Estimates `metric` over the items at `positions`, from the samples of each of its leaves, by trial and then by position.
-pub fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], clusters: &[u32]) -> Estimate {
+/// Estimates `metric` over the items at `positions`, from the samples of each of its leaves, by trial and then by position, with intervals
+/// at `level`.
+pub fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], clusters: &[u32], level: Level) -> Estimate {
     let leaves = with_samples(metric, samples, positions, clusters);
     let mut result = Estimate::default();
     // Whether a session has a score does not depend on what is measured.
@@ -103,11 +105,11 @@ pub fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], cluste
     let (from, to) = (metric.range.0.min(value), most.max(value));
     let is_scale = metric.unit.scale().is_some() && to.is_finite() && from < to;
     let range = if is_scale { Range::Scale { from, to } } else { Range::Amount { from, to } };
-    let margin = Margin::over_clusters(value, range, &spread);
+    let margin = Margin::over_clusters(value, range, &spread, level);
     if let (Some(margin), Some(low), Some(high)) = (margin, result.bound_low, result.bound_high) {
         (result.low, result.high) = (Some(margin.around(low).0), Some(margin.around(high).1));
     }
-    result.reruns = reruns::reruns(&leaves, metric, &found, range, spread.variance);
+    result.reruns = reruns::reruns(&leaves, metric, &found, range, spread.variance, level);
     result
 }
 

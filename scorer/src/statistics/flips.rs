@@ -123,6 +123,14 @@ impl Flips {
         if is_that_way { self.resolved(flipped, 1.0) } else { self.share(flipped) }
     }
 
+    /// Most patterns that may be as extreme as a difference for its p-value, their part of all, to be at most `alpha`.
+    fn refused(&self, alpha: f64) -> usize {
+        let all = self.count();
+        let about = (alpha * all as f64).round() as usize;
+        // Rounding may not make an interval hold what the test, which divides, refuses.
+        if about as f64 / all as f64 <= alpha { about } else { about.saturating_sub(1) }
+    }
+
     fn share(&self, extreme: usize) -> f64 {
         (self.unchanged + extreme) as f64 / self.count() as f64
     }
@@ -147,10 +155,10 @@ impl Flips {
         self.is_exact
     }
 
-    /// The differences that the two-sided test at one in `level` does not refuse; `None` where there are too few clusters to refuse any:
-    /// fewer than six at one in 20.
-    pub(crate) fn interval(&self, level: usize) -> Option<(f64, f64)> {
-        let at = (self.count() / level).checked_sub(self.unchanged)?;
+    /// The differences that the two-sided test with p-values up to `alpha` does not refuse; `None` where there are too few clusters to
+    /// refuse any: fewer than six at 0.05.
+    pub(crate) fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
+        let at = self.refused(alpha).checked_sub(self.unchanged)?;
         let mut lows: Vec<f64> = self.splits.iter().map(|split| split.flipped.min(split.others)).collect();
         let mut highs: Vec<f64> = self.splits.iter().map(|split| split.flipped.max(split.others)).collect();
         if at >= lows.len() {

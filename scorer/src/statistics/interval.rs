@@ -7,8 +7,9 @@
 //! Student's quantile in the place of the normal one. Few clusters tell little of their own variance, and least where only one or two
 //! of them hold any deviation; there it is drawn towards what a proportion would have. `docs/statistics.md` has the coverage.
 
+use regatta_proto::Level;
+
 use super::clusters::Spread;
-use super::level::UPPER;
 use super::student;
 
 /// Weight of the prior variance, in normal deviates.
@@ -70,21 +71,28 @@ pub(crate) enum Margin {
 impl Margin {
     /// Of an estimate of `value` in `range` over clusters. `None` for a single cluster, and where items that are all alike leave no
     /// measure of what is unseen because the range is no scale.
-    pub(crate) fn over_clusters(value: f64, range: Range, spread: &Spread) -> Option<Self> {
+    pub(crate) fn over_clusters(value: f64, range: Range, spread: &Spread, level: Level) -> Option<Self> {
         let variance = spread.variance?;
         let prior = (1.0 - PRIOR_ALIKENESS) * spread.alone + PRIOR_ALIKENESS * spread.together;
         let Some(ratio) = relative(value, range, variance, spread.information, prior) else {
-            let half = spread.half().filter(|half| *half > ROUNDING * value.abs())?;
+            let half = spread.half(level).filter(|half| *half > ROUNDING * value.abs())?;
             return Some(Self::Student { half, range: range.ends() });
         };
         let range = range.ends();
-        let quantile = student::quantile(UPPER, spread.freedom(spread.alikeness(ratio)));
+        let quantile = student::quantile(level.upper(), spread.freedom(spread.alikeness(ratio)));
         Some(Self::Wilson { range, effective: 1.0 / ratio, quantile })
     }
 
     /// Of an estimate of `value` in `range` with a `variance` that has `freedom` degrees of freedom, from `sessions` that count alike.
-    pub(crate) fn of_variance(value: f64, range: Range, variance: f64, freedom: f64, sessions: f64) -> Option<Self> {
-        let quantile = student::quantile(UPPER, freedom);
+    pub(crate) fn of_variance(
+        value: f64,
+        range: Range,
+        variance: f64,
+        freedom: f64,
+        sessions: f64,
+        level: Level,
+    ) -> Option<Self> {
+        let quantile = student::quantile(level.upper(), freedom);
         let information = if variance > 0.0 { freedom } else { 0.0 };
         match relative(value, range, variance, information, 1.0 / sessions) {
             Some(ratio) => Some(Self::Wilson { range: range.ends(), effective: 1.0 / ratio, quantile }),
@@ -113,12 +121,18 @@ impl Margin {
 
 /// The interval about `value`, on a scale or without one, of which the part `missing` of its sessions is not known: as of an average over
 /// sessions, that part may lie at either end of the scale. Without a scale it may lie anywhere, and there is no interval.
-pub(crate) fn interval_of(value: f64, scale: Option<(f64, f64)>, spread: &Spread, missing: f64) -> Option<(f64, f64)> {
+pub(crate) fn interval_of(
+    value: f64,
+    scale: Option<(f64, f64)>,
+    spread: &Spread,
+    missing: f64,
+    level: Level,
+) -> Option<(f64, f64)> {
     let Some((from, to)) = scale else {
         let range = Range::Amount { from: f64::NEG_INFINITY, to: f64::INFINITY };
-        return Some(Margin::over_clusters(value, range, spread)?.around(value)).filter(|_| missing == 0.0);
+        return Some(Margin::over_clusters(value, range, spread, level)?.around(value)).filter(|_| missing == 0.0);
     };
-    let margin = Margin::over_clusters(value, Range::Scale { from, to }, spread)?;
+    let margin = Margin::over_clusters(value, Range::Scale { from, to }, spread, level)?;
     let (low, high) = (value + missing * (from - value), value + missing * (to - value));
     Some((margin.around(low).0, margin.around(high).1))
 }

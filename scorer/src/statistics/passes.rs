@@ -1,6 +1,7 @@
 //! pass@k and pass^k: the probability that any of k trials of an item succeeds, and that all do.
 
 use regatta_benchmarks::{Measure, Metric};
+use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
 use super::estimate::{Estimate, estimate};
@@ -22,7 +23,13 @@ pub struct Pass {
 }
 
 /// Of `metric` over the items at `positions`. Empty for a single trial, and for what is not the mean of a success that is 0 or 1.
-pub(crate) fn passes(metric: &Metric, samples: &[Trials], positions: &[usize], clusters: &[u32]) -> Vec<Pass> {
+pub(crate) fn passes(
+    metric: &Metric,
+    samples: &[Trials],
+    positions: &[usize],
+    clusters: &[u32],
+    level: Level,
+) -> Vec<Pass> {
     let ([trials], Measure::Mean { .. }, (0.0, 1.0)) = (samples, &metric.measure, metric.range) else {
         return Vec::new();
     };
@@ -36,7 +43,7 @@ pub(crate) fn passes(metric: &Metric, samples: &[Trials], positions: &[usize], c
             Some((n, _)) if *n < u32::from(k) => Sample::Missing { weight: 1.0 },
             Some((n, c)) => Sample::Scored { top: probability(*n, *c, u32::from(k)), bottom: 1.0 },
         };
-        estimate(metric, &[vec![counts.iter().map(sample).collect()]], positions, clusters)
+        estimate(metric, &[vec![counts.iter().map(sample).collect()]], positions, clusters, level)
     };
     let pass = |k: u16| Pass { k, any: of(k, any_of), all: of(k, all_of) };
     sizes(trials.len()).into_iter().map(pass).collect()
@@ -108,7 +115,7 @@ mod tests {
             (0..items[0].len()).map(|trial| items.iter().map(|item| sample(item[trial])).collect()).collect();
         let positions: Vec<usize> = (0..items.len()).collect();
         let clusters: Vec<u32> = (0..items.len() as u32).collect();
-        passes(&Metric::mean("success"), &[trials], &positions, &clusters)
+        passes(&Metric::mean("success"), &[trials], &positions, &clusters, Level::USUAL)
     }
 
     const YES: Option<bool> = Some(true);
@@ -136,7 +143,7 @@ mod tests {
     fn one_trial_and_scores_between_0_and_1_have_none() {
         assert!(of(&[&[YES], &[NO]]).is_empty());
         let half = vec![vec![Sample::Scored { top: 0.5, bottom: 1.0 }]; 2];
-        assert!(passes(&Metric::mean("f1"), &[half], &[0], &[0]).is_empty());
+        assert!(passes(&Metric::mean("f1"), &[half], &[0], &[0], Level::USUAL).is_empty());
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 //! which items the benchmark happens to have.
 
 use regatta_benchmarks::{Measure, Metric};
+use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
 use super::estimate::of_item;
@@ -37,12 +38,13 @@ pub(super) fn reruns(
     found: &Linear,
     range: Range,
     variance: Option<f64>,
+    level: Level,
 ) -> Option<Reruns> {
     let over = match (&metric.measure, leaves) {
         (Measure::Mean { .. }, [(_, samples)]) => of_items(samples)?,
         _ => of_trials(leaves, found)?,
     };
-    let margin = Margin::of_variance(found.value, range, over.variance, over.freedom, over.sessions)?;
+    let margin = Margin::of_variance(found.value, range, over.variance, over.freedom, over.sessions, level)?;
     let (low, high) = margin.around(found.value);
     let item_variance = variance.map(|all| (all - over.variance).max(0.0));
     Some(Reruns { low, high, item_variance, trial_variance: over.variance })

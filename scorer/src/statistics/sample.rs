@@ -128,3 +128,16 @@ pub(crate) fn leaves(metric: &Metric) -> Vec<Metric> {
     add(&metric.measure, metric, &mut found);
     found
 }
+
+/// `true` if every score is right or wrong: 1 or 0 of 1.
+pub(crate) fn are_right_or_wrong(leaves: &[Trials]) -> bool {
+    leaves.iter().flatten().flatten().all(|sample| match sample {
+        Sample::Scored { top, bottom } => *bottom == 1.0 && [0.0, 1.0].contains(top),
+        Sample::Missing { .. }
+        | Sample::Nothing
+        | Sample::NotBought
+        | Sample::Void
+        | Sample::DropsRun
+        | Sample::ZeroesGroup => true,
+    })
+}

@@ -50,17 +50,33 @@ async fn a_verdict_of_an_earlier_sweep_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn judges_of_one_name_at_two_addresses_are_each_asked() {
+async fn judges_of_one_name_at_two_addresses_are_each_asked_and_a_known_address_is_not_asked_again() {
     let stage = Stage::set().await;
     let session = judged_session(&stage, 0);
     let questions = stage.questions(&session);
     stage.score(vec![report(&session), Report::Judge(stage.judged("j", &questions, true))]).await;
-    for address in ["http://one/v1", "http://two/v1"] {
-        let twin = stage.twin_judged_at(address).await;
+    let mut seed = stage.sweep.lock.seed;
+    for (address, is_known) in
+        [("http://one/v1", false), ("http://two/v1", false), ("http://one/v1", true), ("http://two/v1", true)]
+    {
+        seed += 1;
+        let twin = stage.twin_judged_at(address, seed).await;
         let same = stage.session_of(&twin, 0, session_position(&stage, &session));
-        let metrics = stage.score(vec![report(&same)]).await;
-        assert_eq!(metrics.questions.get(), questions.len() as u64, "{address}");
-        assert_eq!(stage.ledger.cell_progress(&twin.id).await.unwrap()[0].measured, 0);
+        stage.score(vec![report(&same)]).await;
+        let jobs = stage.judge_jobs(&twin).await;
+        let asked: Vec<_> = jobs.iter().flat_map(|job| job.questions.clone()).collect();
+        let expected = if is_known { BTreeSet::new() } else { digests(&questions) };
+        assert_eq!(digests(&asked), expected, "{address}");
+        for job in &jobs {
+            // A worker finds the address in the lock that the job names.
+            assert_eq!((&job.sweep, job.lock), (&twin.id, twin.digest));
+            assert_eq!(twin.lock.endpoints[&job.judge.endpoint].base_url.as_deref(), Some(address));
+        }
+        if !is_known {
+            assert_eq!(stage.ledger.cell_progress(&twin.id).await.unwrap()[0].measured, 0, "{address}");
+            stage.score(vec![Report::Judge(stage.judged_in(&twin, "j", &asked, true))]).await;
+        }
+        assert_eq!(stage.ledger.cell_progress(&twin.id).await.unwrap()[0].measured, 1, "{address}");
     }
 }
 

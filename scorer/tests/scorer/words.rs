@@ -116,6 +116,7 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
         seed,
         trials: 1,
         coverage_min: regatta_proto::COVERAGE_MIN,
+        level: regatta_proto::Level::default(),
         decide: None,
         budget_usd: None,
         share: regatta_proto::Share::default(),

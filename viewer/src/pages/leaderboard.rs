@@ -100,7 +100,7 @@ fn of_summary(run: &Run, sweep: &Sweep, summary: &Summary, wanted: &Wanted) -> R
                 (select("sort", "Order by", &wanted.sort, &orders))
                 button type="submit" { "Show" }
             }
-            p.hint { "Parts of a data set, as a domain or a language, have metrics of their own. Intervals of " (format!("{:.0}", summary.level * 100.0)) " %." }
+            p.hint { "Parts of a data set, as a domain or a language, have metrics of their own. Intervals of " (summary.level) "." }
         }
         section #board data-part {
             (scrolled("Leaderboard", html! {

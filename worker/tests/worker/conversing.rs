@@ -153,6 +153,7 @@ impl Company {
             seed: 1,
             trials: 1,
             coverage_min: regatta_proto::COVERAGE_MIN,
+            level: regatta_proto::Level::default(),
             decide: None,
             budget_usd: Some(100.0),
             share: regatta_proto::Share::default(),

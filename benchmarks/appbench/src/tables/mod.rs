@@ -4,6 +4,7 @@
 //! Where a cell knows a split as one of its parts, the interval is that of the part's metric.
 
 mod analysis;
+mod averages;
 mod cells;
 mod checks;
 mod figures;
@@ -15,6 +16,7 @@ mod published;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::averages::aggregate_range;
 pub(crate) use self::metrics::metrics;
 
 use regatta_proto::Evaluator;

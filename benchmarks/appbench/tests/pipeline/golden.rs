@@ -1,6 +1,6 @@
 //! Every golden case through the same door as the command line.
 
-use regatta_benchmark_testing::score_every_case;
+use regatta_benchmark_testing::{differ, examples, score_every_case};
 
 use crate::harness::{appbench, shared};
 
@@ -8,4 +8,9 @@ use crate::harness::{appbench, shared};
 fn every_golden_case_is_scored_as_expected() {
     let Some(shared) = shared() else { return };
     assert_eq!(score_every_case(appbench(), &shared), 11);
+}
+
+#[test]
+fn plans_of_any_kind_are_scored_as_the_released_code_scores_them() {
+    differ(appbench(), &examples().join("data/appbench"));
 }

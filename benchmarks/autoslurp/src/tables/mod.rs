@@ -1,6 +1,7 @@
 //! The tables of the paper across settings and models, with the published numbers beside ours (docs/benchmarks/autoslurp.md §9), and the
 //! breakdowns that it asks for.
 
+mod averages;
 mod breakdowns;
 mod casts;
 mod cells;
@@ -12,6 +13,7 @@ mod teams;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::averages::aggregate_range;
 pub(crate) use self::metrics::metrics;
 
 use regatta_proto::Evaluator;

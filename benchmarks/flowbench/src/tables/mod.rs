@@ -1,6 +1,7 @@
 //! The paper's tables and figures across settings and models, with the published numbers beside ours (docs/benchmarks/flowbench.md §9).
 
 mod alignment;
+mod averages;
 mod grid;
 mod metrics;
 mod published;
@@ -9,6 +10,7 @@ mod published;
 mod tests;
 
 pub use alignment::{JudgedSession, alignment};
+pub(crate) use averages::aggregate_range;
 pub(crate) use metrics::metrics;
 
 use regatta_proto::{Evaluator, ModelRef};

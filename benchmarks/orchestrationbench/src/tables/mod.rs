@@ -1,12 +1,15 @@
 //! The benchmark's tables across settings and models, with the published numbers beside ours (docs/benchmarks/orchestrationbench.md §9),
 //! and two of our own: what errors that propagate cost, and how well the agents of each domain do.
 
+mod averages;
 mod correlation;
 mod measure;
 mod published;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use self::averages::aggregate_range;
 
 use std::collections::BTreeSet;
 

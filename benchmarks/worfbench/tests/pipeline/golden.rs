@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use regatta_benchmark_testing::{differ, examples};
 use regatta_benchmarks::{Persona, RecordedVerdicts, Registry, score_predictions};
 use regatta_proto::{Evaluator, FileSet, Transcript};
 use serde_json::Value;
@@ -137,4 +138,9 @@ fn cases_that_cannot_be_scored_are_refused_with_the_reason() {
 fn a_case_of_single_functions_has_no_outputs() {
     let unit = r#"{"benchmark":"worfbench","case":"unit","kind":"unit","outputs":{},"inputs":[],"params":{}}"#;
     assert!(BENCHMARKS.score_case(&case(&[("case.json", unit)]), &miniature_files()).unwrap().is_empty());
+}
+
+#[test]
+fn answers_of_any_kind_are_scored_as_the_released_code_scores_them() {
+    differ(worfbench(), &examples().join("data/worfbench"));
 }

@@ -5,7 +5,13 @@ use crate::ended_run::testing::{Made, right};
 
 fn document<'a>(a: &'a EndedRun, b: &'a EndedRun, chosen: &Chosen) -> anyhow::Result<Compared<'a>> {
     let cells = matched(a, b, chosen)?;
-    Ok(Compared { a: &a.name, b: &b.name, changes: changes(a, b, &cells)?, cells: compared(a, b, cells) })
+    Ok(Compared {
+        a: &a.name,
+        b: &b.name,
+        level: level(a, b),
+        changes: changes(a, b, &cells)?,
+        cells: compared(a, b, cells),
+    })
 }
 
 #[test]
@@ -24,6 +30,25 @@ fn two_runs_are_shown_with_what_changed_and_which_items_flipped() {
     };
     let after = after.run("runs/after");
     assert_snapshot!(render(&document(&before, &after, &Chosen::default()).unwrap()));
+}
+
+#[test]
+fn two_runs_are_compared_at_the_higher_level_of_both() {
+    let before = Made { scores: right(30, 50), ..Made::default() }.run("runs/before");
+    let mut after = Made { scores: right(42, 48), ..Made::default() }.run("runs/after");
+    let interval = |a: &EndedRun, b: &EndedRun| {
+        let found = document(a, b, &Chosen::default()).unwrap();
+        let difference = found.cells[0].metrics[0].difference;
+        (render(&found), difference.high.unwrap() - difference.low.unwrap())
+    };
+    let (usual, width) = interval(&before, &after);
+    after.summary.level = Level::new(0.99).unwrap();
+    let (strict, wider) = interval(&before, &after);
+    let (mirrored, as_wide) = interval(&after, &before);
+    assert!(
+        usual.contains("[95 % interval]") && strict.contains("[99 % interval]") && mirrored.contains("[99 % interval]")
+    );
+    assert!(wider > width && (wider - as_wide).abs() < 1e-12, "{width} {wider} {as_wide}");
 }
 
 #[test]

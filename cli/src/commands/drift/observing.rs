@@ -185,7 +185,7 @@ fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell]) -> (
             measured.extend(paired.numbers(quantity).map(|numbers| Measured { cell, quantity, numbers, p_holm: 1.0 }));
         }
         for of in paired.definitions.iter().filter(|of| of.headline) {
-            moved.extend(paired.cells.difference(of, paired.seed(&of.metric)).map(|difference| Moved {
+            moved.extend(paired.difference(of).map(|difference| Moved {
                 cell: cell.to_string(),
                 metric: format!("{} ({})", of.metric, of.evaluator),
                 unit: of.unit,

@@ -121,7 +121,7 @@ fn metric(
         BadConfiguration(format!("the policy's margin of {} does not fit: {error}", definition.metric))
     })?;
     let seed = paired.seed(&definition.metric);
-    let seen = paired.cells.difference(definition, seed).zip(paired.cells.against_margin(definition, margin, seed));
+    let seen = paired.difference(definition).zip(paired.cells.against_margin(definition, margin, seed));
     let check = |verdict: Verdict, detail: String| Check {
         cell: cell.to_string(),
         what: format!("{} ({})", definition.metric, definition.evaluator),

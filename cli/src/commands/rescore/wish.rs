@@ -73,6 +73,7 @@ fn of_lock(lock: &SweepLock) -> SweepSpec {
         seed: lock.seed,
         trials: lock.trials,
         coverage_min: lock.coverage_min,
+        level: lock.level,
         budget_usd: None,
         share: lock.share,
         cache: CacheMode::Off,

@@ -33,10 +33,10 @@ fn without(setting: &Setting) -> Vec<Without<'_>> {
 fn the_interval_of_a_mean_that_is_left_out_cluster_by_cluster_is_that_of_the_mean() {
     let setting = "s".parse().unwrap();
     let mut tables = [table(Some(mean(SCORES.into_iter())))];
-    add_intervals(&mut tables, &without(&setting));
+    add_intervals(&mut tables, &without(&setting), Level::USUAL);
     let trial = SCORES.map(|top| Sample::Scored { top, bottom: 1.0 }).to_vec();
     let positions: Vec<usize> = (0..9).collect();
-    let known = estimate(&Metric::mean("score"), &[vec![trial]], &positions, &CLUSTERS);
+    let known = estimate(&Metric::mean("score"), &[vec![trial]], &positions, &CLUSTERS, Level::USUAL);
     let found = tables[0].rows[0].entries[0].ours;
     assert!((found.low.unwrap() - known.low.unwrap()).abs() < 1e-9, "{found:?} {known:?}");
     assert!((found.high.unwrap() - known.high.unwrap()).abs() < 1e-9, "{found:?} {known:?}");
@@ -48,7 +48,7 @@ fn an_interval_reaches_as_far_as_missing_sessions_could_move_an_average_and_an_a
     let found = |coverage: f64, unit: Unit| {
         let mut tables = [table(Some(mean(SCORES.into_iter())))];
         (tables[0].rows[0].coverage, tables[0].columns[0].unit) = (coverage, unit);
-        add_intervals(&mut tables, &without(&setting));
+        add_intervals(&mut tables, &without(&setting), Level::USUAL);
         tables[0].rows[0].entries[0].ours
     };
     let (whole, nine_of_ten) = (found(1.0, Unit::Percent), found(0.9, Unit::Percent));
@@ -65,11 +65,11 @@ fn what_no_item_moves_or_some_clusters_leave_without_a_value_has_no_interval() {
     let mut constant = [table(Some(0.25))];
     let same: Vec<Without<'_>> =
         without(&setting).into_iter().map(|one| Without { tables: vec![table(Some(0.25))], ..one }).collect();
-    add_intervals(&mut constant, &same);
+    add_intervals(&mut constant, &same, Level::USUAL);
     assert_eq!(constant[0].rows[0].entries[0].ours.low, None);
     let mut fragile = [table(Some(0.5))];
     let mut gone = without(&setting);
     gone[2].tables = vec![table(None)];
-    add_intervals(&mut fragile, &gone);
+    add_intervals(&mut fragile, &gone, Level::USUAL);
     assert_eq!(fragile[0].rows[0].entries[0].ours.low, None);
 }

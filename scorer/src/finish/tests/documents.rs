@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use regatta_backends::{AgentEnd, AttemptState};
 use regatta_proto::{CostSum, Flag, Money, SweepLock, SweepState};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::harness::{all_measured, attempt, circumstances, documents, lock, rows, some_trouble, summary, sweep, text};
 use crate::finish::spending;
@@ -255,4 +255,51 @@ fn a_reader_is_told_how_broken_agents_ended_and_which_answers_are_less_than_answ
     let found = summary(&documents);
     assert_snapshot!(found.notes.join("\n"));
     assert_eq!(found.rows[0].flags, [(Flag::Truncated, 2), (Flag::ReasoningOnly, 2)].into());
+}
+
+/// The number at `pointer` of the aggregate of the first model, over all trials or in the first.
+fn aggregate_number(metrics: &Value, trial: &Value, pointer: &str) -> Value {
+    let of_first = |row: &&Value| row["model"] == MODELS[0] && row["trial"] == *trial;
+    let row = metrics["aggregates"].as_array().unwrap().iter().find(of_first).unwrap();
+    let numbers = row["numbers"].as_array().unwrap();
+    let found = numbers.iter().find(|number| number["pointer"] == pointer).unwrap().clone();
+    assert_eq!(row["aggregate"].pointer(pointer), Some(&found["value"]));
+    assert!(
+        numbers.iter().all(|number| !number["pointer"].as_str().unwrap().ends_with("/n")),
+        "counts are no estimates"
+    );
+    found
+}
+
+#[test]
+fn a_mean_in_an_official_aggregate_has_the_interval_that_it_has_as_a_metric() {
+    let found = documents(&sweep(lock(&MODELS)), &all_measured);
+    let metrics: Value = serde_json::from_str(&text(&found, "metrics.json")).unwrap();
+    for trial in [Value::Null, json!(0)] {
+        let is_same = |row: &&Value| {
+            row["model"] == MODELS[0] && row["trial"] == trial && row["task"].is_null() && row["metric"] == "f1_graph"
+        };
+        let metric = metrics["metrics"].as_array().unwrap().iter().find(is_same).unwrap();
+        let number = aggregate_number(&metrics, &trial, "/all_items/graph/f1_score");
+        for end in ["value", "low", "high"] {
+            let (as_metric, in_aggregate) = (metric[end].as_f64().unwrap(), number[end].as_f64().unwrap());
+            assert!((as_metric - in_aggregate).abs() < 1e-9, "{trial} {end}: {as_metric} {in_aggregate}");
+        }
+        assert_eq!(metric["clusters"], number["clusters"]);
+    }
+    let number = aggregate_number(&metrics, &Value::Null, "/all_items/graph/f1_score");
+    let csv = text(&found, "metrics.csv");
+    let line = csv.lines().find(|line| line.contains(",aggregate/all_items/graph/f1_score,")).unwrap();
+    assert!(line.starts_with("worfbench,two-shot,sim/first,,,official,"), "{line}");
+    assert!(line.contains(&format!(",{},{},{},4,8,8,1,", number["value"], number["low"], number["high"])), "{line}");
+}
+
+#[test]
+fn a_number_of_an_aggregate_has_no_interval_where_sessions_are_missing() {
+    let found = documents(&sweep(lock(&MODELS)), &some_trouble);
+    let metrics: Value = serde_json::from_str(&text(&found, "metrics.json")).unwrap();
+    let of_second = |row: &&Value| row["model"] == MODELS[1] && row["trial"].is_null();
+    let row = metrics["aggregates"].as_array().unwrap().iter().find(of_second).unwrap();
+    let numbers = row["numbers"].as_array().unwrap();
+    assert!(!numbers.is_empty() && numbers.iter().all(|number| number["low"].is_null() && number["value"].is_f64()));
 }

@@ -72,6 +72,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         seed: 7,
         trials: 2,
         coverage_min: regatta_proto::COVERAGE_MIN,
+        level: regatta_proto::Level::default(),
         decide: None,
         budget_usd: None,
         share: regatta_proto::Share::default(),

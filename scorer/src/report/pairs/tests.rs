@@ -44,7 +44,7 @@ fn a_terminal_shows_who_is_better_and_which_pairs_are_tied() {
         pair("sim/a plain", "sim/a autogen/cast=tuned", 0.03, 0.2),
         fewer_turns,
     ];
-    assert_snapshot!(lines_of(&family(pairs)).join("\n"));
+    assert_snapshot!(lines_of(&family(pairs), Level::USUAL).join("\n"));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn many_pairs_are_counted_where_a_terminal_has_no_room() {
     let names: Vec<String> = (0..12).map(|at| format!("sim/m{at} plain")).collect();
     let better = names.iter().map(|name| pair("sim/a plain", name, 0.2, 0.001));
     let tied = names.iter().map(|name| pair("sim/b plain", name, 0.01, 0.9));
-    let lines = lines_of(&family(better.chain(tied).collect()));
+    let lines = lines_of(&family(better.chain(tied).collect()), Level::USUAL);
     assert_eq!(lines.len(), 1 + SHOWN + 2);
     assert_eq!(
         lines[11..],

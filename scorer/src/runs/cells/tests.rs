@@ -42,7 +42,7 @@ fn items_of_one_side_alone_are_named_and_do_not_count() {
         (paired.only_ours.as_slice(), paired.only_theirs.as_slice()),
         ([&ids[0]].as_slice(), [&ids[3]].as_slice())
     );
-    let found = paired.difference(&definition(Better::Higher), 1).unwrap();
+    let found = paired.difference(&definition(Better::Higher), 1, Level::USUAL).unwrap();
     // Of the two items of both, one has no score in ours.
     assert_eq!((found.value, found.n), (-0.5, 1));
     assert_eq!(paired.by_item(&definition(Better::Higher)), [ItemValues { item: &ids[1], ours: 0.0, theirs: 0.5 }]);
@@ -71,14 +71,20 @@ fn items_of_one_group_are_one_cluster() {
     let groups = ids[..3].iter().map(|id| (id.clone(), "conversation".to_owned())).collect();
     let (ours, theirs) = (scores(&[Some(1.0); 4]), scores(&[Some(0.0); 4]));
     let paired = PairedCells::new(&groups, &sessions(&ids, &ours), &sessions(&ids, &theirs));
-    assert_eq!(paired.difference(&definition(Better::Higher), 1).unwrap().clusters, 2);
+    assert_eq!(paired.difference(&definition(Better::Higher), 1, Level::USUAL).unwrap().clusters, 2);
 }
 
 #[test]
 fn money_is_compared_over_the_sessions_of_both() {
     let ids = ids(3);
     let numbers = |values: &[(usize, f64)]| values.iter().map(|(at, value)| ((ids[*at].clone(), 0), *value)).collect();
-    let found = mean_difference(&BTreeMap::new(), &numbers(&[(0, 5.0), (1, 7.0)]), &numbers(&[(1, 4.0), (2, 1.0)]), 1);
+    let found = mean_difference(
+        &BTreeMap::new(),
+        &numbers(&[(0, 5.0), (1, 7.0)]),
+        &numbers(&[(1, 4.0), (2, 1.0)]),
+        1,
+        Level::USUAL,
+    );
     let found = found.unwrap();
     assert_eq!((found.value, found.n), (3.0, 1));
 }

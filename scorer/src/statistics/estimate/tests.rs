@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use regatta_benchmarks::{Measure, Metric};
+use regatta_proto::Level;
 
 use super::*;
 
@@ -19,7 +20,7 @@ fn by_trial<S: Copy>(items: &[Vec<S>], sample: impl Fn(S) -> Sample) -> Vec<Vec<
 
 fn estimated(metric: &Metric, trials: &[Vec<Sample>], clusters: &[u32]) -> Estimate {
     let positions: Vec<usize> = (0..clusters.len()).collect();
-    estimate(metric, &[trials.to_vec()], &positions, clusters)
+    estimate(metric, &[trials.to_vec()], &positions, clusters, Level::USUAL)
 }
 
 fn singles(items: usize) -> Vec<u32> {

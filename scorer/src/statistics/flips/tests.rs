@@ -25,16 +25,17 @@ fn p_by_hand(shares: &[Share]) -> f64 {
 fn six_clusters_that_agree_are_the_fewest_that_can_show_a_difference() {
     let six = Flips::new(&even(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), 0);
     assert_eq!((six.p(), six.is_exact()), (2.0 / 64.0, true));
-    assert!(six.interval(20).unwrap().0 > 0.0);
+    assert!(six.interval(0.05).unwrap().0 > 0.0);
     let five = Flips::new(&even(&[0.1, 0.2, 0.3, 0.4, 0.5]), 0);
-    assert_eq!((five.p(), five.interval(20)), (2.0 / 32.0, None));
+    assert_eq!((five.p(), five.interval(0.05)), (2.0 / 32.0, None));
+    assert!(five.interval(0.1).unwrap().0 > 0.0, "which holds at 0.05 alone");
 }
 
 #[test]
 fn equal_models_have_a_p_value_of_one_and_an_interval_without_width() {
     for count in [8, 40] {
         let none = Flips::new(&even(&vec![0.0; count]), 1);
-        assert_eq!((none.p(), none.interval(20)), (1.0, Some((0.0, 0.0))));
+        assert_eq!((none.p(), none.interval(0.05)), (1.0, Some((0.0, 0.0))));
     }
 }
 
@@ -75,6 +76,7 @@ proptest! {
     fn the_interval_holds_a_difference_exactly_where_the_test_does_not_refuse_it(
         parts in prop::collection::vec((-100i32..=100, 1u32..5), 6..40),
         bound in -100i32..=100,
+        alpha in prop::sample::select(vec![0.05, 0.1, 0.2, 0.07]),
     ) {
         let total: f64 = parts.iter().map(|(_, weight)| f64::from(*weight)).sum();
         let share = |(tenth, weight): &(i32, u32)| Share {
@@ -83,11 +85,11 @@ proptest! {
         };
         let shares: Vec<Share> = parts.iter().map(share).collect();
         let bound = f64::from(bound) / 100.0;
-        let (low, high) = Flips::new(&shares, 9).interval(20).unwrap();
+        let (low, high) = Flips::new(&shares, 9).interval(alpha).unwrap();
         // At its very ends, rounding decides.
         prop_assume!((low - bound).abs() > 1e-9 && (high - bound).abs() > 1e-9);
         let moved = Flips::new(&beyond(&shares, bound), 9);
-        prop_assert_eq!(moved.p() > 0.05, low < bound && bound < high, "p {} in [{}, {}]", moved.p(), low, high);
+        prop_assert_eq!(moved.p() > alpha, low < bound && bound < high, "p {} in [{}, {}]", moved.p(), low, high);
     }
 
     #[test]
@@ -97,7 +99,7 @@ proptest! {
         };
         let (one, other) = (of(1.0), of(-1.0));
         prop_assert_eq!(one.p(), other.p());
-        let ((low, high), (other_low, other_high)) = (one.interval(20).unwrap(), other.interval(20).unwrap());
+        let ((low, high), (other_low, other_high)) = (one.interval(0.05).unwrap(), other.interval(0.05).unwrap());
         prop_assert!((low + other_high).abs() < 1e-12 && (high + other_low).abs() < 1e-12);
     }
 }

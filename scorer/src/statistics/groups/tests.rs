@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use regatta_benchmarks::{Measure, Metric, OverTrials};
+use regatta_proto::Level;
 
 use crate::statistics::{Estimate, Sample, Trials, difference, estimate, leaves, missing, sample};
 
@@ -89,7 +90,7 @@ impl Data {
 
     fn estimate(&self, metric: &Metric) -> Estimate {
         let positions: Vec<usize> = (0..self.groups.len()).collect();
-        estimate(metric, &self.samples(metric), &positions, &self.groups)
+        estimate(metric, &self.samples(metric), &positions, &self.groups, Level::USUAL)
     }
 
     fn trials(&self) -> usize {

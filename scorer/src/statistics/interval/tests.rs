@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use regatta_benchmarks::{Metric, Unit};
+use regatta_proto::Level;
 
 use super::*;
 use crate::statistics::clusters::tests::{CLUSTERS, SCORES};
@@ -11,7 +12,7 @@ fn of(scores: &[f64], clusters: &[u32], range: (f64, f64)) -> Estimate {
     let trial = scores.iter().map(|top| Sample::Scored { top: *top, bottom: 1.0 }).collect();
     let positions: Vec<usize> = (0..scores.len()).collect();
     let unit = if range.1 > 1.0 { Unit::OutOfTen } else { Unit::Plain };
-    estimate(&Metric { range, unit, ..Metric::mean("x") }, &[vec![trial]], &positions, clusters)
+    estimate(&Metric { range, unit, ..Metric::mean("x") }, &[vec![trial]], &positions, clusters, Level::USUAL)
 }
 
 fn singles(count: usize) -> Vec<u32> {
@@ -59,13 +60,19 @@ fn of_a_range_without_an_end_students_interval_is_taken_and_none_where_all_are_a
     // scipy.stats.t.interval(0.95, 3, loc=numpy.mean(turns), scale=scipy.stats.sem(turns))
     let turns = (0.0, f64::INFINITY);
     let metric = Metric { range: turns, unit: Unit::Turns, ..Metric::mean("turns") };
-    let of = |scores: [f64; 4]| {
+    let of = |scores: [f64; 4], level: f64| {
         let trial = scores.iter().map(|top| Sample::Scored { top: *top, bottom: 1.0 }).collect();
-        estimate(&metric, &[vec![trial]], &[0, 1, 2, 3], &singles(4))
+        estimate(&metric, &[vec![trial]], &[0, 1, 2, 3], &singles(4), Level::new(level).unwrap())
     };
-    let found = of([5.0, 7.0, 6.0, 9.0]);
-    assert!(is_close((found.low, found.high), (4.032_469_116_203_985, 9.467_530_883_796_016)), "{found:?}");
-    assert_eq!(of([5.0; 4]).low, None);
+    for (level, expected) in [
+        (0.9, (4.740_433_395_764_676, 8.759_566_604_235_324)),
+        (0.95, (4.032_469_116_203_985, 9.467_530_883_796_016)),
+        (0.99, (1.762_374_156_227_270_6, 11.737_625_843_772_73)),
+    ] {
+        let found = of([5.0, 7.0, 6.0, 9.0], level);
+        assert!(is_close((found.low, found.high), expected), "{level}: {found:?}");
+    }
+    assert_eq!(of([5.0; 4], 0.95).low, None);
 }
 
 proptest! {

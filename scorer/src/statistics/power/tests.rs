@@ -1,12 +1,13 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use regatta_benchmarks::Metric;
+use regatta_proto::Level;
 
 use super::super::difference::{Paired, by_trial, paired_difference};
 use super::super::sample::{Sample, Trials};
 use super::*;
 
-const LEVEL: f64 = 0.05;
+const ALPHA: f64 = 0.05;
 const POWER: f64 = 0.8;
 
 /// A made-up benchmark: clusters of equal size, and how two models do in it.
@@ -53,7 +54,7 @@ impl World {
     }
 
     fn test(self) -> Threshold {
-        Threshold { level: LEVEL, is_binary: self.is_binary }
+        Threshold { level: ALPHA, is_binary: self.is_binary }
     }
 
     fn design(self) -> Design {
@@ -65,7 +66,7 @@ impl World {
         let shows = |seed: &u64| {
             let Sweep([ours, theirs], clusters) = self.sweep(1000 + seed);
             let paired = Paired { ours: &ours, theirs: &theirs, clusters: &clusters };
-            paired_difference(&Metric::mean("x"), paired, *seed).unwrap().p.unwrap() <= LEVEL
+            paired_difference(&Metric::mean("x"), paired, *seed, Level::USUAL).unwrap().p.unwrap() <= ALPHA
         };
         (0..sweeps).filter(shows).count() as f64 / sweeps as f64
     }
@@ -118,7 +119,7 @@ fn the_clusters_that_are_asked_for_are_just_enough() {
 #[test]
 fn where_items_differ_too_much_no_number_of_trials_suffices() {
     let of = Components { cluster: 0.2, item: 0.0, trial: 0.3, knows_trials: true };
-    let test = Threshold { level: LEVEL, is_binary: true };
+    let test = Threshold { level: ALPHA, is_binary: true };
     let design = Design::of(&(0..50).collect::<Vec<u32>>(), 1);
     assert_eq!(design.trials_needed(&of, test, 0.1, POWER, 1000), None);
     let at_most = Design { trials: f64::INFINITY, ..design }.smallest_effect(&of, test, POWER).unwrap();
@@ -131,15 +132,15 @@ fn five_clusters_can_refuse_nothing_and_a_corrected_level_needs_more() {
     let of = Components { cluster: 0.1, item: 0.0, trial: 0.1, knows_trials: true };
     let design = |clusters: u32| Design::of(&(0..clusters).collect::<Vec<u32>>(), 1);
     let test = |level| Threshold { level, is_binary: false };
-    assert_eq!(design(5).smallest_effect(&of, test(LEVEL), POWER), None);
-    assert!(design(6).smallest_effect(&of, test(LEVEL), POWER).is_some());
-    assert_eq!(design(6).smallest_effect(&of, test(LEVEL / 10.0), POWER), None);
+    assert_eq!(design(5).smallest_effect(&of, test(ALPHA), POWER), None);
+    assert!(design(6).smallest_effect(&of, test(ALPHA), POWER).is_some());
+    assert_eq!(design(6).smallest_effect(&of, test(ALPHA / 10.0), POWER), None);
 }
 
 #[test]
 fn more_trials_items_and_certainty_never_make_it_harder() {
     let of = Components { cluster: 0.05, item: 0.1, trial: 0.3, knows_trials: true };
-    let test = Threshold { level: LEVEL, is_binary: false };
+    let test = Threshold { level: ALPHA, is_binary: false };
     let smallest = |clusters: u32, trials: u32, level: f64| {
         let ids: Vec<u32> = (0..clusters * 2).map(|at| at / 2).collect();
         Design::of(&ids, trials).smallest_effect(&of, Threshold { level, ..test }, POWER).unwrap()

@@ -12,9 +12,9 @@ use regatta_benchmarks::{Persona, Scoring, Step, Verdicts};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_proto::{
     AskedQuestion, Attempt, BenchmarkLock, Call, CellIndex, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec,
-    Evaluator, Event, FileSet, Finish, ItemIndex, Job, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money, Outcome,
-    PriceSource, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, Setting, SweepLock,
-    SweepState, Transcript, Usage, Verdict,
+    Evaluator, Event, FileSet, Finish, ItemIndex, Job, JudgeJob, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money,
+    Outcome, PriceSource, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, Setting,
+    SweepLock, SweepState, Transcript, Usage, Verdict,
 };
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use tokio_util::sync::CancellationToken;
@@ -112,9 +112,9 @@ impl Stage {
         twin
     }
 
-    /// The same sweep with its judge, under the same name, at `address`.
-    pub(crate) async fn twin_judged_at(&self, address: &str) -> Arc<Sweep> {
-        let mut lock = self.sweep.lock.clone();
+    /// The same sweep with another seed, and with its judge, under the same name, at `address`.
+    pub(crate) async fn twin_judged_at(&self, address: &str, seed: u64) -> Arc<Sweep> {
+        let mut lock = SweepLock { seed, ..self.sweep.lock.clone() };
         let judge = lock.endpoints.get_mut(&judge().endpoint).unwrap();
         *judge = EndpointSpec { base_url: Some(address.to_owned()), ..EndpointSpec::of_kind(EndpointKind::Openai) };
         let twin = Catalog::new(self.blobs(), BENCHMARKS).store(&lock).await.unwrap();
@@ -232,11 +232,22 @@ impl Stage {
 
     /// A judge's report about `questions`: verdicts, or that it has none.
     pub(crate) fn judged(&self, name: &str, questions: &[AskedQuestion], answers: bool) -> JudgeOutcome {
+        self.judged_in(&self.sweep, name, questions, answers)
+    }
+
+    /// The same on behalf of `sweep`.
+    pub(crate) fn judged_in(
+        &self,
+        sweep: &Sweep,
+        name: &str,
+        questions: &[AskedQuestion],
+        answers: bool,
+    ) -> JudgeOutcome {
         let verdicts = questions.iter().filter(|_| answers).map(|asked| (asked.digest, verdict(&asked.question)));
         let unanswered = questions.iter().filter(|_| !answers).map(|asked| (asked.clone(), "away".to_owned()));
         JudgeOutcome {
-            sweep: self.sweep.id.clone(),
-            lock: self.sweep.digest,
+            sweep: sweep.id.clone(),
+            lock: sweep.digest,
             judge: judge(),
             served: "judge".to_owned(),
             verdicts: verdicts.collect(),
@@ -249,18 +260,25 @@ impl Stage {
 
     /// Questions that were sent to judges since the last look, in the order of their sending.
     pub(crate) async fn asked(&self) -> Vec<AskedQuestion> {
-        let waiting = self.queue.depth(&self.judge_queue()).await.unwrap();
-        let mut consumer = self.queue.consume_jobs(&self.judge_queue(), waiting as u32).await.unwrap();
-        let mut asked = Vec::new();
+        self.judge_jobs(&self.sweep).await.into_iter().flat_map(|job| job.questions).collect()
+    }
+
+    /// Jobs that were sent to the judge of `sweep` since the last look, in the order of their sending.
+    pub(crate) async fn judge_jobs(&self, sweep: &Sweep) -> Vec<JudgeJob> {
+        let (name, endpoint) = sweep.lock.endpoints.first_key_value().unwrap();
+        let queue = endpoint.queue(name, &sweep.id);
+        let waiting = self.queue.depth(&queue).await.unwrap();
+        let mut consumer = self.queue.consume_jobs(&queue, waiting as u32).await.unwrap();
+        let mut jobs = Vec::new();
         for _ in 0..waiting {
             let delivery = consumer.next().await.unwrap();
             delivery.receipt.ack().await;
             match delivery.message {
-                Job::Judge(job) => asked.extend(job.questions),
+                Job::Judge(job) => jobs.push(job),
                 other => panic!("scorers run no sessions: {other:?}"),
             }
         }
-        asked
+        jobs
     }
 
     pub(crate) async fn books(&self) -> Books {
@@ -397,6 +415,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         seed: 1,
         trials: 2,
         coverage_min: regatta_proto::COVERAGE_MIN,
+        level: regatta_proto::Level::default(),
         decide: None,
         budget_usd: None,
         share: regatta_proto::Share::default(),

@@ -233,6 +233,7 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
         seed: 1,
         trials: 1,
         coverage_min: regatta_proto::COVERAGE_MIN,
+        level: regatta_proto::Level::default(),
         decide: None,
         budget_usd: None,
         share: Share::default(),

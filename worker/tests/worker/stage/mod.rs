@@ -364,6 +364,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         seed: 1,
         trials: 1,
         coverage_min: regatta_proto::COVERAGE_MIN,
+        level: regatta_proto::Level::default(),
         decide: None,
         budget_usd: None,
         share: regatta_proto::Share::default(),

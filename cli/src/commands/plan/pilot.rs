@@ -1,0 +1,83 @@
+//! The run that a plan takes its variance and usage of: a directory, or a coordinator's sweep.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use anyhow::Context;
+use regatta_proto::{CellIndex, CostSum, ItemId, Money};
+use regatta_scorer::{Pilot, PilotCell, SessionScores, Spent, read_pilot};
+
+use crate::args::ClientArgs;
+use crate::embedded::Embedded;
+use crate::ended_run::EndedRun;
+use crate::exit::{BadConfiguration, bad_configuration};
+use crate::results::ResultLine;
+
+/// Reads `what` as a pilot: an embedded run from its ledger, whether it has ended or not, and everything else from the documents that it has
+/// left behind.
+pub(super) async fn read(what: &str, client: &ClientArgs) -> anyhow::Result<Pilot> {
+    let directory = Path::new(what);
+    if !directory.join("store/ledger.sqlite").exists() {
+        return Ok(of_documents(&EndedRun::open(what, client).await.map_err(bad_configuration)?));
+    }
+    let run = Embedded::open(directory, None, None).await?;
+    let no_run = || BadConfiguration(format!("{what} is not the directory of an embedded run"));
+    let sweep = run.held().await.map_err(bad_configuration)?.ok_or_else(no_run)?;
+    read_pilot(run.ledger(), &sweep).await.with_context(|| format!("failed to read the pilot {what}"))
+}
+
+fn of_documents(run: &EndedRun) -> Pilot {
+    let no_groups = BTreeMap::new();
+    let spent = spent(run);
+    let mut cells: Vec<PilotCell<'_>> = Vec::new();
+    for first in run.lock.cells().into_iter().filter(|cell| cell.trial.0 == 0) {
+        let measures = run.measures.benchmarks.get(&first.benchmark);
+        let definitions = measures.and_then(|of| of.settings.get(&first.setting)).map_or(&[][..], Vec::as_slice);
+        let lines: Vec<&ResultLine> = run.sessions(&first.benchmark, &first.setting, &first.model).collect();
+        let sessions = lines.iter().map(|line| SessionScores {
+            item: &line.item,
+            trial: line.trial,
+            scores: line.scores.as_ref(),
+        });
+        let sessions = sessions.collect();
+        let mut sums = Spent::default();
+        for line in lines.iter().filter(|line| line.outcome != NOT_RUN) {
+            sums.sessions += 1;
+            if let Some(of) = spent.get(&(CellIndex(line.cell), &line.item)) {
+                sums.usage += of.usage;
+                sums.cost += of.cost;
+            }
+        }
+        cells.push(PilotCell {
+            definitions,
+            groups: measures.map_or(&no_groups, |of| &of.groups),
+            sessions,
+            spent: sums,
+            benchmark: first.benchmark,
+            setting: first.setting,
+            model: first.model,
+        });
+    }
+    let judging = &run.summary.judging;
+    let sessions = cells.iter().map(|cell| cell.spent.sessions).sum();
+    let judging = Spent { sessions, usage: judging.usage, cost: judging.cost };
+    Pilot::of_cells(run.summary.sweep.clone(), &cells, judging)
+}
+
+/// Outcome in `results.jsonl` of a session that nobody ran.
+const NOT_RUN: &str = "not_run";
+
+/// Spending of the attempts at each session, but those that were repeated or lost.
+fn spent(run: &EndedRun) -> HashMap<(CellIndex, &ItemId), Spent> {
+    let mut spent: HashMap<(CellIndex, &ItemId), Spent> = HashMap::new();
+    for attempt in run.attempts.iter().filter(|attempt| !attempt.wasted) {
+        let Some(item) = &attempt.item else { continue };
+        let of = spent.entry((CellIndex(attempt.cell), item)).or_default();
+        of.usage += attempt.usage;
+        of.cost += match attempt.cost_nanodollars {
+            Some(known) => CostSum { known, unknown_calls: 0 },
+            None => CostSum { known: Money::ZERO, unknown_calls: 1 },
+        };
+    }
+    spent
+}

@@ -1,0 +1,57 @@
+//! A pilot from the documents that an ended sweep has left behind, for whoever has neither its ledger nor its data.
+
+use std::collections::BTreeMap;
+
+use regatta_proto::{BenchmarkName, ItemId, ModelRef, Setting, SweepId};
+
+use super::{Pilot, PilotPair, Spent};
+use crate::runs::{MetricDefinition, PairedCells, SessionScores};
+
+/// Sessions of a model in a setting.
+pub struct PilotCell<'a> {
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Setting.
+    pub setting: Setting,
+    /// Model.
+    pub model: ModelRef,
+    /// Metrics of the setting, in the order of `measures.json`.
+    pub definitions: &'a [MetricDefinition],
+    /// Groups of items that are not independent.
+    pub groups: &'a BTreeMap<ItemId, String>,
+    /// Results of all trials.
+    pub sessions: Vec<SessionScores<'a>>,
+    /// Spending of the sessions that ran.
+    pub spent: Spent,
+}
+
+impl Pilot {
+    /// Reads the cells of `sweep`, in the order of its grid, as a pilot. `judging` is what judges took for all of them.
+    #[must_use]
+    pub fn of_cells(sweep: SweepId, cells: &[PilotCell<'_>], judging: Spent) -> Self {
+        let mut pairs = Vec::new();
+        for (at, one) in cells.iter().enumerate() {
+            let is_comparable =
+                |other: &&PilotCell<'_>| other.benchmark == one.benchmark && other.setting == one.setting;
+            pairs.extend(cells.iter().skip(at + 1).filter(is_comparable).filter_map(|other| pair(one, other)));
+        }
+        let spent =
+            cells.iter().map(|cell| ((cell.benchmark.clone(), cell.setting.clone(), cell.model.clone()), cell.spent));
+        Self { sweep, pairs, spent: spent.collect(), judging }
+    }
+}
+
+fn pair(one: &PilotCell<'_>, other: &PilotCell<'_>) -> Option<PilotPair> {
+    // Leaderboards are ordered by the first metric that they show.
+    let definition = one.definitions.iter().find(|of| of.headline)?;
+    let paired = PairedCells::new(one.groups, &one.sessions, &other.sessions);
+    let (variance, is_binary) = paired.components(definition)?;
+    Some(PilotPair {
+        benchmark: one.benchmark.clone(),
+        setting: one.setting.clone(),
+        models: [one.model.clone(), other.model.clone()],
+        key: (definition.evaluator, definition.metric()),
+        variance,
+        is_binary,
+    })
+}
