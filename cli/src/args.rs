@@ -4,6 +4,7 @@
 mod certify;
 mod client;
 mod discover;
+mod export;
 mod import;
 mod plan;
 mod prices;
@@ -25,11 +26,10 @@ use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, Setting};
 
 #[cfg(feature = "certify")]
 pub(crate) use self::certify::CertifyArgs;
-pub(crate) use self::client::{
-    ClientArgs, DoctorArgs, ExportArgs, ResumeArgs, StatusArgs, SubmitArgs, SweepArgs, WatchArgs,
-};
+pub(crate) use self::client::{ClientArgs, DoctorArgs, ResumeArgs, StatusArgs, SubmitArgs, SweepArgs, WatchArgs};
 pub(crate) use self::discover::{CompletionsArgs, InitArgs, ListArgs, Listed, ModelsArgs};
-pub(crate) use self::import::{ImportArgs, ImportFrom, LmEvalArgs};
+pub(crate) use self::export::{ExportArgs, ExportFormat};
+pub(crate) use self::import::{ImportArgs, ImportFrom, LmEvalArgs, PredictionsArgs};
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::prices::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs, RepriceArgs};
 pub(crate) use self::repair::RepairArgs;
@@ -85,7 +85,7 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Score anybody's predictions, or a golden case, without any model
     Score(ScoreArgs),
-    /// Make a benchmark of another harness's task
+    /// Make a benchmark of another harness's task, or predictions of its answers
     Import(ImportArgs),
     /// Start a simulated endpoint
     Simulate(SimulateArgs),
@@ -101,7 +101,7 @@ pub(crate) enum Command {
     Cancel(SweepArgs),
     /// Run again what an ended sweep did not measure
     Resume(ResumeArgs),
-    /// Fetch what a sweep has left behind
+    /// Write a run in the formats of others, or fetch what a sweep has left behind
     Export(ExportArgs),
     /// Show, check or import price tables
     Prices(PricesArgs),

@@ -107,17 +107,3 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) result: ResultArgs,
 }
-
-#[derive(Debug, Args)]
-pub(crate) struct ExportArgs {
-    /// The sweep
-    pub(crate) sweep: SweepId,
-    #[command(flatten)]
-    pub(crate) client: ClientArgs,
-    /// Directory to write into
-    #[arg(short = 'o', long)]
-    pub(crate) output: PathBuf,
-    /// Fetch the transcripts too
-    #[arg(long)]
-    pub(crate) transcripts: bool,
-}

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use regatta_export::predictions::FieldPath;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
@@ -14,6 +15,26 @@ pub(crate) struct ImportArgs {
 pub(crate) enum ImportFrom {
     /// A task of lm-evaluation-harness, as far as it is templates, patterns and exact matches, or a multiple choice
     LmEval(LmEvalArgs),
+    /// Answers that another harness has recorded, as predictions for `score`: a log of Inspect (.eval), or lines of JSON
+    Predictions(PredictionsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PredictionsArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+    /// Of lines: way to the id of the item, as doc.id
+    #[arg(long, value_name = "FIELD", default_value = "item")]
+    pub(crate) item: FieldPath,
+    /// Of lines: way to the answer, as resps.0.0
+    #[arg(long = "answer", value_name = "FIELD", default_value = "output")]
+    pub(crate) answer: FieldPath,
+    /// Of a log with several epochs: which one
+    #[arg(long, value_name = "N")]
+    pub(crate) epoch: Option<u64>,
+    /// File to write
+    #[arg(short = 'o', long)]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, Args)]

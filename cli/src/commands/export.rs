@@ -1,71 +1,92 @@
-//! `regatta export`: fetch what a sweep has left behind.
+//! `regatta export`: a run in the formats of others, or a sweep's files as they are.
 
+mod beside;
+mod fetch;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use regatta_export::{Export, Format, Run};
+use regatta_proto::SweepId;
 
-use crate::args::ExportArgs;
+use self::beside::Stores;
+use crate::args::{ExportArgs, ExportFormat};
 use crate::client::Client;
-use crate::exit::BadConfiguration;
+use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
-use crate::private_files;
-
-/// Everything but the transcripts.
-const FILES: [&str; 10] = [
-    "sweep.lock.yaml",
-    "results.jsonl",
-    "metrics.json",
-    "metrics.csv",
-    "comparisons.csv",
-    "measures.json",
-    "attempts.jsonl",
-    "summary.json",
-    "report.md",
-    "report.html",
-];
+use crate::run_directory;
 
 pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
-    let client = Client::new(&args.client)?;
+    let directory = run_directory::find(Path::new(&args.run));
+    if args.formats.is_empty() {
+        if let Some(directory) = directory {
+            let problem = format!(
+                "{} is on this machine as it is; name a format of others to write it in: --format eval,parquet,csv,otlp,site",
+                directory.display()
+            );
+            return Err(BadConfiguration(problem).into());
+        }
+        let files = fetch::fetch(&Client::new(&args.client)?, &sweep(&args)?, &args.output, args.transcripts).await?;
+        return Ok(told(&files));
+    }
     std::fs::create_dir_all(&args.output).with_context(|| format!("failed to create {}", args.output.display()))?;
-    for name in FILES {
-        let Some(content) = client.file(&args.sweep, name).await? else {
-            return Err(BadConfiguration(format!("sweep {} has no {name} yet; wait for its end", args.sweep)).into());
-        };
-        let path = args.output.join(name);
-        private_files::write(&path, &content).with_context(|| format!("failed to write {}", path.display()))?;
-        output::line(&path.display().to_string());
-    }
-    tables(&client, &args).await?;
-    if args.transcripts {
-        transcripts(&client, &args).await?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let files = match directory {
+        Some(directory) => write(&directory, &args).await?,
+        None => {
+            let fetched = tempfile::tempdir().context("failed to create a folder for the sweep's files")?;
+            fetch::fetch(&Client::new(&args.client)?, &sweep(&args)?, fetched.path(), true).await?;
+            write(fetched.path(), &args).await?
+        }
+    };
+    Ok(told(&files))
 }
 
-/// The tables of the benchmarks' papers; which there are depends on the sweep.
-async fn tables(client: &Client, args: &ExportArgs) -> anyhow::Result<()> {
-    let names = client.files(&args.sweep).await?;
-    let is_table = |name: &&String| name.starts_with("table-") && name.ends_with(".csv") && !name.contains(['/', '\\']);
-    for name in names.iter().filter(is_table) {
-        let content = client.file(&args.sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
-        let path = args.output.join(name);
-        private_files::write(&path, &content).with_context(|| format!("failed to write {}", path.display()))?;
-        output::line(&path.display().to_string());
-    }
-    Ok(())
+fn told(files: &[PathBuf]) -> ExitCode {
+    files.iter().for_each(|file| output::line(&file.display().to_string()));
+    ExitCode::SUCCESS
 }
 
-/// Every message of every session, as compressed segments. Fetched one after the other: they can be large.
-async fn transcripts(client: &Client, args: &ExportArgs) -> anyhow::Result<()> {
-    let directory = args.output.join("transcripts");
-    std::fs::create_dir_all(&directory).with_context(|| format!("failed to create {}", directory.display()))?;
-    let names = client.files(&args.sweep).await?;
-    let segments = names.iter().filter_map(|name| Some((name, name.strip_prefix("transcripts/")?)));
-    for (name, segment) in segments.filter(|(_, segment)| !segment.contains(['/', '\\'])) {
-        let content = client.file(&args.sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
-        let path = directory.join(segment);
-        private_files::write(&path, &content).with_context(|| format!("failed to write {}", path.display()))?;
+fn sweep(args: &ExportArgs) -> anyhow::Result<SweepId> {
+    args.run.parse().map_err(|error| {
+        let absence = run_directory::absence(Path::new(&args.run));
+        BadConfiguration(format!("{absence}, and it is no name of a sweep: {error}")).into()
+    })
+}
+
+/// Writes the run in `directory` in all formats, and names the files.
+async fn write(directory: &Path, args: &ExportArgs) -> anyhow::Result<Vec<PathBuf>> {
+    let run = Run::open(directory).map_err(bad_configuration)?;
+    let formats: BTreeSet<Format> = args.formats.iter().filter_map(|format| of(*format)).collect();
+    if !run.has_transcripts() {
+        if formats.iter().any(|format| format.needs_transcripts()) {
+            let problem =
+                format!("{} has no transcripts any more, of which eval and otlp are made", directory.display());
+            return Err(BadConfiguration(problem).into());
+        }
+        output::note("the table of calls is left out: the run has no transcripts any more");
     }
-    output::line(&directory.display().to_string());
-    Ok(())
+    let mut files = Vec::new();
+    if !formats.is_empty() {
+        let stores = Stores::open(directory, &args.data).await?;
+        let mut export = Export::begin(run, &args.output, &formats, stores.have_verdicts())?;
+        while let Some(session) = export.next_session()? {
+            let beside = stores.beside(&session, formats.contains(&Format::Eval)).await?;
+            export.write(&session, &beside)?;
+        }
+        files = export.finish()?;
+    }
+    Ok(files)
+}
+
+/// Formats of sessions one by one; a site is pages of the whole.
+const fn of(format: ExportFormat) -> Option<Format> {
+    match format {
+        ExportFormat::Eval => Some(Format::Eval),
+        ExportFormat::Parquet => Some(Format::Parquet),
+        ExportFormat::Csv => Some(Format::Csv),
+        ExportFormat::Otlp => Some(Format::Otlp),
+        ExportFormat::Site => None,
+    }
 }

@@ -1,12 +1,13 @@
-//! `regatta import`: other harnesses' tasks as folders that declare a benchmark.
+//! `regatta import`: other harnesses' tasks as folders that declare a benchmark, and their answers as predictions.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use regatta_benchmarks::Benchmark as _;
+use regatta_export::predictions::Predictions;
 
-use crate::args::{ImportArgs, ImportFrom, LmEvalArgs};
+use crate::args::{ImportArgs, ImportFrom, LmEvalArgs, PredictionsArgs};
 use crate::benchmarks::OF_PERSON;
 use crate::data::read_dataset;
 use crate::exit::bad_configuration;
@@ -18,6 +19,7 @@ const TASK_BYTES_MAX: u64 = 1 << 20;
 pub(crate) fn run(args: ImportArgs) -> anyhow::Result<ExitCode> {
     match args.from {
         ImportFrom::LmEval(args) => lm_eval(&args).map_err(bad_configuration),
+        ImportFrom::Predictions(args) => predictions(&args).map_err(bad_configuration),
     }
 }
 
@@ -49,4 +51,29 @@ fn lm_eval(args: &LmEvalArgs) -> anyhow::Result<ExitCode> {
     let suite = OF_PERSON.load(&read_dataset(&OF_PERSON.name(), folder)?)?;
     output::line(&format!("{}: {} items; look at it with regatta check {0}", folder.display(), suite.items().len()));
     Ok(ExitCode::SUCCESS)
+}
+
+fn predictions(args: &PredictionsArgs) -> anyhow::Result<ExitCode> {
+    let file = args.file.display();
+    let content = std::fs::read(&args.file).with_context(|| format!("failed to read {file}"))?;
+    let read = match Predictions::is_log(&content) {
+        true => Predictions::of_log(&content, args.epoch),
+        false if args.epoch.is_some() => bail!("{file} is no log of Inspect, and has no epochs"),
+        false => Predictions::of_lines(&content, &args.item, &args.answer),
+    };
+    let read = read.with_context(|| format!("failed to read {file}"))?;
+    std::fs::write(&args.output, read.to_lines())
+        .with_context(|| format!("failed to write {}", args.output.display()))?;
+    if let Some(note) = left_out(&read) {
+        output::note(&note);
+    }
+    output::line(&format!("{}: {} predictions", args.output.display(), read.predictions.len()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says that samples are left out, if some are.
+pub(super) fn left_out(read: &Predictions) -> Option<String> {
+    let failed = read.failed;
+    (failed > 0)
+        .then(|| format!("{failed} samples ended with an error; they say nothing about the model, and are left out"))
 }

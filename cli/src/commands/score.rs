@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use regatta_benchmarks::{RecordedVerdicts, score_predictions};
+use regatta_export::predictions::Predictions;
 use regatta_proto::{BenchmarkName, Evaluator};
 use serde_json::Value;
 
+use super::import::left_out;
 use crate::args::ScoreArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::data::{benchmark, read_dataset, read_files};
@@ -40,13 +42,26 @@ fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> any
         Some(path) => RecordedVerdicts::read(&path.display().to_string(), &read(path)?)?,
         None => RecordedVerdicts::default(),
     };
-    let content = read(predictions)?;
+    let content = in_lines(read(predictions)?).with_context(|| format!("failed to read {}", predictions.display()))?;
     let predicted = suite.read_predictions(&predictions.display().to_string(), &content)?;
     let scored = score_predictions(&*suite, args.setting.as_ref(), evaluator, &predicted, &verdicts)?;
     let document = serde_json::to_value(&scored)?;
     write(&args.out, &document)?;
     output::line(&serde_json::to_string_pretty(&document["aggregate"])?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A log of another harness as the lines that every benchmark reads; anything else as it is.
+fn in_lines(content: Vec<u8>) -> anyhow::Result<Vec<u8>> {
+    if !Predictions::is_log(&content) {
+        return Ok(content);
+    }
+    let read = Predictions::of_log(&content, None)
+        .context("`regatta import predictions` makes predictions of one epoch of a log")?;
+    if let Some(note) = left_out(&read) {
+        output::note(&note);
+    }
+    Ok(read.to_lines().into_bytes())
 }
 
 fn score_case(case: &Path, args: &ScoreArgs) -> anyhow::Result<ExitCode> {

@@ -1,0 +1,69 @@
+//! Files of a coordinator's sweep, as they are.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use regatta_proto::SweepId;
+
+use crate::client::Client;
+use crate::exit::BadConfiguration;
+use crate::private_files;
+
+/// Everything but the transcripts.
+const FILES: [&str; 10] = [
+    "sweep.lock.yaml",
+    "results.jsonl",
+    "metrics.json",
+    "metrics.csv",
+    "comparisons.csv",
+    "measures.json",
+    "attempts.jsonl",
+    "summary.json",
+    "report.md",
+    "report.html",
+];
+
+/// Fetches what `sweep` has left behind into `directory`, and names the files, or the folder of many.
+pub(super) async fn fetch(
+    client: &Client,
+    sweep: &SweepId,
+    directory: &Path,
+    with_transcripts: bool,
+) -> anyhow::Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(directory).with_context(|| format!("failed to create {}", directory.display()))?;
+    let mut written = Vec::new();
+    for name in FILES {
+        let Some(content) = client.file(sweep, name).await? else {
+            return Err(BadConfiguration(format!("sweep {sweep} has no {name} yet; wait for its end")).into());
+        };
+        written.push(write(directory.join(name), &content)?);
+    }
+    let names = client.files(sweep).await?;
+    // The tables of the benchmarks' papers; which there are depends on the sweep.
+    let is_table = |name: &&String| name.starts_with("table-") && name.ends_with(".csv") && !name.contains(['/', '\\']);
+    for name in names.iter().filter(is_table) {
+        let content = client.file(sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
+        written.push(write(directory.join(name), &content)?);
+    }
+    if with_transcripts {
+        written.push(transcripts(client, sweep, directory, &names).await?);
+    }
+    Ok(written)
+}
+
+/// Every message of every session, as compressed segments. Fetched one after the other: they can be large.
+async fn transcripts(client: &Client, sweep: &SweepId, directory: &Path, names: &[String]) -> anyhow::Result<PathBuf> {
+    let directory = directory.join("transcripts");
+    std::fs::create_dir_all(&directory).with_context(|| format!("failed to create {}", directory.display()))?;
+    let segments = names.iter().filter_map(|name| Some((name, name.strip_prefix("transcripts/")?)));
+    for (name, segment) in segments.filter(|(_, segment)| !segment.contains(['/', '\\'])) {
+        let content = client.file(sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
+        write(directory.join(segment), &content)?;
+    }
+    Ok(directory)
+}
+
+fn write(path: PathBuf, content: &[u8]) -> anyhow::Result<PathBuf> {
+    private_files::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
+    Ok(path)
+}

@@ -1,0 +1,143 @@
+//! The documents of a run, as far as exports need them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use regatta_proto::{
+    AttemptId, BenchmarkName, Evaluator, Flags, ItemId, ModelRef, Money, Setting, SweepId, SweepState, Usage,
+};
+use serde::Deserialize;
+
+/// A line of `results.jsonl`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ResultLine {
+    /// Position of the cell in the grid.
+    pub cell: u32,
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Setting of the benchmark.
+    pub setting: Setting,
+    /// Model under test.
+    pub model: ModelRef,
+    /// Repetition, from 0.
+    pub trial: u16,
+    /// The item.
+    pub item: ItemId,
+    /// Task of the benchmark that it belongs to.
+    pub task: String,
+    /// `measured`, `model_failure`, `not_measured` or `not_run`.
+    pub outcome: String,
+    /// Why it was not measured, or how the model failed.
+    pub cause: Option<String>,
+    /// How the model's answers ended.
+    pub flags: Flags,
+    /// Values by evaluator and name; `None` without a score.
+    pub scores: Option<BTreeMap<Evaluator, BTreeMap<String, f64>>>,
+}
+
+/// A line of `attempts.jsonl`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct AttemptLine {
+    /// Position of the cell in the grid.
+    pub cell: u32,
+    /// The item, if the data set still has it.
+    pub item: Option<ItemId>,
+    /// Number of the attempt within its session.
+    pub attempt: u32,
+    /// The attempt.
+    pub id: AttemptId,
+    /// `recorded`, `open`, `lost` and so on.
+    pub state: String,
+    /// How it ended.
+    pub outcome: Option<String>,
+    /// Why.
+    pub cause: Option<String>,
+    /// Its money bought nothing.
+    pub wasted: bool,
+    /// Who tried.
+    pub worker: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Tokens, as far as told.
+    pub usage: Usage,
+    /// `None` where the price of a call is unknown.
+    pub cost_nanodollars: Option<Money>,
+    /// The part of the cost that is known.
+    pub known_cost_nanodollars: Money,
+    /// Calls without a known price.
+    pub unpriced_calls: u64,
+    /// On top, at most, for failed tries.
+    #[serde(default)]
+    pub maybe_spent_nanodollars: Money,
+    /// On top, at most, for a call in flight.
+    pub at_most_nanodollars: Option<Money>,
+    /// Answered calls.
+    pub calls: u32,
+    /// Failed tries.
+    pub retries: u32,
+    /// Time in calls, in microseconds.
+    pub latency_us: u64,
+    /// Models that answered; of the attempt that counts only.
+    pub served: Option<Vec<String>>,
+    /// Segment of its transcript.
+    pub segment: Option<String>,
+    /// Line in it, from 0.
+    pub line: Option<u32>,
+}
+
+/// `summary.json`, as far as logs repeat it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Summary {
+    pub(crate) sweep: SweepId,
+    pub(crate) state: SweepState,
+    pub(crate) created_at: Timestamp,
+    pub(crate) ended_at: Timestamp,
+    pub(crate) rows: Vec<SummaryRow>,
+}
+
+/// A benchmark, setting and model.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct SummaryRow {
+    pub(crate) benchmark: BenchmarkName,
+    pub(crate) setting: Setting,
+    pub(crate) model: ModelRef,
+    pub(crate) simulated: bool,
+    pub(crate) judge: Option<ModelRef>,
+    pub(crate) items: u32,
+    pub(crate) sessions: SessionCounts,
+    pub(crate) coverage: f64,
+    pub(crate) metrics: Vec<SummaryMetric>,
+}
+
+/// Sessions by how they ended.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct SessionCounts {
+    pub(crate) total: u64,
+    pub(crate) measured: u64,
+    pub(crate) model_failures: u64,
+    pub(crate) not_run: u64,
+}
+
+impl SessionCounts {
+    pub(crate) const fn scored(&self) -> u64 {
+        self.measured + self.model_failures
+    }
+}
+
+/// A metric over all items and trials.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct SummaryMetric {
+    pub(crate) evaluator: Evaluator,
+    pub(crate) metric: String,
+    #[serde(default)]
+    pub(crate) of_sums: bool,
+    pub(crate) headline: bool,
+    pub(crate) value: Option<f64>,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    pub(crate) n: u32,
+    pub(crate) scored: u64,
+    pub(crate) total: u64,
+}

@@ -1,0 +1,47 @@
+//! What a list of samples shows of each.
+
+use serde_json::{Value, json};
+
+/// Length of texts in summaries, in characters.
+const TEXT_MAX: usize = 1024;
+
+/// The summary of `sample`.
+pub(super) fn summary(sample: &Value) -> Value {
+    let mut summary = json!({
+        "id": sample["id"],
+        "epoch": sample["epoch"],
+        "input": input(&sample["input"]),
+        "target": thin(sample["target"].as_str().unwrap_or_default()),
+        "metadata": sample["metadata"],
+        "model_usage": sample["model_usage"],
+        "role_usage": sample["role_usage"],
+        "uuid": sample["uuid"],
+        "completed": true,
+        "message_count": sample["messages"].as_array().map_or(0, Vec::len),
+    });
+    for name in ["scores", "started_at", "completed_at", "total_time", "working_time"] {
+        if let Some(value) = sample.get(name) {
+            summary[name] = value.clone();
+        }
+    }
+    if let Some(message) = sample.pointer("/error/message") {
+        summary["error"] = message.clone();
+    }
+    summary
+}
+
+/// The last thing that the person said to the model; earlier ones are instructions and examples.
+fn input(input: &Value) -> String {
+    let said = |message: &Value| message["content"].as_str().map(thin);
+    match input {
+        Value::Array(messages) => messages.iter().rev().find_map(said).unwrap_or_default(),
+        other => thin(other.as_str().unwrap_or_default()),
+    }
+}
+
+fn thin(text: &str) -> String {
+    match text.char_indices().nth(TEXT_MAX) {
+        Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

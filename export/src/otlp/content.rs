@@ -1,0 +1,59 @@
+//! Messages in the form of the conventions: a role and parts.
+
+use regatta_proto::{ChatMessage, ChatRole, Finish, Reply, Tool, ToolCall};
+use serde_json::{Value, json};
+
+/// `gen_ai.input.messages`.
+pub(super) fn input(messages: &[ChatMessage]) -> Value {
+    messages.iter().map(message).collect()
+}
+
+/// `gen_ai.output.messages`.
+pub(super) fn output(reply: &Reply) -> Value {
+    let thought = reply.reasoning.as_ref().map(|thought| &*thought.text);
+    let parts = parts(reply.text.as_deref(), thought, &reply.tool_calls);
+    json!([{"role": "assistant", "parts": parts, "finish_reason": finish(reply.finish)}])
+}
+
+/// `gen_ai.tool.definitions`.
+pub(super) fn tools(tools: &[Tool]) -> Value {
+    let tool = |tool: &Tool| json!({"type": "function", "name": tool.name, "description": tool.description, "parameters": tool.parameters});
+    tools.iter().map(tool).collect()
+}
+
+fn message(message: &ChatMessage) -> Value {
+    let role = match message.role {
+        ChatRole::System => "system",
+        ChatRole::User => "user",
+        ChatRole::Assistant => "assistant",
+        ChatRole::Tool => {
+            let part = json!({"type": "tool_call_response", "id": message.tool_call_id, "response": message.content});
+            return json!({"role": "tool", "parts": [part]});
+        }
+    };
+    let thought = message.reasoning.as_ref().map(|thought| &*thought.text);
+    json!({"role": role, "parts": parts(Some(&message.content), thought, &message.tool_calls)})
+}
+
+fn parts(text: Option<&str>, thought: Option<&str>, calls: &[ToolCall]) -> Vec<Value> {
+    let thought = thought.map(|thought| json!({"type": "reasoning", "content": thought}));
+    // A message that only calls tools says nothing.
+    let text = text.filter(|text| !text.is_empty() || calls.is_empty());
+    let text = text.map(|text| json!({"type": "text", "content": text}));
+    let call = |call: &ToolCall| {
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
+        json!({"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments})
+    };
+    thought.into_iter().chain(text).chain(calls.iter().map(call)).collect()
+}
+
+/// In the words of the conventions.
+pub(super) const fn finish(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop => "stop",
+        Finish::Length => "length",
+        Finish::ToolCalls => "tool_call",
+        Finish::ContentFilter => "content_filter",
+        Finish::Other => "error",
+    }
+}

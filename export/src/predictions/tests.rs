@@ -1,0 +1,74 @@
+use std::io::{Cursor, Write};
+
+use serde_json::{Value, json};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::*;
+
+fn log(samples: &[Value]) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for sample in samples {
+        let name = format!("samples/{}_epoch_{}.json", sample["id"], sample["epoch"]);
+        zip.start_file(name, SimpleFileOptions::default()).unwrap();
+        zip.write_all(sample.to_string().as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn sample(id: Value, epoch: u32, said: Value) -> Value {
+    json!({"id": id, "epoch": epoch, "output": {"choices": [{"message": {"role": "assistant", "content": said}}]}})
+}
+
+fn path(text: &str) -> FieldPath {
+    text.parse().unwrap()
+}
+
+#[test]
+fn answers_of_a_log_are_texts_without_the_thoughts_before_them() {
+    let parts = json!([{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "two"}]);
+    let log = log(&[sample(json!("a"), 1, json!("one")), sample(json!(7), 1, parts)]);
+    let read = Predictions::of_log(&log, None).unwrap();
+    assert_eq!(read.to_lines(), "{\"item\":\"a\",\"output\":\"one\"}\n{\"item\":\"7\",\"output\":\"two\"}\n");
+}
+
+#[test]
+fn a_sample_that_ended_with_an_error_is_left_out_and_counted() {
+    let mut failed = sample(json!("a"), 1, json!(""));
+    failed["error"] = json!({"message": "no connection"});
+    let read = Predictions::of_log(&log(&[failed, sample(json!("b"), 1, json!("x"))]), None).unwrap();
+    assert_eq!((read.predictions.len(), read.failed), (1, 1));
+}
+
+#[test]
+fn of_several_epochs_one_is_chosen() {
+    let log = log(&[sample(json!("a"), 1, json!("one")), sample(json!("a"), 2, json!("two"))]);
+    let error = Predictions::of_log(&log, None).unwrap_err().to_string();
+    assert_eq!(error, "the log has 2 epochs; choose one of 1 to 2 with --epoch");
+    let read = Predictions::of_log(&log, Some(2)).unwrap();
+    assert_eq!(read.predictions, [Prediction { item: "a".to_owned(), output: Some("two".to_owned()) }]);
+}
+
+#[test]
+fn lines_are_read_by_the_way_to_their_fields() {
+    let lines = "{\"doc\": {\"id\": 3}, \"resps\": [[\"yes\"]]}\n\n{\"doc\": {\"id\": \"b\"}, \"resps\": [[null]]}\n";
+    let read = Predictions::of_lines(lines.as_bytes(), &path("doc.id"), &path("resps.0.0")).unwrap();
+    assert_eq!(read.to_lines(), "{\"item\":\"3\",\"output\":\"yes\"}\n{\"item\":\"b\",\"output\":null}\n");
+}
+
+#[test]
+fn what_is_wrong_with_a_line_is_told_with_its_place() {
+    let error =
+        |lines: &str| Predictions::of_lines(lines.as_bytes(), &path("id"), &path("output")).unwrap_err().to_string();
+    assert_eq!(
+        error("{\"id\": 1, \"output\": \"x\"}\n{\"id\": 2, \"answer\": \"x\"}"),
+        "line 2: there is no \"output\" on the way to output; there is id, answer"
+    );
+    assert_eq!(error("{\"id\": 1, \"output\": 5}"), "line 1: the answer is 5, which is no text");
+    assert_eq!(
+        error("{\"id\": 1, \"output\": \"x\"}\n{\"id\": 1, \"output\": \"y\"}"),
+        "item \"1\": the item is in prediction 1 too; keep one prediction an item"
+    );
+    assert_eq!(error("\n"), "there are no predictions in it");
+    assert!(Predictions::of_log(b"PK\x03\x04", None).unwrap_err().to_string().starts_with("the log is damaged"));
+}

@@ -1,0 +1,124 @@
+//! A row for each session of `results.jsonl`.
+
+use std::collections::BTreeSet;
+
+use regatta_proto::{Evaluator, Flag, Money, Usage};
+
+use super::{Column, Kind, Value, columns as named};
+use crate::error::ExportError;
+use crate::run::{Run, Session};
+
+/// A value that some session has: by evaluator and name.
+pub(super) type ScoreColumn = (Evaluator, String);
+
+/// The values that any session of `run` has.
+pub(super) fn score_columns(run: &Run) -> Result<Vec<ScoreColumn>, ExportError> {
+    let mut found = BTreeSet::new();
+    let mut lines = run.results()?;
+    while let Some(line) = lines.next()? {
+        for (evaluator, values) in line.scores.iter().flatten() {
+            for name in values.keys() {
+                // Of millions of sessions few have a new one.
+                if !found.contains(&(*evaluator, name.clone())) {
+                    found.insert((*evaluator, name.clone()));
+                }
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+pub(super) fn columns(scores: &[ScoreColumn]) -> Vec<Column> {
+    let mut columns = named(&[
+        ("cell", Kind::Integer),
+        ("benchmark", Kind::Text),
+        ("setting", Kind::Text),
+        ("model", Kind::Text),
+        ("trial", Kind::Integer),
+        ("item", Kind::Text),
+        ("task", Kind::Text),
+        ("outcome", Kind::Text),
+        ("cause", Kind::Text),
+    ]);
+    let flag = |flag: &Flag| Column { name: format!("flag.{}", flag.as_str()), kind: Kind::Boolean };
+    columns.extend(Flag::ALL.iter().map(flag));
+    columns.extend(named(&[
+        ("attempts", Kind::Integer),
+        ("calls", Kind::Integer),
+        ("retries", Kind::Integer),
+        ("input_tokens", Kind::Integer),
+        ("cached_input_tokens", Kind::Integer),
+        ("output_tokens", Kind::Integer),
+        ("reasoning_tokens", Kind::Integer),
+        ("cost_nanodollars", Kind::Integer),
+        ("latency_us", Kind::Integer),
+        ("started_at", Kind::Time),
+        ("ended_at", Kind::Time),
+    ]));
+    let score = |(evaluator, name): &ScoreColumn| Column { name: format!("{evaluator}.{name}"), kind: Kind::Float };
+    columns.extend(scores.iter().map(score));
+    columns
+}
+
+/// Tokens, money and time are of the attempts that were not wasted; null where nothing was tried.
+pub(super) fn row(session: &Session, scores: &[ScoreColumn]) -> Vec<Value> {
+    let line = &session.result;
+    let mut row = vec![
+        line.cell.into(),
+        Value::text(&line.benchmark),
+        Value::text(&line.setting),
+        Value::text(&line.model),
+        line.trial.into(),
+        Value::text(&line.item),
+        Value::text(&line.task),
+        Value::text(&line.outcome),
+        Value::of(line.cause.clone()),
+    ];
+    row.extend(Flag::ALL.iter().map(|flag| Value::from(line.flags.has(*flag))));
+    let took = Took::of(session);
+    let tried = |value: fn(&Took) -> u64| Value::of(took.as_ref().map(value));
+    row.extend([
+        Value::Integer(session.attempts.len() as u64),
+        tried(|took| took.calls),
+        tried(|took| took.retries),
+        tried(|took| took.usage.input),
+        tried(|took| took.usage.cached_input),
+        tried(|took| took.usage.output),
+        tried(|took| took.usage.reasoning),
+        Value::of(took.as_ref().and_then(|took| took.cost)),
+        tried(|took| took.latency_us),
+        Value::of(session.attempts.iter().map(|attempt| attempt.started_at).min()),
+        Value::of(session.counting().and_then(|attempt| attempt.ended_at)),
+    ]);
+    let score = |(evaluator, name): &ScoreColumn| {
+        Value::of(line.scores.as_ref().and_then(|scores| scores.get(evaluator)?.get(name).copied()))
+    };
+    row.extend(scores.iter().map(score));
+    row
+}
+
+/// Sums over the attempts of a session that were not wasted.
+struct Took {
+    calls: u64,
+    retries: u64,
+    usage: Usage,
+    /// `None` where the price of a call is unknown.
+    cost: Option<Money>,
+    latency_us: u64,
+}
+
+impl Took {
+    fn of(session: &Session) -> Option<Self> {
+        let mut took = Self { calls: 0, retries: 0, usage: Usage::default(), cost: Some(Money::ZERO), latency_us: 0 };
+        let mut tried = session.attempts.iter().filter(|attempt| !attempt.wasted).peekable();
+        tried.peek()?;
+        for attempt in tried {
+            took.calls += u64::from(attempt.calls);
+            took.retries += u64::from(attempt.retries);
+            took.usage += attempt.usage;
+            took.cost = took.cost.zip(attempt.cost_nanodollars).map(|(sum, cost)| sum + cost);
+            took.latency_us += attempt.latency_us;
+        }
+        Some(took)
+    }
+}
