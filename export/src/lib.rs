@@ -144,3 +144,6 @@ impl Export {
         Ok(written)
     }
 }
+
+#[cfg(test)]
+mod tests;

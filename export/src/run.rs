@@ -52,10 +52,21 @@ impl Run {
         Ok(Self { directory: directory.to_owned(), cells: lock.cells(), lock, summary })
     }
 
-    /// `true` if transcripts are at hand.
-    #[must_use]
-    pub fn has_transcripts(&self) -> bool {
-        Transcripts::of(&self.directory).are_there()
+    /// `true` if the transcripts that attempts name are at hand; also where none names one.
+    ///
+    /// # Errors
+    /// When `attempts.jsonl` cannot be read.
+    pub fn has_transcripts(&self) -> Result<bool, ExportError> {
+        if Transcripts::of(&self.directory).are_there() {
+            return Ok(true);
+        }
+        let mut attempts = self.attempts()?;
+        while let Some(attempt) = attempts.next()? {
+            if attempt.segment.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The row of the summary that `cell` belongs to.

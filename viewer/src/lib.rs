@@ -21,6 +21,7 @@ mod pages;
 mod problem;
 mod progress;
 mod remembered;
+mod site;
 mod source;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
 pub use self::access::Access;
+pub use self::site::{SiteError, write_site};
 pub use self::source::{Directories, Run, Source, Store};
 use crate::live::Watching;
 use crate::progress::Rates;

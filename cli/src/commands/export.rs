@@ -6,14 +6,19 @@ mod fetch;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use regatta_export::{Export, Format, Run};
-use regatta_proto::SweepId;
+use regatta_proto::{SweepId, SystemClock};
+use regatta_viewer::{Access, Directories, Source, router, write_site};
+use tokio_util::sync::CancellationToken;
 
 use self::beside::Stores;
 use crate::args::{ExportArgs, ExportFormat};
+use crate::benchmarks::READ_BENCHMARKS;
 use crate::client::Client;
+use crate::commands::reprice::lock;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
 use crate::run_directory;
@@ -57,9 +62,10 @@ fn sweep(args: &ExportArgs) -> anyhow::Result<SweepId> {
 
 /// Writes the run in `directory` in all formats, and names the files.
 async fn write(directory: &Path, args: &ExportArgs) -> anyhow::Result<Vec<PathBuf>> {
+    let lock = lock(directory).map_err(bad_configuration)?;
     let run = Run::open(directory).map_err(bad_configuration)?;
     let formats: BTreeSet<Format> = args.formats.iter().filter_map(|format| of(*format)).collect();
-    if !run.has_transcripts() {
+    if !run.has_transcripts()? {
         if formats.iter().any(|format| format.needs_transcripts()) {
             let problem =
                 format!("{} has no transcripts any more, of which eval and otlp are made", directory.display());
@@ -69,7 +75,7 @@ async fn write(directory: &Path, args: &ExportArgs) -> anyhow::Result<Vec<PathBu
     }
     let mut files = Vec::new();
     if !formats.is_empty() {
-        let stores = Stores::open(directory, &args.data).await?;
+        let stores = Stores::open(directory, &lock, &args.data).await?;
         let mut export = Export::begin(run, &args.output, &formats, stores.have_verdicts())?;
         while let Some(session) = export.next_session()? {
             let beside = stores.beside(&session, formats.contains(&Format::Eval)).await?;
@@ -77,7 +83,24 @@ async fn write(directory: &Path, args: &ExportArgs) -> anyhow::Result<Vec<PathBu
         }
         files = export.finish()?;
     }
+    if args.formats.contains(&ExportFormat::Site) {
+        files.push(site(directory, &args.output.join("site")).await?);
+    }
     Ok(files)
+}
+
+/// Writes the pages of the run in `directory` into the folder `to`, and names the first of them.
+async fn site(directory: &Path, to: &Path) -> anyhow::Result<PathBuf> {
+    let directories = Directories::new(vec![directory.to_owned()], READ_BENCHMARKS);
+    let Some(name) = directories.found().into_keys().next() else {
+        let problem =
+            "a site is made of the stores of a run on this machine; the pages of a coordinator's sweeps are at its /ui";
+        return Err(BadConfiguration(problem.to_owned()).into());
+    };
+    let source = Source::Directories(Arc::new(directories));
+    let routes = router(source, Access::loopback(), Arc::new(SystemClock), CancellationToken::new());
+    write_site(routes, &name, to).await.with_context(|| format!("failed to write the site {}", to.display()))?;
+    Ok(to.join("index.html"))
 }
 
 /// Formats of sessions one by one; a site is pages of the whole.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
+use super::sample::Sample;
 use super::summaries::summary;
 use crate::error::ExportError;
 
@@ -29,12 +30,12 @@ impl Archive {
         Ok(archive)
     }
 
-    pub(super) fn sample(&mut self, sample: &Value) -> Result<(), ExportError> {
-        let id = sample["id"].as_str().unwrap_or_default();
-        self.document(&format!("samples/{id}_epoch_{}.json", sample["epoch"]), sample)?;
+    pub(super) fn sample(&mut self, sample: &Sample) -> Result<(), ExportError> {
+        self.document(&format!("samples/{}_epoch_{}.json", sample.id, sample.epoch), &sample.document)?;
         let separator: &[u8] = if self.samples == 0 { b"[" } else { b"," };
         self.summaries.write_all(separator).map_err(ExportError::write(&self.path))?;
-        serde_json::to_writer(&mut self.summaries, &summary(sample)).map_err(ExportError::write(&self.path))?;
+        serde_json::to_writer(&mut self.summaries, &summary(&sample.document))
+            .map_err(ExportError::write(&self.path))?;
         self.samples += 1;
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::sample::Sample;
 use super::usage::{self, Sum, Sums};
 use super::{events::drop_nothing, moment};
 use crate::documents::{SummaryMetric, SummaryRow};
+use crate::error::ExportError;
 use crate::ids::derived;
 use crate::run::Run;
 
@@ -19,7 +20,7 @@ const VERSION: u32 = 2;
 pub(super) struct Header {
     /// Of its first trial.
     cell: Cell,
-    row: Option<SummaryRow>,
+    row: SummaryRow,
     by_model: Sums,
     by_role: Sums,
     /// Sessions without a score, by cause.
@@ -27,14 +28,19 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub(super) fn new(run: &Run, cell: &Cell) -> Self {
-        Self {
+    pub(super) fn new(run: &Run, cell: &Cell) -> Result<Self, ExportError> {
+        let missing = || {
+            let Cell { benchmark, setting, model, .. } = cell;
+            let problem = format!("it has no row of {benchmark} {setting} {model}, of which there are sessions");
+            ExportError::content(&run.directory.join("summary.json"), problem)
+        };
+        Ok(Self {
             cell: cell.clone(),
-            row: run.row(cell).cloned(),
+            row: run.row(cell).ok_or_else(missing)?.clone(),
             by_model: Sums::new(),
             by_role: Sums::new(),
             errors: BTreeMap::new(),
-        }
+        })
     }
 
     /// `true` if sessions of `cell` are samples of this log.
@@ -111,7 +117,7 @@ impl Header {
             "task_attribs": {},
             "task_args": {"benchmark": benchmark, "setting": setting},
             "task_args_passed": {"benchmark": benchmark, "setting": setting},
-            "dataset": {"name": benchmark, "samples": self.row.as_ref().map_or(0, |row| row.items), "shuffled": false},
+            "dataset": {"name": benchmark, "samples": self.row.items, "shuffled": false},
             "model": model.to_string(),
             "model_generate_config": self.generate_config(run),
             "model_args": {},
@@ -123,9 +129,9 @@ impl Header {
                 "seed": run.lock.seed,
                 "dataset_digest": locked.map(|locked| locked.dataset.to_string()),
                 "evaluators": locked.map(|locked| &locked.evaluators),
-                "judge": self.row.as_ref().and_then(|row| row.judge.as_ref()),
-                "simulated": self.row.as_ref().map(|row| row.simulated),
-                "coverage": self.row.as_ref().map(|row| row.coverage),
+                "judge": self.row.judge,
+                "simulated": self.row.simulated,
+                "coverage": self.row.coverage,
                 "cells": run.cells.iter().filter(|cell| self.is_of(cell)).map(|cell| cell.index.0).collect::<Vec<_>>(),
             },
         });
@@ -149,20 +155,20 @@ impl Header {
 
     /// Each metric is a score of its own, as it is of scorers that give several values.
     fn results(&self) -> Value {
-        let Some(row) = &self.row else { return Value::Null };
-        let metrics = row.metrics.iter();
+        let sessions = &self.row.sessions;
+        let metrics = self.row.metrics.iter();
         let (headline, others): (Vec<_>, Vec<_>) = metrics.partition(|metric| metric.headline);
         json!({
-            "total_samples": row.sessions.total,
-            "completed_samples": row.sessions.scored(),
+            "total_samples": sessions.total,
+            "completed_samples": sessions.scored(),
             "scores": headline.into_iter().chain(others).map(score).collect::<Vec<_>>(),
         })
     }
 
     /// A log has an error where sessions have no score: its numbers are of the others.
     fn status(&self, run: &Run) -> (&'static str, Option<String>) {
-        let counts = self.row.as_ref().map(|row| row.sessions);
-        let missing = counts.map_or(0, |counts| counts.total - counts.scored());
+        let counts = self.row.sessions;
+        let missing = counts.total - counts.scored();
         if missing == 0 {
             return ("success", None);
         }
@@ -170,10 +176,10 @@ impl Header {
             return ("cancelled", None);
         }
         let mut reasons: Vec<String> = self.errors.iter().map(|(cause, count)| format!("{count} × {cause}")).collect();
-        if let Some(counts) = counts.filter(|counts| counts.not_run > 0) {
+        if counts.not_run > 0 {
             reasons.push(format!("{} not run", counts.not_run));
         }
-        let total = counts.map_or(0, |counts| counts.total);
+        let total = counts.total;
         ("error", Some(format!("{missing} of {total} sessions have no score: {}", reasons.join(", "))))
     }
 }

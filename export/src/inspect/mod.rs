@@ -55,7 +55,7 @@ impl Logs {
         }
         let sample = sample::sample(run, session, target);
         log.header.add(&sample);
-        log.archive.sample(&sample.document)
+        log.archive.sample(&sample)
     }
 
     pub(crate) fn finish(mut self, run: &Run, written: &mut Vec<PathBuf>) -> Result<(), ExportError> {
@@ -74,7 +74,7 @@ impl Logs {
 
 impl Log {
     fn create(directory: &Path, run: &Run, cell: &Cell) -> Result<Self, ExportError> {
-        let header = Header::new(run, cell);
+        let header = Header::new(run, cell)?;
         let archive = Archive::create(directory.join(header.file_name(run)), &header.start(run))?;
         Ok(Self { archive, header })
     }

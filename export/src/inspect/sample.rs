@@ -1,7 +1,7 @@
 //! A session as a sample.
 
 use jiff::Timestamp;
-use regatta_proto::{Event, Role, Transcript};
+use regatta_proto::{Event, ItemId, Role, Transcript};
 use serde_json::{Map, Value, json};
 
 use super::events::{complete, drop_nothing, events, output, seconds, sentence};
@@ -13,6 +13,8 @@ use crate::run::{Run, Session};
 
 /// A sample, and what the header counts of it.
 pub(super) struct Sample {
+    pub(super) id: ItemId,
+    pub(super) epoch: u32,
     pub(super) document: Value,
     pub(super) by_model: Sums,
     pub(super) by_role: Sums,
@@ -49,9 +51,10 @@ pub(super) fn sample(run: &Run, session: &Session, target: Option<&str>) -> Samp
     }
 
     let (by_model, by_role) = usage::sums(transcript);
+    let epoch = u32::from(line.trial) + 1;
     let mut sample = json!({
         "id": line.item.as_str(),
-        "epoch": u32::from(line.trial) + 1,
+        "epoch": epoch,
         "input": input,
         "target": target.unwrap_or_default(),
         "messages": messages,
@@ -71,7 +74,7 @@ pub(super) fn sample(run: &Run, session: &Session, target: Option<&str>) -> Samp
     }
     times(&mut sample, begun, ended, session);
     let unmeasured = line.scores.is_none().then(|| line.cause.clone().unwrap_or_else(|| line.outcome.clone()));
-    Sample { document: sample, by_model, by_role, unmeasured }
+    Sample { id: line.item.clone(), epoch, document: sample, by_model, by_role, unmeasured }
 }
 
 /// When it began and ended, and for how long it waited for models.

@@ -11,7 +11,7 @@ pub(super) fn summary(sample: &Value) -> Value {
         "id": sample["id"],
         "epoch": sample["epoch"],
         "input": input(&sample["input"]),
-        "target": thin(sample["target"].as_str().unwrap_or_default()),
+        "target": thinned(&sample["target"]),
         "metadata": sample["metadata"],
         "model_usage": sample["model_usage"],
         "role_usage": sample["role_usage"],
@@ -30,18 +30,21 @@ pub(super) fn summary(sample: &Value) -> Value {
     summary
 }
 
-/// The last thing that the person said to the model; earlier ones are instructions and examples.
-fn input(input: &Value) -> String {
-    let said = |message: &Value| message["content"].as_str().map(thin);
+/// The last thing that was said to the model; earlier ones are instructions and examples.
+fn input(input: &Value) -> Value {
     match input {
-        Value::Array(messages) => messages.iter().rev().find_map(said).unwrap_or_default(),
-        other => thin(other.as_str().unwrap_or_default()),
+        Value::Array(messages) => messages.last().map_or_else(|| "".into(), |last| thinned(&last["content"])),
+        other => thinned(other),
     }
+}
+
+fn thinned(value: &Value) -> Value {
+    value.as_str().map_or_else(|| value.clone(), |text| thin(text).into())
 }
 
 fn thin(text: &str) -> String {
     match text.char_indices().nth(TEXT_MAX) {
-        Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),
+        Some((at, _)) => format!("{}...", text.split_at(at).0),
         None => text.to_owned(),
     }
 }

@@ -177,9 +177,8 @@ fn given_up(failed: &FailedCall) -> Vec<Value> {
     row
 }
 
-/// JSON of what has been read from JSON; its numbers are finite.
 fn json(value: &(impl serde::Serialize + ?Sized)) -> Value {
-    serde_json::to_string(value).map_or(Value::Null, Value::Text)
+    Value::Text(serde_json::json!(value).to_string())
 }
 
 pub(crate) const fn finish(finish: Finish) -> &'static str {

@@ -194,7 +194,7 @@ impl Tables {
         while let Some(line) = lines.next()? {
             attempts.push(attempts::row(run, &line))?;
         }
-        let calls = run.has_transcripts().then(|| Table::create(directory, "calls", &calls::columns(), forms));
+        let calls = run.has_transcripts()?.then(|| Table::create(directory, "calls", &calls::columns(), forms));
         let verdicts = has_verdicts.then(|| Table::create(directory, "verdicts", &verdicts::columns(), forms));
         Ok(Self {
             sessions: Table::create(directory, "sessions", &sessions::columns(&scores), forms)?,

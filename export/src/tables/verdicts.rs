@@ -69,6 +69,6 @@ pub(super) fn row(session: &Session, row: &VerdictRow) -> Vec<Value> {
         row.is_swapped.into(),
         Value::of(replies.and_then(|replies| replies.last()).map(ToString::to_string)),
         Value::of(replies.map(|replies| replies.len() as u64)),
-        Value::of(row.verdict.as_ref().and_then(|verdict| serde_json::to_string(verdict).ok())),
+        Value::of(row.verdict.as_ref().map(|verdict| serde_json::json!(verdict).to_string())),
     ]
 }

@@ -13,7 +13,6 @@ use regatta_proto::{BenchmarkName, ItemIndex, Reply, Role, SweepLock};
 use regatta_scorer::asked_of_session;
 
 use crate::benchmarks::READ_BENCHMARKS;
-use crate::commands::reprice::lock;
 use crate::data::{benchmark, read_dataset};
 use crate::exit::bad_configuration;
 use crate::output;
@@ -28,10 +27,13 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// Those of the run in `directory`, and the data in `data`.
-    pub(super) async fn open(directory: &Path, data: &[(BenchmarkName, PathBuf)]) -> anyhow::Result<Self> {
-        let lock = lock(directory).map_err(bad_configuration)?;
-        let given = given(&lock, data).map_err(bad_configuration)?;
+    /// Those of the run in `directory`, whose lock is `lock`, and the data in `data`.
+    pub(super) async fn open(
+        directory: &Path,
+        lock: &SweepLock,
+        data: &[(BenchmarkName, PathBuf)],
+    ) -> anyhow::Result<Self> {
+        let given = given(lock, data).map_err(bad_configuration)?;
         let has_judges = lock.benchmarks.values().any(|locked| locked.judge.is_some());
         let store = directory.join("store");
         let whole = if store.join("ledger.sqlite").is_file() { whole(&store).await? } else { None };

@@ -1,0 +1,114 @@
+//! The pages of one run as files, for people who do not have the run: the same pages, asked of the same routes, with links between files.
+//!
+//! Whatever a page of the run links to is a file too. Forms, the script and what is not about the run are left out: nothing here needs a
+//! server.
+
+mod links;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode, header};
+use tower::ServiceExt as _;
+
+use self::links::{Links, file_of};
+use crate::address;
+
+/// Pages of a site; each session has one, and its transcript.
+const PAGES_MAX: usize = 50_000;
+/// Largest page, in bytes: a transcript may be large.
+const PAGE_BYTES_MAX: usize = 256 << 20;
+/// Asked as a browser of this machine does.
+const HOST: &str = "127.0.0.1";
+
+/// Why a site could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// A page could not be made.
+    #[error("failed to make the page {address}: {problem}")]
+    Page {
+        /// The page.
+        address: String,
+        /// Why.
+        problem: String,
+    },
+    /// A file cannot be written.
+    #[error("failed to write {path}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The run is too large.
+    #[error(
+        "a site has at most {PAGES_MAX} pages, and this run has more sessions than that; look at it with `regatta view`"
+    )]
+    TooMany,
+}
+
+/// Writes the pages of the run `name`, which `router` has, into `directory`. Says how many files there are.
+///
+/// # Errors
+/// When a page cannot be made or written, or there are too many.
+pub async fn write_site(router: Router, name: &str, directory: &Path) -> Result<usize, SiteError> {
+    let root = address::run(name);
+    let mut known = BTreeSet::from([root.clone()]);
+    let mut wanted = VecDeque::from([root.clone()]);
+    for asset in ["/ui/assets/style.css", "/ui/assets/icon.svg"] {
+        known.insert(asset.to_owned());
+        wanted.push_back(asset.to_owned());
+    }
+    while let Some(address) = wanted.pop_front() {
+        let Some((content, is_page)) = ask(&router, &address).await? else { continue };
+        let Some(file) = file_of(&root, &address) else { continue };
+        let content = if is_page && !address.ends_with("/report") {
+            let page = String::from_utf8_lossy(&content);
+            let Links { page, found } = links::between_files(&root, &file, &page);
+            for link in found {
+                if known.insert(link.clone()) {
+                    wanted.push_back(link);
+                }
+            }
+            if known.len() > PAGES_MAX {
+                return Err(SiteError::TooMany);
+            }
+            page.into_bytes()
+        } else {
+            content
+        };
+        write(&directory.join(&file), &content)?;
+    }
+    Ok(known.len())
+}
+
+/// What is at `address`, and whether it is a page; `None` where there is nothing, as before a run has its report.
+async fn ask(router: &Router, address: &str) -> Result<Option<(Vec<u8>, bool)>, SiteError> {
+    let failed = |problem: String| SiteError::Page { address: address.to_owned(), problem };
+    let request = Request::get(address).header(header::HOST, HOST).body(Body::empty());
+    let request = request.map_err(|error| failed(error.to_string()))?;
+    // A router answers every request.
+    let response = match router.clone().oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    };
+    let status = response.status();
+    let media_type = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_page = media_type.is_some_and(|media_type| media_type.starts_with("text/html"));
+    let content = to_bytes(response.into_body(), PAGE_BYTES_MAX).await.map_err(|error| failed(error.to_string()))?;
+    match status {
+        StatusCode::OK => Ok(Some((content.to_vec(), is_page))),
+        StatusCode::NOT_FOUND => Ok(None),
+        other => Err(failed(format!("it answers {other}"))),
+    }
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<(), SiteError> {
+    let failed = |source| SiteError::Write { path: path.to_owned(), source };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    std::fs::write(path, content).map_err(failed)
+}
