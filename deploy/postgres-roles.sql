@@ -24,14 +24,20 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
     counted_calls, leadership, schedules, schedule_ticks, schedule_notices
     TO regatta_coordinator;
--- Knows people by their tokens, and counts what they were granted; what it has written down of them it cannot change.
-GRANT SELECT, INSERT, UPDATE ON owners, tokens TO regatta_coordinator;
-GRANT SELECT, INSERT ON audit, audit_results TO regatta_coordinator;
+-- Knows people by their tokens, and counts what they were granted; what it has written down of them it cannot change. Rights to whole
+-- tables, which earlier versions of this file gave, would outlive those to columns.
+GRANT SELECT, INSERT, UPDATE ON owners TO regatta_coordinator;
+REVOKE INSERT, UPDATE ON tokens, audit FROM regatta_coordinator;
+GRANT SELECT, INSERT, UPDATE (revoked_at_ns) ON tokens TO regatta_coordinator;
+GRANT SELECT, INSERT (at_ns, actor, credential, action, subject) ON audit TO regatta_coordinator;
+GRANT SELECT, INSERT ON audit_results TO regatta_coordinator;
 GRANT SELECT, INSERT, UPDATE, DELETE ON permit_pools, permit_pool_states, permit_accounts, permit_failures TO regatta_coordinator;
 GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_coordinator;
 
--- Records what was reported. It never leads, and has nothing to do with permits.
-GRANT SELECT, UPDATE ON sweeps, cells, shards TO regatta_scorer;
+-- Records what was reported. It never leads, has nothing to do with permits, and leaves owners and budgets as they are.
+REVOKE UPDATE ON sweeps FROM regatta_scorer;
+GRANT SELECT, UPDATE (state, ended_at_ns, echo) ON sweeps TO regatta_scorer;
+GRANT SELECT, UPDATE ON cells, shards TO regatta_scorer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls, counted_calls
     TO regatta_scorer;

@@ -26,6 +26,8 @@ use crate::{
     Submitted, SweepStatus,
 };
 
+use crate::schedules::schedule_of_night;
+
 use self::auditing::{Gate, Subject};
 use self::content::Turns;
 use self::guard::Guard;
@@ -192,8 +194,17 @@ async fn submit(
     Json(submission): Json<Submission>,
 ) -> Result<(Extension<Subject>, Json<Submitted>), Response> {
     let _turn = turns.plan().await?;
-    let submitted = coordinator.submit(submission, Some(&principal.owner)).await;
-    let submitted = submitted.map_err(IntoResponse::into_response)?;
+    let submitted = async {
+        // Such a name would be that of a night to come.
+        if let Some(schedule) = schedule_of_night(&submission.spec.name)
+            && let Some(row) = coordinator.ledger.schedule(&schedule).await?
+        {
+            let what = format!("schedule {schedule}, whose nights have such names,");
+            check_owner(&principal, &what, row.owner.as_ref())?;
+        }
+        coordinator.submit(submission, Some(&principal.owner)).await
+    };
+    let submitted = submitted.await.map_err(IntoResponse::into_response)?;
     Ok((Extension(Subject(submitted.id.to_string())), Json(submitted)))
 }
 

@@ -21,8 +21,8 @@ use crate::leading::Leading;
 use crate::schedules::Scheduling;
 use crate::schedules::starting::HeldUp;
 use crate::{
-    CoordinatorMetrics, PlanError, PriceBook, Quotas, Resumption, Submission, Submitted, SweepStatus, adaptive, plan,
-    shards,
+    CoordinatorMetrics, PlanError, PriceBook, Pricing, Quotas, Resumption, Submission, Submitted, SweepStatus,
+    adaptive, plan, shards,
 };
 
 /// How the coordinator works.
@@ -237,16 +237,28 @@ impl Coordinator {
         owner: Option<&'a OwnerName>,
     ) -> BoxFuture<'a, Result<Submitted, CoordinatorError>> {
         Box::pin(async move {
-            let sweep = self.plan(submission).await?;
+            let sweep = self.plan_for(submission, owner).await?;
             self.enter_for(&sweep, owner).await
         })
     }
 
-    /// Resolves a submission into a sweep and stores its lock, without running anything.
+    /// Resolves a submission of nobody into a sweep and stores its lock, without running anything.
     ///
     /// # Errors
     /// When the spec does not fit its data, or Blobs fail.
-    pub fn plan<'a>(&'a self, submission: Submission) -> BoxFuture<'a, Result<Arc<Sweep>, CoordinatorError>> {
+    pub fn plan(&self, submission: Submission) -> BoxFuture<'_, Result<Arc<Sweep>, CoordinatorError>> {
+        self.plan_for(submission, None)
+    }
+
+    /// Resolves a submission of `owner` into a sweep and stores its lock, without running anything.
+    ///
+    /// # Errors
+    /// When the spec does not fit its data, or a store fails.
+    pub fn plan_for<'a>(
+        &'a self,
+        submission: Submission,
+        owner: Option<&'a OwnerName>,
+    ) -> BoxFuture<'a, Result<Arc<Sweep>, CoordinatorError>> {
         Box::pin(async move {
             if self.config.queue_survives {
                 refuse_commands(&submission)?;
@@ -262,9 +274,23 @@ impl Coordinator {
             } else {
                 refuse_batches(&submission)?;
             }
-            let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, &*self.prices).await?;
+            let pricing = match self.is_limited_in_money(owner).await? {
+                true => Pricing::of_operator(&*self.prices),
+                false => Pricing::of_specs(&*self.prices),
+            };
+            let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, pricing).await?;
             Ok(self.catalog.store(&lock).await?)
         })
+    }
+
+    /// `true` if `owner` has a quota of money, in the policy or in the ledger.
+    async fn is_limited_in_money(&self, owner: Option<&OwnerName>) -> Result<bool, CoordinatorError> {
+        let Some(owner) = owner else { return Ok(false) };
+        if self.quotas.of(Some(owner)).budget.is_some() {
+            return Ok(true);
+        }
+        let rows = self.ledger.owners().await?;
+        Ok(rows.iter().any(|row| row.owner == *owner && row.quota.budget.is_some()))
     }
 
     /// Writes a planned sweep of nobody to the ledger; it is dispatched from the next tick on.

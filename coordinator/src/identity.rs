@@ -89,10 +89,12 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// The quota of `owner`; none for nobody.
+    /// The quota of `owner`; none for nobody, nor for the operator unless it is named.
     #[must_use]
     pub fn of(&self, owner: Option<&OwnerName>) -> Quota {
-        owner.map_or_else(Quota::default, |owner| self.named.get(owner).copied().unwrap_or(self.others))
+        let Some(owner) = owner else { return Quota::default() };
+        let others = if *owner == OwnerName::operator() { Quota::default() } else { self.others };
+        self.named.get(owner).copied().unwrap_or(others)
     }
 }
 
@@ -126,5 +128,6 @@ mod tests {
         assert_eq!(quotas.of(Some(&"alice".parse().unwrap())), quota(5));
         assert_eq!(quotas.of(Some(&"bob".parse().unwrap())), quota(1));
         assert_eq!(quotas.of(None), Quota::default());
+        assert_eq!(quotas.of(Some(&OwnerName::operator())), Quota::default());
     }
 }

@@ -17,6 +17,7 @@ mod identity;
 mod leading;
 mod metrics;
 mod plan;
+mod pricing;
 mod reconcile;
 mod retention;
 mod rounds;
@@ -37,7 +38,8 @@ pub use estimate::{CellEstimate, JudgeCalls, estimate};
 pub use forecast::Forecast;
 pub use identity::{BearerVerifier, Credential, Principal, Quotas, Unverified};
 pub use metrics::CoordinatorMetrics;
-pub use plan::{PlanError, PriceBook, plan};
+pub use plan::{PlanError, plan};
+pub use pricing::{PriceBook, Pricing};
 pub use retention::{GcRequest, GcResult, Goes, Going};
 pub use schedules::{
     Baseline, CatchUp, GateError, GateJudgement, GateQuestion, Message, Messenger, NightEvent, NightGate, NightOutcome,

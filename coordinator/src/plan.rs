@@ -14,9 +14,7 @@ use regatta_proto::{
 };
 
 use crate::admission::check_grid;
-
-/// Says what a model at an endpoint costs, and where that is known from.
-pub type PriceBook = dyn Fn(&EndpointSpec, &ModelSpec) -> (Option<Price>, PriceSource) + Send + Sync;
+use crate::pricing::Pricing;
 
 /// Why a spec cannot be planned; every text names the field and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -46,15 +44,9 @@ fn field<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, P
     Err(PlanError::Field { field: field.into(), problem: problem.into() })
 }
 
-fn unpriced<T>(place: String, key: &str, model: &ModelRef) -> Result<T, PlanError> {
-    let for_it = if key == "price" { " for it" } else { "" };
-    field(
-        place,
-        format!(
-            "the price of {model} is unknown, so budget_usd cannot be kept; write `{key}: {{input_per_mtok: …, \
-             output_per_mtok: …}}`{for_it}, or leave out budget_usd"
-        ),
-    )
+fn unpriced<T>(place: String, key: &str, model: &ModelRef, pricing: Pricing<'_>) -> Result<T, PlanError> {
+    let advice = pricing.advice(key);
+    field(place, format!("the price of {model} is unknown, so budget_usd cannot be kept; {advice}"))
 }
 
 /// Resolves `spec`. `datasets` are the digests of the stored data sets, `recorded` those of the stored verdict files.
@@ -66,7 +58,7 @@ pub fn plan<'a>(
     datasets: &'a BTreeMap<BenchmarkName, Digest>,
     recorded: &'a BTreeMap<EndpointName, Digest>,
     catalog: &'a Catalog,
-    prices: &'a PriceBook,
+    pricing: Pricing<'a>,
 ) -> BoxFuture<'a, Result<SweepLock, PlanError>> {
     Box::pin(async move {
         check_spec(&spec)?;
@@ -77,18 +69,18 @@ pub fn plan<'a>(
             let place = format!("benchmarks.{name}");
             let mut locked = plan_benchmark(name, wanted, &spec, datasets, catalog).await?;
             let must_know = spec.budget_usd.is_some();
-            let price = |model: &ModelSpec| prices(endpoint(&model.id), model).0;
+            let price = |model: &ModelSpec| pricing.of(endpoint(&model.id), model).0;
             for (role, model) in locked.roles.iter_mut() {
                 model.price = price(model);
                 if must_know && model.price.is_none() {
-                    return unpriced(format!("{place}.roles.{role}"), "price", &model.id);
+                    return unpriced(format!("{place}.roles.{role}"), "price", &model.id, pricing);
                 }
             }
             for (cast, members) in &mut locked.casts {
                 for (member, model) in members {
                     model.price = price(model);
                     if must_know && model.price.is_none() {
-                        return unpriced(format!("{place}.casts.{cast}.{member}"), "price", &model.id);
+                        return unpriced(format!("{place}.casts.{cast}.{member}"), "price", &model.id, pricing);
                     }
                 }
             }
@@ -97,15 +89,16 @@ pub fn plan<'a>(
                     for (position, member) in panel.panel.iter_mut().enumerate() {
                         member.price = price(member);
                         if must_know && member.price.is_none() {
-                            return unpriced(format!("{place}.judge.panel[{position}]"), "price", &member.id);
+                            return unpriced(format!("{place}.judge.panel[{position}]"), "price", &member.id, pricing);
                         }
                     }
                 }
                 Some(judge) => {
                     let mut model = judge.members().remove(0);
-                    locked.judge_price = wanted.judge_price.clone().or_else(|| price(&model));
+                    let said = wanted.judge_price.clone().or_else(|| model.price.clone());
+                    locked.judge_price = price(&ModelSpec { price: said, ..model.clone() });
                     if must_know && locked.judge_price.is_none() {
-                        return unpriced(format!("{place}.judge_price"), "judge_price", &model.id);
+                        return unpriced(format!("{place}.judge_price"), "judge_price", &model.id, pricing);
                     }
                     // Said once.
                     model.price = None;
@@ -136,9 +129,9 @@ pub fn plan<'a>(
         let mut models = spec.models.clone();
         let mut price_sources = Vec::new();
         for (position, model) in models.iter_mut().enumerate() {
-            let (price, source) = prices(endpoint(&model.id), model);
+            let (price, source) = pricing.of(endpoint(&model.id), model);
             if price.is_none() && (spec.budget_usd.is_some() || model.budget_usd.is_some()) {
-                return unpriced(format!("models[{position}]"), "price", &model.id);
+                return unpriced(format!("models[{position}]"), "price", &model.id, pricing);
             }
             model.price = price;
             price_sources.push(source);

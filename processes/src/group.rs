@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use std::os::unix::process::CommandExt as _;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, waitpgid};
 
 /// Waits until the pipe that only this process holds is closed, as it is when this process is gone, and ends the group that it is told. A
 /// program of its own, because the kernel's own signal to orphans can only be asked for between fork and exec, where Rust allows nothing
@@ -35,7 +35,9 @@ impl Group {
     /// again only after all other numbers have been.
     pub fn end(&mut self) {
         self.signal(Signal::KILL);
-        self.leader = None;
+        if let Some(leader) = self.leader.take() {
+            reap(leader);
+        }
         if let Some(mut guardian) = self.guardian.take() {
             // One that has ended already is no error.
             let _ = guardian.kill();
@@ -64,6 +66,15 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Waits for what is left of a killed group where orphans are this process's, as in a container without an init: nobody else would, and they
+/// stayed as zombies. On a thread, because one that is stuck in the kernel takes its time.
+fn reap(group: Pid) {
+    if !getpid().is_init() {
+        return;
+    }
+    std::thread::spawn(move || while matches!(waitpgid(group, WaitOptions::empty()), Ok(Some(_))) {});
 }
 
 fn guardian(leader: Pid) -> Option<Child> {

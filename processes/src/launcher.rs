@@ -3,21 +3,25 @@
 //! The limits of a process can be set by itself alone, between fork and exec, where Rust allows nothing that is safe; set from outside they
 //! would come too late for what it starts first.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
 use serde::Deserialize;
 
+use crate::namespaces::is_of_the_loader;
 use crate::{Account, Namespaces};
 
+/// Sets variables of a program that the programs before it must not obey.
+const ENV: &str = "/usr/bin/env";
+
 const SHELL: &str = "/bin/sh";
-/// A limit that is lower already stays. Shells disagree about the letter of the number of processes. In a process namespace of its own the
-/// shell is the first process and stays: the kernel keeps signals from a first process that does not expect them, and orphans are its to wait for.
+/// A limit that is lower already stays. Shells disagree about the letter of the number of processes.
 const SCRIPT: &str = r#"{ ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; ulimit -n "$4"
 [ "$5" = 0 ] || ulimit -u "$5" || ulimit -p "$5"; } 2>/dev/null
-[ "$6" = first ] && { shift 6; "$@"; exit "$?"; }
-shift 6; exec "$@""#;
+shift 5; exec "$@""#;
 /// Shells count the size of files in blocks.
 const BLOCKS_A_MB: u64 = 2048;
 const KB_A_MB: u64 = 1024;
@@ -46,10 +50,12 @@ impl Default for Limits {
 }
 
 /// A command that is to be started.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Launch<'a> {
     /// Program and arguments.
     pub command: &'a [String],
+    /// All variables that it sees.
+    pub variables: BTreeMap<OsString, OsString>,
     /// Resources of each of its processes.
     pub limits: Limits,
     /// The user that it runs as; this process's when absent.
@@ -60,18 +66,25 @@ pub struct Launch<'a> {
 
 impl Launch<'_> {
     /// The command, limited, as its user and in its namespaces; it begins a process group of its own.
-    #[must_use]
-    pub fn command(self) -> Command {
-        let words = self.namespaces.words(self.words(), self.account);
+    ///
+    /// # Errors
+    /// In words, when a program is gone by which its namespaces are made, or a variable cannot be told to it.
+    pub fn command(mut self) -> Result<Command, String> {
+        let limited = self.words()?;
+        let words = self
+            .namespaces
+            .words(limited, self.account)
+            .ok_or_else(|| "unshare and setpriv of util-linux are not there any more".to_owned())?;
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).process_group(0);
+        command.args(&words[1..]).process_group(0).env_clear().envs(self.variables);
         self.namespaces.become_user(self.account, |uid, gid| {
             command.uid(uid).gid(gid);
         });
-        command
+        Ok(command)
     }
 
-    fn words(self) -> Vec<String> {
+    /// The words that limit the command and become it. Takes the variables that they set themselves.
+    fn words(&mut self) -> Result<Vec<String>, String> {
         let Limits { cpu_s, memory_mb, file_mb, files, processes } = self.limits;
         let mut words = [SHELL, "-c", SCRIPT, SHELL].map(str::to_owned).to_vec();
         words.extend([
@@ -80,10 +93,29 @@ impl Launch<'_> {
             (u64::from(file_mb) * BLOCKS_A_MB).to_string(),
             files.to_string(),
             processes.unwrap_or(0).to_string(),
-            if self.namespaces == Namespaces::Shared { "one of many" } else { "first" }.to_owned(),
         ]);
+        let own = if self.namespaces.begins_as_root() { self.take_loaders_variables()? } else { Vec::new() };
+        if !own.is_empty() {
+            words.push(ENV.to_owned());
+            words.extend(own);
+        }
         words.extend(self.command.iter().cloned());
-        words
+        Ok(words)
+    }
+
+    /// Variables that say what is loaded, as `NAME=VALUE`. They are an operator's words and no secrets, so that others may see them in a list
+    /// of processes.
+    fn take_loaders_variables(&mut self) -> Result<Vec<String>, String> {
+        let is_loaders = |name: &OsString| name.to_str().is_some_and(is_of_the_loader);
+        let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.variables).into_iter().partition(|(name, _)| is_loaders(name));
+        self.variables = others;
+        own.into_iter()
+            .map(|(name, value)| {
+                let assigned = [name.clone(), "=".into(), value].into_iter().collect::<OsString>();
+                assigned.into_string().map_err(|_| format!("the variable {} is no text", name.display()))
+            })
+            .collect()
     }
 }
 

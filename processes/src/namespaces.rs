@@ -9,48 +9,68 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::process::{getgid, getuid};
-
 use crate::Account;
 
-/// Places of `unshare`; the variable `PATH` is not asked, because whoever sets it would be started as root.
-const UNSHARE: [&str; 2] = ["/usr/bin/unshare", "/bin/unshare"];
+/// Folders of system programs; the variable `PATH` is not asked, because whoever sets it would be started as root.
+const FOLDERS: [&str; 2] = ["/usr/bin", "/bin"];
+/// The first process of a namespace: it stays root, so that the program cannot trace it and walk out, and waits for the program and its orphans.
+const FIRST: &str = r#"u="$1"; g="$2"; p="$3"; shift 3
+(exec "$p" --reuid="$u" --regid="$g" --clear-groups --inh-caps=-all -- "$@"); exit "$?""#;
+/// The same where it cannot be another user. A shell that cannot fork says so as one that cannot run a program.
+const FIRST_OF_ONE_USER: &str = r#"trap 'exit 126' EXIT; (trap - EXIT; exec "$@"); code=$?; trap - EXIT; exit "$code""#;
+/// Exact names of variables that are the loader's or a shell's; see [`is_of_the_loader`].
+const OF_THE_LOADER: [&str; 15] = [
+    "GLIBC_TUNABLES",
+    "GCONV_PATH",
+    "GETCONF_DIR",
+    "HOSTALIASES",
+    "LOCALDOMAIN",
+    "LOCPATH",
+    "MALLOC_TRACE",
+    "NIS_PATH",
+    "NLSPATH",
+    "RESOLV_HOST_CONF",
+    "RES_OPTIONS",
+    "TZDIR",
+    "ENV",
+    "BASH_ENV",
+    "IFS",
+];
 
 /// Means by which a program gets namespaces of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Namespaces {
     /// It shares those of this process.
     Shared,
-    /// Processes are its own. This process may make namespaces, and the program becomes its user afterwards.
-    OwnProcesses(&'static str),
+    /// Processes are its own. This process may make namespaces, and the program becomes its user inside them.
+    OwnProcesses,
     /// Processes are its own, in a user namespace, which everybody may make.
-    OwnUsers(&'static str),
+    OwnUsers,
 }
 
 impl Namespaces {
-    /// The best that programs of `account` can have here. It is tried, once for each account.
+    /// The best that programs of `account` can have here. What works is tried once for each account, what does not again each time.
     #[must_use]
     pub fn available(account: Option<Account>) -> Self {
         static FOUND: Mutex<BTreeMap<Option<(u32, u32)>, Namespaces>> = Mutex::new(BTreeMap::new());
         let key = account.map(|Account { uid, gid }| (uid, gid));
         let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-        *found.entry(key).or_insert_with(|| {
-            let best = Self::probe(account);
-            if best == Self::Shared {
+        if let Some(known) = found.get(&key) {
+            return *known;
+        }
+        match [Self::OwnProcesses, Self::OwnUsers].into_iter().find(|way| way.works(account)) {
+            Some(way) => *found.entry(key).or_insert(way),
+            None => {
                 tracing::warn!("this system gives programs no process namespace of their own (unshare --pid)");
+                Self::Shared
             }
-            best
-        })
-    }
-
-    fn probe(account: Option<Account>) -> Self {
-        let Some(unshare) = UNSHARE.into_iter().find(|place| Path::new(place).is_file()) else { return Self::Shared };
-        let ways = [Self::OwnProcesses(unshare), Self::OwnUsers(unshare)];
-        ways.into_iter().find(|way| way.works(account)).unwrap_or(Self::Shared)
+        }
     }
 
     fn works(self, account: Option<Account>) -> bool {
-        let words = self.words(vec!["/bin/sh".to_owned(), "-c".to_owned(), "exit 0".to_owned()], account);
+        let Some(words) = self.words(vec!["/bin/sh".to_owned(), "-c".to_owned(), "exit 0".to_owned()], account) else {
+            return false;
+        };
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.become_user(account, |uid, gid| {
@@ -60,80 +80,108 @@ impl Namespaces {
         command.status().is_ok_and(|status| status.success())
     }
 
-    /// The words that start `command`, itself a shell that waits for the program, as `account` in these namespaces.
-    #[must_use]
-    pub fn words(self, command: Vec<String>, account: Option<Account>) -> Vec<String> {
-        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    /// The words that start `command` as `account` in these namespaces; `None` where a program that it takes is not there, or they are
+    /// for programs of another user alone.
+    pub(crate) fn words(self, command: Vec<String>, account: Option<Account>) -> Option<Vec<String>> {
+        let unshare = |more: &[&str], first: &str| {
+            let mut words = vec![place("unshare")?];
+            words.extend(["--pid", "--mount-proc", "--fork", "--kill-child=KILL"].map(str::to_owned));
+            words.extend(more.iter().map(|word| (*word).to_owned()));
+            words.extend(["--", "/bin/sh", "-c", first, "/bin/sh"].map(str::to_owned));
+            Some(words)
+        };
         let mut words = match self {
-            Self::Shared => return command,
-            Self::OwnProcesses(unshare) => {
-                let Account { uid, gid } =
-                    account.unwrap_or(Account { uid: getuid().as_raw(), gid: getgid().as_raw() });
-                let mut words = owned(&[unshare, "--pid", "--mount-proc", "--fork", "--kill-child=KILL"]);
-                words.extend([format!("--setgid={gid}"), format!("--setuid={uid}")]);
+            Self::Shared => return Some(command),
+            Self::OwnProcesses => {
+                let Account { uid, gid } = account?;
+                let mut words = unshare(&[], FIRST)?;
+                words.extend([uid.to_string(), gid.to_string(), place("setpriv")?]);
                 words
             }
-            Self::OwnUsers(unshare) => owned(&[
-                unshare,
-                "--user",
-                "--map-current-user",
-                "--pid",
-                "--mount-proc",
-                "--fork",
-                "--kill-child=KILL",
-            ]),
+            Self::OwnUsers => unshare(&["--user", "--map-current-user"], FIRST_OF_ONE_USER)?,
         };
-        words.push("--".to_owned());
         words.extend(command);
-        words
+        Some(words)
     }
 
     /// Tells `set` the user and group that the first of [`Self::words`] is to be started as, where it is not this process's.
-    pub fn become_user(self, account: Option<Account>, set: impl FnOnce(u32, u32)) {
+    pub(crate) fn become_user(self, account: Option<Account>, set: impl FnOnce(u32, u32)) {
         match (self, account) {
-            (Self::Shared | Self::OwnUsers(_), Some(Account { uid, gid })) => set(uid, gid),
+            (Self::Shared | Self::OwnUsers, Some(Account { uid, gid })) => set(uid, gid),
             // It needs this process's rights, and changes the user itself.
-            (Self::OwnProcesses(_), _) | (_, None) => {}
+            (Self::OwnProcesses, _) | (_, None) => {}
         }
     }
+
+    /// `true` if programs of this process's own rights run before the program does: they must not see what its variables have them load.
+    pub(crate) const fn begins_as_root(self) -> bool {
+        matches!(self, Self::OwnProcesses)
+    }
+}
+
+/// `true` of variables that programs which gain rights drop, because they say what is loaded or run: nobody's but the program's own.
+pub(crate) fn is_of_the_loader(name: &str) -> bool {
+    name.starts_with("LD_") || name.starts_with("BASH_FUNC_") || OF_THE_LOADER.contains(&name)
+}
+
+fn place(program: &str) -> Option<String> {
+    FOLDERS.into_iter().map(|folder| format!("{folder}/{program}")).find(|place| Path::new(place).is_file())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SHELL: [&str; 3] = ["/bin/sh", "-c", "true"];
+    const NOBODY: Option<Account> = Some(Account { uid: 990, gid: 980 });
 
-    fn words(namespaces: Namespaces, account: Option<Account>) -> String {
-        namespaces.words(SHELL.map(str::to_owned).to_vec(), account).join(" ")
+    fn words(namespaces: Namespaces, account: Option<Account>) -> Option<String> {
+        let words = namespaces.words(["/bin/sh", "-c", "true"].map(str::to_owned).to_vec(), account)?;
+        Some(words.join(" "))
+    }
+
+    fn started_as(namespaces: Namespaces) -> Option<(u32, u32)> {
+        let mut became = None;
+        namespaces.become_user(NOBODY, |uid, gid| became = Some((uid, gid)));
+        became
     }
 
     #[test]
-    fn whoever_may_make_namespaces_changes_the_user_inside_them() {
-        let account = Some(Account { uid: 990, gid: 980 });
-        assert_eq!(
-            words(Namespaces::OwnProcesses("/usr/bin/unshare"), account),
-            "/usr/bin/unshare --pid --mount-proc --fork --kill-child=KILL --setgid=980 --setuid=990 -- /bin/sh -c true"
-        );
-        let mut became = None;
-        Namespaces::OwnProcesses("/usr/bin/unshare").become_user(account, |uid, gid| became = Some((uid, gid)));
-        assert_eq!(became, None);
+    fn whoever_may_make_namespaces_changes_the_user_below_the_first_process() {
+        if let (Some(unshare), Some(setpriv)) = (place("unshare"), place("setpriv")) {
+            let expected = format!(
+                "{unshare} --pid --mount-proc --fork --kill-child=KILL -- /bin/sh -c {FIRST} /bin/sh 990 980 {setpriv} /bin/sh -c true"
+            );
+            assert_eq!(words(Namespaces::OwnProcesses, NOBODY), Some(expected));
+        }
+        assert_eq!(words(Namespaces::OwnProcesses, None), None, "there is nobody to become");
+        assert_eq!(started_as(Namespaces::OwnProcesses), None);
     }
 
     #[test]
     fn others_make_them_in_a_user_namespace_as_the_user_that_they_are() {
-        let account = Some(Account { uid: 990, gid: 980 });
-        assert_eq!(
-            words(Namespaces::OwnUsers("/usr/bin/unshare"), account),
-            "/usr/bin/unshare --user --map-current-user --pid --mount-proc --fork --kill-child=KILL -- /bin/sh -c true"
-        );
-        let mut became = None;
-        Namespaces::OwnUsers("/usr/bin/unshare").become_user(account, |uid, gid| became = Some((uid, gid)));
-        assert_eq!(became, Some((990, 980)));
+        if let Some(unshare) = place("unshare") {
+            let expected = format!(
+                "{unshare} --pid --mount-proc --fork --kill-child=KILL --user --map-current-user -- /bin/sh -c {FIRST_OF_ONE_USER} /bin/sh \
+                 /bin/sh -c true"
+            );
+            assert_eq!(words(Namespaces::OwnUsers, NOBODY), Some(expected));
+        }
+        assert_eq!(started_as(Namespaces::OwnUsers), Some((990, 980)));
     }
 
     #[test]
     fn without_them_a_command_stays_as_it_is() {
-        assert_eq!(words(Namespaces::Shared, None), "/bin/sh -c true");
+        assert_eq!(words(Namespaces::Shared, None).as_deref(), Some("/bin/sh -c true"));
+        assert_eq!(started_as(Namespaces::Shared), Some((990, 980)));
+    }
+
+    #[test]
+    fn variables_that_say_what_is_loaded_are_told_from_others() {
+        for of_the_loader in ["LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_FUNC_x%%", "ENV", "GCONV_PATH"] {
+            assert!(is_of_the_loader(of_the_loader), "{of_the_loader}");
+        }
+        for other in ["PATH", "HOME", "LANG", "OLD_PATH", "PYTHONPATH", "ENVIRONMENT"] {
+            assert!(!is_of_the_loader(other), "{other}");
+        }
     }
 }

@@ -26,9 +26,16 @@ fn namespaces() -> Option<Namespaces> {
 }
 
 fn start(script: &str, namespaces: Namespaces) -> Child {
+    start_with(script, namespaces, &[])
+}
+
+fn start_with(script: &str, namespaces: Namespaces, more: &[(&str, String)]) -> Child {
     let command = ["/bin/sh", "-c", script].map(str::to_owned);
-    let mut command = Launch { command: &command, limits: Limits::default(), account: account(), namespaces }.command();
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("OF_ITS_OWN", script.len().to_string());
+    let mut variables = std::collections::BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]);
+    variables.insert("OF_ITS_OWN".into(), script.len().to_string().into());
+    variables.extend(more.iter().map(|(name, value)| ((*name).into(), value.into())));
+    let (limits, account) = (Limits::default(), account());
+    let mut command = Launch { command: &command, variables, limits, account, namespaces }.command().unwrap();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
@@ -128,4 +135,45 @@ fn a_program_that_is_asked_to_end_may_do_so_in_its_own_way() {
     assert_eq!(said, "here\nbye\n");
     program.wait().unwrap();
     drop(group);
+}
+
+#[test]
+fn it_ends_with_whoever_made_its_namespace() {
+    let Some(namespaces) = namespaces() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = fifo(folder.path());
+    let mut program = start(&format!("exec > {fifo}; echo here; exec sleep 1000"), namespaces);
+    let mut reader = std::io::BufReader::new(std::fs::File::open(&fifo).unwrap());
+    std::io::BufRead::read_line(&mut reader, &mut String::new()).unwrap();
+    let leader = rustix::process::Pid::from_child(&program);
+    rustix::process::kill_process(leader, rustix::process::Signal::KILL).unwrap();
+    program.wait().unwrap();
+    assert_eq!(std::io::Read::read_to_end(&mut reader, &mut Vec::new()).unwrap(), 0);
+}
+
+#[test]
+fn its_variables_have_nothing_loaded_before_it_is_who_it_is() {
+    let Some(namespaces @ Namespaces::OwnProcesses) = namespaces() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let told = folder.path().join("loaded").to_str().unwrap().to_owned();
+    let more = [("LD_DEBUG", "files".to_owned()), ("LD_DEBUG_OUTPUT", told)];
+    let output = start_with("/bin/echo $LD_DEBUG", namespaces, &more).wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "files\n");
+    let owners: Vec<u32> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|file| std::os::unix::fs::MetadataExt::uid(&file.unwrap().metadata().unwrap()))
+        .collect();
+    assert!(
+        !owners.is_empty() && owners.iter().all(|uid| Some(*uid) == account().map(|account| account.uid)),
+        "{owners:?}"
+    );
+}
+
+#[test]
+fn it_cannot_trace_the_first_process_of_its_namespace() {
+    let Some(namespaces @ Namespaces::OwnProcesses) = namespaces() else { return };
+    let (seen, _) =
+        output("cat /proc/1/environ >/dev/null 2>&1 && echo readable; kill -0 1 2>/dev/null && echo mine", namespaces);
+    assert_eq!(seen, "", "its first process is somebody else's");
 }

@@ -207,6 +207,12 @@ impl OwnerName {
     pub fn operator() -> Self {
         Self(Arc::from("operator"))
     }
+
+    /// `true` of names that mean somebody else in policies and in the audit log: no credential is given to them.
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        matches!(self.as_str(), "operator" | "nobody" | "others")
+    }
 }
 
 impl EndpointName {

@@ -17,13 +17,22 @@ CREATE TABLE owners (
 CREATE TABLE tokens (
     id            TEXT   PRIMARY KEY,
     digest        BYTEA  NOT NULL UNIQUE CHECK (length(digest) = 32),
-    owner         TEXT   NOT NULL,
+    owner         TEXT   NOT NULL CHECK (owner NOT IN ('operator', 'nobody', 'others')),
     scopes        TEXT   NOT NULL,
     created_at_ns BIGINT NOT NULL,
     created_by    TEXT   NOT NULL,
     expires_at_ns BIGINT,
     revoked_at_ns BIGINT
 );
+
+-- Who is revoked stays so.
+CREATE FUNCTION token_stays_revoked() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'a token that is revoked stays so: %', OLD.id;
+END $$;
+CREATE TRIGGER stays_revoked BEFORE UPDATE ON tokens FOR EACH ROW
+    WHEN (OLD.revoked_at_ns IS NOT NULL AND NEW.revoked_at_ns IS DISTINCT FROM OLD.revoked_at_ns)
+    EXECUTE FUNCTION token_stays_revoked();
 
 -- Who asked for what, written before it is done; what came of it is a row of its own, because no row is ever changed.
 CREATE TABLE audit (

@@ -48,3 +48,14 @@ CREATE TRIGGER audit_results_are_not_changed BEFORE UPDATE ON audit_results
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_results_are_not_removed BEFORE DELETE ON audit_results
     BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+-- INSERT OR REPLACE removes a row without asking the triggers above.
+CREATE TRIGGER audit_is_not_replaced BEFORE INSERT ON audit
+    WHEN EXISTS (SELECT 1 FROM audit WHERE number = NEW.number)
+    BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+CREATE TRIGGER audit_results_are_not_replaced BEFORE INSERT ON audit_results
+    WHEN EXISTS (SELECT 1 FROM audit_results WHERE number = NEW.number)
+    BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+-- Who is revoked stays so.
+CREATE TRIGGER tokens_stay_revoked BEFORE UPDATE ON tokens
+    WHEN OLD.revoked_at_ns IS NOT NULL AND NEW.revoked_at_ns IS NOT OLD.revoked_at_ns
+    BEGIN SELECT RAISE(ABORT, 'a token that is revoked stays so'); END;

@@ -79,7 +79,8 @@ pub enum LedgerError {
     },
     /// An owner would be granted more than its quota.
     #[error(
-        "the quota of {owner} does not allow this sweep: {problem}; or have an admin raise it with `regatta token quota`"
+        "the quota of {owner} does not allow this sweep: {problem}; or have an admin raise it (`regatta token quota`, or \
+         `owners` of the coordinator's policy)"
     )]
     QuotaExceeded {
         /// The owner.

@@ -87,6 +87,8 @@ pub struct NewToken {
     pub created_by: OwnerName,
     /// From when on it is refused; `None` is never.
     pub expires_at: Option<Timestamp>,
+    /// The owner's quota from now on; unchanged when absent.
+    pub quota: Option<Quota>,
 }
 
 /// A token, without what could be used.
@@ -123,7 +125,7 @@ pub struct OwnerRow {
 
 /// Identity: calls of the API.
 impl Ledger {
-    /// Keeps a token, and says whether it did: not when there is one of its id or digest.
+    /// Keeps a token with its owner's quota, and says whether it did: neither when there is one of its id or digest.
     ///
     /// # Errors
     /// [`LedgerError::TooManyTokens`], or when the store fails.

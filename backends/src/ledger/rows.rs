@@ -40,9 +40,9 @@ pub struct NewSweep {
 }
 
 impl NewSweep {
-    /// Sessions of all its cells.
+    /// Sessions of all its shards: of an adaptive sweep also those that later rounds may release.
     pub(super) fn sessions(&self) -> u64 {
-        self.cells.iter().map(|cell| u64::from(cell.items)).sum()
+        self.shards.iter().map(|shard| u64::from(shard.count)).sum()
     }
 
     /// Money that its owner is granted for it.

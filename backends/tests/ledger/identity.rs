@@ -22,6 +22,7 @@ fn token(id: &str) -> NewToken {
         created_at: at(1),
         created_by: OwnerName::operator(),
         expires_at: Some(at(9)),
+        quota: None,
     }
 }
 
@@ -104,7 +105,7 @@ pub(crate) async fn what_leads_beyond_a_quota_is_refused_as_a_whole(world: World
     assert_eq!(
         error.to_string(),
         "the quota of alice does not allow this sweep: of 9 sessions in all, 4 are granted to its sweeps, and this one has 6; lower its \
-         limit or trials; or have an admin raise it with `regatta token quota`"
+         limit or trials; or have an admin raise it (`regatta token quota`, or `owners` of the coordinator's policy)"
     );
     assert!(!error.is_refusal());
     assert_eq!(ledger.sweep(&"b".parse().unwrap()).await.unwrap(), None);
@@ -242,4 +243,30 @@ async fn no_row_of_the_audit_log_is_changed_or_removed_whoever_asks() {
         }
     }
     assert_eq!(world.ledger.audit(None, 9).await.unwrap()[0].number, number);
+}
+
+pub(crate) async fn an_adaptive_sweep_is_charged_for_all_it_may_release(world: World) {
+    let mut sweep = of("alice", "s", 10, quota(9.0, 9));
+    sweep.cells[0].items = 2; // its first round
+    let refused = world.ledger.create_sweep(sweep).await.unwrap_err();
+    assert!(matches!(refused, LedgerError::QuotaExceeded { .. }), "{refused}");
+}
+
+pub(crate) async fn what_was_granted_cannot_be_counted_over(world: World) {
+    let all = Money(i64::MAX as u64);
+    let large = |name: &str| NewSweep { budget: Some(all), ..of("alice", name, 1, Quota::default()) };
+    world.ledger.create_sweep(large("one")).await.unwrap();
+    world.ledger.create_sweep(large("two")).await.unwrap();
+    assert_eq!(granted(&world, "alice").await, (all, 2));
+    let refused = world.ledger.create_sweep(of("alice", "three", 1, quota(9.0, 9))).await.unwrap_err();
+    assert!(matches!(refused, LedgerError::QuotaExceeded { .. }), "{refused}");
+}
+
+pub(crate) async fn a_token_is_kept_with_its_quota_or_not_at_all(world: World) {
+    let limited = |sessions| NewToken { quota: Some(Quota { budget: None, sessions: Some(sessions) }), ..token("t1") };
+    assert!(world.ledger.create_token(limited(u64::MAX)).await.is_err());
+    assert_eq!(world.ledger.tokens().await.unwrap(), []);
+    assert!(world.ledger.create_token(limited(3)).await.unwrap());
+    assert!(!world.ledger.create_token(limited(4)).await.unwrap(), "it is there already");
+    assert_eq!(world.ledger.owners().await.unwrap()[0].quota.sessions, Some(3));
 }

@@ -1,5 +1,7 @@
 //! One process of a program: started within limits, asked line by line, gone with everything that it started.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
@@ -62,19 +64,20 @@ impl Process {
         let home = home("regatta-program-", start.account)?;
         let Start { limits, account, .. } = *start;
         let namespaces = if start.is_isolated { Namespaces::available(account) } else { Namespaces::Shared };
-        let mut command = Launch { command: &start.command, limits, account, namespaces }.command();
-        command
-            .current_dir(folder)
-            .env_clear()
-            .env("PATH", &start.path)
-            .envs(Place::variables(home.path()))
-            // What differs between machines and starts, and is no part of a benchmark.
-            .envs([("LANG", "C.UTF-8"), ("TZ", "UTC"), ("PYTHONHASHSEED", "0"), ("PYTHONUTF8", "1")])
-            // The folder is for reading.
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let mut variables: BTreeMap<OsString, OsString> =
+            Place::variables(home.path()).map(|(name, folder)| (name.into(), folder.to_owned())).collect();
+        variables.insert("PATH".into(), (&start.path).into());
+        // What differs between machines and starts, and is no part of a benchmark; and the folder is for reading.
+        let fixed = [
+            ("LANG", "C.UTF-8"),
+            ("TZ", "UTC"),
+            ("PYTHONHASHSEED", "0"),
+            ("PYTHONUTF8", "1"),
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+        ];
+        variables.extend(fixed.map(|(name, value)| (name.into(), value.into())));
+        let mut command = Launch { command: &start.command, variables, limits, account, namespaces }.command()?;
+        command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         gain_nothing();
         let failed = |error: std::io::Error| format!("failed to start {}: {error}", start.command[0]);
         let mut child = command.spawn().map_err(failed)?;

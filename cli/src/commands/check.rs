@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use comfy_table::{Table, presets};
 use regatta_backends::Blobs;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
-use regatta_coordinator::{CellEstimate, JudgeCalls, estimate, plan};
+use regatta_coordinator::{CellEstimate, JudgeCalls, Pricing, estimate, plan};
 use regatta_proto::Money;
 use regatta_scorer::{Aim, Outlook, outlooks};
 use serde::Serialize;
@@ -66,7 +66,9 @@ impl Planned {
             recorded.insert(name, catalog.blobs().put_content(bytes).await?);
         }
         let prices = crate::price_tables::price_book(loaded.prices.as_deref())?;
-        let lock = plan(loaded.spec, &datasets, &recorded, &catalog, &*prices).await.map_err(bad_configuration)?;
+        let lock = plan(loaded.spec, &datasets, &recorded, &catalog, Pricing::of_specs(&*prices))
+            .await
+            .map_err(bad_configuration)?;
         Ok(Self { sweep: catalog.store(&lock).await?, _scratch: scratch })
     }
 }

@@ -19,6 +19,8 @@ use crate::Principal;
 
 /// Longest subject and detail in the audit log, in characters.
 const TEXT_MAX: usize = 500;
+/// The same of requests whose sender is not known.
+const STRANGERS_TEXT_MAX: usize = 200;
 /// Largest body of a refusal that is read for its reason, in bytes.
 const PROBLEM_BYTES_MAX: usize = 64 << 10;
 
@@ -70,6 +72,7 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
         Ok(number) => number,
         Err(error) => return unwritten(&error),
     };
+    let (ledger, begun) = (guard.coordinator.ledger.clone(), subject.clone());
     // A task of its own: a client that goes away leaves nothing half done.
     let doing = tokio::spawn(async move {
         let response = next.run(request).await;
@@ -79,10 +82,18 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
         }
         response
     });
-    doing.await.unwrap_or_else(|error| {
-        tracing::error!(number, action, %error, "a request broke off");
-        StatusCode::INTERNAL_SERVER_ERROR.into_response()
-    })
+    match doing.await {
+        Ok(response) => response,
+        Err(error) => {
+            tracing::error!(number, action, %error, "a request broke off");
+            let detail = "the coordinator broke off; its log says why".to_owned();
+            let result = AuditResult { at: now, outcome: AuditOutcome::Failed, subject: begun, detail };
+            if let Err(error) = ledger.end_audit(number, result).await {
+                tracing::error!(number, action, %error, "failed to write a result to the audit log");
+            }
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
 }
 
 fn lacks(principal: &Principal, scope: Scope) -> String {
@@ -128,7 +139,11 @@ fn reason(body: &[u8]) -> String {
 
 /// `said` as it can be stored and shown: short, and without control characters.
 fn text(said: &str) -> String {
-    said.chars().take(TEXT_MAX).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    short(said, TEXT_MAX)
+}
+
+fn short(said: &str, characters: usize) -> String {
+    said.chars().take(characters).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 impl Guard {
@@ -145,7 +160,10 @@ impl Guard {
             return;
         }
         let now = self.coordinator.clock.now();
-        let Some(left_out) = self.rates.admit_refusal(now) else { return };
+        let owner = principal.map(|principal| &principal.owner);
+        let Some(left_out) = self.rates.admit_refusal(owner, now) else { return };
+        // What strangers write is theirs: only its beginning is kept.
+        let text = |said: &str| if owner.is_some() { text(said) } else { short(said, STRANGERS_TEXT_MAX) };
         let more =
             if left_out > 0 { format!(" ({left_out} refusals before it were only counted)") } else { String::new() };
         let entry = NewAuditEntry {

@@ -8,8 +8,10 @@ use regatta_proto::OwnerName;
 
 /// Changes that one owner may ask for in a minute.
 pub(super) const CHANGES_MAX: u32 = 300;
-/// Refusals that are written to the audit log in a minute; more are counted.
+/// Refusals of people who are known that are written to the audit log in a minute, of each; more are counted.
 const REFUSALS_MAX: u32 = 60;
+/// Refusals of strangers that are, of all together: whoever is not let in does not decide how the log grows, nor what it leaves out.
+const STRANGERS_REFUSALS_MAX: u32 = 5;
 /// Owners whose changes are counted at once; those of a minute that is over are forgotten first.
 const OWNERS_MAX: usize = 10_000;
 
@@ -22,7 +24,7 @@ fn minute(at: Timestamp) -> i64 {
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     changes: Mutex<Changes>,
-    refusals: Mutex<Refusals>,
+    refusals: Mutex<BTreeMap<Option<OwnerName>, Refusals>>,
 }
 
 #[derive(Debug, Default)]
@@ -53,15 +55,19 @@ impl Rates {
         *count <= CHANGES_MAX
     }
 
-    /// The number of refusals that were left out since the last one that was written, if one more is to be written; `None` if it is left
-    /// out itself.
-    pub(super) fn admit_refusal(&self, now: Timestamp) -> Option<u64> {
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The number of refusals of `owner`, or of strangers, that were left out since the last one that was written, if one more is to be
+    /// written; `None` if it is left out itself.
+    pub(super) fn admit_refusal(&self, owner: Option<&OwnerName>, now: Timestamp) -> Option<u64> {
+        let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= OWNERS_MAX && !all.contains_key(&owner.cloned()) {
+            all.retain(|owner, refusals| owner.is_none() || refusals.minute == minute(now));
+        }
+        let refusals = all.entry(owner.cloned()).or_default();
         if refusals.minute != minute(now) {
             refusals.minute = minute(now);
             refusals.written = 0;
         }
-        if refusals.written >= REFUSALS_MAX {
+        if refusals.written >= if owner.is_some() { REFUSALS_MAX } else { STRANGERS_REFUSALS_MAX } {
             refusals.left_out += 1;
             return None;
         }
@@ -81,10 +87,19 @@ mod tests {
     #[test]
     fn refusals_beyond_a_minutes_share_are_counted_and_told_of_later() {
         let rates = Rates::default();
-        let written = (0..1000).filter(|_| rates.admit_refusal(at(30)) == Some(0)).count();
-        assert_eq!(written, 60);
-        assert_eq!(rates.admit_refusal(at(60)), Some(940));
-        assert_eq!(rates.admit_refusal(at(61)), Some(0));
+        let written = (0..1000).filter(|_| rates.admit_refusal(None, at(30)) == Some(0)).count();
+        assert_eq!(written, 5);
+        assert_eq!(rates.admit_refusal(None, at(60)), Some(995));
+        assert_eq!(rates.admit_refusal(None, at(61)), Some(0));
+    }
+
+    #[test]
+    fn strangers_leave_no_refusal_of_others_out() {
+        let rates = Rates::default();
+        let (alice, bob) = ("alice".parse().unwrap(), "bob".parse().unwrap());
+        (0..1000).for_each(|_| drop(rates.admit_refusal(None, at(30))));
+        assert_eq!((0..100).filter(|_| rates.admit_refusal(Some(&alice), at(30)).is_some()).count(), 60);
+        assert_eq!(rates.admit_refusal(Some(&bob), at(30)), Some(0));
     }
 
     #[test]

@@ -78,8 +78,8 @@ pub(super) async fn create(
 ) -> Result<(Extension<Subject>, Json<TokenRow>), Response> {
     let TokenRequest { id, digest, owner, scopes, expires_at, quota } = request;
     let now = coordinator.clock.now();
-    if owner == OwnerName::operator() {
-        let problem = "owner: operator is who has the coordinator's own token; choose another name";
+    if owner.is_reserved() {
+        let problem = format!("owner: {owner} stands for nobody's name here; choose another");
         return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, problem));
     }
     if scopes.is_empty() {
@@ -89,7 +89,7 @@ pub(super) async fn create(
         return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, format!("expires_at: {at} is over; it is {now}")));
     }
     let (created_at, created_by) = (now, principal.owner);
-    let token = NewToken { id, digest, owner, scopes, created_at, created_by, expires_at };
+    let token = NewToken { id, digest, owner, scopes, created_at, created_by, expires_at, quota };
     let row = TokenRow {
         id: token.id.clone(),
         owner: token.owner.clone(),
@@ -99,16 +99,8 @@ pub(super) async fn create(
         expires_at,
         revoked_at: None,
     };
-    let kept = async {
-        if !coordinator.ledger.create_token(token).await? {
-            return Ok(false);
-        }
-        if let Some(quota) = quota {
-            coordinator.ledger.set_quota(&row.owner, quota).await?;
-        }
-        Ok::<_, CoordinatorError>(true)
-    };
-    if !kept.await.map_err(IntoResponse::into_response)? {
+    let kept = coordinator.ledger.create_token(token).await;
+    if !kept.map_err(|error| CoordinatorError::from(error).into_response())? {
         return Err(refuse(StatusCode::CONFLICT, format!("there is a token {} already; draw another", row.id)));
     }
     Ok((Extension(Subject(format!("{} of {} ({scopes})", row.id, row.owner))), Json(row)))

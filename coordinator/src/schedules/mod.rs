@@ -76,7 +76,7 @@ impl Coordinator {
             }
             let now = self.clock.now();
             // Planned as a night would be; nothing but its lock is written.
-            self.plan_night(&schedule, &submission, now, None).await?;
+            self.plan_night(&schedule, &submission, owner, now, None).await?;
             let submission = self.catalog.blobs().put_content(json_bytes(&submission).into()).await?;
             let name = schedule.name.clone();
             let document = serde_json::to_string(&Stored { spec: schedule, submission })?;
@@ -205,6 +205,18 @@ pub(crate) fn stored(row: &ScheduleRow) -> Result<Stored, CoordinatorError> {
 fn night_name(schedule: &ScheduleName, tick: Timestamp) -> Result<SweepId, PlanError> {
     let name = format!("{schedule}-{}", tick.strftime("%Y%m%dT%H%M%SZ"));
     SweepId::new(&name).map_err(|error| PlanError::Field { field: "name".to_owned(), problem: error.to_string() })
+}
+
+/// The schedule that has nights called `name`; the reverse of [`night_name`].
+pub(crate) fn schedule_of_night(name: &SweepId) -> Option<ScheduleName> {
+    let (schedule, tick) = name.as_str().rsplit_once('-')?;
+    let is_time = tick.len() == 16
+        && tick.bytes().enumerate().all(|(at, byte)| match at {
+            8 => byte == b'T',
+            15 => byte == b'Z',
+            _ => byte.is_ascii_digit(),
+        });
+    ScheduleName::new(schedule).ok().filter(|_| is_time)
 }
 
 /// The beginning of the month of `at` in the schedule's zone.

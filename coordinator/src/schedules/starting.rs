@@ -57,13 +57,15 @@ impl Coordinator {
         &self,
         schedule: &ScheduleSpec,
         submission: &Submission,
+        owner: Option<&OwnerName>,
         tick: Timestamp,
         left: Option<Money>,
     ) -> Result<Arc<Sweep>, CoordinatorError> {
         let mut spec = schedule.overridden(&submission.spec, night_name(&schedule.name, tick)?)?;
         let limits = [spec.budget_usd, schedule.budget_usd.night, left.map(Money::dollars), schedule.budget_usd.month];
         spec.budget_usd = limits.into_iter().flatten().reduce(f64::min);
-        self.plan(Submission { spec, data: submission.data.clone(), recorded: submission.recorded.clone() }).await
+        let submission = Submission { spec, data: submission.data.clone(), recorded: submission.recorded.clone() };
+        self.plan_for(submission, owner).await
     }
 
     /// Starts the sweep of a due tick. What is wrong with it for good refuses the tick.
@@ -83,7 +85,7 @@ impl Coordinator {
         let planned = async {
             let left = self.left_this_month(schedule, ticks, tick.at).await?;
             let submission = self.submission(&stored.submission).await?;
-            self.plan_night(schedule, &submission, tick.at, left).await
+            self.plan_night(schedule, &submission, owner, tick.at, left).await
         };
         let sweep = match planned.await {
             Ok(sweep) => sweep,
@@ -165,6 +167,14 @@ impl Coordinator {
         };
         let owner = row.owner.as_ref();
         match self.ledger.sweep(id).await? {
+            // Ids come from what is submitted, so that somebody may have submitted the same before.
+            Some(sweep) if sweep.owner != row.owner => {
+                let whose = sweep.owner.as_ref().map_or("nobody", OwnerName::as_str);
+                let reason = format!(
+                    "its sweep {id} was there already and belongs to {whose}; change the schedule's spec or name"
+                );
+                self.refuse_night(&stored.spec, tick, reason, term).await
+            }
             Some(sweep) if sweep.state.is_end() => self.end_night(stored, tick, &sweep, row.judged, term).await,
             Some(_) => Ok(()),
             None => match self.catalog.sweep(lock).await {

@@ -1,6 +1,7 @@
 //! An external agent that is a command: started, fed, listened to, and gone when it is over, with everything that it started.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -128,21 +129,18 @@ fn start(
 ) -> Result<Child, String> {
     check(&program.command, program.directory.as_deref(), variables.get("PATH").map_or("", String::as_str))?;
     let passed = PASSED.iter().copied().chain(program.pass_env.iter().map(String::as_str));
+    let mut seen: BTreeMap<OsString, OsString> =
+        Place::variables(home).map(|(name, folder)| (name.into(), folder.to_owned())).collect();
+    seen.extend(passed.filter_map(|name| Some((name.into(), variables.get(name)?.into()))));
+    // What an interpreter still holds back when it is stopped would be lost.
+    seen.insert("PYTHONUNBUFFERED".into(), "1".into());
+    seen.extend(program.env.iter().map(|(name, value)| (name.into(), value.into())));
+    seen.extend(briefing.variables.iter().map(|(name, value)| (name.into(), value.into())));
     let Program { limits, account, .. } = *program;
     let namespaces = if program.is_isolated { Namespaces::available(account) } else { Namespaces::Shared };
-    let mut command = Command::from(Launch { command: &program.command, limits, account, namespaces }.command());
-    command
-        .env_clear()
-        .envs(Place::variables(home))
-        .envs(passed.filter_map(|name| Some((name, variables.get(name)?))))
-        // What an interpreter still holds back when it is stopped would be lost.
-        .env("PYTHONUNBUFFERED", "1")
-        .envs(&program.env)
-        .envs(briefing.variables.iter().map(|(name, value)| (*name, value)))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
+    let launch = Launch { command: &program.command, variables: seen, limits, account, namespaces };
+    let mut command = Command::from(launch.command()?);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     if let Some(directory) = &program.directory {
         command.current_dir(directory);
     }

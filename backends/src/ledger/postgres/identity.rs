@@ -62,6 +62,9 @@ async fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
             ],
         )
         .await?;
+    if let Some(quota) = token.quota.filter(|_| created == 1) {
+        set_quota(tx, &token.owner, quota).await?;
+    }
     Ok(created == 1)
 }
 
@@ -145,7 +148,9 @@ pub(super) async fn charge(
     tx.execute("INSERT INTO owners (owner) VALUES ($1) ON CONFLICT DO NOTHING", &[&owner.as_str()]).await?;
     let update = tx
         .prepare_cached(
-            "UPDATE owners SET granted = granted + $2, granted_sessions = granted_sessions + $3 WHERE owner = $1
+            // What was granted stays at the most that can be written: an owner who has reached it is granted no less than before.
+            "UPDATE owners SET granted = granted + least($2, 9223372036854775807 - granted),
+                granted_sessions = granted_sessions + least($3, 9223372036854775807 - granted_sessions) WHERE owner = $1
              RETURNING granted, granted_sessions, budget, sessions",
         )
         .await?;

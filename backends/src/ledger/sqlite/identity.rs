@@ -35,20 +35,7 @@ impl SqliteLedger {
 
     pub(in crate::ledger) async fn set_quota(&self, owner: &OwnerName, quota: Quota) -> Result<(), LedgerError> {
         let owner = owner.clone();
-        self.0
-            .write("set a quota", move |tx| {
-                tx.execute(
-                    "INSERT INTO owners (owner, budget, sessions) VALUES (?1, ?2, ?3)
-                     ON CONFLICT (owner) DO UPDATE SET budget = excluded.budget, sessions = excluded.sessions",
-                    params![
-                        owner.as_str(),
-                        stored_money(quota.budget, "budget")?,
-                        quota.sessions.map(|count| stored(count, "sessions")).transpose()?
-                    ],
-                )?;
-                Ok(())
-            })
-            .await
+        self.0.write("set a quota", move |tx| set_quota(tx, &owner, quota)).await
     }
 
     pub(in crate::ledger) async fn owners(&self) -> Result<Vec<OwnerRow>, LedgerError> {
@@ -84,7 +71,23 @@ fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
             token.expires_at.map(|at| stored_time(at, "expires_at")).transpose()?,
         ],
     )?;
+    if let Some(quota) = token.quota.filter(|_| created == 1) {
+        set_quota(tx, &token.owner, quota)?;
+    }
     Ok(created == 1)
+}
+
+fn set_quota(tx: &Transaction<'_>, owner: &OwnerName, quota: Quota) -> Result<(), Fault> {
+    tx.execute(
+        "INSERT INTO owners (owner, budget, sessions) VALUES (?1, ?2, ?3)
+         ON CONFLICT (owner) DO UPDATE SET budget = excluded.budget, sessions = excluded.sessions",
+        params![
+            owner.as_str(),
+            stored_money(quota.budget, "budget")?,
+            quota.sessions.map(|count| stored(count, "sessions")).transpose()?
+        ],
+    )?;
+    Ok(())
 }
 
 fn tokens(tx: &Transaction<'_>, digest: Option<Digest>) -> Result<Vec<TokenRow>, Fault> {
@@ -151,7 +154,9 @@ pub(super) fn charge(
     tx.execute("INSERT INTO owners (owner) VALUES (?1) ON CONFLICT DO NOTHING", [owner.as_str()])?;
     let money = wanted.0.unwrap_or(Money::ZERO);
     let (granted, kept) = tx.query_row(
-        "UPDATE owners SET granted = granted + ?2, granted_sessions = granted_sessions + ?3 WHERE owner = ?1
+        // What was granted stays at the most that can be written: an owner who has reached it is granted no less than before.
+        "UPDATE owners SET granted = granted + min(?2, 9223372036854775807 - granted),
+            granted_sessions = granted_sessions + min(?3, 9223372036854775807 - granted_sessions) WHERE owner = ?1
          RETURNING granted, granted_sessions, budget, sessions",
         params![owner.as_str(), stored(money.0, "granted")?, stored(wanted.1, "granted_sessions")?],
         |row| Ok(((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?), quota(row, 2))),

@@ -183,6 +183,13 @@ mod tests {
                 assert!(error.contains("append-only"), "{statement}: {error}");
             }
         }
+        for statement in [
+            "INSERT OR REPLACE INTO audit (number, at_ns, actor, credential, action, subject) VALUES (1, 2, 'b', 'c', 'x', 's')",
+            "INSERT OR REPLACE INTO audit_results (number, at_ns, result, subject, detail) VALUES (1, 2, 'refused', 's', '')",
+        ] {
+            let error = ledger.execute_batch(statement).unwrap_err().to_string();
+            assert!(error.contains("append-only"), "{statement}: {error}");
+        }
     }
 
     #[test]

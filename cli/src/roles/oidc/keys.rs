@@ -1,5 +1,6 @@
 //! Public keys of an issuer: fetched when they are needed, kept for a while, and fetched again when one is not among them.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -9,7 +10,6 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Mutex;
 
 use crate::tls;
 
@@ -33,8 +33,9 @@ pub(super) struct Keys {
     /// Where the keys are; found by discovery when `None`.
     address: Option<Url>,
     client: Client,
-    /// Held while keys are fetched, so that all who wait for them make one request.
     state: Mutex<State>,
+    /// Held while keys are fetched, so that all who need them make one request.
+    fetching: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -82,33 +83,72 @@ impl Keys {
             .timeout(TIMEOUT)
             .build()
             .context("failed to start the HTTP client")?;
-        Ok(Self { issuer, address, client, state: Mutex::default() })
+        Ok(Self { issuer, address, client, state: Mutex::default(), fetching: tokio::sync::Mutex::default() })
     }
 
     /// The key named `id`; or the only key, for tokens that name none. `None` if there is no such key.
     ///
+    /// While one request fetches keys anew, others go on with those that are known; only who needs another one waits.
+    ///
     /// # Errors
     /// When the issuer does not answer, and has not for long.
     pub(super) async fn find(&self, id: Option<&str>, now: Timestamp) -> anyhow::Result<Option<Jwk>> {
-        let mut state = self.state.lock().await;
-        let age = state.fetched_at.map(|at| now.duration_since(at));
-        let found = state.find(id);
-        if found.is_none() || age.is_none_or(|age| age > FRESH) {
-            let may_try = state.tried_at.is_none_or(|at| now.duration_since(at) >= PAUSE);
-            if may_try {
-                state.tried_at = Some(now);
-                match self.fetch().await {
-                    Ok(keys) => (state.keys, state.fetched_at) = (keys, Some(now)),
-                    Err(error) => {
-                        let problem = format!("{error:#}");
-                        tracing::warn!(issuer = self.issuer, problem, "failed to fetch the keys of an issuer");
-                    }
+        if let Some(key) = self.known(id, now, FRESH) {
+            return Ok(Some(key));
+        }
+        let turn = match self.fetching.try_lock() {
+            Ok(turn) => turn,
+            Err(_) => match self.known(id, now, STALE) {
+                Some(key) => return Ok(Some(key)),
+                None => self.fetching.lock().await,
+            },
+        };
+        // Whoever waited finds what was fetched meanwhile.
+        if let Some(key) = self.known(id, now, FRESH) {
+            return Ok(Some(key));
+        }
+        if self.begin_try(now) {
+            match self.fetch().await {
+                Ok(keys) => self.keep(keys, now),
+                Err(error) => {
+                    let problem = format!("{error:#}");
+                    tracing::warn!(issuer = self.issuer, problem, "failed to fetch the keys of an issuer");
                 }
             }
         }
-        let is_usable = state.fetched_at.is_some_and(|at| now.duration_since(at) <= STALE);
-        ensure!(is_usable, "the keys of {} cannot be had; try again in a minute", self.issuer);
-        Ok(state.find(id))
+        drop(turn);
+        let age = self.state().fetched_at.map(|at| now.duration_since(at));
+        ensure!(
+            age.is_some_and(|age| age <= STALE),
+            "the keys of {} cannot be had; try again in a minute",
+            self.issuer
+        );
+        Ok(self.known(id, now, STALE))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The key named `id`, if it was fetched within `age`.
+    fn known(&self, id: Option<&str>, now: Timestamp, age: SignedDuration) -> Option<Jwk> {
+        let state = self.state();
+        state.find(id).filter(|_| state.fetched_at.is_some_and(|at| now.duration_since(at) <= age))
+    }
+
+    /// `true` if the last try is long enough ago for another one, which begins now.
+    fn begin_try(&self, now: Timestamp) -> bool {
+        let mut state = self.state();
+        let may_try = state.tried_at.is_none_or(|at| now.duration_since(at).abs() >= PAUSE);
+        if may_try {
+            state.tried_at = Some(now);
+        }
+        may_try
+    }
+
+    fn keep(&self, keys: Vec<Jwk>, now: Timestamp) {
+        let mut state = self.state();
+        (state.keys, state.fetched_at) = (keys, Some(now));
     }
 
     async fn fetch(&self) -> anyhow::Result<Vec<Jwk>> {

@@ -164,12 +164,12 @@ impl Issuer {
             return refused(format!("it has no {claim}, which names the owner (owner_claim)"));
         };
         // Anybody may write any address into a profile until it is verified.
-        if claim == "email" && claims.get("email_verified").is_some_and(|verified| *verified != Value::Bool(true)) {
-            return refused("its email is not verified");
+        if claim == "email" && claims.get("email_verified") != Some(&Value::Bool(true)) {
+            return refused("its email is not verified (email_verified); name another owner_claim, as sub");
         }
         match OwnerName::new(format!("{}{name}", self.declared.owner_prefix)) {
-            Ok(owner) if owner != OwnerName::operator() => Ok(owner),
-            Ok(_) => refused("operator is who has the coordinator's own token; set owner_prefix in the policy"),
+            Ok(owner) if !owner.is_reserved() => Ok(owner),
+            Ok(owner) => refused(format!("{owner} stands for nobody's name here; set owner_prefix in the policy")),
             Err(error) => refused(format!("its {claim} is no owner: {error}")),
         }
     }
