@@ -6,3 +6,4 @@ mod filtered;
 pub(crate) mod harness;
 mod html;
 mod judged;
+mod partial;
