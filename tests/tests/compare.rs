@@ -77,6 +77,8 @@ async fn a_gate_tells_its_verdict_by_its_exit_code_and_everything_else_by_anothe
         at(name)
     };
     let margin = policy("margin.yaml", "metrics: { f1_chain: { margin: 5pp } }\ncoverage_min: 1\n");
+    // 35 items without a difference are no proof that there is none of 5 points.
+    let wide = policy("wide.yaml", "metrics: { f1_chain: { margin: 15pp } }\ncoverage_min: 1\n");
     let strict = policy("strict.yaml", "metrics: { f1_chain: { margin: 0pp } }\n");
     let wrong = policy("wrong.yaml", "metrics:\n  f1_chain: { margn: 5pp }\n");
     let nights = policy(
@@ -88,7 +90,8 @@ async fn a_gate_tells_its_verdict_by_its_exit_code_and_everything_else_by_anothe
         let files = ["--junit", &at("gate.xml"), "--markdown", &at("gate.md")];
         call(&[&["gate", run, "--baseline", run, "--policy", policy][..], &models, &files].concat()).await
     };
-    assert_eq!(gate(&margin, "sim/oracle").await.status.code(), Some(0));
+    assert_eq!(gate(&wide, "sim/oracle").await.status.code(), Some(0));
+    assert_eq!(gate(&margin, "sim/oracle").await.status.code(), Some(2));
     assert_eq!(gate(&strict, "sim/oracle").await.status.code(), Some(2));
     let refused = gate(&margin, "sim/noisy-0.4").await;
     assert_eq!(refused.status.code(), Some(1), "{}", text(&refused.stderr));

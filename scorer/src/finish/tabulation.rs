@@ -339,13 +339,19 @@ impl<'s> Tabulation<'s> {
                 "The requests of {poisoned} sessions failed again and again and are not sent any more. `regatta replay DIRECTORY`                  lists them; `regatta replay DIRECTORY {cell} {item}` sends the first of them once more."
             ));
         }
-        if self.sweep.lock.benchmarks.values().any(|lock| lock.restriction().is_some() || !lock.tasks.is_empty()) {
+        if self.groups.iter().any(|group| is_partial(self.sweep, &group.first)) {
             notes.push(
                 "Only a part of the data set was run: averages are not comparable with published ones.".to_owned(),
             );
         }
         notes
     }
+}
+
+/// `true` if `cell` runs fewer items than its data set has for its setting. A limit that all items are within makes no part of them.
+fn is_partial(sweep: &Sweep, cell: &Cell) -> bool {
+    let all = sweep.suite(cell).and_then(|suite| suite.select(&cell.setting, &[], None).ok());
+    all.is_some_and(|all| sweep.selected(cell).len() < all.len())
 }
 
 fn cells_of(group: &GroupResult) -> impl Iterator<Item = CellIndex> {

@@ -1,5 +1,7 @@
 //! Sweeps of equal and of different models, with made-up outcomes.
 
+mod rates;
+
 use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha8Rng;

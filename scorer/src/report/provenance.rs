@@ -64,7 +64,10 @@ fn benchmark_facts(lock: &SweepLock, name: &BenchmarkName, benchmark: &Benchmark
     if let Some(limit) = benchmark.restriction() {
         let which = match limit {
             Limit::First(count) => format!("the first {count} items of each task"),
-            Limit::Sample(count) => format!("a sample of {count}, drawn by the seed with the weights of the tasks"),
+            // A sample is of whole groups where a benchmark's items are steps of one scenario, and of everything where that is less.
+            Limit::Sample(count) => format!(
+                "at most {count} items, or groups of items that belong together, drawn by the seed with the weights of the tasks"
+            ),
         };
         facts.push((format!("Limit of {name}"), which));
     }

@@ -7,8 +7,8 @@ use regatta_proto::{Evaluator, ItemId, Level};
 
 use super::measures::MetricDefinition;
 use crate::statistics::{
-    Components, Difference, Flips, Paired, Sample, Share, Trials, are_right_or_wrong, beyond, by_trial, leaves,
-    paired_difference, sample, shared, void_all,
+    Components, Difference, Paired, Sample, Trials, are_right_or_wrong, by_trial, leaves, paired_difference, sample,
+    shared, tests_of_margin, void_all,
 };
 
 /// A session's values by evaluator and name.
@@ -110,13 +110,8 @@ impl<'a> PairedCells<'a> {
         if found.shares.is_empty() {
             return None;
         }
-        let sign = match of.better {
-            Better::Higher => 1.0,
-            Better::Lower => -1.0,
-        };
-        let gains: Vec<Share> = found.shares.iter().map(|share| Share { sum: sign * share.sum, ..*share }).collect();
-        let flips = Flips::new(&beyond(&gains, -margin), seed);
-        Some(MarginTest { p_worse: flips.p_less(), p_not_worse: flips.p_more() })
+        let tests = tests_of_margin(&metric, &found, of.better == Better::Higher, margin, seed);
+        Some(MarginTest { p_worse: tests.less, p_not_worse: tests.more })
     }
 
     /// The value of every item that has one in both. Of a ratio of sums, that of the item's own sessions; of an average, that of its parts.

@@ -4,14 +4,15 @@ use regatta_benchmarks::{Measure, Metric};
 use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
-use super::clusters::{Influence, spread};
+use super::clusters::{Influence, Spread, spread};
+use super::discordance::{Discordance, OneSided};
 use super::estimate::mean;
 use super::flips::Flips;
 use super::linear::{Linear, averaged, linear, with_samples};
 use super::mcnemar::mcnemar;
 use super::ratio::ratio;
 use super::sample::{Sample, Samples, Trials};
-use super::shares::{Share, by_cluster};
+use super::shares::{Share, beyond, by_cluster};
 
 /// A paired difference: how much higher one's scores are than the other's, over the sessions (items and trials) that both have a score of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -19,8 +20,9 @@ pub struct Difference {
     /// Of a mean: the mean over items of the mean difference over trials. Of a ratio of sums: the mean over trials of the difference of
     /// the ratios. Of everything else: the difference.
     pub value: f64,
-    /// Lower end of the interval at the level of the sweep; absent for a single cluster of items. It holds the differences that the sign-flip test does not
-    /// refuse; for so few clusters that they can refuse none (fewer than six at 95 %) it is Student's t.
+    /// Lower end of the interval at the level of the sweep; absent for a single cluster of items, and of an amount that does not differ at
+    /// all. It holds the differences that the sign-flip test does not refuse (for so few clusters that they can refuse none, fewer than six at
+    /// 95 %: Student's t), and on a scale the score interval, which is longer where both seldom differ.
     pub low: Option<f64>,
     /// Upper end of the interval.
     pub high: Option<f64>,
@@ -89,7 +91,13 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64, 
     let Shared { value, n, shares, discordant } = shared(metric, paired)?;
     let most = metric.range.1 - metric.range.0;
     let flips = Flips::new(&shares, seed);
-    let ends = flips.interval(level.alpha()).or_else(|| student(value, &shares, level));
+    let spread = spread_about(value, &shares);
+    let refused = flips.interval(level.alpha()).or_else(|| student(value, &spread, level));
+    let ends = match scale_of(metric) {
+        Some(width) => joined(refused, on_scale(&shares, &spread, width, n, level)),
+        // Nothing says how an amount varies that never did.
+        None => refused.filter(|(low, high)| high > low),
+    };
     let (p, test) = match discordant {
         _ if shares.is_empty() => (None, None),
         Some((ours, theirs)) => (Some(mcnemar(ours, theirs)), Some(Test::Mcnemar)),
@@ -108,14 +116,63 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64, 
     })
 }
 
-/// Student's interval, for so few clusters that no test could refuse anything.
-fn student(value: f64, shares: &[Share], level: Level) -> Option<(f64, f64)> {
+/// The one-sided p-values of `found`, turned so that more is better, against being worse by `margin`. On a scale sign-flips and the score
+/// test have to agree: where both models seldom differ, flips take what was not seen for what cannot be.
+pub(crate) fn tests_of_margin(
+    metric: &Metric,
+    found: &Shared,
+    is_better_more: bool,
+    margin: f64,
+    seed: u64,
+) -> OneSided {
+    let sign = if is_better_more { 1.0 } else { -1.0 };
+    let gains: Vec<Share> = found.shares.iter().map(|share| Share { sum: sign * share.sum, ..*share }).collect();
+    let flips = Flips::new(&beyond(&gains, -margin), seed);
+    let of_flips = OneSided { more: flips.p_more(), less: flips.p_less() };
+    let Some(width) = scale_of(metric) else { return of_flips };
+    let discordance = Discordance::of(gains.iter().map(|share| share.sum), width);
+    let spread = spread_about(sign * found.value, &gains);
+    match discordance.tests(&spread, width, found.n, -margin) {
+        Some(score) => OneSided { more: score.more.max(of_flips.more), less: score.less.max(of_flips.less) },
+        // A single cluster, of which flips refuse nothing.
+        None => of_flips,
+    }
+}
+
+/// Width of the scale that the metric's values lie on; `None` for amounts.
+fn scale_of(metric: &Metric) -> Option<f64> {
+    let width = metric.range.1 - metric.range.0;
+    (metric.unit.scale().is_some() && width.is_finite() && width > 0.0).then_some(width)
+}
+
+/// The spread of a difference of `value` over its clusters.
+fn spread_about(value: f64, shares: &[Share]) -> Spread {
     let influence = |share: &Share| Influence { shift: share.sum - value * share.weight, weight: share.weight };
-    let half = spread((0..).zip(shares.iter().map(influence))).half(level)?;
+    spread((0..).zip(shares.iter().map(influence)))
+}
+
+/// Student's interval, for so few clusters that no test could refuse anything.
+fn student(value: f64, spread: &Spread, level: Level) -> Option<(f64, f64)> {
+    let half = spread.half(level)?;
     Some((value - half, value + half))
 }
 
-/// The same for tests to which neither seed nor level matters.
+/// The score interval, of a scale of `width`.
+fn on_scale(shares: &[Share], spread: &Spread, width: f64, items: u32, level: Level) -> Option<(f64, f64)> {
+    let discordance = Discordance::of(shares.iter().map(|share| share.sum), width);
+    let (low, high) = discordance.interval(spread, width, items, level.upper())?;
+    Some((low * width, high * width))
+}
+
+/// The interval that holds both.
+fn joined(one: Option<(f64, f64)>, other: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    match (one, other) {
+        (Some((low, high)), Some((lower, higher))) => Some((low.min(lower), high.max(higher))),
+        (one, other) => one.or(other),
+    }
+}
+
+/// [`paired_difference`] for tests to which neither seed nor level matters.
 #[cfg(test)]
 pub(crate) fn difference(metric: &Metric, ours: &[Trials], theirs: &[Trials], clusters: &[u32]) -> Option<Difference> {
     paired_difference(metric, Paired { ours, theirs, clusters }, 7, Level::USUAL)
@@ -247,7 +304,7 @@ fn has_both(metric: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>, trial: us
 
 #[cfg(test)]
 mod tests {
-    use regatta_benchmarks::Metric;
+    use regatta_benchmarks::{Metric, Unit};
 
     use super::*;
 
@@ -275,8 +332,11 @@ mod tests {
 
     #[test]
     fn what_is_hard_for_both_does_not_widen_the_interval() {
-        let found = paired(&[Some(0.1), Some(0.5), Some(1.0)], &[Some(0.0), Some(0.4), Some(0.9)]).unwrap();
-        assert!((found.value - 0.1).abs() < 1e-9 && found.high.unwrap() - found.low.unwrap() < 1e-6, "{found:?}");
+        let width = |found: Difference| found.high.unwrap() - found.low.unwrap();
+        let hard_for_both = paired(&[Some(0.1), Some(0.5), Some(1.0)], &[Some(0.0), Some(0.4), Some(0.9)]).unwrap();
+        let alike = paired(&[Some(0.5); 3], &[Some(0.4); 3]).unwrap();
+        assert!((hard_for_both.value - 0.1).abs() < 1e-9, "{hard_for_both:?}");
+        assert!((width(hard_for_both) - width(alike)).abs() < 1e-9, "{hard_for_both:?} {alike:?}");
     }
 
     #[test]
@@ -287,10 +347,12 @@ mod tests {
     }
 
     #[test]
-    fn three_differences_have_the_interval_of_the_textbook() {
-        let found = paired(&[Some(0.4), Some(0.5), Some(0.6)], &[Some(0.0); 3]).unwrap();
-        // Standard error 0.1 / √3, quantile 4.3027.
-        assert!((found.low.unwrap() - 0.251_586_2).abs() < 1e-6 && (found.high.unwrap() - 0.748_413_8).abs() < 1e-6);
+    fn three_differences_of_an_amount_have_the_interval_of_the_textbook() {
+        let turns = Metric { range: (0.0, f64::INFINITY), unit: Unit::Turns, ..Metric::mean("turns") };
+        let (ours, theirs) = (items(&[Some(4.0), Some(5.0), Some(6.0)]), items(&[Some(0.0); 3]));
+        let found = difference(&turns, &[ours], &[theirs], &[0, 1, 2]).unwrap();
+        // Standard error 1 / √3, quantile 4.3027.
+        assert!((found.low.unwrap() - 2.515_862).abs() < 1e-5 && (found.high.unwrap() - 7.484_138).abs() < 1e-5);
     }
 
     #[test]
@@ -316,12 +378,13 @@ mod tests {
     }
 
     #[test]
-    fn a_model_does_not_differ_from_itself() {
+    fn a_model_does_not_differ_from_itself_as_far_as_two_items_tell() {
         let ours = vec![vec![scored(1.0, 2.0), scored(0.0, 8.0)], vec![scored(2.0, 2.0), scored(3.0, 8.0)]];
         let found = difference(&recall(), std::slice::from_ref(&ours), std::slice::from_ref(&ours), &[0, 1]).unwrap();
-        assert_eq!((found.value, found.low, found.high, found.n), (0.0, Some(0.0), Some(0.0), 2));
-        assert_eq!((found.p, found.test), (Some(1.0), Some(Test::AllFlips)));
+        assert_eq!((found.value, found.p, found.test, found.n), (0.0, Some(1.0), Some(Test::AllFlips), 2));
+        assert!(found.low.unwrap() < -0.9 && found.high.unwrap() > 0.9, "two items tell next to nothing: {found:?}");
     }
+
     #[test]
     fn items_that_are_right_or_wrong_have_mcnemars_test_and_items_of_one_cluster_do_not() {
         let right = |count: usize| (0..20).map(|at| Some(f64::from(u8::from(at < count)))).collect::<Vec<_>>();

@@ -148,8 +148,22 @@ fn relative(value: f64, range: Range, variance: f64, information: f64, prior: f6
     if most < ROUNDING || found < ROUNDING.powi(2) {
         return Some(prior);
     }
-    let found = found / most;
-    Some((information * found + PRIOR_INFORMATION * prior) / (information + PRIOR_INFORMATION))
+    Some(drawn_to(prior, found / most, information))
+}
+
+/// The relative variance that was `found` with so much `information`, drawn towards the `prior`.
+fn drawn_to(prior: f64, found: f64, information: f64) -> f64 {
+    (information * found + PRIOR_INFORMATION * prior) / (information + PRIOR_INFORMATION)
+}
+
+/// Independent trials that would tell as much as clusters with this `spread` and a `variance` do, if one trial has at most the variance
+/// `most`; `alone` is what the variance of 1 would be of items that are independent.
+pub(crate) fn effective(spread: &Spread, variance: f64, most: f64, alone: f64) -> f64 {
+    let prior = (1.0 - PRIOR_ALIKENESS) * alone + PRIOR_ALIKENESS * spread.together;
+    if most < ROUNDING || variance < ROUNDING.powi(2) {
+        return 1.0 / prior;
+    }
+    1.0 / drawn_to(prior, variance / most, spread.information)
 }
 
 /// Wilson's score interval of a `share` of `trials`.

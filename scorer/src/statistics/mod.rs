@@ -3,6 +3,7 @@
 mod clusters;
 mod components;
 mod difference;
+mod discordance;
 mod estimate;
 mod flips;
 mod groups;
@@ -26,9 +27,8 @@ pub use components::Components;
 #[cfg(test)]
 pub(crate) use difference::difference;
 pub use difference::{Difference, Test};
-pub(crate) use difference::{Paired, by_trial, paired_difference, shared};
+pub(crate) use difference::{Paired, by_trial, paired_difference, shared, tests_of_margin};
 pub use estimate::{Estimate, estimate};
-pub(crate) use flips::Flips;
 pub use holm::holm;
 pub(crate) use interval::interval_of;
 pub use judge::JudgePart;

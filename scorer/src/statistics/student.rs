@@ -24,6 +24,16 @@ pub(crate) fn quantile(probability: f64, freedom: f64) -> f64 {
     t
 }
 
+/// The probability above `t`, which may be negative or infinite.
+pub(crate) fn above(t: f64, freedom: f64) -> f64 {
+    match t {
+        f64::INFINITY => 0.0,
+        f64::NEG_INFINITY => 1.0,
+        t if t >= 0.0 => 1.0 - below(t, freedom),
+        t => below(-t, freedom),
+    }
+}
+
 /// Probability below `t` ≥ 0 (Abramowitz and Stegun 26.7.1, as an incomplete beta function).
 fn below(t: f64, freedom: f64) -> f64 {
     let squared = t * t;

@@ -154,12 +154,12 @@ pub fn ways(event: Event, wire: Wire) -> Vec<Way> {
         Event::UnknownParameter => unknown_parameter(wire),
         Event::RequestRefused => vec![request_refused(wire)],
         Event::CredentialsRefused => credentials_refused(wire),
-        Event::ModelUnknown => vec![model_unknown(wire)],
+        Event::ModelUnknown => vec![model_unknown(wire), raw("a redirect", 307, "")],
         Event::OutOfCredit => out_of_credit(wire),
         Event::RateLimited => vec![rate_limited(wire)],
         Event::ServerTrouble => server_trouble(wire),
         Event::Unreadable => unreadable(),
-        Event::AnswerCutOff => vec![answer("cut off", Answer { stop: Stop::Cut, ..Answer::FINE })],
+        Event::AnswerCutOff => cut_off(wire),
         Event::UsageUnknown => usage_unknown(),
         Event::TierTold => vec![answer("priority", Answer { tier: Some("priority"), ..Answer::FINE })],
         Event::Answered => vec![answer("fine", Answer::FINE), answer("standard tier", standard(wire))],
@@ -464,11 +464,38 @@ fn server_trouble(wire: Wire) -> Vec<Way> {
         Wire::Gemini => refusal(503, "UNAVAILABLE", "The model is overloaded."),
         Wire::Bedrock => refusal(503, "ServiceUnavailableException", "The service is unavailable."),
     };
-    vec![own, proxy]
+    let ways = [own, proxy, raw("408 of a proxy", 408, ""), raw("409 of a gateway", 409, "{}")];
+    ways.into_iter().chain(overloaded_in_a_200(wire)).collect()
+}
+
+/// Headers had been sent when the trouble came. AWS has no such answer.
+fn overloaded_in_a_200(wire: Wire) -> Option<Way> {
+    let body = match wire {
+        Wire::OpenAi | Wire::Azure => r#"{"error":{"code":503,"message":"The provider is overloaded."}}"#,
+        Wire::Responses => {
+            r#"{"id":"resp_1","object":"response","status":"failed","error":{"code":"server_error","message":"The server had an error."},"output":[],"usage":null}"#
+        }
+        Wire::Anthropic => r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+        Wire::Gemini => r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#,
+        Wire::Bedrock => return None,
+    };
+    Some(raw("overloaded in a 200", 200, body))
+}
+
+fn cut_off(wire: Wire) -> Vec<Way> {
+    let by_limit = answer("cut off", Answer { stop: Stop::Cut, ..Answer::FINE });
+    match wire {
+        Wire::Anthropic | Wire::Bedrock => vec![by_limit, stopped("model_context_window_exceeded")],
+        Wire::OpenAi | Wire::Responses | Wire::Azure | Wire::Gemini => vec![by_limit],
+    }
 }
 
 fn unreadable() -> Vec<Way> {
-    vec![raw("a page", 200, "<html><h1>Welcome</h1></html>"), raw("an empty object", 200, "{}")]
+    vec![
+        raw("a page", 200, "<html><h1>Welcome</h1></html>"),
+        raw("an empty object", 200, "{}"),
+        raw("broken off", 200, r#"{"id":"1","choices":[{"index":0,"mess"#),
+    ]
 }
 
 fn credentials_refused(wire: Wire) -> Vec<Way> {

@@ -171,6 +171,13 @@ fn without_a_ledger_each_night_alone_may_be_a_false_alarm() {
 }
 
 #[test]
+fn forty_items_without_a_difference_let_nothing_pass_by_five_points_and_four_hundred_do() {
+    let of_all = |count: usize| verdict(MARGIN, made(right(count, count)), made(right(count, count)));
+    assert_eq!(of_all(40), Verdict::Inconclusive, "one such night in eight hides a loss of five points");
+    assert_eq!(of_all(400), Verdict::Go);
+}
+
+#[test]
 fn a_real_regression_is_found_on_the_first_night_and_on_a_late_one() {
     let mut ledger = NightLedger::new(0.05);
     for at in 0..200 {

@@ -7,3 +7,4 @@ pub(crate) mod harness;
 mod html;
 mod judged;
 mod level;
+mod partial;
