@@ -50,7 +50,7 @@ fn among_five_models_the_one_that_is_better_is_found_at_the_rate_that_the_plan_f
     const SWEEPS: u64 = 200;
     let clusters: Vec<u32> = (0..CLUSTERS * ITEMS_OF_CLUSTER).map(|at| at / ITEMS_OF_CLUSTER).collect();
     let pairs = 10.0;
-    let threshold = Threshold { level: LEVEL / pairs, is_binary: true };
+    let threshold = Threshold { level: Level::USUAL.alpha() / pairs, is_binary: true };
     let foretold = Design::of(&clusters, TRIALS).power(&piloted(), threshold, ABLE);
     let (mut found, mut wrong) = (0.0, 0);
     for seed in 0..SWEEPS {
