@@ -115,6 +115,7 @@ impl Sessions {
     /// The next session; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Session>, ExportError> {
         let Some(result) = self.results.next()? else { return Ok(None) };
+        self.results.in_order(result.cell)?;
         let unknown = || self.results.problem(format!("the grid of sweep.lock.yaml has no cell {}", result.cell));
         let cell = self.cells.get(result.cell as usize).cloned().ok_or_else(unknown)?;
         let attempts = self.attempts_of(result.cell)?.remove(&result.item).unwrap_or_default();
@@ -145,6 +146,7 @@ impl Sessions {
                     None => self.attempts.next()?,
                 };
                 let Some(attempt) = next else { break };
+                self.attempts.in_order(attempt.cell)?;
                 if attempt.cell > cell {
                     self.next_attempt = Some(attempt);
                     break;
@@ -184,6 +186,8 @@ pub(crate) struct Lines<T> {
     path: PathBuf,
     reader: BufReader<File>,
     number: u64,
+    /// Cell of the line before.
+    cell: u32,
     line: String,
     of: std::marker::PhantomData<T>,
 }
@@ -191,7 +195,14 @@ pub(crate) struct Lines<T> {
 impl<T: DeserializeOwned> Lines<T> {
     fn open(path: &Path) -> Result<Self, ExportError> {
         let reader = BufReader::new(File::open(path).map_err(ExportError::read(path))?);
-        Ok(Self { path: path.to_owned(), reader, number: 0, line: String::new(), of: std::marker::PhantomData })
+        Ok(Self {
+            path: path.to_owned(),
+            reader,
+            number: 0,
+            cell: 0,
+            line: String::new(),
+            of: std::marker::PhantomData,
+        })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<T>, ExportError> {
@@ -205,6 +216,15 @@ impl<T: DeserializeOwned> Lines<T> {
                 return serde_json::from_str(&self.line).map(Some).map_err(|error| self.problem(error));
             }
         }
+    }
+
+    /// Notes that a line is of `cell`. Lines that are not in the order of the grid would be lost to the sessions that they belong to.
+    fn in_order(&mut self, cell: u32) -> Result<(), ExportError> {
+        if cell < self.cell {
+            return Err(self.problem(format!("it is of cell {cell} and comes after cell {}", self.cell)));
+        }
+        self.cell = cell;
+        Ok(())
     }
 
     fn problem(&self, problem: impl ToString) -> ExportError {

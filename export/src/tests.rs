@@ -204,3 +204,15 @@ fn a_line_that_cannot_be_read_is_named() {
     let error = export(run.path(), to.path()).unwrap_err().to_string();
     assert!(error.contains("results.jsonl, line 5: missing field `benchmark`"), "{error}");
 }
+
+#[test]
+fn attempts_that_are_not_in_the_order_of_the_grid_are_refused() {
+    let run = SmallRun::new();
+    let attempts = run.path().join("attempts.jsonl");
+    let lines = text(&attempts);
+    let turned: Vec<&str> = lines.lines().rev().collect();
+    std::fs::write(&attempts, turned.join("\n")).unwrap();
+    let to = tempfile::tempdir().unwrap();
+    let error = export(run.path(), to.path()).unwrap_err().to_string();
+    assert!(error.ends_with("attempts.jsonl, line 3: it is of cell 0 and comes after cell 1"), "{error}");
+}

@@ -67,6 +67,18 @@ async fn a_deployment_gives_the_same_bytes_as_one_process() {
     let results = read(&directory, "results.jsonl");
     assert!(results.lines().count() >= 24 * 12);
     assert_eq!(results, embedded_results(deployment.folder.path(), &spec).await);
+
+    // In the formats of others, a sweep by its name is what the files that were fetched are.
+    let mut tables = Vec::new();
+    for (run, name) in [(id.as_str(), "by-name"), (directory.to_str().unwrap(), "by-directory")] {
+        let to = deployment.folder.path().join(name);
+        let exported = deployment.run(&["export", run, "--output", to.to_str().unwrap(), "--format", "csv,otlp"]).await;
+        let exported = exported.unwrap();
+        assert!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
+        tables.push(["sessions.csv", "attempts.csv", "calls.csv", "traces.jsonl"].map(|table| read(&to, table)));
+    }
+    assert_eq!(tables[0][0].lines().count(), results.lines().count() + 1);
+    assert!(tables[0] == tables[1], "the two exports differ");
 }
 
 #[tokio::test(flavor = "multi_thread")]

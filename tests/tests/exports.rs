@@ -107,7 +107,7 @@ async fn answers_out_of_a_log_are_scored_as_the_run_scored_them() {
     assert!(!expected.is_empty() && expected.iter().any(|line| line["scores"]["declared"]["correct"] == 0.0));
     for line in expected {
         let item = line["item"].as_str().unwrap();
-        assert_eq!(scored["items"][item]["values"], line["scores"]["declared"], "{item}");
+        assert_eq!(scored["items"][item]["scores"], line["scores"]["declared"], "{item}");
     }
 
     // The same by a file of lines, whatever its fields are called.
@@ -137,7 +137,7 @@ fn links(page: &str) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_is_files_that_link_to_files_and_needs_no_server() {
-    let (folder, run) = run_of("examples/worfbench.yaml", &["--limit", "3", "--trials", "1"]).await;
+    let (folder, run) = run_of("examples/quickstart.yaml", &["--limit", "3", "--trials", "1"]).await;
     let index = export(&run, folder.path(), "site").await.remove(0);
     let site = index.parent().unwrap();
     let mut wanted = vec![index.clone()];

@@ -33,16 +33,15 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
             );
             return Err(BadConfiguration(problem).into());
         }
-        let files = fetch::fetch(&Client::new(&args.client)?, &sweep(&args)?, &args.output, args.transcripts).await?;
-        return Ok(told(&files));
+        return Ok(told(&fetched(&args, &args.output, args.transcripts).await?));
     }
     std::fs::create_dir_all(&args.output).with_context(|| format!("failed to create {}", args.output.display()))?;
     let files = match directory {
         Some(directory) => write(&directory, &args).await?,
         None => {
-            let fetched = tempfile::tempdir().context("failed to create a folder for the sweep's files")?;
-            fetch::fetch(&Client::new(&args.client)?, &sweep(&args)?, fetched.path(), true).await?;
-            write(fetched.path(), &args).await?
+            let folder = tempfile::tempdir().context("failed to create a folder for the sweep's files")?;
+            fetched(&args, folder.path(), true).await?;
+            write(folder.path(), &args).await?
         }
     };
     Ok(told(&files))
@@ -53,11 +52,15 @@ fn told(files: &[PathBuf]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn sweep(args: &ExportArgs) -> anyhow::Result<SweepId> {
-    args.run.parse().map_err(|error| {
-        let absence = run_directory::absence(Path::new(&args.run));
-        BadConfiguration(format!("{absence}, and it is no name of a sweep: {error}")).into()
-    })
+/// Fetches the sweep that `args` name into `directory`, and names the files.
+async fn fetched(args: &ExportArgs, directory: &Path, with_transcripts: bool) -> anyhow::Result<Vec<PathBuf>> {
+    let absence = || run_directory::absence(Path::new(&args.run));
+    let sweep: SweepId = args
+        .run
+        .parse()
+        .map_err(|error| BadConfiguration(format!("{}, and it is no name of a sweep: {error}", absence())))?;
+    let fetched = fetch::fetch(&Client::new(&args.client)?, &sweep, directory, with_transcripts).await;
+    fetched.with_context(|| format!("{}; nor could a coordinator give it", absence()))
 }
 
 /// Writes the run in `directory` in all formats, and names the files.

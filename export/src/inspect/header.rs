@@ -136,9 +136,6 @@ impl Header {
             },
         });
         drop_nothing(&mut eval["metadata"]);
-        if let Some(locked) = locked {
-            eval["scorers"] = locked.evaluators.iter().map(|evaluator| json!({"name": evaluator})).collect();
-        }
         eval
     }
 
@@ -153,7 +150,7 @@ impl Header {
         config
     }
 
-    /// Each metric is a score of its own, as it is of scorers that give several values.
+    /// Each metric is a score of its own.
     fn results(&self) -> Value {
         let sessions = &self.row.sessions;
         let metrics = self.row.metrics.iter();
@@ -195,9 +192,11 @@ fn score(metric: &SummaryMetric) -> Value {
     let number = |(name, value): (&str, Option<f64>)| {
         value.map(|value| (name.to_owned(), json!({"name": name, "value": value})))
     };
+    // Two evaluators may have metrics of one name.
+    let of_evaluator = format!("{}.{}", metric.evaluator, metric.metric);
     json!({
-        "name": metric.metric,
-        "scorer": metric.evaluator,
+        "name": of_evaluator,
+        "scorer": of_evaluator,
         "scored_samples": metric.scored,
         "unscored_samples": metric.total - metric.scored,
         "params": {},

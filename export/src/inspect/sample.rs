@@ -37,9 +37,8 @@ pub(super) fn sample(run: &Run, session: &Session, target: Option<&str>) -> Samp
     let mut pool = Pool::default();
     let mut events = events(&uuid, transcript, begun_or_planned, &mut pool);
     let scores = scores(session);
-    for (evaluator, score) in &scores {
-        let mut event =
-            json!({"event": "score", "scorer": evaluator, "score": score, "target": target.unwrap_or_default()});
+    for (name, score) in &scores {
+        let mut event = json!({"event": "score", "scorer": name, "score": score, "target": target.unwrap_or_default()});
         complete(&mut event, &uuid, events.len(), ended.unwrap_or(begun_or_planned), begun_or_planned);
         events.push(event);
     }
@@ -127,15 +126,15 @@ fn conversation(sample: &str, transcript: &Transcript) -> (Value, Value, Value) 
     }
 }
 
-/// A score for each evaluator, with all its values.
+/// A score for each value of each evaluator. One with several values would be an object, of which data frames make a text.
 fn scores(session: &Session) -> Map<String, Value> {
-    let answer = session.transcript().and_then(|stored| stored.transcript.replies(Role::Agent).last()?.text.clone());
-    let score = |(evaluator, values): (&regatta_proto::Evaluator, &std::collections::BTreeMap<String, f64>)| {
-        let mut score = json!({"value": values, "answer": answer});
-        drop_nothing(&mut score);
-        (evaluator.to_string(), score)
-    };
-    session.result.scores.iter().flatten().map(score).collect()
+    let mut scores = Map::new();
+    for (evaluator, values) in session.result.scores.iter().flatten() {
+        for (name, value) in values {
+            scores.insert(format!("{evaluator}.{name}"), json!({"value": value}));
+        }
+    }
+    scores
 }
 
 fn metadata(session: &Session) -> Value {

@@ -216,7 +216,10 @@ fn exchanged(exchange: &Exchange) -> Described {
 
 /// Whose format the endpoint of `model` speaks, in the words of the conventions, or else the endpoint's own name.
 fn provider<'r>(run: &'r Run, model: &'r ModelRef) -> &'r str {
-    run.lock.endpoints.get(&model.endpoint).map_or(model.endpoint.as_str(), |endpoint| kind(endpoint))
+    match run.lock.endpoints.get(&model.endpoint) {
+        Some(endpoint) => kind(endpoint),
+        None => model.endpoint.as_str(),
+    }
 }
 
 /// Nanoseconds since 1970, as a text: JSON's numbers have 53 bits.

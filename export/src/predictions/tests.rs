@@ -72,3 +72,27 @@ fn what_is_wrong_with_a_line_is_told_with_its_place() {
     assert_eq!(error("\n"), "there are no predictions in it");
     assert!(Predictions::of_log(b"PK\x03\x04", None).unwrap_err().to_string().starts_with("the log is damaged"));
 }
+
+/// Zips have a number for Zstandard that our writer does not know, so it is put where the member says how it is compressed.
+fn compressed_by_zstandard(sample: &Value) -> Vec<u8> {
+    let plain = sample.to_string();
+    let compressed = zstd::bulk::compress(plain.as_bytes(), 3).unwrap();
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let stored = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    zip.start_file("samples/a_epoch_1.json", stored).unwrap();
+    zip.write_all(&compressed).unwrap();
+    let mut bytes = zip.finish().unwrap().into_inner();
+    let directory = bytes.windows(4).rposition(|window| window == b"PK\x01\x02").unwrap();
+    for (method, size) in [(8, 22), (directory + 10, directory + 24)] {
+        bytes[method..method + 2].copy_from_slice(&93_u16.to_le_bytes());
+        bytes[size..size + 4].copy_from_slice(&u32::try_from(plain.len()).unwrap().to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn a_log_of_today_is_compressed_by_zstandard_and_read() {
+    let log = compressed_by_zstandard(&sample(json!("a"), 1, json!("one")));
+    let read = Predictions::of_log(&log, None).unwrap();
+    assert_eq!(read.to_lines(), "{\"item\":\"a\",\"output\":\"one\"}\n");
+}

@@ -134,7 +134,7 @@ struct Table {
 }
 
 enum TableFile {
-    Parquet(ParquetFile),
+    Parquet(Box<ParquetFile>),
     Csv(CsvFile),
 }
 
@@ -144,7 +144,8 @@ impl Table {
         for form in forms {
             files.push(match form {
                 Form::Parquet => {
-                    TableFile::Parquet(ParquetFile::create(directory.join(format!("{name}.parquet")), name, columns)?)
+                    let file = ParquetFile::create(directory.join(format!("{name}.parquet")), name, columns)?;
+                    TableFile::Parquet(Box::new(file))
                 }
                 Form::Csv => TableFile::Csv(CsvFile::create(directory.join(format!("{name}.csv")), columns)?),
             });
