@@ -41,4 +41,3 @@ pub(crate) use ranks::ranks;
 pub use reruns::Reruns;
 pub use sample::{Sample, Trials};
 pub(crate) use sample::{are_right_or_wrong, leaves, missing, sample, void_all};
-pub(crate) use shares::{Share, beyond};

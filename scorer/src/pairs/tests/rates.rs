@@ -54,10 +54,10 @@ fn among_five_models_the_one_that_is_better_is_found_at_the_rate_that_the_plan_f
     let foretold = Design::of(&clusters, TRIALS).power(&piloted(), threshold, ABLE);
     let (mut found, mut wrong) = (0.0, 0);
     for seed in 0..SWEEPS {
-        let family = family(seed, &sweep_of(seed)).unwrap();
+        let family = family(seed, Level::USUAL, &sweep_of(seed)).unwrap();
         assert_eq!(family.pairs.len() as f64, pairs);
-        let mut shown = family.pairs.iter().filter_map(Pair::order);
-        found += f64::from(u8::from(family.pairs[1].order().is_some())) / SWEEPS as f64;
+        let mut shown = family.pairs.iter().filter_map(|pair| pair.order(Level::USUAL));
+        found += f64::from(u8::from(family.pairs[1].order(Level::USUAL).is_some())) / SWEEPS as f64;
         wrong += usize::from(shown.any(|(better, _)| better.model.model.as_str() != "c"));
     }
     // Holm's method tests less strictly once it has refused something, so that slightly more is found than Bonferroni's level foretells.

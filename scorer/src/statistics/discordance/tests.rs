@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use regatta_benchmarks::{Metric, Unit};
+use regatta_proto::Level;
 
 use super::*;
 use crate::statistics::difference::{Paired, paired_difference, shared, tests_of_margin};
@@ -15,7 +16,7 @@ fn scored(scores: &[f64]) -> Vec<Trials> {
 
 fn differing(metric: &Metric, ours: &[f64], theirs: &[f64], clusters: &[u32]) -> Difference {
     let (ours, theirs) = (scored(ours), scored(theirs));
-    paired_difference(metric, Paired { ours: &ours, theirs: &theirs, clusters }, 1).unwrap()
+    paired_difference(metric, Paired { ours: &ours, theirs: &theirs, clusters }, 1, Level::USUAL).unwrap()
 }
 
 fn singles(count: usize) -> Vec<u32> {
@@ -101,7 +102,7 @@ fn a_difference_is_covered_near_the_ends_too_where_sign_flips_see_too_little() {
         let weight = 1.0 / ours.len() as f64;
         let share = |(ours, theirs): (&f64, &f64)| Share { sum: (ours - theirs) * weight, weight };
         let shares = by_cluster((0..).zip(ours.iter().zip(theirs).map(share)));
-        Flips::new(&shares, 1).interval(20).unwrap()
+        Flips::new(&shares, 1).interval(Level::USUAL.alpha()).unwrap()
     };
     let covered = coverage(40, (0.99, 0.97), flips);
     assert!(covered < 0.75, "of 40 items at 0.99 and 0.97 the flips alone cover {covered}");
