@@ -17,7 +17,7 @@ pub use ledger::{
     Ledger, LedgerError, ListedSession, MetricRow, MissedTicks, NewCell, NewNotice, NewShard, NewSweep, NoticeRow,
     OtherCalls, PutBack, PutSchedule, RecordState, Recorded, Reopened, ReportedCost, Salvaged, ScheduleRow, ScoreValue,
     SessionRecord, SessionRow, SessionState, SessionView, Settlement, SettlementResult, ShardRow, ShardState, Sketch,
-    SqliteLedger, Standing, SweepRow, Term, TickEnd, TickRow, TickState, TranscriptRef,
+    SqliteLedger, Standing, SweepCost, SweepRow, Term, TickEnd, TickRow, TickState, TranscriptRef,
 };
 pub use permits::{AccountState, Permits, PermitsError, PoolChange, PoolHolder};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};

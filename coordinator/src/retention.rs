@@ -229,6 +229,7 @@ mod tests {
             ended_at: ended.map(day),
             generation: 0,
             echo: 0,
+            granted: None,
         }
     }
 

@@ -120,7 +120,7 @@ pub(super) async fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let select = client
         .prepare_cached(
-            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo FROM sweeps
+            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, granted FROM sweeps
              WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC",
         )
         .await?;
@@ -139,6 +139,7 @@ fn sweep(row: &Row) -> Result<SweepRow, Fault> {
         ended_at: row.try_get::<_, Option<i64>>(6)?.map(|nanos| time(nanos, "ended_at")).transpose()?,
         generation: small(row.try_get(7)?, "generation")?,
         echo: large(row.try_get(8)?, "echo")?,
+        granted: money(row.try_get(9)?, "granted")?,
     })
 }
 
@@ -301,6 +302,7 @@ pub(super) async fn begin_tabulating(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     generation: u32,
+    granted: Option<Money>,
     term: Term,
 ) -> Result<bool, Fault> {
     if !is_leading(tx, term).await? {
@@ -309,10 +311,18 @@ pub(super) async fn begin_tabulating(
     let number = number(tx, sweep).await?;
     let update = tx
         .prepare_cached(
-            "UPDATE sweeps SET state = 'tabulating' WHERE number = $1 AND generation = $2 AND state = 'running'",
+            "UPDATE sweeps SET state = 'tabulating', granted = $3
+             WHERE number = $1 AND generation = $2 AND state = 'running'",
         )
         .await?;
-    Ok(tx.execute(&update, &[&number, &i64::from(generation)]).await? == 1)
+    Ok(tx.execute(&update, &[&number, &i64::from(generation), &stored_money(granted, "granted")?]).await? == 1)
+}
+
+pub(super) async fn set_granted(tx: &Transaction<'_>, sweep: &SweepId, granted: Option<Money>) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
+    let granted = stored_money(granted, "granted")?;
+    tx.execute("UPDATE sweeps SET granted = $2 WHERE number = $1", &[&number, &granted]).await?;
+    Ok(())
 }
 
 pub(super) async fn release(

@@ -20,6 +20,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (8, include_str!("../../../migrations/sqlite/0008_schedules.sql")),
     (9, include_str!("../../../migrations/sqlite/0009_views.sql")),
     (10, include_str!("../../../migrations/sqlite/0010_transitions.sql")),
+    (12, include_str!("../../../migrations/sqlite/0012_granted.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.
@@ -132,7 +133,7 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 10 }), "{error}");
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 12 }), "{error}");
     }
 
     #[test]
