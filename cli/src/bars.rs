@@ -143,7 +143,7 @@ fn line(status: &SweepStatus, started: Instant) -> String {
     format!(
         "{state}{settled}/{sessions} sessions  {not_measured} not measured  {} tokens  {}  {elapsed:.0} s{}",
         thousands(usage.input + usage.output),
-        status.cost(),
+        status.sessions_cost(),
         money(status)
     )
 }

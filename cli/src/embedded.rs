@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
 use crate::benchmarks::BENCHMARKS;
-use crate::exit::{BadConfiguration, CannotRecord, bad_configuration};
+use crate::exit::{BadConfiguration, CannotRecord, bad_configuration, cannot_write};
 use crate::output;
 use crate::private_files::own_folder;
 use crate::signals::Leaving;
@@ -77,8 +77,9 @@ impl Embedded {
     pub(crate) async fn open(directory: &Path, cache: Option<&Path>, prices: Option<&Path>) -> anyhow::Result<Self> {
         install_tls();
         let store = directory.join("store");
-        own_folder(&store)?;
-        let lock = DirectoryLock::take(directory, &store)?;
+        let writable = |error| cannot_write(directory, error);
+        own_folder(&store).map_err(writable)?;
+        let lock = DirectoryLock::take(directory, &store).map_err(writable)?;
         let blobs = Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?;
         integrity::refuse_without_file(directory, &store, &blobs).await?;
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.with_context(|| {

@@ -22,6 +22,23 @@ pub(crate) struct NoVerdict(pub(crate) String);
 #[error("{0}")]
 pub(crate) struct CannotRecord(pub(crate) String);
 
+/// `error`, as one of a directory that cannot be written where that is what it is.
+pub(crate) fn cannot_write(directory: &std::path::Path, error: anyhow::Error) -> anyhow::Error {
+    use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let is_of_writing = |error: &std::io::Error| {
+        matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+    };
+    if !error.chain().filter_map(|cause| cause.downcast_ref()).any(is_of_writing) {
+        return error;
+    }
+    let (directory, causes) = (directory.display(), causes(error.as_ref()));
+    CannotRecord(format!(
+        "nothing can be written to {directory}, so nothing is paid for: {causes}; make it writable, or free some space, and run the same \
+         command again, or choose another directory with --output"
+    ))
+    .into()
+}
+
 /// Marks any error as one of configuration, keeping its whole text.
 pub(crate) fn bad_configuration(error: impl Into<anyhow::Error>) -> anyhow::Error {
     BadConfiguration(format!("{:#}", error.into())).into()

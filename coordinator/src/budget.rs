@@ -1,20 +1,21 @@
-//! Budgets: accounts at the store of permits, and how much may be dispatched on them.
+//! Accounts at the store of permits, what a sweep has cost by them, and how much may be dispatched on those with a budget.
 //!
 //! Workers reserve each call's worst case before they send it, so no account is ever overdrawn, whatever is dispatched. What is said here
 //! only keeps sessions from being dispatched in vain.
 
 use std::collections::BTreeMap;
 
-use regatta_backends::{AccountState, CellProgress, SweepRow};
+use regatta_backends::{AccountState, CellProgress, Ledger, Permits, SweepCost, SweepRow};
 use regatta_benchmarks::Step;
 use regatta_catalog::Sweep;
-use regatta_proto::{AccountId, ModelRef, Money, Transcript};
+use regatta_proto::{AccountId, ModelRef, Money, SweepId, SweepState, Transcript};
 
 use crate::estimate::at_most;
 use crate::{Coordinator, CoordinatorError};
 
 impl Coordinator {
-    /// Opens the accounts of `sweep`, or brings their caps up to date. Where the store is new, what was spent before counts.
+    /// Opens the accounts of `sweep`, or brings their caps up to date. Where the store is new, what was spent before counts. A sweep without
+    /// a budget has an account too: what a process that dies had under way is known from nowhere else.
     pub(crate) async fn open_accounts(&self, sweep: &Sweep, row: &SweepRow) -> Result<(), CoordinatorError> {
         let caps: BTreeMap<&ModelRef, Money> = sweep
             .lock
@@ -22,27 +23,49 @@ impl Coordinator {
             .iter()
             .filter_map(|model| Some((&model.id, model.budget_usd.and_then(Money::from_dollars)?)))
             .collect();
-        if row.budget.is_none() && caps.is_empty() {
-            return Ok(());
-        }
         let progress = self.ledger.cell_progress(&sweep.id).await?;
         let spent = |cells: &mut dyn Iterator<Item = &CellProgress>| -> Money {
             cells.map(|cell| cell.cost.known + cell.maybe_spent).sum()
         };
-        if let Some(cap) = row.budget {
-            let (_, judged) = self.ledger.judge_costs(&sweep.id).await?;
-            let account = AccountId { sweep: sweep.id.clone(), model: None };
-            self.permits.open_account(&account, cap, spent(&mut progress.iter()) + judged.known).await?;
+        let (_, judged) = self.ledger.judge_costs(&sweep.id).await?;
+        let (account, before) = (of_sweep(&sweep.id), spent(&mut progress.iter()) + judged.known);
+        match row.budget {
+            Some(cap) => self.permits.open_account(&account, cap, before).await?,
+            None => self.permits.open_uncapped_account(&account, before).await?,
         }
         // The ledger knows what sessions cost, not who in them: what other roles have cost is held against the model under test here, so
         // that no cap is ever exceeded.
         for (model, cap) in caps {
             let own = sweep.cells().iter().zip(&progress).filter(|(cell, _)| cell.model == *model);
-            let account = AccountId { sweep: sweep.id.clone(), model: Some(model.clone()) };
+            let account = AccountId { model: Some(model.clone()), ..of_sweep(&sweep.id) };
             self.permits.open_account(&account, cap, spent(&mut own.map(|(_, progress)| progress))).await?;
         }
         Ok(())
     }
+
+    /// What the sweep of `row` has cost, and may have. Of one that has ended that is what its reports say.
+    pub(crate) async fn cost(&self, row: &SweepRow, progress: &[CellProgress]) -> Result<SweepCost, CoordinatorError> {
+        cost(&self.ledger, &self.permits, row, progress).await
+    }
+}
+
+/// The account of a whole sweep.
+pub(crate) fn of_sweep(sweep: &SweepId) -> AccountId {
+    AccountId { sweep: sweep.clone(), model: None }
+}
+
+/// What the sweep of `row` has cost, and may have.
+pub(crate) async fn cost(
+    ledger: &Ledger,
+    permits: &Permits,
+    row: &SweepRow,
+    progress: &[CellProgress],
+) -> Result<SweepCost, CoordinatorError> {
+    let (_, judged) = ledger.judge_costs(&row.id).await?;
+    if row.state == SweepState::Running {
+        return Ok(SweepCost::of(progress, judged, permits.granted(&of_sweep(&row.id)).await?));
+    }
+    Ok(SweepCost::ended(row, progress, judged))
 }
 
 /// Sessions that may be dispatched beyond those outstanding, if every one of them makes one call at its worst case. `judged` is what

@@ -11,11 +11,12 @@ use regatta_backends::{
 };
 use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
 use regatta_proto::{
-    AccountId, Cell, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, OwnerName, Report, ScheduleName, SweepId,
-    SweepState, WorkerId,
+    Cell, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, OwnerName, Report, ScheduleName, SweepId, SweepState,
+    WorkerId,
 };
 
 use crate::admission::check_data;
+use crate::budget::of_sweep;
 use crate::forecast::Forecasts;
 use crate::leading::Leading;
 use crate::schedules::Scheduling;
@@ -45,6 +46,9 @@ pub struct CoordinatorConfig {
     pub lost_after: Duration,
     /// A session of which a worker has told within this time is under way. Workers tell of each at least every ten seconds.
     pub running_within: Duration,
+    /// Time that workers have to give back what they may still spend when nothing is left to run. One that does not is dead, and what it may
+    /// have had under way counts as possibly spent.
+    pub leases_return_within: Duration,
     /// Whether jobs survive this process (RabbitMQ) or not (memory).
     pub queue_survives: bool,
 }
@@ -61,6 +65,7 @@ impl Default for CoordinatorConfig {
             missed_after: Duration::from_secs(5),
             lost_after: Duration::from_secs(150),
             running_within: Duration::from_secs(45),
+            leases_return_within: Duration::from_secs(5),
             queue_survives: true,
         }
     }
@@ -383,6 +388,8 @@ impl Coordinator {
             if !self.ledger.transition(id, &[SweepState::Running], SweepState::Cancelled, self.clock.now()).await? {
                 return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "cancelled" });
             }
+            // Sessions that run are finished, and may be granted more: the reports are of this moment.
+            self.ledger.set_granted(id, self.permits.granted(&of_sweep(id)).await?).await?;
             self.queue.publish_reports(vec![Report::Tabulate { sweep: id.clone(), lock: row.lock }]).await?;
             Ok(())
         })
@@ -444,11 +451,12 @@ impl Coordinator {
             let sweep = self.catalog.sweep(&row.lock).await?;
             let progress = self.ledger.cell_progress(id).await?;
             let account = match row.budget {
-                Some(_) => self.permits.account(&AccountId { sweep: id.clone(), model: None }).await?,
+                Some(_) => self.permits.account(&of_sweep(id)).await?,
                 None => None,
             };
             let forecast = if row.state == SweepState::Running { self.forecast(id, &progress).await? } else { None };
-            Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), forecast))
+            let cost = self.cost(&row, &progress).await?;
+            Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), cost, forecast))
         })
     }
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_backends::{CellProgress, ShardRow, ShardState};
 use regatta_catalog::read_transcript;
-use regatta_proto::{AccountId, ItemIndex, Job, SessionJob, SessionKey, Transcript};
+use regatta_proto::{ItemIndex, Job, SessionJob, SessionKey, Transcript};
 
-use crate::budget::affordable_sessions;
+use crate::budget::{affordable_sessions, of_sweep};
 use crate::rounds::Watched;
 use crate::window::{Window, is_outstanding, outstanding};
 use crate::{Coordinator, CoordinatorError};
@@ -77,8 +77,7 @@ impl Coordinator {
         if watched.sweep.lock.budget_usd.is_none() {
             return Ok(u64::MAX);
         }
-        let account = AccountId { sweep: watched.sweep.id.clone(), model: None };
-        let Some(account) = self.permits.account(&account).await? else { return Ok(0) };
+        let Some(account) = self.permits.account(&of_sweep(&watched.sweep.id)).await? else { return Ok(0) };
         let (_, judged) = self.ledger.judge_costs(&watched.sweep.id).await?;
         Ok(affordable_sessions(&account, progress, judged.known, watched.worst_session))
     }

@@ -4,12 +4,13 @@ mod findings;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_backends::{Ledger, Permits, PermitsError, PoolHolder, Queue, QueueError, ShardState, SweepRow};
+use regatta_backends::{CellProgress, Ledger, Permits, PoolHolder, Queue, QueueError, ShardState, SweepCost, SweepRow};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_proto::{AccountId, OwnerName, SweepId, SweepState, WorkerId};
+use regatta_proto::{OwnerName, SweepId, SweepState, WorkerId};
 use serde::{Deserialize, Serialize};
 
-use crate::window::is_outstanding;
+use crate::budget::{cost, of_sweep};
+use crate::window::{is_outstanding, outstanding};
 use crate::{BudgetStatus, Coordinator, CoordinatorError};
 
 /// Stores that a diagnosis is made of.
@@ -73,6 +74,9 @@ pub struct SweepDiagnosis {
     pub doubtful_shards: u64,
     /// Queues of the sweep, by endpoint.
     pub queues: Vec<QueueDiagnosis>,
+    /// What it has cost, and may have.
+    #[serde(default)]
+    pub cost: SweepCost,
     /// Budget of the sweep, where it has one and the account is open.
     pub budget: Option<BudgetStatus>,
     /// Reason why its lock or data cannot be read.
@@ -115,6 +119,12 @@ pub struct QueueDiagnosis {
     pub endpoint: String,
     /// Jobs that no worker has taken.
     pub ready: u64,
+    /// Workers that consume it.
+    #[serde(default)]
+    pub consumers: u64,
+    /// Jobs of sessions that were taken and are not recorded: a worker has not acknowledged them, or their report waits for a scorer.
+    #[serde(default)]
+    pub unacknowledged: u64,
     /// Last change of the part of its limits that the pool uses, or last hold.
     pub pool: Option<PoolState>,
     /// Permits of the endpoint, by who holds them; of all sweeps.
@@ -201,17 +211,17 @@ impl Patient<'_> {
     ) -> Result<SweepDiagnosis, CoordinatorError> {
         let progress = self.ledger.cell_progress(&row.id).await?;
         let shards = self.ledger.shards(&row.id).await?;
-        let account = AccountId { sweep: row.id.clone(), model: None };
-        let account = match (row.budget, self.permits.account(&account).await) {
-            (None, _) | (_, Err(PermitsError::UnknownAccount { .. })) => None,
-            (Some(_), account) => account?,
+        let account = match row.budget {
+            Some(_) => self.permits.account(&of_sweep(&row.id)).await?,
+            None => None,
         };
+        let cost = cost(self.ledger, self.permits, &row, &progress).await?;
         let (sweep, unreadable) = match self.catalog.sweep(&row.lock).await {
             Ok(sweep) => (Some(sweep), None),
             Err(error) => (None, Some(regatta_proto::causes(&error))),
         };
         let queues = match &sweep {
-            Some(sweep) => self.examine_queues(sweep).await?,
+            Some(sweep) => self.examine_queues(sweep, &progress).await?,
             None => Vec::new(),
         };
         let outstanding = progress.iter().filter(|cell| is_outstanding(cell));
@@ -241,16 +251,22 @@ impl Patient<'_> {
             oldest,
             doubtful_shards,
             queues,
+            cost,
             budget: account.map(Into::into),
             unreadable,
             owner: row.owner,
         })
     }
 
-    async fn examine_queues(&self, sweep: &Sweep) -> Result<Vec<QueueDiagnosis>, CoordinatorError> {
-        let mut queues = Vec::new();
+    async fn examine_queues(
+        &self,
+        sweep: &Sweep,
+        progress: &[CellProgress],
+    ) -> Result<Vec<QueueDiagnosis>, CoordinatorError> {
+        let (mut queues, outstanding) = (Vec::new(), outstanding(progress));
         for (name, endpoint) in &sweep.lock.endpoints {
-            let ready = match self.queue.depth(&endpoint.queue(name, &sweep.id)).await {
+            let queue = endpoint.queue(name, &sweep.id);
+            let ready = match self.queue.depth(&queue).await {
                 Ok(ready) => ready,
                 Err(QueueError::NoSuchQueue { .. }) => continue,
                 Err(error) => return Err(error.into()),
@@ -265,7 +281,15 @@ impl Patient<'_> {
                 in_flight,
                 waiting,
             });
-            queues.push(QueueDiagnosis { endpoint: name.to_string(), ready, pool, leases: leases.collect() });
+            queues.push(QueueDiagnosis {
+                endpoint: name.to_string(),
+                ready,
+                consumers: self.queue.consumers(&queue).await?,
+                // Questions to judges are jobs too, which wait and are no sessions.
+                unacknowledged: outstanding.get(&queue).copied().unwrap_or(0).saturating_sub(ready),
+                pool,
+                leases: leases.collect(),
+            });
         }
         Ok(queues)
     }

@@ -230,6 +230,7 @@ mod tests {
             generation: 0,
             echo: 0,
             owner: None,
+            granted: None,
         }
     }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use regatta_backends::{CellProgress, SweepRow};
+use regatta_backends::{AccountState, CellProgress, SweepRow};
 use regatta_catalog::Sweep;
-use regatta_proto::{AccountId, Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
+use regatta_proto::{Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::worst_session;
+use crate::budget::{of_sweep, worst_session};
 use crate::control::routes;
 use crate::echo::Echo;
 use crate::reconcile::Quiet;
@@ -39,6 +39,14 @@ pub(crate) struct Watched {
     /// Whether what was reported of earlier generations is recorded.
     is_settled: bool,
     pub(crate) echo: Echo,
+    /// Since when nothing is left to run.
+    over_since: Option<Instant>,
+}
+
+/// `true` once it is known what a sweep cost that has nothing left to run: its workers have given their leases back, or have had the time to.
+fn is_settled(account: Option<&AccountState>, over_since: &mut Option<Instant>, within: Duration) -> bool {
+    let since = *over_since.get_or_insert_with(Instant::now);
+    account.is_none_or(AccountState::is_settled) || since.elapsed() >= within
 }
 
 /// What `run` remembers from one tick to the next; all of it can be rebuilt.
@@ -183,7 +191,8 @@ impl Coordinator {
         let mut found = Vec::new();
         for (id, progress) in progress {
             let forecast = self.forecast(id, progress).await.ok().flatten();
-            let account = self.permits.account(&AccountId { sweep: id.clone(), model: None }).await.ok().flatten();
+            let account = self.permits.account(&of_sweep(id)).await.ok().flatten();
+            let account = account.filter(AccountState::is_capped);
             found.push((id.as_str(), forecast, account));
         }
         // Nothing is awaited from here on, so that hardly a scrape falls between the old values and the new.
@@ -240,7 +249,9 @@ impl Coordinator {
         let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
         let (is_settled, echo) = (self.settling(generation).is_zero(), Echo::heard(row.echo));
         let quiet = Quiet::new();
-        let one = Watched { sweep, worst_session, quiet, running, generation, settles_at, is_settled, echo };
+        let over_since = None;
+        let one =
+            Watched { sweep, worst_session, quiet, running, generation, settles_at, is_settled, echo, over_since };
         watched.insert(row.id.clone(), one);
         Ok(())
     }
@@ -305,13 +316,18 @@ impl Coordinator {
         }
         if complete || self.dispatch(one, progress).await?.is_over() {
             let sweep = &one.sweep;
-            let term = self.lead().await?;
-            if self.ledger.begin_tabulating(&sweep.id, one.generation, term).await? {
+            let account = self.permits.account(&of_sweep(&sweep.id)).await?;
+            if !is_settled(account.as_ref(), &mut one.over_since, self.config.leases_return_within) {
+                return Ok(());
+            }
+            let (granted, term) = (account.map(|account| account.at_most()), self.lead().await?);
+            if self.ledger.begin_tabulating(&sweep.id, one.generation, granted, term).await? {
                 self.tabulate(&sweep.id, sweep.digest).await?;
                 one.running = false;
             }
             return Ok(());
         }
+        one.over_since = None;
         self.reconcile(one, progress).await
     }
 

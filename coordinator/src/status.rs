@@ -1,7 +1,7 @@
 //! How a sweep stands, for people and programs.
 
 use jiff::Timestamp;
-use regatta_backends::{AccountState, CellProgress, SweepRow};
+use regatta_backends::{AccountState, CellProgress, SweepCost, SweepRow};
 use regatta_proto::{Cell, CostSum, Money, OwnerName, SweepId, SweepState, Usage};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,9 @@ pub struct SweepStatus {
     /// Its budget and what became of it, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetStatus>,
+    /// What it has cost, and may have.
+    #[serde(default)]
+    pub cost: SweepCost,
     /// What it will have cost at its end, while it runs and as soon as enough is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
@@ -38,7 +41,7 @@ pub struct BudgetStatus {
     pub cap: Money,
     /// Spent.
     pub spent: Money,
-    /// On top, what failed tries may have cost without the provider telling, and what workers had reserved that died.
+    /// On top, what failed tries may have cost without the provider telling, and what workers that died may have had under way.
     pub maybe_spent: Money,
     /// Reserved for calls that run or wait.
     pub reserved: Money,
@@ -91,6 +94,7 @@ impl SweepStatus {
         cells: &[Cell],
         progress: Vec<CellProgress>,
         budget: Option<BudgetStatus>,
+        cost: SweepCost,
         forecast: Option<Forecast>,
     ) -> Self {
         let cells = cells
@@ -120,6 +124,7 @@ impl SweepStatus {
             created_at: row.created_at,
             ended_at: row.ended_at,
             budget,
+            cost,
             forecast,
             cells,
             owner: row.owner,
@@ -140,9 +145,9 @@ impl SweepStatus {
         })
     }
 
-    /// Money over all cells, that of wasted attempts included.
+    /// Money over all cells, that of wasted attempts included and that of judges not.
     #[must_use]
-    pub fn cost(&self) -> CostSum {
+    pub fn sessions_cost(&self) -> CostSum {
         self.cells.iter().fold(CostSum::default(), |mut sum, cell| {
             sum += cell.cost;
             sum += cell.wasted;

@@ -38,7 +38,7 @@ pub struct Payer<'a> {
     pub sweep: &'a SweepId,
     /// Its part.
     pub share: Share,
-    /// Accounts that every try's worst case is reserved from before it is sent, all of them; none without a budget.
+    /// Accounts that every try's worst case is reserved from before it is sent, all of them; none where nothing has a price.
     pub accounts: &'a [AccountId],
     /// What tokens cost; `None` leaves the cost unknown, which no account allows.
     pub price: Option<&'a Price>,

@@ -105,7 +105,14 @@ impl Caller {
 
     fn failed(&self, call: &ChatCall<'_>, tries: Vec<Try>) -> FailedCall {
         let request = kept_request(&tries, call.request);
-        FailedCall { role: call.role, attempt: call.attempt, model: self.model(call.model), tries, request }
+        FailedCall {
+            role: call.role,
+            attempt: call.attempt,
+            model: self.model(call.model),
+            tries,
+            request,
+            asked: None,
+        }
     }
 
     async fn ask(&self, call: ChatCall<'_>, told: Option<Told<'_>>) -> Result<Call, CallError> {

@@ -67,6 +67,7 @@ impl Endpoint {
                 model: ModelRef { endpoint: self.0.name.clone(), model: call.model.to_owned() },
                 tries: vec![Try::not_sent(ErrorClass::BadRequest, detail)],
                 request: None,
+                asked: None,
             }))
         })
     }

@@ -60,7 +60,7 @@ pub use errors::{Fault, Rule, TABLE as ERROR_TABLE, rule};
 pub use events::{EVENTS, EventRule, ProviderEvent};
 pub use meter::Meter;
 pub use metrics::CallMetrics;
-pub use money::{OUTPUT_TOKENS_MAX, Purses, worst_case};
+pub use money::{OUTPUT_TOKENS_MAX, Purses, ReservationState, worst_case};
 pub use open::{Build, OpenContext, OpenError, check_access};
 pub use permits::store::{PermitStore, StoreError};
 pub use policy::{EgressRules, EgressSection, KeyRule, Origin, OutboundPolicy, OutboundRules, PrivateNetwork};

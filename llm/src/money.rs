@@ -1,12 +1,15 @@
-//! Budgets are accounts: before a try is sent, the most it can cost is reserved from each of them; afterwards the real cost is settled.
+//! Money goes through accounts: before a try is sent, the most it can cost is reserved from each of them; afterwards the real cost is
+//! settled. Every sweep whose prices are known has one, with its budget or without an end: what a process that dies had under way is known
+//! from nowhere else.
 //!
 //! The fleet's store of permits keeps the accounts. Each process has one purse for each account it draws on, and tells the store totals:
-//! what it has spent, what may have been billed without being told, and what is reserved for calls in flight. So no worker can spend what
-//! another has reserved, and a budget is never overrun, whatever dies when. What a purse does not need goes back to the store within
-//! moments, so that others can use the last money.
+//! what it has spent, what may have been billed without being told, what is reserved for calls, and what of it is under way. So no worker
+//! can spend what another has reserved, a budget is never overrun, and no more can have been billed than the store knows of, whatever dies
+//! when. What a purse does not need goes back to the store within moments, so that others can use the last money.
 
 mod funds;
 mod purse;
+mod reservation;
 
 use futures::future::BoxFuture;
 use std::collections::BTreeMap;
@@ -21,6 +24,8 @@ use tokio_util::task::TaskTracker;
 use crate::CallMetrics;
 use crate::permits::store::PermitStore;
 use purse::Purse;
+pub use reservation::ReservationState;
+pub(crate) use reservation::{Paid, Reservation};
 
 /// Tokens that an answer is assumed to have at most, where the request sets no limit.
 pub const OUTPUT_TOKENS_MAX: u32 = 16_384;
@@ -71,17 +76,11 @@ impl Purses {
     /// # Errors
     /// When not enough can come back any more; says which account.
     pub(crate) async fn reserve(&self, accounts: &[AccountId], at_most: Money) -> Result<Reservation, UsedUp> {
-        let mut reservation = Reservation { parts: Vec::new(), at_most, state: ReservationState::Reserved };
+        let mut reservation = Reservation::new(at_most);
         // A single model's account goes first: while its calls wait for it, they shall not hold the money of the whole sweep.
         for of_one_model in [true, false] {
             for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
-                let purse = self.purse(account);
-                purse.reserve(at_most).await.map_err(|may_come| UsedUp {
-                    account: account.clone(),
-                    at_most,
-                    may_come,
-                })?;
-                reservation.parts.push(purse);
+                reservation.reserve(account, self.purse(account)).await?;
             }
         }
         Ok(reservation)
@@ -164,76 +163,6 @@ fn whose(account: &AccountId) -> String {
 
 fn refused(detail: String) -> Try {
     Try::not_sent(ErrorClass::Budget, detail)
-}
-
-/// Money that is reserved for one try. Dropped before the try was sent, it is free again; dropped afterwards without being settled, all
-/// of it may have been spent.
-#[derive(Debug)]
-pub(crate) struct Reservation {
-    parts: Vec<Arc<Purse>>,
-    at_most: Money,
-    state: ReservationState,
-}
-
-/// Where a reservation stands. `reserved` → `sent` → `settled`, or `reserved` → `settled` for nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReservationState {
-    /// Its try waits for what else it needs.
-    Reserved,
-    /// Its try is under way: all of it may have been spent.
-    Sent,
-    /// The leases it came from know what became of it.
-    Settled,
-}
-
-impl ReservationState {
-    /// Payment of a reservation that is given up in this state; `None` where it has been paid.
-    const fn given_up(self) -> Option<Paid> {
-        match self {
-            Self::Reserved => Some(Paid::Known(Money::ZERO)),
-            Self::Sent => Some(Paid::Unknown),
-            Self::Settled => None,
-        }
-    }
-}
-
-/// What became of a try's money.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Paid {
-    /// This was billed, possibly nothing.
-    Known(Money),
-    /// Nobody knows.
-    Unknown,
-}
-
-impl Reservation {
-    /// The try is sent now.
-    pub(crate) const fn sent(&mut self) {
-        self.state = match self.state {
-            ReservationState::Reserved | ReservationState::Sent => ReservationState::Sent,
-            ReservationState::Settled => ReservationState::Settled,
-        };
-    }
-
-    /// The try is over.
-    pub(crate) fn settle(mut self, paid: Paid) {
-        self.pay(paid);
-    }
-
-    fn pay(&mut self, paid: Paid) {
-        self.state = ReservationState::Settled;
-        for purse in self.parts.drain(..) {
-            purse.settle(self.at_most, paid);
-        }
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        if let Some(paid) = self.state.given_up() {
-            self.pay(paid);
-        }
-    }
 }
 
 #[cfg(test)]

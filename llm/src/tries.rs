@@ -33,6 +33,8 @@ pub(crate) struct Tries {
     metrics: Arc<EndpointMetrics>,
     clock: Arc<dyn Clock>,
     seed: u64,
+    /// Service tier that all its requests ask for.
+    tier: Option<String>,
     calls: AtomicU64,
     /// Calls that were answered.
     answered: AtomicU64,
@@ -117,6 +119,7 @@ impl Tries {
             metrics,
             clock: Arc::clone(&context.clock),
             seed: context.seed,
+            tier: asked_tier(spec),
             calls: AtomicU64::new(0),
             answered: AtomicU64::new(0),
             silence: Silence::new(name.clone()),
@@ -177,8 +180,10 @@ impl Tries {
             let pass = self.breaker.pass().await;
             // Nothing is known of the cost only where no account pays: `refusal` has seen to it.
             let at_most = at_most.unwrap_or(Money::ZERO);
-            let reservation = self.purses.reserve(errand.payer.accounts, at_most).await?;
+            let mut reservation = self.purses.reserve(errand.payer.accounts, at_most).await?;
             let permit = self.governor.acquire(ask).await;
+            // Last, so that nothing counts as possibly spent that still waits.
+            reservation.clear().await?;
             // It may have gone down while this call stood in line.
             if !(matches!(pass, Pass::Free) && self.breaker.is_open()) {
                 return Ok(Ready { pass, reservation, permit });
@@ -189,6 +194,14 @@ impl Tries {
     fn next_seed(&self) -> u64 {
         self.seed ^ self.calls.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+/// Service tier that the spec has every request of an endpoint ask for; none where the provider chooses, or a field beside it has a say.
+fn asked_tier(spec: &EndpointSpec) -> Option<String> {
+    if spec.body.contains_key("speed") {
+        return None;
+    }
+    ["service_tier", "serviceTier"].iter().find_map(|name| Some(spec.body.get(*name)?.as_str()?.to_owned()))
 }
 
 #[cfg(test)]

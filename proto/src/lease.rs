@@ -106,8 +106,14 @@ pub struct AccountRequest {
     pub spent: Money,
     /// On top, everything that may have been billed to this holder without being told.
     pub maybe_spent: Money,
-    /// Reserved for calls in flight: cannot be taken back.
+    /// Reserved for calls that wait or are under way: cannot be taken back while this holder is heard of.
     pub in_flight: Money,
+    /// Of it, for tries that are under way: may be spent already.
+    #[serde(default)]
+    pub sent: Money,
+    /// Of it and of what is granted now, worst cases of tries that it would like to be allowed to have under way in all, `sent` included.
+    #[serde(default)]
+    pub to_send: Money,
     /// What it would like to hold reserved in all, `in_flight` included.
     pub wanted: Money,
     /// Beyond `in_flight`, less than this is of no use to it, and better left to others: several workers that hold a part of a call's
@@ -121,12 +127,16 @@ pub struct AccountRequest {
 pub struct AccountReply {
     /// What it holds reserved now, `in_flight` included; void when not renewed within `valid_ms`.
     pub reserved: Money,
+    /// Of it, what it may have under way; the part that is not is void when not renewed within `valid_ms`.
+    pub may_send: Money,
     /// Not reserved by anybody, and not spent.
     pub left: Money,
     /// How much could come free at most, if no call in flight cost anything: with less than a call's worst case, waiting is no use.
     pub may_come: Money,
     /// How long `reserved` holds without renewal, in milliseconds.
     pub valid_ms: u64,
+    /// How soon a holder that has no use for its reservation gives it back, in milliseconds.
+    pub idle_ms: u64,
 }
 
 /// A request that has failed in a way that may be its own fault.

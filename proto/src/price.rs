@@ -176,14 +176,29 @@ impl Price {
     /// served.
     #[must_use]
     pub fn at_most(&self, input: u64, output: u64) -> Money {
+        let variants = self.variants.values().map(|price| price.at_most(input, output));
+        variants.fold(self.own_at_most(input, output), Money::max)
+    }
+
+    /// The same of a call that asks its provider to be served as `variant`: so, or as usual where the provider has no room for that. In the
+    /// dearer ways that it did not ask for it is not served. `auto`, and what has no price, leave all ways open.
+    #[must_use]
+    pub fn at_most_as(&self, variant: &str, input: u64, output: u64) -> Money {
+        let is_open = variant.eq_ignore_ascii_case("auto");
+        match self.variant(&Circumstances { variant: Some(variant), at: None }).filter(|_| !is_open) {
+            Some(asked) => self.own_at_most(input, output).max(asked.own_at_most(input, output)),
+            None => self.at_most(input, output),
+        }
+    }
+
+    fn own_at_most(&self, input: u64, output: u64) -> Money {
         let own = std::iter::once(self.rates())
             .chain(self.tiers.iter().filter(|tier| input > tier.above_input_tokens).map(|tier| tier.rates))
             .chain(self.windows.iter().map(|window| window.rates))
             .map(|rates| rates.femto_at_most(input, output))
             .max()
             .unwrap_or_default();
-        let variants = self.variants.values().map(|price| price.at_most(input, output));
-        variants.fold(nano(own.saturating_add(self.femto_a_request())), Money::max)
+        nano(own.saturating_add(self.femto_a_request()))
     }
 
     /// Whether every figure is a finite, non-negative number below a million dollars, and variants have none of their own.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatRequest, Ended, Exchange, Finish, Lane, ModelRef, Money, Reply, Started, Usage};
+use crate::{ChatRequest, Digest, Ended, Exchange, Finish, Lane, ModelRef, Money, Reply, Started, Usage};
 
 /// Who was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -237,6 +237,9 @@ pub struct FailedCall {
     /// What was asked, where that may be why it failed: to be sent again by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<ChatRequest>>,
+    /// Digest of what an external agent asked, so that equal requests of a later start of it find the answers that they were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Digest>,
 }
 
 /// One entry of a transcript.
@@ -323,6 +326,33 @@ impl Transcript {
             }
         }
         Self { events }
+    }
+
+    /// The same calls without what was said: what they cost, and what answered.
+    #[must_use]
+    pub fn costs(&self) -> Self {
+        let without_detail =
+            |tries: &[Try]| tries.iter().map(|one| Try { detail: String::new(), ..one.clone() }).collect();
+        let events = self.events.iter().filter_map(|event| match event {
+            Event::Call(call) => Some(Event::Call(Box::new(Call {
+                request: ChatRequest::default(),
+                reply: Reply::of_text(None, call.reply.finish),
+                tries: without_detail(&call.tries),
+                raw_usage: None,
+                ..(**call).clone()
+            }))),
+            Event::Failed(failed) => Some(Event::Failed(FailedCall {
+                tries: without_detail(&failed.tries),
+                request: None,
+                ..failed.clone()
+            })),
+            Event::Recorded(_)
+            | Event::Started(_)
+            | Event::Exchange(_)
+            | Event::Ended(_)
+            | Event::BenchmarkFailed(_) => None,
+        });
+        Self { events: events.collect() }
     }
 
     /// Failed tries, those of calls that were answered in the end included, with the attempt that made them.

@@ -115,6 +115,7 @@ fn transcript() -> Transcript {
         model: "sim/oracle".parse().unwrap(),
         tries: vec![failed],
         request: None,
+        asked: None,
     };
     Transcript {
         events: vec![

@@ -92,7 +92,7 @@ mod tests {
         let failed = Try { status, ..Try::not_sent(ErrorClass::Auth, detail.to_owned()) };
         let tries = vec![failed];
         let model = "there/model".parse().unwrap();
-        let failed = FailedCall { role: Role::Agent, attempt: 1, model, tries, request: None };
+        let failed = FailedCall { role: Role::Agent, attempt: 1, model, tries, request: None, asked: None };
         failure_message(&Transcript { events: vec![Event::Failed(failed)] })
     }
 

@@ -98,7 +98,8 @@ mod tests {
             let class = ErrorClass::ContentFilter;
             let last = Try { status: Some(200), refused, ..Try::not_sent(class, String::new()) };
             let model = "sim/any".parse().unwrap();
-            let failed = FailedCall { role: Role::Agent, attempt: 1, model, tries: vec![last], request: None };
+            let failed =
+                FailedCall { role: Role::Agent, attempt: 1, model, tries: vec![last], request: None, asked: None };
             of_answers(&"sim/any".parse().unwrap(), &Transcript { events: vec![Event::Failed(failed)] }).to_string()
         };
         assert_eq!((withheld(false), withheld(true)), ("filtered".to_owned(), "refused".to_owned()));

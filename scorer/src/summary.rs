@@ -59,6 +59,10 @@ pub struct Summary {
     pub others: BTreeMap<Role, OtherCalls>,
     /// What the judges took.
     pub judging: Judging,
+    /// Most that can have been billed for all of it, judges included, in nano-dollars; absent where nothing is in doubt. Calls without a known
+    /// price are not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Money>,
     /// Spending of each of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeSpending>,
@@ -180,6 +184,15 @@ pub struct Spending {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+impl Summary {
+    /// Most that can have been billed on top of what is known; zero where nothing is in doubt.
+    #[must_use]
+    pub fn in_doubt(&self) -> Money {
+        let known = self.spending.cost.known + self.judging.cost.known;
+        Money(self.at_most.map_or(0, |most| most.0.saturating_sub(known.0)))
+    }
 }
 
 impl Spending {

@@ -12,6 +12,7 @@ mod port;
 mod postgres;
 mod rabbitmq;
 mod rabbitmq_node;
+pub mod referee;
 pub mod regatta;
 mod s3;
 mod services;

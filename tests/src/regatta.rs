@@ -180,6 +180,17 @@ impl Process {
         self.child.kill().await.map_err(HarnessError::io("run regatta"))
     }
 
+    /// Sends a signal, as `STOP` or `CONT`.
+    ///
+    /// # Errors
+    /// When it has ended, or cannot be signalled.
+    pub async fn signal(&self, name: &str) -> Result<(), HarnessError> {
+        let id = self.child.id().ok_or_else(|| HarnessError::Binary(format!("it ended before SIG{name}")))?;
+        let sent = Command::new("kill").args([&format!("-{name}"), &id.to_string()]).status().await;
+        let status = sent.map_err(HarnessError::io("signal a process"))?;
+        if status.success() { Ok(()) } else { Err(HarnessError::Binary(format!("SIG{name} to {id}: {status}"))) }
+    }
+
     /// SIGTERM, then waits for the end; returns the exit code.
     ///
     /// # Errors

@@ -195,7 +195,7 @@ async fn a_role_that_was_taken_over_forges_no_entry_and_takes_no_sweep() {
     ] {
         refused("coordinator", statement).await;
     }
-    for column in ["owner = 'mallory'", "granted = 0", "budget = NULL", "lock = NULL"] {
+    for column in ["owner = 'mallory'", "charged = 0", "granted = 0", "budget = NULL", "lock = NULL"] {
         refused("scorer", &format!("UPDATE sweeps SET {column}")).await;
     }
 }

@@ -41,11 +41,12 @@ impl Cast {
         endpoint: &Endpoint,
         beside: &BTreeMap<EndpointName, Endpoint>,
     ) -> Self {
+        let parameters = sweep.lock.model(&cell.model);
         let agent = Player {
             endpoint: endpoint.clone(),
             model: cell.model.model.clone(),
-            parameters: sweep.lock.model(&cell.model).cloned(),
-            accounts: accounts(sweep, Some(&cell.model)),
+            parameters: parameters.cloned(),
+            accounts: accounts(sweep, Some(&cell.model), parameters.and_then(|model| model.price.as_ref())),
         };
         let play = |model: &ModelSpec| {
             let name = &model.id.endpoint;
@@ -55,7 +56,7 @@ impl Cast {
                 model: model.id.model.clone(),
                 parameters: Some(model.clone()),
                 // The budget of a model under test is for that model alone.
-                accounts: accounts(sweep, None),
+                accounts: accounts(sweep, None, model.price.as_ref()),
             })
         };
         let locked = sweep.benchmark(cell);
@@ -78,9 +79,11 @@ impl Cast {
     }
 }
 
-/// The accounts that calls of `sweep` are paid from: its own, and that of the model under test, as far as they have budgets.
-pub(crate) fn accounts(sweep: &Sweep, model: Option<&ModelRef>) -> Vec<AccountId> {
-    let of_sweep = sweep.lock.budget_usd.map(|_| AccountId { sweep: sweep.id.clone(), model: None });
+/// The accounts that calls of `sweep` at `price` are paid from: its own, and that of the model under test, where that has a budget. Without
+/// a price nothing can be counted; a budget refuses such calls.
+pub(crate) fn accounts(sweep: &Sweep, model: Option<&ModelRef>, price: Option<&Price>) -> Vec<AccountId> {
+    let counts = price.is_some() || sweep.lock.budget_usd.is_some();
+    let of_sweep = counts.then(|| AccountId { sweep: sweep.id.clone(), model: None });
     let budgeted = model.filter(|model| sweep.lock.model(model).is_some_and(|spec| spec.budget_usd.is_some()));
     let of_model = budgeted.map(|model| AccountId { sweep: sweep.id.clone(), model: Some(model.clone()) });
     of_sweep.into_iter().chain(of_model).collect()

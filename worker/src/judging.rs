@@ -19,7 +19,7 @@ pub(crate) async fn answer(
     // One that the lock does not name is asked as it is, at an unknown price.
     let judge = sweep.lock.judge(&job.judge).unwrap_or_else(|| ModelSpec::from(job.judge.clone()));
     // Interrupted answers are thrown away with their cost: questions are cheap, and saved verdicts are never asked again.
-    let accounts = accounts(sweep, None);
+    let accounts = accounts(sweep, None, judge.price.as_ref());
     let payer = payer(sweep, &accounts, judge.price.as_ref());
     let answers = endpoint.answer(&judge, &job.questions, payer, interrupt).await.ok()?;
     Some(JudgeOutcome {

@@ -246,6 +246,38 @@ mod tests {
         }
     }
 
+    /// A session of one call, which cost 7 nano-dollars, and a failed try that may have cost 9 more.
+    fn paid(item: u32, text: &str) -> Report {
+        let call = serde_json::json!({ "call": {
+            "role": "agent", "attempt": 1, "model": "sim/a", "request": { "messages": [{ "role": "user", "content": text }] },
+            "reply": { "text": text, "finish": "stop" }, "usage": { "input": 3, "output": 4 }, "cost": 7, "latency_us": 0,
+            "tries": [{ "class": "timeout", "detail": text, "latency_us": 0, "at_most": 9 }],
+        } });
+        let events = vec![Event::Recorded(Reply::said(text)), serde_json::from_value(call).unwrap()];
+        match ended(item, "") {
+            Report::Session(ended) => {
+                Report::Session(Box::new(SessionOutcome { transcript: Transcript { events }, ..*ended }))
+            }
+            other => other,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_session_cost_is_told_although_its_transcript_cannot_be_published() {
+        let narrow = Narrow::default();
+        let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
+        let parcel =
+            Parcel { reports: vec![paid(0, "much too long for it")], jobs: Vec::new(), origin: Origin::Nobody };
+        publish(&narrow, &metrics, vec![parcel]).await;
+        let told = narrow.reports.lock().unwrap().remove(0);
+        let Report::Session(told) = &told else { panic!("{told:?}") };
+        assert_eq!(told.outcome, Outcome::NotMeasured { cause: Cause::Internal });
+        let totals = told.transcript.totals_of(1);
+        let found = (totals.calls, totals.cost.known.0, totals.maybe_spent.0, totals.usage.output);
+        assert_eq!(found, (1, 7, 9, 4));
+        assert!(!serde_json::to_string(told).unwrap().contains("much too long"), "{told:?}");
+    }
+
     fn handed_over(item: u32, text: &str) -> (Report, (String, Job)) {
         let totals = AttemptTotals::default();
         let report = Report::HandedOver { key: key(item), attempt: attempt(item), totals };

@@ -1,6 +1,6 @@
 -- Sweeps and schedules belong to whoever submitted them; those from before, and those of embedded runs, to nobody.
 ALTER TABLE sweeps ADD COLUMN owner TEXT;
-ALTER TABLE sweeps ADD COLUMN granted INTEGER NOT NULL DEFAULT 0 CHECK (granted >= 0); -- money counted against its owner's quota
+ALTER TABLE sweeps ADD COLUMN charged INTEGER NOT NULL DEFAULT 0 CHECK (charged >= 0); -- money counted against its owner's quota
 ALTER TABLE schedules ADD COLUMN owner TEXT;
 
 -- Quotas, and what was granted on them to sweeps, removed ones included.

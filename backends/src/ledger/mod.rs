@@ -7,6 +7,7 @@
 mod audit;
 mod calls;
 pub(crate) mod columns;
+mod cost;
 mod counters;
 mod error;
 mod identity;
@@ -32,6 +33,7 @@ use regatta_proto::{
 
 pub use self::audit::{AUDIT_READ_MAX, AuditOutcome, AuditResult, AuditRow, NewAuditEntry};
 pub use self::calls::{CallSums, OtherCalls, ReportedCost};
+pub use self::cost::SweepCost;
 pub use self::error::{LedgerError, StoreError};
 pub use self::identity::{NewToken, OwnerRow, Quota, TokenRow};
 #[cfg(feature = "cluster")]
@@ -332,8 +334,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.quiet(sweep, life, anew)) })
     }
 
-    /// Moves a sweep from `running` to `tabulating`, and says whether it did: not when it stands elsewhere, was resumed since `generation`,
-    /// or when `term` is over.
+    /// Moves a sweep from `running` to `tabulating`, notes what its account has granted, and says whether it did: not when it stands
+    /// elsewhere, was resumed since `generation`, or when `term` is over.
     ///
     /// # Errors
     /// When the store fails.
@@ -341,9 +343,22 @@ impl Ledger {
         &'a self,
         sweep: &'a SweepId,
         generation: u32,
+        granted: Option<Money>,
         term: Term,
     ) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.begin_tabulating(sweep, generation, term)) })
+        Box::pin(async move { each!(self, ledger => ledger.begin_tabulating(sweep, generation, granted, term)) })
+    }
+
+    /// Notes what the account of a sweep has granted, where it ends in another way.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or the store fails.
+    pub fn set_granted<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        granted: Option<Money>,
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.set_granted(sweep, granted)) })
     }
 
     /// Lets cells have so many sessions each, or as many as they have where these are more, and says whether it did: not when the sweep does

@@ -45,8 +45,8 @@ impl NewSweep {
         self.shards.iter().map(|shard| u64::from(shard.count)).sum()
     }
 
-    /// Money that its owner is granted for it.
-    pub(super) fn granted(&self) -> Money {
+    /// Money that its owner's quota is charged for it.
+    pub(super) fn charged(&self) -> Money {
         self.budget.filter(|_| self.owner.is_some()).unwrap_or(Money::ZERO)
     }
 }
@@ -114,6 +114,9 @@ pub struct SweepRow {
     /// The owner; `None` for sweeps of embedded runs and of versions before owners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerName>,
+    /// What its account had granted in all when it last ended; see [`SweepCost`](super::SweepCost).
+    #[serde(default)]
+    pub granted: Option<Money>,
 }
 
 /// A shard.

@@ -4,8 +4,10 @@
 //!   are together never more than the cap, as far as grants go. Only a call that costs more than its reservation could break that.
 //! - **Totals, not differences.** A worker tells everything it has ever spent here, so a repeated request changes nothing, and one that was
 //!   overtaken by a newer one is recognised by its smaller totals.
-//! - **What died may have been spent.** The reservation of a worker that falls silent is lost: nobody knows what its calls cost. It stays
-//!   counted until that worker comes back and tells.
+//! - **Sent only what was granted for it.** Of what a worker has reserved, it may have so much under way as it was told. What waits for
+//!   permits or for a further try is reserved, and costs nothing.
+//! - **What died may have been spent.** Of a worker that falls silent, what it may have had under way is lost: nobody knows what its calls
+//!   cost. It stays counted until that worker comes back and tells. The rest of its reservation is free again.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +16,15 @@ use serde::{Deserialize, Serialize};
 
 use super::steady::Steady;
 
+/// Cap of an account without a budget: it only counts.
+pub(super) const UNLIMITED: Money = Money(u64::MAX);
 /// For how long a reservation may be used for new calls without renewal, in milliseconds.
 pub(super) const VALID_MS: u64 = 10_000;
 /// A worker that is silent for this long is dead, in milliseconds: longer than it may begin calls for.
 pub(super) const DEAD_MS: u64 = 30_000;
+/// How soon a worker that has no call gives its reservation back, in milliseconds: a sweep ends when it is known what it cost, and a
+/// database shall not be written to after each call.
+const IDLE_MS: u64 = 200;
 /// Beyond so many workers, those that have been silent for longest are only kept as sums.
 const HOLDERS_MAX: usize = 1_000;
 /// Only workers that have been silent for this long, in milliseconds: should one come back after all, what it spent would count twice.
@@ -34,15 +41,35 @@ pub struct AccountState {
     pub maybe_spent: Money,
     /// Reserved by workers that are alive.
     pub reserved: Money,
-    /// Reserved by workers that died: may have been spent.
+    /// Of it, what they may have under way.
+    pub may_send: Money,
+    /// What workers that died may have had under way: may have been spent.
     pub lost: Money,
     /// Neither spent nor reserved by anybody.
     pub left: Money,
 }
 
 impl AccountState {
-    /// Everything that is spent, may be, or still may become so without another grant.
-    pub(super) fn granted(&self) -> Money {
+    /// Everything that is spent, may be, or may become so without another grant: more has not been billed.
+    #[must_use]
+    pub fn at_most(&self) -> Money {
+        self.spent + self.maybe_spent + self.may_send + self.lost
+    }
+
+    /// `true` if nobody who is alive has a call under way, or may begin one without another grant.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.reserved == Money::ZERO
+    }
+
+    /// `true` if the account has a budget.
+    #[must_use]
+    pub fn is_capped(&self) -> bool {
+        self.cap != UNLIMITED
+    }
+
+    /// Everything that nobody else can have.
+    fn taken(&self) -> Money {
         self.spent + self.maybe_spent + self.reserved + self.lost
     }
 }
@@ -54,6 +81,19 @@ struct Holder {
     spent: Money,
     maybe_spent: Money,
     reserved: Money,
+    /// Of it, what may be under way; `None` where a build wrote it that could not tell, and all of it may be.
+    #[serde(default)]
+    may_send: Option<Money>,
+}
+
+impl Holder {
+    fn may_send(&self) -> Money {
+        self.may_send.unwrap_or(self.reserved)
+    }
+
+    const fn is_dead(&self, now: u64) -> bool {
+        self.seen_ms + DEAD_MS <= now
+    }
 }
 
 /// An account.
@@ -88,18 +128,23 @@ impl Account {
         let was_overtaken = request.spent < before.spent || request.maybe_spent < before.maybe_spent;
         let mut holder = Holder { seen_ms: now, ..before };
         if !was_overtaken {
-            (holder.spent, holder.maybe_spent, holder.reserved) = (request.spent, request.maybe_spent, Money::ZERO);
+            (holder.spent, holder.maybe_spent) = (request.spent, request.maybe_spent);
+            (holder.reserved, holder.may_send) = (Money::ZERO, None);
             self.holders.insert(request.holder.clone(), holder);
             let room = self.state(now).left;
-            // What is in flight cannot be taken back, but also not be claimed without having been granted.
-            let kept = request.in_flight.min(before.reserved);
+            // What is in flight cannot be taken back, but also not be claimed without having been granted. Of a worker that was taken for
+            // dead others may have got what it had not sent.
+            let sent = request.sent.min(before.may_send());
+            let kept = if before.is_dead(now) { sent } else { request.in_flight.min(before.reserved) };
             let useful = request.wanted.min(room);
             holder.reserved = if useful < request.in_flight + request.least { kept } else { useful.max(kept) };
+            holder.may_send = Some(request.to_send.max(sent).min(holder.reserved));
         }
         self.holders.insert(request.holder.clone(), holder);
         let AccountState { cap, spent, maybe_spent, lost, left, .. } = self.state(now);
         let may_come = less(cap, spent + maybe_spent + lost);
-        AccountReply { reserved: holder.reserved, left, may_come, valid_ms: VALID_MS }
+        let may_send = holder.may_send();
+        AccountReply { reserved: holder.reserved, may_send, left, may_come, valid_ms: VALID_MS, idle_ms: IDLE_MS }
     }
 
     /// How the account stands.
@@ -119,13 +164,14 @@ impl Account {
         for holder in self.holders.values() {
             state.spent += holder.spent;
             state.maybe_spent += holder.maybe_spent;
-            if holder.seen_ms + DEAD_MS <= now {
-                state.lost += holder.reserved;
+            if holder.is_dead(now) {
+                state.lost += holder.may_send();
             } else {
                 state.reserved += holder.reserved;
+                state.may_send += holder.may_send();
             }
         }
-        state.left = less(self.cap, state.granted());
+        state.left = less(self.cap, state.taken());
         state
     }
 
@@ -138,7 +184,7 @@ impl Account {
             if let Some(holder) = self.holders.remove(&worker) {
                 self.spent_before += holder.spent;
                 self.maybe_spent_before += holder.maybe_spent;
-                self.lost_before += holder.reserved;
+                self.lost_before += holder.may_send();
             }
         }
     }

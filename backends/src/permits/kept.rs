@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Most bytes of the file: some thousand accounts.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// Grants of each account: spent, possibly spent, and reserved together. Written before a grant is told, so that a process that
+/// Grants of each account: spent, possibly spent, and allowed to be sent together. Written before a grant is told, so that a process that
 /// dies has spent no more than the file says.
 #[derive(Debug)]
 pub(super) struct KeptGrants {
@@ -50,8 +50,12 @@ impl KeptGrants {
 
     /// Sum of the grants of `account`, those of past processes included.
     pub(super) fn granted(&self, account: &AccountId) -> Money {
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        written.get(account).copied().unwrap_or(Money::ZERO)
+        self.known(account).unwrap_or(Money::ZERO)
+    }
+
+    /// The same; `None` where nothing was ever granted.
+    pub(super) fn known(&self, account: &AccountId) -> Option<Money> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).get(account).copied()
     }
 
     /// Makes durable that `granted` of `account` may be spent. Writes nothing when that is no news.

@@ -17,6 +17,10 @@ use super::kept::KeptGrants;
 use super::pool::{Change, Pool};
 use super::{FAILURES_KEPT_MS, FAILURES_MAX, PermitsError, PoolHolder};
 
+/// How soon a worker of the same process gives back what it has no use for, in milliseconds: nothing is far away here, and somebody
+/// waits for the end of the run.
+const IDLE_MS: u64 = 20;
+
 /// Permits within this process; clones share them.
 #[derive(Debug, Clone)]
 pub struct MemoryPermits(Arc<Shared>);
@@ -92,13 +96,20 @@ impl MemoryPermits {
         let (now, mut state) = self.enter();
         let account = state.accounts.get_mut(&request.account);
         let account = account.ok_or_else(|| PermitsError::UnknownAccount { account: request.account.clone() })?;
-        let reply = account.settle(now, request);
+        let mut reply = account.settle(now, request);
         if let Some(kept) = &self.0.kept {
+            reply.idle_ms = IDLE_MS;
             // Under the lock, so that what is written never falls behind what another was told. It is a few bytes, a few times a second.
             let unusable = |source| PermitsError::Grants { path: kept.path().to_owned(), source };
-            kept.keep(&request.account, account.read(now).granted()).map_err(unusable)?;
+            kept.keep(&request.account, account.read(now).at_most()).map_err(unusable)?;
         }
         Ok(reply)
+    }
+
+    /// What was granted by this process and those before it; `None` for an account that none of them opened.
+    pub(super) fn granted(&self, account: &AccountId) -> Option<Money> {
+        let before = || self.0.kept.as_ref().and_then(|kept| kept.known(account));
+        self.account(account).map(|state| state.at_most()).or_else(before)
     }
 
     pub(super) fn close_accounts(&self, sweep: &SweepId) {

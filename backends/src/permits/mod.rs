@@ -189,6 +189,33 @@ impl Permits {
         })
     }
 
+    /// Opens an account that only counts, of a sweep without a budget; or takes the cap of one that is open away.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn open_uncapped_account<'a>(
+        &'a self,
+        account: &'a AccountId,
+        base_spent: Money,
+    ) -> BoxFuture<'a, Result<(), PermitsError>> {
+        self.open_account(account, account::UNLIMITED, base_spent)
+    }
+
+    /// Most that can have been billed to an account, by all that was granted; also of one that a process of the past opened in the same
+    /// file. `None` when nobody opened it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn granted<'a>(&'a self, account: &'a AccountId) -> BoxFuture<'a, Result<Option<Money>, PermitsError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(permits) => Ok(permits.granted(account)),
+                #[cfg(feature = "cluster")]
+                Self::Postgres(permits) => Ok(permits.account(account).await?.map(|state| state.at_most())),
+            }
+        })
+    }
+
     /// Forgets all accounts of a sweep, which is forgotten too.
     ///
     /// # Errors

@@ -244,6 +244,22 @@ impl Queue {
         })
     }
 
+    /// Consumers of a job queue, those that have stopped left out.
+    ///
+    /// # Errors
+    /// When the queue does not exist, or the broker does not answer.
+    pub fn consumers<'a>(&'a self, queue: &'a str) -> BoxFuture<'a, Result<u64, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.consumers(queue),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.consumers(queue).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.consumers(queue).await,
+            }
+        })
+    }
+
     /// Reports that wait for a scorer. Those within a consumer's prefetch do not count.
     ///
     /// # Errors

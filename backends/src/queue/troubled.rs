@@ -63,6 +63,10 @@ impl TroubledQueue {
         self.call(queue, 0, || self.inner.depth(queue)).await
     }
 
+    pub(super) async fn consumers(&self, queue: &str) -> Result<u64, QueueError> {
+        self.call(queue, 0, || self.inner.consumers(queue)).await
+    }
+
     pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.call("reports", 0, || self.inner.waiting_reports()).await
     }

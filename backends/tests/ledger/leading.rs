@@ -47,7 +47,7 @@ pub(crate) async fn a_leader_whose_term_is_over_changes_nothing(world: World) {
     assert!(!ledger.confirm_shard(&sweep, ShardIndex(0), 2, old).await.unwrap());
     assert_eq!(ledger.reset_dispatch(&sweep, old).await.unwrap(), None);
     assert!(!ledger.release(&sweep, &[(CellIndex(0), 9)], 0, old).await.unwrap());
-    assert!(!ledger.begin_tabulating(&sweep, 0, old).await.unwrap());
+    assert!(!ledger.begin_tabulating(&sweep, 0, None, old).await.unwrap());
     let states: Vec<_> = ledger.shards(&sweep).await.unwrap().into_iter().map(|shard| shard.state).collect();
     assert_eq!(states, [ShardState::Dispatching, ShardState::Planned]);
     assert_eq!(world.cell(&sweep, 0).await.dispatched, 0);
@@ -77,10 +77,10 @@ pub(crate) async fn a_resume_voids_what_its_coordinator_was_about_to_do(world: W
     assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().generation, 1);
     assert!(!ledger.claim_shard(&sweep, ShardIndex(0), 0, term).await.unwrap());
     assert!(!ledger.release(&sweep, &[(CellIndex(0), 9)], 0, term).await.unwrap());
-    assert!(!ledger.begin_tabulating(&sweep, 0, term).await.unwrap());
+    assert!(!ledger.begin_tabulating(&sweep, 0, None, term).await.unwrap());
     assert!(ledger.claim_shard(&sweep, ShardIndex(0), 1, term).await.unwrap());
-    assert!(ledger.begin_tabulating(&sweep, 1, term).await.unwrap());
-    assert!(!ledger.begin_tabulating(&sweep, 1, term).await.unwrap(), "it has begun");
+    assert!(ledger.begin_tabulating(&sweep, 1, None, term).await.unwrap());
+    assert!(!ledger.begin_tabulating(&sweep, 1, None, term).await.unwrap(), "it has begun");
 }
 
 pub(crate) async fn sessions_that_a_worker_tells_of_are_known_to_run_until_they_end(world: World) {

@@ -20,6 +20,7 @@ pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: Wor
         generation: 0,
         echo: 0,
         owner: None,
+        granted: None,
     };
     assert_eq!(world.ledger.sweep(&sweep).await.unwrap(), Some(expected.clone()));
     let again = NewSweep { name: "other".to_owned(), budget: None, created_at: at(9), ..new_sweep("s", 5, 5) };
@@ -236,6 +237,9 @@ pub(crate) async fn shards_beyond_what_is_released_are_not_dispatched_until_it_i
     assert_eq!(items, [4, 2], "a cell never loses sessions");
     let error = ledger.release(&sweep, &[(CellIndex(0), 4), (CellIndex(7), 1)], 0, term).await.unwrap_err();
     assert!(matches!(&error, LedgerError::UnknownCell { cell: CellIndex(7), .. }), "{error}");
-    assert!(ledger.begin_tabulating(&sweep, 0, term).await.unwrap());
+    assert!(ledger.begin_tabulating(&sweep, 0, Some(Money(77)), term).await.unwrap());
+    assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().granted, Some(Money(77)));
+    ledger.set_granted(&sweep, None).await.unwrap();
+    assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().granted, None);
     assert!(!ledger.release(&sweep, &[(CellIndex(1), 4)], 0, term).await.unwrap(), "it does not run any more");
 }

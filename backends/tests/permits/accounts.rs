@@ -28,13 +28,25 @@ pub(crate) async fn money_is_reserved_once_over_all_workers(world: World) {
     open(&world, 1000).await;
     let other = world.open().await;
     let reply = settle(&world, "w-1", 0, 700).await;
-    let expected = AccountReply { reserved: Money(700), left: Money(300), may_come: Money(1000), valid_ms: 10_000 };
+    let expected = AccountReply {
+        reserved: Money(700),
+        may_send: Money(700),
+        left: Money(300),
+        may_come: Money(1000),
+        valid_ms: 10_000,
+        idle_ms: 200,
+    };
     assert_eq!(reply, expected);
     assert_eq!(other.settle(&spending("w-2", 0, 700)).await.unwrap().reserved, Money(300));
     assert_eq!(settle(&world, "w-1", 400, 0).await.left, Money(300));
     assert_eq!(other.settle(&spending("w-2", 0, 700)).await.unwrap().reserved, Money(600));
-    let expected =
-        AccountState { cap: Money(1000), spent: Money(400), reserved: Money(600), ..AccountState::default() };
+    let expected = AccountState {
+        cap: Money(1000),
+        spent: Money(400),
+        reserved: Money(600),
+        may_send: Money(600),
+        ..AccountState::default()
+    };
     assert_eq!(state(&world).await, expected);
 }
 
@@ -62,6 +74,7 @@ pub(crate) async fn another_cap_leaves_everything_else(world: World) {
         cap: Money(5000),
         spent: Money(600),
         reserved: Money(300),
+        may_send: Money(300),
         left: Money(4100),
         ..AccountState::default()
     };
@@ -109,6 +122,34 @@ pub(crate) async fn what_a_silent_worker_had_reserved_is_lost_until_it_comes_bac
     assert_eq!((reply.reserved, reply.may_come), (Money(850), Money(850)));
 }
 
+pub(crate) async fn what_a_silent_worker_could_not_send_is_free_again(world: World) {
+    open(&world, 1000).await;
+    let waits = AccountRequest { to_send: Money(30), ..spending("w-1", 100, 400) };
+    let reply = world.permits.settle(&waits).await.unwrap();
+    assert_eq!((reply.reserved, reply.may_send), (Money(400), Money(30)));
+    assert_eq!(state(&world).await.at_most(), Money(130));
+    world.pass(Duration::from_secs(31)).await;
+    let lost = state(&world).await;
+    assert_eq!((lost.reserved, lost.lost, lost.left, lost.at_most()), (Money::ZERO, Money(30), Money(870), Money(130)));
+    assert_eq!(settle(&world, "w-2", 0, 1000).await.reserved, Money(870));
+    // Back again, it holds what it had sent, and waits for the rest.
+    let back = AccountRequest { in_flight: Money(400), sent: Money(30), to_send: Money(60), ..waits };
+    let reply = world.permits.settle(&back).await.unwrap();
+    assert_eq!((reply.reserved, reply.may_send), (Money(30), Money(30)));
+}
+
+pub(crate) async fn an_account_without_a_budget_only_counts(world: World) {
+    world.permits.open_uncapped_account(&account("s"), Money(50)).await.unwrap();
+    assert_eq!(settle(&world, "w-1", 70, 10_000_000).await.reserved, Money(10_000_000));
+    settle(&world, "w-1", 70, 5).await;
+    let counted = state(&world).await;
+    assert_eq!((counted.is_capped(), counted.spent, counted.at_most()), (false, Money(120), Money(125)));
+    assert_eq!(world.permits.granted(&account("s")).await.unwrap(), Some(Money(125)));
+    assert_eq!(world.permits.granted(&account("t")).await.unwrap(), None);
+    open(&world, 1000).await;
+    assert_eq!(state(&world).await.left, Money(875));
+}
+
 pub(crate) async fn of_many_at_once_nobody_gets_money_twice(world: World) {
     open(&world, 1000).await;
     let handles = join_all((0..4).map(|_| world.open())).await;
@@ -121,6 +162,7 @@ pub(crate) async fn of_many_at_once_nobody_gets_money_twice(world: World) {
                 spent += reserved / 2;
                 let mut request = spending(&worker, spent, 100);
                 request.in_flight = Money(reserved - reserved / 2);
+                request.sent = request.in_flight;
                 reserved = permits.settle(&request).await.unwrap().reserved.0;
             }
             (spent, reserved)

@@ -52,6 +52,8 @@ conformance![
     accounts::what_an_earlier_process_spent_counts_once,
     accounts::a_sweep_and_its_models_have_accounts_of_their_own,
     accounts::what_a_silent_worker_had_reserved_is_lost_until_it_comes_back,
+    accounts::what_a_silent_worker_could_not_send_is_free_again,
+    accounts::an_account_without_a_budget_only_counts,
     accounts::of_many_at_once_nobody_gets_money_twice,
     failures::failures_are_counted_by_request_and_class,
     failures::of_many_at_once_every_failure_counts,

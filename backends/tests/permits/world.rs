@@ -122,6 +122,8 @@ pub(crate) fn spending(worker: &str, spent: u64, wanted: u64) -> AccountRequest 
         spent: Money(spent),
         maybe_spent: Money::ZERO,
         in_flight: Money::ZERO,
+        sent: Money::ZERO,
+        to_send: Money(wanted),
         wanted: Money(wanted),
         least: Money::ZERO,
     }

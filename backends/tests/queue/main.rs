@@ -50,6 +50,7 @@ conformance![
     a_report_set_aside_comes_back_by_itself_and_that_is_no_redelivery,
     queues_are_separate,
     depth_counts_what_waits,
+    consumers_are_counted_until_they_stop,
     a_closed_queue_ends_consumers_and_listeners_and_takes_nothing,
     dropping_the_last_handle_ends_consumers,
     names_that_no_queue_can_have_are_refused,

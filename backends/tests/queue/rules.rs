@@ -68,6 +68,19 @@ pub(crate) async fn a_consumer_holds_no_more_than_its_prefetch(queue: &Queue) {
     eventually_depth(queue, "q", 2).await;
 }
 
+pub(crate) async fn consumers_are_counted_until_they_stop(queue: &Queue) {
+    assert!(matches!(queue.consumers("q").await, Err(QueueError::NoSuchQueue { .. })));
+    queue.declare_jobs("q").await.unwrap();
+    assert_eq!(queue.consumers("q").await.unwrap(), 0);
+    let (one, mut two) = (queue.consume_jobs("q", 1).await.unwrap(), queue.consume_jobs("q", 1).await.unwrap());
+    assert_eq!(queue.consumers("q").await.unwrap(), 2);
+    two.stop();
+    drop(one);
+    while queue.consumers("q").await.unwrap() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
 pub(crate) async fn messages_are_spread_evenly_over_consumers(queue: &Queue) {
     let mut one = queue.consume_jobs("q", 100).await.unwrap();
     let mut two = queue.consume_jobs("q", 100).await.unwrap();

@@ -96,6 +96,7 @@ fn of_sweep(sweep: &SweepDiagnosis) -> Vec<String> {
         let RunningSession { session, worker, started_at } = oldest;
         lines.push(format!("  oldest under way: session {session}, by {worker} since {started_at}"));
     }
+    lines.extend(super::status::in_doubt(&sweep.cost).map(|cost| format!("  {cost}")));
     if let Some(budget) = &sweep.budget {
         lines.push(format!(
             "  budget {}: {} spent, {} reserved, {} left",
@@ -107,9 +108,11 @@ fn of_sweep(sweep: &SweepDiagnosis) -> Vec<String> {
             format!("; uses {} % of its limits since {}: {}", (pool.factor * 100.0).round(), pool.at, pool.reason)
         });
         lines.push(format!(
-            "  endpoint {}: {} jobs wait for a worker{}",
+            "  endpoint {}: {} jobs wait for a worker, {} are unacknowledged or not recorded; {} consumers{}",
             queue.endpoint,
             queue.ready,
+            queue.unacknowledged,
+            queue.consumers,
             pool.as_deref().unwrap_or_default()
         ));
         for lease in &queue.leases {
@@ -135,12 +138,13 @@ mod tests {
                 "not_measured": 2, "outstanding": 64, "running": 0, "doubtful_shards": 1,
                 "oldest": { "session": "3 17", "worker": "w-1", "started_at": "2026-01-02T03:00:00Z" },
                 "queues": [{
-                    "endpoint": "openai", "ready": 0,
+                    "endpoint": "openai", "ready": 0, "consumers": 2, "unacknowledged": 64,
                     "pool": { "factor": 0.35, "at": "2026-01-02T03:04:05Z", "reason": "12 of 40 calls were refused" },
                     "leases": [
                         { "holder": "w-1.0", "seen_at": "2026-01-02T03:04:06Z", "slots": 12, "in_flight": 9, "waiting": 40 },
                     ],
                 }],
+                "cost": { "known": { "known": 1_250_000_000_u64, "unknown_calls": 0 }, "at_most": 1_310_000_000_u64 },
                 "budget": { "cap": 5_000_000_000_u64, "spent": 1_250_000_000_u64, "maybe_spent": 0, "reserved": 40_000_000_u64,
                     "left": 3_710_000_000_u64 },
                 "unreadable": null,

@@ -113,6 +113,12 @@ fn add_judges(ledger: &mut Ledger<'_>, lock: &SweepLock, summary: Option<&Summar
     true
 }
 
+/// What may have been billed beyond what is known. A summary of an older build knows of it by attempts alone.
+fn more_at_most(summary: &Summary) -> Money {
+    let of_attempts = summary.spending.lost_calls_at_most + summary.spending.maybe_spent;
+    summary.in_doubt().max(of_attempts)
+}
+
 fn day(at: Timestamp) -> Date {
     at.to_zoned(TimeZone::UTC).date()
 }
@@ -136,7 +142,7 @@ fn notes(summary: Option<&Summary>, has_judges: bool) -> Vec<String> {
             summary.judging.cost
         ));
     }
-    let more = spending.lost_calls_at_most + spending.maybe_spent;
+    let more = more_at_most(summary);
     if more > Money::ZERO {
         notes.push(format!("at most {more} more was spent on calls whose end nobody saw; it is not counted"));
     }
@@ -175,7 +181,7 @@ impl<'a> Repriced<'a> {
             repriced: sum(bills, |bill| bill.repriced),
             difference: difference_of_all(bills),
             wasted: summary.map(|summary| summary.spending.wasted),
-            at_most_more: summary.map(|summary| summary.spending.lost_calls_at_most + summary.spending.maybe_spent),
+            at_most_more: summary.map(more_at_most),
         }
     }
 }

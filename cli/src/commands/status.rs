@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use comfy_table::{Table, presets};
+use regatta_backends::SweepCost;
 use regatta_coordinator::SweepStatus;
+use regatta_proto::Money;
 
 use crate::args::StatusArgs;
 use crate::client::Client;
@@ -76,11 +78,17 @@ fn describe(status: &SweepStatus) -> String {
             budget.cap, budget.spent, budget.maybe_spent, budget.reserved, budget.left
         ));
     }
+    lines.extend(in_doubt(&status.cost));
     if let Some(forecast) = &status.forecast {
         lines.push(format!("forecast: about {} at the end, {} to {}", forecast.expected, forecast.low, forecast.high));
     }
     lines.push(table.to_string());
     lines.join("\n")
+}
+
+/// What may have been billed beyond what is known, if anything.
+pub(super) fn in_doubt(cost: &SweepCost) -> Option<String> {
+    (cost.in_doubt() > Money::ZERO).then(|| format!("cost {}, at most {}", cost.known, cost.at_most))
 }
 
 fn new_table(header: &[&str]) -> Table {

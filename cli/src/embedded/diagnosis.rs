@@ -10,7 +10,7 @@ use regatta_proto::SweepState;
 
 use super::lock::DirectoryLock;
 use crate::benchmarks::READ_BENCHMARKS;
-use crate::exit::BadConfiguration;
+use crate::exit::{BadConfiguration, bad_configuration};
 
 /// Diagnosis of the run in `directory`, and `true` if a process is at work on it.
 ///
@@ -32,7 +32,8 @@ pub(crate) async fn diagnose(directory: &Path) -> anyhow::Result<(bool, Diagnosi
         format!("failed to open the run's ledger; if it is damaged, see `regatta repair {}`", directory.display())
     })?;
     let blobs = Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?;
-    let (queue, permits, catalog) = (Queue::memory(), Permits::memory(), Catalog::new(blobs, READ_BENCHMARKS));
+    let permits = Permits::kept(&store.join("accounts.json")).map_err(bad_configuration)?;
+    let (queue, catalog) = (Queue::memory(), Catalog::new(blobs, READ_BENCHMARKS));
     let patient = Patient { ledger: &ledger, queue: &queue, permits: &permits, catalog: &catalog, of_run: true };
     let mut diagnosis = patient.diagnose().await?;
     let is_left = |state| matches!(state, SweepState::Running | SweepState::Tabulating);

@@ -65,6 +65,12 @@ fn of_sweep(sweep: &SweepDiagnosis) -> Vec<Finding> {
         found("its budget is used up".to_owned(), "raise it when it has ended: regatta resume SWEEP --budget +DOLLARS");
     }
     for queue in &sweep.queues {
+        if queue.ready > 0 && queue.consumers == 0 {
+            found(
+                format!("{} jobs of endpoint {} wait, and no worker consumes them", queue.ready, queue.endpoint),
+                "start a worker that has this endpoint's key and whose policy allows it (docs/runbooks/RegattaQueueNotDraining.md)",
+            );
+        }
         if let Some(pool) = queue.pool.as_ref().filter(|pool| pool.factor < FACTOR_LOW) {
             let (endpoint, part) = (&queue.endpoint, (pool.factor * 100.0).round());
             found(

@@ -196,11 +196,11 @@ impl Coordinator {
         }
     }
 
-    /// Cost of a sweep, as far as known, with what failed tries may have cost.
+    /// Most that a sweep has cost: the budget of a schedule holds for certain.
     pub(super) async fn spent_on(&self, sweep: &regatta_proto::SweepId) -> Result<Money, CoordinatorError> {
+        let row = self.ledger.sweep(sweep).await?.ok_or_else(|| CoordinatorError::UnknownSweep(sweep.clone()))?;
         let progress = self.ledger.cell_progress(sweep).await?;
-        let (_, judged) = self.ledger.judge_costs(sweep).await?;
-        Ok(progress.iter().map(|cell| cell.cost.known + cell.maybe_spent).sum::<Money>() + judged.known)
+        Ok(self.cost(&row, &progress).await?.at_most)
     }
 }
 

@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
+use regatta_catalog::Sweep;
 use regatta_coordinator::{BudgetChange, CoordinatorError, Resumption};
-use regatta_proto::{AccountId, Money, SweepState};
+use regatta_proto::{AccountId, AccountRequest, Money, SweepState};
 
-use crate::stage::{Stage, spec, tabulate};
+use crate::stage::{Process, Stage, spec, tabulate};
 
 const DOLLAR: Money = Money(1_000_000_000);
 
@@ -212,7 +215,70 @@ async fn waste_is_spent_once_and_shown_once() {
     stage.finish(&sweep, &jobs, DOLLAR).await;
     let status = process.coordinator.status(&sweep.id).await.unwrap();
     assert_eq!((status.cells[0].cost.known, status.cells[0].wasted.known), (DOLLAR, DOLLAR));
-    assert_eq!(status.cost().known, DOLLAR + DOLLAR);
+    assert_eq!(status.sessions_cost().known, DOLLAR + DOLLAR);
+    process.end().await;
+}
+
+/// What the worker `w` tells the account of `sweep`: `spent` dollars, and so many that it may have under way.
+async fn tell(stage: &Stage, sweep: &Sweep, spent: u64, under_way: u64) {
+    let money = |dollars: u64| Money(dollars * DOLLAR.0);
+    let request = AccountRequest {
+        account: AccountId { sweep: sweep.id.clone(), model: None },
+        holder: "w".parse().unwrap(),
+        spent: money(spent),
+        maybe_spent: Money::ZERO,
+        in_flight: Money::ZERO,
+        sent: Money::ZERO,
+        to_send: money(under_way),
+        wanted: money(under_way),
+        least: Money::ZERO,
+    };
+    stage.permits.settle(&request).await.unwrap();
+}
+
+/// A sweep without a budget whose sessions are recorded at a dollar each, and how many these are.
+async fn finished(stage: &Stage, process: &Process) -> (Arc<Sweep>, u64) {
+    let sweep = stage.submit(process, &spec("s", 2, "")).await;
+    let sessions = sweep.cells().iter().map(|cell| sweep.selected(cell).len() as u64).sum();
+    stage.until_waiting(&sweep, sessions).await;
+    tell(stage, &sweep, 0, 70).await;
+    let jobs = stage.take(&sweep, sessions as usize).await;
+    stage.finish(&sweep, &jobs, DOLLAR).await;
+    (sweep, sessions)
+}
+
+async fn cost(process: &Process, sweep: &Sweep) -> (u64, u64) {
+    let cost = process.coordinator.status(&sweep.id).await.unwrap().cost;
+    (cost.known.known.0 / DOLLAR.0, cost.at_most.0 / DOLLAR.0)
+}
+
+#[tokio::test]
+async fn a_sweep_ends_when_its_workers_have_given_back_what_they_might_have_spent() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let (sweep, sessions) = finished(&stage, &process).await;
+    stage.round().await;
+    stage.round().await;
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Running);
+    assert_eq!(cost(&process, &sweep).await, (sessions, 70), "of the seventy dollars some are told of by now");
+    tell(&stage, &sweep, sessions, 0).await;
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    assert_eq!(stage.ledger.sweep(&sweep.id).await.unwrap().unwrap().granted, Some(Money(sessions * DOLLAR.0)));
+    assert_eq!(cost(&process, &sweep).await, (sessions, sessions));
+    process.end().await;
+}
+
+#[tokio::test]
+async fn what_a_worker_that_died_might_have_spent_is_kept_with_the_sweep_that_ends_without_it() {
+    let mut stage = Stage::set().await;
+    stage.config.leases_return_within = Duration::from_millis(20);
+    let process = stage.start();
+    let (sweep, sessions) = finished(&stage, &process).await;
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    assert_eq!(stage.ledger.sweep(&sweep.id).await.unwrap().unwrap().granted, Some(Money(70 * DOLLAR.0)));
+    // What comes later changes nothing of what the reports say.
+    tell(&stage, &sweep, sessions, 0).await;
+    assert_eq!(cost(&process, &sweep).await, (sessions, 70));
     process.end().await;
 }
 

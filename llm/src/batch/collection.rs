@@ -137,7 +137,14 @@ impl BatchClient {
         one.at_most = at_most.filter(|_| billed.is_none());
         let tries = vec![one];
         let request = kept_request(&tries, call.request);
-        FailedCall { role: call.role, attempt: call.attempt, model: self.model(call.model), tries, request }
+        FailedCall {
+            role: call.role,
+            attempt: call.attempt,
+            model: self.model(call.model),
+            tries,
+            request,
+            asked: None,
+        }
     }
 
     /// The line of `call` has no result: it was never sent, the batch ended before its turn, or its result was lost.

@@ -99,6 +99,9 @@ impl BatchClient {
             spent,
             maybe_spent,
             in_flight,
+            // Whoever follows the batch next finds it handed in, or not: all of it may be.
+            sent: in_flight,
+            to_send: wanted,
             wanted,
             least: Money::ZERO,
         };

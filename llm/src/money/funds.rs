@@ -7,12 +7,14 @@ use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, WorkerId};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::Paid;
+use super::reservation::{Paid, Stage};
 
 /// The store is told this often what has changed.
 const TELL_AFTER: Duration = Duration::from_secs(2);
 /// As long as nothing of the account is left, so that others can use what comes free.
 const TELL_AFTER_SCARCE: Duration = Duration::from_millis(200);
+/// When no call waits or is under way, so that it is soon known what a sweep cost; the store says another time.
+const TELL_WHEN_IDLE: Duration = Duration::from_millis(200);
 /// The store is never asked more often than this.
 const ASK_GAP: Duration = Duration::from_millis(5);
 /// Pause before money is asked for again that was not there, doubled for each further time.
@@ -30,18 +32,27 @@ pub(super) struct Funds {
     spent: Money,
     /// On top, everything that may have been billed without being told.
     maybe_spent: Money,
-    /// Reserved for calls that are under way.
+    /// Reserved for calls that wait for what else they need, or are under way.
     in_flight: Money,
     /// The most of it since the store was told.
     in_flight_most: Money,
+    /// Of it, worst cases of tries that are under way, or about to be.
+    under_way: Money,
+    /// The most of it since the store was told.
+    under_way_most: Money,
     /// What the store had been told as spent, both kinds together, when it said `reserved`: what is spent since is taken from that.
     told: Money,
     reserved: Money,
-    /// When `reserved` is void, but for what is in flight.
+    /// Of `reserved`, what may be under way.
+    may_send: Money,
+    /// When both are void, but for what is in flight or under way.
     until: Option<Instant>,
     /// Nothing was left beyond what somebody had reserved.
     is_scarce: bool,
+    /// Calls that wait for money.
     waiting: VecDeque<Waiter>,
+    /// Calls that have their money, and wait until they may be sent.
+    leaving: VecDeque<Waiter>,
     /// Times in a row that the money was not there.
     short: u32,
     has_changed: bool,
@@ -49,6 +60,7 @@ pub(super) struct Funds {
     asked: u64,
     sent: Option<Instant>,
     valid: Option<Duration>,
+    idle: Option<Duration>,
     ask_again: Option<Instant>,
     unanswered: u32,
     /// When the task that tells the store looks again by itself.
@@ -70,70 +82,105 @@ pub(super) enum Due {
     Look(Option<Instant>),
 }
 
-/// Receives the money of calls that waited, to be sent outside of the lock.
-pub(super) type Answers = Vec<(oneshot::Sender<Answer>, Answer)>;
+/// Answers to calls that waited, to be sent outside of the lock.
+pub(super) type Answers = Vec<(oneshot::Sender<Answer>, Answer, Stage)>;
 
 impl Funds {
-    /// What calls may reserve.
-    fn available(&self, now: Instant) -> Money {
+    /// What calls may reserve, or send of what they have reserved.
+    fn available(&self, stage: Stage, now: Instant) -> Money {
         if self.until.is_none_or(|until| until <= now) {
             return Money::ZERO;
         }
-        let used = (self.spent + self.maybe_spent).0.saturating_sub(self.told.0).saturating_add(self.in_flight.0);
-        Money(self.reserved.0.saturating_sub(used))
+        let (granted, taken) = match stage {
+            Stage::Reserve => (self.reserved, self.in_flight),
+            Stage::Send => (self.may_send, self.under_way),
+        };
+        let used = (self.spent + self.maybe_spent).0.saturating_sub(self.told.0).saturating_add(taken.0);
+        Money(granted.0.saturating_sub(used))
     }
 
-    /// Reserves `amount` when it is there and nobody waits.
-    pub(super) fn take(&mut self, amount: Money, now: Instant) -> bool {
-        let is_first = self.waiting.iter().all(|waiter| waiter.sender.is_closed());
-        let is_there = is_first && self.available(now) >= amount;
+    fn line(&mut self, stage: Stage) -> &mut VecDeque<Waiter> {
+        match stage {
+            Stage::Reserve => &mut self.waiting,
+            Stage::Send => &mut self.leaving,
+        }
+    }
+
+    /// Takes `amount` a stage further when it is there and nobody waits.
+    pub(super) fn take(&mut self, stage: Stage, amount: Money, now: Instant) -> bool {
+        let is_first = self.line(stage).iter().all(|waiter| waiter.sender.is_closed());
+        let is_there = is_first && self.available(stage, now) >= amount;
         if is_there {
-            self.put_in_flight(amount);
+            self.put(stage, amount);
         }
         is_there
     }
 
-    fn put_in_flight(&mut self, amount: Money) {
-        self.in_flight += amount;
-        self.in_flight_most = self.in_flight_most.max(self.in_flight);
-        self.has_changed = true;
+    fn put(&mut self, stage: Stage, amount: Money) {
+        let (sum, most) = match stage {
+            Stage::Reserve => (&mut self.in_flight, &mut self.in_flight_most),
+            Stage::Send => (&mut self.under_way, &mut self.under_way_most),
+        };
+        *sum += amount;
+        *most = (*most).max(*sum);
+        // Calls that are free are no news.
+        self.has_changed |= amount > Money::ZERO;
     }
 
     /// Lets a call wait for `amount`. Returns whether something has become due earlier than the task that tells the store knows.
-    pub(super) fn wait(&mut self, amount: Money, sender: oneshot::Sender<Answer>, now: Instant) -> bool {
-        self.waiting.push_back(Waiter { amount, sender, told_by: self.asked + 1 });
+    pub(super) fn wait(&mut self, stage: Stage, amount: Money, sender: oneshot::Sender<Answer>, now: Instant) -> bool {
+        let told_by = self.asked + 1;
+        self.line(stage).push_back(Waiter { amount, sender, told_by });
         let at = self.ask_again.unwrap_or(now).max(self.soonest(now));
         self.looks_at.is_none_or(|looks_at| at < looks_at)
     }
 
-    /// A try that had reserved `at_most` is over. Returns whether something has become due earlier than is known.
-    pub(super) fn settle(&mut self, at_most: Money, paid: Paid) -> bool {
+    /// A try that had reserved `at_most`, and got as far as `reached`, is over. Returns whether something has become due earlier than is
+    /// known.
+    pub(super) fn settle(&mut self, at_most: Money, reached: Stage, paid: Paid) -> bool {
         self.in_flight = Money(self.in_flight.0.saturating_sub(at_most.0));
+        match reached {
+            Stage::Reserve => {}
+            Stage::Send => self.give_back(at_most),
+        }
         match paid {
             Paid::Known(cost) => self.spent += cost,
             Paid::Unknown => self.maybe_spent += at_most,
         }
-        self.has_changed = true;
+        self.has_changed |= at_most > Money::ZERO || matches!(paid, Paid::Known(cost) if cost > Money::ZERO);
         let at = self.sent.map(|sent| sent + self.pause());
         self.looks_at.is_none_or(|looks_at| at.is_some_and(|at| at < looks_at))
+    }
+
+    /// A call that might have been sent was not: it has its reservation still, or settles it.
+    pub(super) fn give_back(&mut self, amount: Money) {
+        self.under_way = Money(self.under_way.0.saturating_sub(amount.0));
+        self.has_changed |= amount > Money::ZERO;
     }
 
     /// Hands what is there to the calls that wait, in order.
     pub(super) fn hand_on(&mut self, now: Instant) -> Answers {
         let mut answers = Answers::new();
-        while let Some(waiter) = self.waiting.front() {
-            let is_gone = waiter.sender.is_closed();
-            let amount = waiter.amount;
-            if !is_gone && self.available(now) < amount {
-                break;
-            }
-            let Some(waiter) = self.waiting.pop_front() else { break };
-            if !is_gone {
-                self.put_in_flight(amount);
-                answers.push((waiter.sender, Ok(amount)));
+        for stage in [Stage::Send, Stage::Reserve] {
+            while let Some(waiter) = self.line(stage).front() {
+                let is_gone = waiter.sender.is_closed();
+                let amount = waiter.amount;
+                if !is_gone && self.available(stage, now) < amount {
+                    break;
+                }
+                let Some(waiter) = self.line(stage).pop_front() else { break };
+                if !is_gone {
+                    self.put(stage, amount);
+                    answers.push((waiter.sender, Ok(amount), stage));
+                }
             }
         }
         answers
+    }
+
+    /// `true` if no call waits for anything or is under way.
+    fn is_idle(&self) -> bool {
+        self.in_flight == Money::ZERO && self.waiting.is_empty() && self.leaving.is_empty()
     }
 
     fn soonest(&self, now: Instant) -> Instant {
@@ -149,6 +196,9 @@ impl Funds {
         let usual = if self.is_scarce && self.has_changed { TELL_AFTER_SCARCE } else { TELL_AFTER };
         // Well before it is void; where nothing changes, that is early enough.
         let renewal = self.valid.map_or(usual, |valid| valid / 3);
+        if self.is_idle() && (self.has_changed || self.reserved > Money::ZERO) {
+            return self.idle.unwrap_or(TELL_WHEN_IDLE).min(usual);
+        }
         if self.has_changed || self.reserved > self.in_flight { usual.min(renewal) } else { renewal }
     }
 
@@ -156,7 +206,9 @@ impl Funds {
     pub(super) fn look(&mut self, now: Instant) -> Due {
         let soonest = self.soonest(now);
         self.waiting.retain(|waiter| !waiter.sender.is_closed());
-        let waits = (!self.waiting.is_empty()).then(|| self.ask_again.unwrap_or(now).max(soonest));
+        self.leaving.retain(|waiter| !waiter.sender.is_closed());
+        let waits = !(self.waiting.is_empty() && self.leaving.is_empty());
+        let waits = waits.then(|| self.ask_again.unwrap_or(now).max(soonest));
         let holds_any = self.reserved > Money::ZERO || self.in_flight > Money::ZERO;
         let renews =
             (self.has_changed || holds_any).then(|| self.sent.map_or(now, |sent| sent + self.pause()).max(soonest));
@@ -178,18 +230,21 @@ impl Funds {
         now: Instant,
     ) -> AccountRequest {
         let spent_since = Money((self.spent + self.maybe_spent).0.saturating_sub(self.told.0));
-        let waiting: Money = self.waiting.iter().map(|waiter| waiter.amount).sum();
+        let sum = |waiting: &VecDeque<Waiter>| waiting.iter().map(|waiter| waiter.amount).sum::<Money>();
+        let (waiting, leaving) = (sum(&self.waiting), sum(&self.leaving));
         // As much as the calls of the next moments will want: the steady state shall not wait for the store. With the last money, only
-        // what is needed now.
-        let spare = if self.is_scarce {
-            Money::ZERO
+        // what is needed now; and nothing where no call is left.
+        let spare = |most: Money, now: Money| Money(most.0 - now.0) + Money(spent_since.0.saturating_mul(2));
+        let (wanted, to_send) = if is_last || self.is_idle() {
+            (self.in_flight, self.under_way)
         } else {
-            Money(self.in_flight_most.0 - self.in_flight.0) + Money(spent_since.0.saturating_mul(2))
+            let spare_to_send = spare(self.under_way_most, self.under_way);
+            let spare = if self.is_scarce { Money::ZERO } else { spare(self.in_flight_most, self.in_flight) };
+            (self.in_flight + waiting + spare, self.under_way + leaving + spare_to_send)
         };
-        let wanted = if is_last { self.in_flight } else { self.in_flight + waiting + spare };
         self.told = self.spent + self.maybe_spent;
-        self.reserved = self.in_flight;
-        self.in_flight_most = self.in_flight;
+        (self.reserved, self.may_send) = (self.in_flight, self.under_way);
+        (self.in_flight_most, self.under_way_most) = (self.in_flight, self.under_way);
         self.has_changed = false;
         self.asked += 1;
         self.sent = Some(now);
@@ -199,6 +254,8 @@ impl Funds {
             spent: self.spent,
             maybe_spent: self.maybe_spent,
             in_flight: self.in_flight,
+            sent: self.under_way,
+            to_send,
             wanted,
             least: self
                 .waiting
@@ -213,23 +270,28 @@ impl Funds {
     pub(super) fn told(&mut self, reply: &AccountReply, now: Instant, jitter: f64) -> Answers {
         let sent = self.sent.unwrap_or(now);
         let valid = Duration::from_millis(reply.valid_ms.max(1));
-        (self.reserved, self.until, self.valid) = (reply.reserved, Some(sent + valid), Some(valid));
+        (self.reserved, self.may_send) = (reply.reserved, reply.may_send);
+        (self.until, self.valid) = (Some(sent + valid), Some(valid));
+        self.idle = Some(Duration::from_millis(reply.idle_ms));
         self.is_scarce =
             reply.left == Money::ZERO || self.waiting.front().is_some_and(|first| reply.left < first.amount);
         self.unanswered = 0;
         let mut answers = self.hand_on(now);
         let asked = self.asked;
         let is_hopeless = |waiter: &Waiter| waiter.told_by <= asked && waiter.amount > reply.may_come;
-        for waiter in std::mem::take(&mut self.waiting) {
-            if is_hopeless(&waiter) {
-                answers.push((waiter.sender, Err(reply.may_come)));
-            } else {
-                self.waiting.push_back(waiter);
+        // What has its reservation lacks money only where others got it, while the store took this process for dead.
+        for stage in [Stage::Send, Stage::Reserve] {
+            for waiter in std::mem::take(self.line(stage)) {
+                if is_hopeless(&waiter) {
+                    answers.push((waiter.sender, Err(reply.may_come), stage));
+                } else {
+                    self.line(stage).push_back(waiter);
+                }
             }
         }
         // Whoever stood behind a hopeless call may be helped by what is there.
         answers.extend(self.hand_on(now));
-        let is_short = self.waiting.iter().any(|waiter| waiter.told_by <= asked);
+        let is_short = self.waiting.iter().chain(&self.leaving).any(|waiter| waiter.told_by <= asked);
         self.short = if is_short { self.short.saturating_add(1) } else { 0 };
         let pause = if is_short {
             (ASK_AGAIN * (1 << self.short.min(10))).min(ASK_AGAIN_MAX).mul_f64(0.5 + jitter)
@@ -252,7 +314,7 @@ impl Funds {
 
     /// Whether nothing is under way, waits, or is left to tell.
     pub(super) fn is_quiet(&self) -> bool {
-        self.waiting.is_empty() && !self.has_changed && self.in_flight == Money::ZERO && self.reserved == Money::ZERO
+        self.is_idle() && !self.has_changed && self.reserved == Money::ZERO
     }
 
     /// Whether the store was ever asked.

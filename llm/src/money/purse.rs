@@ -10,8 +10,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Paid;
-use super::funds::{Answers, Due, Funds};
+use super::funds::{Answer, Answers, Due, Funds};
+use super::reservation::{Paid, Stage};
 use crate::CallMetrics;
 use crate::permits::store::{PermitStore, StoreError};
 
@@ -35,24 +35,24 @@ impl Purse {
         Self { funds: Mutex::default(), look: Notify::new() }
     }
 
-    /// Reserves `amount`, first come first served; waits while it may still come.
+    /// Takes `amount` to `stage`, first come first served; waits while it may still come.
     ///
     /// # Errors
     /// How much may come at most, when that is less.
-    pub(super) async fn reserve(&self, amount: Money) -> Result<(), Money> {
+    pub(super) async fn take(&self, stage: Stage, amount: Money) -> Result<(), Money> {
         let (receiver, is_due_earlier) = {
             let now = Instant::now();
             let mut funds = self.locked();
-            if funds.take(amount, now) {
+            if funds.take(stage, amount, now) {
                 return Ok(());
             }
             let (sender, receiver) = oneshot::channel();
-            (receiver, funds.wait(amount, sender, now))
+            (receiver, funds.wait(stage, amount, sender, now))
         };
         if is_due_earlier {
             self.look.notify_one();
         }
-        let mut waiting = Waiting { purse: self, receiver };
+        let mut waiting = Waiting { purse: self, stage, receiver };
         match (&mut waiting.receiver).await {
             Ok(answer) => answer.map(drop),
             // The purse lives longer than whoever waits for it; without it nothing would come.
@@ -60,9 +60,9 @@ impl Purse {
         }
     }
 
-    /// A try that had reserved `at_most` is over.
-    pub(super) fn settle(&self, at_most: Money, paid: Paid) {
-        if self.locked().settle(at_most, paid) {
+    /// A try that had reserved `at_most`, and got as far as `reached`, is over.
+    pub(super) fn settle(&self, at_most: Money, reached: Stage, paid: Paid) {
+        if self.locked().settle(at_most, reached, paid) {
             self.look.notify_one();
         }
         self.hand_on();
@@ -75,9 +75,20 @@ impl Purse {
 
     /// Tells those who waited. Money that nobody takes any more goes back.
     fn answer(&self, answers: Answers) {
-        for (sender, answer) in answers {
+        for (sender, answer, stage) in answers {
             if let Err(Ok(amount)) = sender.send(answer) {
-                self.settle(amount, Paid::Known(Money::ZERO));
+                self.not_taken(stage, amount);
+            }
+        }
+    }
+
+    /// A call left before it heard that it had got as far as `stage`.
+    fn not_taken(&self, stage: Stage, amount: Money) {
+        match stage {
+            Stage::Reserve => self.settle(amount, Stage::Reserve, Paid::Known(Money::ZERO)),
+            Stage::Send => {
+                self.locked().give_back(amount);
+                self.hand_on();
             }
         }
     }
@@ -90,7 +101,8 @@ impl Purse {
 /// A call that waits. When it leaves, money that was on its way goes back, and whoever stood behind gets its turn.
 struct Waiting<'a> {
     purse: &'a Purse,
-    receiver: oneshot::Receiver<super::funds::Answer>,
+    stage: Stage,
+    receiver: oneshot::Receiver<Answer>,
 }
 
 impl Drop for Waiting<'_> {
@@ -98,7 +110,7 @@ impl Drop for Waiting<'_> {
         self.receiver.close();
         // Empty when the call has its answer.
         match self.receiver.try_recv() {
-            Ok(Ok(amount)) => self.purse.settle(amount, Paid::Known(Money::ZERO)),
+            Ok(Ok(amount)) => self.purse.not_taken(self.stage, amount),
             _ => self.purse.hand_on(),
         }
     }
@@ -154,7 +166,10 @@ impl Settling {
         let request = self.purse.locked().tell(&self.account, &self.holder, false, Instant::now());
         match self.settle(&request).await {
             Ok(reply) => {
-                self.metrics.budget_left(&self.account).set(i64::try_from(reply.left.0).unwrap_or(i64::MAX));
+                // An account that only counts has no end.
+                if let Ok(left) = i64::try_from(reply.left.0) {
+                    self.metrics.budget_left(&self.account).set(left);
+                }
                 let jitter = self.rng.random_range(0.0..1.0);
                 let answers = self.purse.locked().told(&reply, Instant::now(), jitter);
                 self.purse.answer(answers);

@@ -22,6 +22,7 @@ fn purses(store: &FakeStore, holder: &str) -> Arc<Purses> {
 /// Reserves, sends, and settles after a while.
 async fn call(purses: &Purses, accounts: &[AccountId], at_most: u64, cost: u64) -> Result<(), UsedUp> {
     let mut reservation = purses.reserve(accounts, Money(at_most)).await?;
+    reservation.clear().await?;
     reservation.sent();
     sleep(Duration::from_millis(100)).await;
     reservation.settle(Paid::Known(Money(cost)));
@@ -138,10 +139,63 @@ async fn a_try_that_nobody_settled_may_have_been_paid_and_one_that_was_not_sent_
     let accounts = std::slice::from_ref(&account);
     drop(purses.reserve(accounts, Money(1_000)).await.unwrap());
     let mut lost = purses.reserve(accounts, Money(300)).await.unwrap();
+    lost.clear().await.unwrap();
     lost.sent();
     drop(lost);
     purses.close().await;
     assert_eq!(store.account(&account), (Money::ZERO, Money(300), Money::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_permit_is_reserved_and_not_counted_as_possibly_spent() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(1_000_000));
+    let purses = purses(&store, "w");
+    let accounts = std::slice::from_ref(&account);
+    let waiting = join_all((0..100).map(|_| purses.reserve(accounts, Money(1_000)))).await;
+    let mut sent: Vec<_> = waiting.into_iter().map(Result::unwrap).collect();
+    let _waiting = sent.split_off(3);
+    for reservation in &mut sent {
+        reservation.clear().await.unwrap();
+        reservation.sent();
+    }
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!((store.account(&account).2, store.may_send(&account)), (Money(100_000), Money(3_000)));
+    store.assert_obeyed();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_before_the_store_counts_it() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(1_000_000));
+    let purses = purses(&store, "w");
+    let mut first = purses.reserve(std::slice::from_ref(&account), Money(1_000)).await.unwrap();
+    store.is_away(true);
+    assert!(timeout(Duration::from_secs(60), first.clear()).await.is_err());
+    drop(first);
+    store.is_away(false);
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(store.account(&account), (Money::ZERO, Money::ZERO, Money::ZERO), "it was not sent, and costs nothing");
+    store.assert_obeyed();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_without_calls_gives_everything_back_at_once() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(1_000_000));
+    let purses = purses(&store, "w");
+    join_all((0..50).map(|_| call(&purses, std::slice::from_ref(&account), 1_000, 400))).await;
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!(store.account(&account), (Money(20_000), Money::ZERO, Money::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_are_free_ask_the_store_for_nothing() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(1_000));
+    call(&purses(&store, "w"), std::slice::from_ref(&account), 0, 0).await.unwrap();
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(store.settlements(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -166,6 +220,7 @@ async fn an_outage_of_the_store_stops_new_calls_and_loses_no_total() {
     let purses = purses(&store, "w");
     let accounts = std::slice::from_ref(&account);
     let mut held = purses.reserve(accounts, Money(1_000)).await.unwrap();
+    held.clear().await.unwrap();
     held.sent();
     store.is_away(true);
     sleep(Duration::from_secs(60)).await;
@@ -210,6 +265,9 @@ proptest! {
                     let patience = Duration::from_millis((*patience_ms).min(3_600_000));
                     let reserved = timeout(patience, purses.reserve(accounts, Money(*at_most))).await;
                     let Ok(Ok(mut reservation)) = reserved else { return (0, 0) };
+                    if reservation.clear().await.is_err() {
+                        return (0, 0);
+                    }
                     reservation.sent();
                     sleep(Duration::from_millis(at_most % 700)).await;
                     let cost = at_most * per_cent / 100;

@@ -55,7 +55,8 @@ struct Held {
 struct Account {
     budget: Money,
     valid: Duration,
-    holders: BTreeMap<String, (AccountRequest, Money)>,
+    /// What each has told last, has reserved, and may send.
+    holders: BTreeMap<String, (AccountRequest, Money, Money)>,
 }
 
 impl FakeStore {
@@ -102,10 +103,15 @@ impl FakeStore {
         let world = self.locked();
         let holders = || world.accounts[account].holders.values();
         (
-            holders().map(|(told, _)| told.spent).sum(),
-            holders().map(|(told, _)| told.maybe_spent).sum(),
-            holders().map(|(_, reserved)| *reserved).sum(),
+            holders().map(|(told, ..)| told.spent).sum(),
+            holders().map(|(told, ..)| told.maybe_spent).sum(),
+            holders().map(|(_, reserved, _)| *reserved).sum(),
         )
+    }
+
+    /// What the holders of an account may have under way.
+    pub(crate) fn may_send(&self, account: &AccountId) -> Money {
+        self.locked().accounts[account].holders.values().map(|(.., may_send)| *may_send).sum()
     }
 
     /// Fails the test if anybody has taken what it was not given.
@@ -234,27 +240,37 @@ impl World {
         self.settlements += 1;
         let account = self.accounts.get_mut(&request.account).unwrap();
         let holder = request.holder.to_string();
-        let (before, had) = account.holders.remove(&holder).unzip();
+        let before = account.holders.remove(&holder);
+        let (before, (had, could_send)) =
+            before.map_or((None, (None, None)), |(told, had, could)| (Some(told), (Some(had), Some(could))));
         let before = before.map_or(Money::ZERO, |told: AccountRequest| told.spent + told.maybe_spent);
         let spent_since = (request.spent + request.maybe_spent).0.checked_sub(before.0).unwrap();
         let had: Money = had.unwrap_or_default();
         if spent_since + request.in_flight.0 > had.0 {
             self.violations.push(format!("{holder} used {spent_since} + {} of {}", request.in_flight.0, had.0));
         }
+        let could_send: Money = could_send.unwrap_or_default();
+        if spent_since + request.sent.0 > could_send.0 {
+            let sent = request.sent.0;
+            self.violations.push(format!("{holder} sent {spent_since} + {sent} of {}", could_send.0));
+        }
         let taken: Money = account
             .holders
             .values()
-            .map(|(told, reserved)| told.spent + told.maybe_spent + *reserved)
+            .map(|(told, reserved, _)| told.spent + told.maybe_spent + *reserved)
             .chain([request.spent, request.maybe_spent, request.in_flight])
             .sum();
         let free = account.budget.0.checked_sub(taken.0).expect("the budget is overrun");
         let more = request.wanted.0.saturating_sub(request.in_flight.0).min(free);
         let more = if more < request.least.0 { 0 } else { more };
         let reserved = Money(request.in_flight.0 + more);
-        account.holders.insert(holder, (request.clone(), reserved));
-        let spent: Money = account.holders.values().map(|(told, _)| told.spent + told.maybe_spent).sum();
+        let may_send = request.to_send.min(reserved);
+        account.holders.insert(holder, (request.clone(), reserved, may_send));
+        let spent: Money = account.holders.values().map(|(told, ..)| told.spent + told.maybe_spent).sum();
         AccountReply {
             reserved,
+            may_send,
+            idle_ms: 200,
             left: Money(free - more),
             may_come: Money(account.budget.0 - spent.0),
             valid_ms: u64::try_from(account.valid.as_millis()).unwrap(),

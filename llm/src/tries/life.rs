@@ -44,7 +44,10 @@ impl<'a> Life<'a> {
         let most = errand.max_output.unwrap_or(u64::from(OUTPUT_TOKENS_MAX));
         Self {
             estimate: all.governor.estimate(errand.model, errand.prompt_bytes, errand.max_output),
-            at_most: errand.payer.price.map(|price| price.at_most(errand.prompt_bytes, most)),
+            at_most: errand.payer.price.map(|price| match &all.tier {
+                Some(tier) => price.at_most_as(tier, errand.prompt_bytes, most),
+                None => price.at_most(errand.prompt_bytes, most),
+            }),
             answered_before: all.answered.load(Ordering::Relaxed),
             all,
             errand,

@@ -220,6 +220,15 @@ fn the_worst_case_is_the_dearest_figure_of_every_tier_in_reach_and_every_variant
 }
 
 #[test]
+fn a_call_that_names_its_service_tier_is_not_held_to_cost_what_a_dearer_one_costs() {
+    let of = |input, output| Price::per_mtok(input, output);
+    let variants = [("priority".to_owned(), of(5.0, 30.0)), ("flex".to_owned(), of(1.0, 6.0))].into();
+    let price = Price { variants, ..of(2.0, 12.0) };
+    let at_most = |tier: &str| price.at_most_as(tier, 1_000, 100).0 / MICRO;
+    assert_eq!(["default", "flex", "priority", "auto", "unheard-of"].map(at_most), [3_200, 3_200, 8_000, 8_000, 8_000]);
+}
+
+#[test]
 fn the_field_that_is_no_price_is_named() {
     let fault = |change: fn(&mut Price)| {
         let mut price = Price { variants: [(BATCH.to_owned(), gpt_5_4())].into(), ..gpt_5_4() };

@@ -6,7 +6,7 @@ use super::{Contest, basis, contests, failures, flags, score_columns, sentences}
 use crate::decided::{headline, sentences as answers};
 use crate::leaderboard::{align, empty_table, in_short, written};
 use crate::report::filtered;
-use crate::report::numbers::{NOTHING, brief, duration, grouped, percent, short_seconds, shown, waste};
+use crate::report::numbers::{NOTHING, at_most, brief, duration, grouped, percent, short_seconds, shown, waste};
 use crate::report::running;
 use crate::summary::{Standing, Summary};
 
@@ -91,6 +91,9 @@ fn totals(summary: &Summary) -> String {
         duration(summary.wall_seconds),
         running(summary)
     )];
+    if let Some(most) = summary.at_most {
+        lines.push(format!("billed {}", at_most(summary, most)));
+    }
     lines.push(format!("paid for nothing: {}", waste(spent)));
     if spent.unmeasured != CostSum::default() {
         lines.push(format!("spent on sessions without a score: {}", spent.unmeasured));

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::{Timestamp, Unit};
-use regatta_backends::{Ledger, TranscriptRef};
+use regatta_backends::{Ledger, SweepCost, TranscriptRef};
 use regatta_catalog::{Catalog, SegmentError, Sweep, read_transcript};
 use regatta_proto::{CellIndex, Clock, ItemIndex, SweepLock, SweepState};
 
@@ -67,10 +67,12 @@ pub(crate) async fn finish(
     // Whole milliseconds survive every store, so that a second time the end is read back as it was written.
     let ended_at = row.ended_at.unwrap_or_else(|| whole_milliseconds(clock.now()));
     ledger.close_open_attempts(&sweep.id, ended_at).await?;
-    let mut tabulation = Tabulation::new(sweep, &ledger.cell_progress(&sweep.id).await?)?;
+    let progress = ledger.cell_progress(&sweep.id).await?;
+    let mut tabulation = Tabulation::new(sweep, &progress)?;
     for cell in sweep.cells() {
         tabulation.add(cell, &ledger.sessions(&sweep.id, cell.index).await?)?;
     }
+    let (_, judged) = ledger.judge_costs(&sweep.id).await?;
     let state = match row.state {
         SweepState::Tabulating => end_state(&sweep.lock, &tabulation.sessions(), tabulation.out_of_budget()),
         ended => ended,
@@ -83,6 +85,7 @@ pub(crate) async fn finish(
         attempts: ledger.attempts(&sweep.id).await?,
         judges: ledger.costs_by_judge(&sweep.id).await?,
         calls: ledger.call_sums(&sweep.id).await?,
+        cost: SweepCost::ended(&row, &progress, judged),
         said,
     })?;
     for (name, content) in documents.files {

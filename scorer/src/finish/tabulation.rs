@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use regatta_backends::{AttemptRow, CallSums, CellProgress, JudgeCosts, MetricRow, SessionRow, TranscriptRef};
+use regatta_backends::{
+    AttemptRow, CallSums, CellProgress, JudgeCosts, MetricRow, SessionRow, SweepCost, TranscriptRef,
+};
 use regatta_benchmarks::Measure;
 use regatta_catalog::Sweep;
-use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, ModelRef, Outcome, SweepState};
+use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, ModelRef, Money, Outcome, SweepState};
 
 use super::flag_counts::flag_notes;
 use super::group::{Group, GroupResult, is_simulated};
@@ -51,6 +53,8 @@ pub(crate) struct Circumstances {
     pub(crate) created_at: Timestamp,
     pub(crate) ended_at: Timestamp,
     pub(crate) attempts: Vec<AttemptRow>,
+    /// What it has cost, and may have.
+    pub(crate) cost: SweepCost,
     /// Spending of each judge.
     pub(crate) judges: Vec<JudgeCosts>,
     /// Sums over the calls of each cell.
@@ -207,6 +211,7 @@ impl<'s> Tabulation<'s> {
             reported: all_calls.reported,
             others: all_calls.others,
             judging,
+            at_most: (circumstances.cost.in_doubt() > Money::ZERO).then_some(circumstances.cost.at_most),
             decided: self.deciding.decided(&by_cell, judging.cost, circumstances.state),
             judges,
             notes: self.notes(&rows, &sessions),

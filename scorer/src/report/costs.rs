@@ -3,7 +3,7 @@
 use regatta_backends::ReportedCost;
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{grouped, waste};
+use super::numbers::{at_most, grouped, waste};
 use super::sections::{columns, named};
 use crate::summary::{Spending, Summary};
 
@@ -55,6 +55,7 @@ pub(crate) fn section(summary: &Summary) -> Section {
         }),
         Block::Facts(
             others
+                .chain(summary.at_most.map(|most| ("All that can have been billed".to_owned(), at_most(summary, most))))
                 .chain([
                     ("Paid for nothing".to_owned(), waste(&summary.spending)),
                     ("Spent on sessions without a score".to_owned(), summary.spending.unmeasured.to_string()),

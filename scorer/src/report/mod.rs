@@ -76,9 +76,13 @@ impl Report {
 
 /// Money of the sweep, its judges' named where there is any.
 fn money(summary: &Summary) -> String {
-    match summary.judging.cost {
+    let known = match summary.judging.cost {
         cost if cost == CostSum::default() => format!("cost {}", summary.spending.cost),
         judges => format!("cost {}, judges {judges}", summary.spending.cost),
+    };
+    match summary.at_most {
+        Some(most) => format!("{known}, at most {most} in all"),
+        None => known,
     }
 }
 

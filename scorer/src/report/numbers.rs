@@ -1,9 +1,10 @@
 //! Numbers as people read them.
 
 use regatta_benchmarks::{Measured, Unit};
+use regatta_proto::Money;
 
 use crate::statistics::{Difference, Estimate};
-use crate::summary::Spending;
+use crate::summary::{Spending, Summary};
 
 /// What stands where there is no value.
 pub(crate) const NOTHING: &str = "–";
@@ -179,6 +180,14 @@ pub(crate) fn short_seconds(seconds: f64) -> String {
         _ if seconds < 9.995 => format!("{seconds:.2} s"),
         _ => duration(seconds),
     }
+}
+
+/// Most that can have been billed in all, where that is more than what is known.
+pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
+    format!(
+        "at most {most}, judges included: {} more than is known, for failed tries and for calls that a process which died had in flight",
+        summary.in_doubt()
+    )
 }
 
 /// What was paid for nothing.

@@ -44,6 +44,7 @@ impl<'a> Results<'a> {
                 model: self.job.model.clone(),
                 tries,
                 request: None,
+                asked: None,
             })
         });
         self.each(self.lane.shared.clock.now(), failed.collect(), asked, tries_max)

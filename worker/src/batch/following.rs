@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Asked};
 use super::collecting::{Results, attempt_id, failed_before};
+use super::standing::Standing;
 use super::{BatchLane, named, trouble};
 use crate::cast::accounts;
 use crate::outbox::{Held, Origin, Parcel};
@@ -59,7 +60,7 @@ pub(super) struct Followed<'a> {
     pub(super) client: &'a BatchClient,
     pub(super) job: &'a BatchJob,
     pub(super) asked: &'a [Asked<'a>],
-    /// Who pays, where there are budgets.
+    /// Who pays, where prices are known or there are budgets.
     pub(super) accounts: &'a [AccountId],
     /// Fires when the batch has to go to another worker.
     pub(super) leave: &'a CancellationToken,
@@ -144,12 +145,19 @@ impl BatchLane {
             tracing::error!(batch = named(job), "the batch does not fit its sweep");
             return self.given_up(job, Cause::Internal);
         };
-        let accounts = accounts(&sweep, Some(&job.model));
+        let price = sweep.lock.model(&job.model).and_then(|model| model.price.as_ref());
+        let accounts = accounts(&sweep, Some(&job.model), price);
         let followed = Followed { lane: self, client, job, asked: &asked, accounts: &accounts, leave };
+        let standing = Standing::of(job, redeliveries, self.shared.clock.now());
         let step = match &job.provider_id {
             Some(id) => followed.watch(id).await,
-            None => followed.hand_in(redeliveries).await,
+            None => followed.hand_in(standing).await,
         };
+        let leads_to = standing.after(&step);
+        if !standing.may_become(leads_to) {
+            tracing::error!(batch = named(job), ?standing, ?leads_to, "a step that a batch cannot take was not taken");
+            return Step::HandBack;
+        }
         match &step {
             Step::Over(_, _, Some(spending)) => followed.tell(spending).await,
             Step::Split(_) => followed.tell(&Spending::default()).await,

@@ -1,13 +1,13 @@
 //! From an intent to a batch at its provider, at most once.
 
-use jiff::SignedDuration;
-use regatta_llm::{Prepared, SUBMIT_WITHIN, SubmitError};
+use regatta_llm::{Prepared, SubmitError};
 use regatta_proto::{BatchJob, ErrorClass, SessionJob, Try};
 
 use super::asking::Asked;
 use super::collecting::opened;
 use super::following::{Followed, Step};
 use super::searching::Searched;
+use super::standing::Standing;
 use super::{gathering, named, trouble};
 
 /// Looks for a batch that may have been handed in a moment ago: a list of batches may lag behind.
@@ -15,7 +15,7 @@ const LOOKS: u32 = 3;
 
 impl Followed<'_> {
     /// From an intent to a batch at the provider.
-    pub(super) async fn hand_in(&self, redeliveries: u32) -> Step {
+    pub(super) async fn hand_in(&self, standing: Standing) -> Step {
         let (lane, job) = (self.lane, self.job);
         let calls: Vec<_> = self.asked.iter().map(Asked::call).collect();
         let prepared = self.client.prepare(&job.id, &calls).await;
@@ -30,15 +30,12 @@ impl Followed<'_> {
             return self.split(job.sessions.len() / 2);
         }
         let lines = prepared.lines;
-        if redeliveries > 0 || self.is_too_old() {
+        // Looked at again: making it ready may have taken long.
+        if standing == Standing::InDoubt || self.standing() == Standing::InDoubt {
             // It may take a day.
             drop(prepared);
-            return match self.search(lines).await {
-                Searched::Is(id) => self.found(id),
-                Searched::Nowhere => self.renewed(),
-                Searched::Failed(trouble) => self.all_failed(&self.perhaps_billed(trouble)),
-                Searched::Left => self.left_in_doubt(),
-            };
+            let looks = if self.is_past_doubt() { 1 } else { LOOKS };
+            return self.look_for(lines, looks).await.unwrap_or_else(|| self.renewed());
         }
         match self.fund(prepared).await {
             Ok(prepared) => self.submit(prepared, lines).await,
@@ -67,19 +64,32 @@ impl Followed<'_> {
             detail = trouble.detail,
             "nobody knows whether a batch was taken, looking for it"
         );
-        for _ in 0..LOOKS {
-            if self.pause(self.poll_pause()).await.is_none() {
-                return self.left_in_doubt();
-            }
-            match self.search(lines).await {
-                Searched::Is(id) => return self.found(id),
-                Searched::Nowhere => {}
-                Searched::Failed(trouble) => return self.all_failed(&self.perhaps_billed(trouble)),
-                Searched::Left => return self.left_in_doubt(),
+        if self.pause(self.poll_pause()).await.is_none() {
+            return self.left_in_doubt();
+        }
+        match self.look_for(lines, LOOKS).await {
+            Some(step) => step,
+            None => {
+                self.count("refused");
+                self.all_failed(&self.perhaps_billed(trouble))
             }
         }
-        self.count("refused");
-        self.all_failed(&self.perhaps_billed(trouble))
+    }
+
+    /// Looks so often for a batch that may have been handed in; `None` when it is nowhere.
+    async fn look_for(&self, lines: usize, looks: u32) -> Option<Step> {
+        for look in 1..=looks {
+            match self.search(lines).await {
+                Searched::Is(id) => return Some(self.found(id)),
+                Searched::Nowhere => {}
+                Searched::Failed(trouble) => return Some(self.all_failed(&self.perhaps_billed(trouble))),
+                Searched::Left => return Some(self.left_in_doubt()),
+            }
+            if look < looks && self.pause(self.poll_pause()).await.is_none() {
+                return Some(self.left_in_doubt());
+            }
+        }
+        None
     }
 
     /// The provider has the batch: its sessions have begun.
@@ -94,10 +104,9 @@ impl Followed<'_> {
         self.with_id(id)
     }
 
-    /// Whether the time is over in which a batch of this intent may be handed in.
-    fn is_too_old(&self) -> bool {
-        let age = self.lane.shared.clock.now().duration_since(self.job.intended_at);
-        age > SignedDuration::try_from(SUBMIT_WITHIN).unwrap_or(SignedDuration::MAX)
+    /// Where the batch stands now if nobody had its message before.
+    fn standing(&self) -> Standing {
+        Standing::of(self.job, 0, self.lane.shared.clock.now())
     }
 
     /// The intent with a time of its own, so that the time in which its batch may be handed in stays bounded.

@@ -27,6 +27,7 @@ mod gathering;
 mod handing_in;
 mod paying;
 mod searching;
+mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -86,10 +86,12 @@ impl Followed<'_> {
     /// The next worker has to know that the batch is in doubt: by its age, where that is beyond doubt whatever the clocks say, and else
     /// by its being delivered again.
     pub(super) fn left_in_doubt(&self) -> Step {
+        if self.is_past_doubt() { self.unchanged() } else { Step::HandBack }
+    }
+
+    /// `true` if the batch, should it have been handed in, was so minutes ago, whatever the clocks say: every list has it by now.
+    pub(super) fn is_past_doubt(&self) -> bool {
         let age = self.lane.shared.clock.now().duration_since(self.job.intended_at);
-        if age > SignedDuration::try_from(SUBMIT_WITHIN + CLOCKS_APART).unwrap_or(SignedDuration::MAX) {
-            return self.unchanged();
-        }
-        Step::HandBack
+        age > SignedDuration::try_from(SUBMIT_WITHIN + CLOCKS_APART).unwrap_or(SignedDuration::MAX)
     }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use regatta_proto::{Call, ChatRequest, Digest, Event, Money, Transcript, json_bytes};
 
-/// Answered calls of earlier starts: of each request the first answer, the second, and so on, by their places in the transcript.
-pub(super) struct Recorded(HashMap<Digest, Vec<usize>>);
+/// Calls of earlier starts: of each request the first answer, the second, and so on, by their places in the transcript. One that failed keeps
+/// its turn: the calls after it are others, with answers of their own.
+pub(super) struct Recorded(HashMap<Digest, Vec<Option<usize>>>);
 
 /// What makes two requests equal, and how many bytes they are.
 pub(super) fn key(request: &ChatRequest) -> (Digest, u64) {
@@ -18,33 +19,36 @@ pub(super) fn key(request: &ChatRequest) -> (Digest, u64) {
 impl Recorded {
     /// Those of all that has happened so far. A start that was answered from earlier ones adds only what it asked beyond them.
     pub(super) fn of(transcript: &Transcript) -> Self {
-        let mut places: HashMap<Digest, Vec<usize>> = HashMap::new();
+        let mut places: HashMap<Digest, Vec<Option<usize>>> = HashMap::new();
         let mut of_start: HashMap<Digest, usize> = HashMap::new();
         for (place, event) in transcript.events.iter().enumerate() {
-            match event {
-                Event::Started(_) => of_start.clear(),
-                Event::Call(call) => {
-                    let (key, _) = key(&call.request);
-                    let count = of_start.entry(key).or_default();
-                    *count += 1;
-                    let known = places.entry(key).or_default();
-                    if known.len() < *count {
-                        known.push(place);
-                    }
+            let (key, answer) = match event {
+                Event::Started(_) => {
+                    of_start.clear();
+                    continue;
                 }
-                Event::Failed(_)
-                | Event::Recorded(_)
-                | Event::Exchange(_)
-                | Event::Ended(_)
-                | Event::BenchmarkFailed(_) => {}
+                Event::Call(call) => (key(&call.request).0, Some(place)),
+                Event::Failed(failed) => match failed.asked {
+                    Some(asked) => (asked, None),
+                    // A refusal, which was never asked of a model.
+                    None => continue,
+                },
+                Event::Recorded(_) | Event::Exchange(_) | Event::Ended(_) | Event::BenchmarkFailed(_) => continue,
+            };
+            let turn = of_start.entry(key).or_default();
+            let known = places.entry(key).or_default();
+            match known.get_mut(*turn) {
+                Some(known) => *known = known.or(answer),
+                None => known.push(answer),
             }
+            *turn += 1;
         }
         Self(places)
     }
 
     /// The answer to the `number`-th request with this key, counted from 0, as `attempt` gets it: for nothing.
     pub(super) fn answer(&self, transcript: &Transcript, key: &Digest, number: u32, attempt: u32) -> Option<Known> {
-        let place = *self.0.get(key)?.get(number as usize)?;
+        let place = (*self.0.get(key)?.get(number as usize)?)?;
         let Some(Event::Call(original)) = transcript.events.get(place) else { return None };
         let served = (!original.from_cache).then(|| Duration::from_micros(original.latency_us));
         let call = Call {
@@ -87,6 +91,38 @@ impl Replayed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_failed_among_equal_ones_keeps_its_turn() {
+        let asked = |text: &str| serde_json::json!({ "messages": [{ "role": "user", "content": text }] });
+        let answered = |text: &str, said: &str| {
+            serde_json::json!({ "call": {
+                "role": "agent", "attempt": 1, "model": "sim/a", "request": asked(text),
+                "reply": { "text": said, "finish": "stop" }, "usage": { "input": 0, "output": 0 }, "cost": 5, "latency_us": 0,
+            } })
+        };
+        let of = |text: &str| key(&serde_json::from_value(asked(text)).unwrap()).0;
+        let failed = |text: &str| {
+            let asked = of(text);
+            serde_json::json!({ "failed": { "role": "agent", "attempt": 1, "model": "sim/a", "tries": [], "asked": asked } })
+        };
+        let started = serde_json::json!({ "started": { "agent": "a", "attempt": 1 } });
+        let transcript = |events: Vec<serde_json::Value>| -> Transcript {
+            serde_json::from_value(serde_json::json!({ "events": events })).unwrap()
+        };
+        let said = |transcript: &Transcript, number| {
+            let known = Recorded::of(transcript).answer(transcript, &of("x"), number, 2)?;
+            known.call.reply.text.map(|text| text.to_string())
+        };
+        let first =
+            vec![started.clone(), failed("x"), answered("x", "second"), answered("y", "other"), answered("x", "third")];
+        let torn = transcript(first.clone());
+        let found = [0, 1, 2, 3].map(|number| said(&torn, number));
+        assert_eq!(found, [None, Some("second".to_owned()), Some("third".to_owned()), None]);
+        // What failed is asked once more, and then known too.
+        let again = transcript([first, vec![started, answered("x", "first")]].concat());
+        assert_eq!([0, 1].map(|number| said(&again, number)), [Some("first".to_owned()), Some("second".to_owned())]);
+    }
 
     #[test]
     fn known_calls_take_what_they_took_and_no_longer_together() {

@@ -54,6 +54,8 @@ pub(super) struct Running<'s> {
     early: BTreeMap<u32, Option<Event>>,
     budget: Arc<Budget>,
     replayed: Replayed,
+    /// Keys of what was asked in calls that are under way, by their numbers.
+    under_way: BTreeMap<u32, Digest>,
     /// Meters of the calls that are not yet recorded, by their numbers.
     meters: HashMap<u32, Arc<CallMeter<'s>>>,
     /// Meters of calls that are recorded and not yet in the books.
@@ -92,6 +94,7 @@ impl<'s> Running<'s> {
             repeats: HashMap::new(),
             numbers: 0,
             recorded_to: 0,
+            under_way: BTreeMap::new(),
             early: BTreeMap::new(),
             budget,
             replayed: Replayed::default(),
@@ -212,6 +215,7 @@ impl<'s> Running<'s> {
         let interrupt = self.interrupt.clone();
         let call =
             async move { session.ask(player, Role::Agent, &request, repeat, (&interrupt, &meter)).await }.boxed();
+        self.under_way.insert(number, key);
         Ok(Asked::Made(number, call))
     }
 
@@ -225,6 +229,7 @@ impl<'s> Running<'s> {
                 model: self.session.cell.model.clone(),
                 tries: vec![Try::not_sent(class, message.clone())],
                 request: None,
+                asked: None,
             })
         });
         self.refused = self.refused.saturating_add(1);
@@ -252,6 +257,7 @@ impl<'s> Running<'s> {
     /// Records a call that is over, and tells the agent what came of it.
     pub(super) fn settle(&mut self, done: Done) {
         let Done { number, result, reply } = done;
+        let asked = self.under_way.remove(&number);
         let served = match &result {
             Ok(call) if !call.from_cache => Duration::from_micros(call.latency_us),
             Ok(_) | Err(_) => Duration::ZERO,
@@ -264,11 +270,11 @@ impl<'s> Running<'s> {
                 (Some(Event::Call(Box::new(call))), Ok(told))
             }
             Err(CallError::Interrupted(failed)) => {
-                ((!failed.tries.is_empty()).then_some(Event::Failed(failed)), Err(over()))
+                ((!failed.tries.is_empty()).then_some(Event::Failed(FailedCall { asked, ..failed })), Err(over()))
             }
             Err(CallError::Failed(failed)) => {
                 let refused = self.refusal(&failed);
-                (Some(Event::Failed(failed)), Err(refused))
+                (Some(Event::Failed(FailedCall { asked, ..failed })), Err(refused))
             }
         };
         self.record(number, event);

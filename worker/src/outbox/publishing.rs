@@ -109,9 +109,13 @@ async fn alone(queue: &impl Publishing, mut reports: Vec<Report>, jobs: Vec<(Str
     for report in reports {
         match queue.reports(vec![report.clone()]).await {
             Err(error) if error.is_of_a_message() => {
-                let Some(bare) = bare(report) else { return Err(error) };
+                let Some(bare) = bare(&report) else { return Err(error) };
                 tell(&error, &bare);
-                queue.reports(vec![bare]).await?;
+                match queue.reports(vec![bare.clone()]).await {
+                    // What it cost is in its last progress report, and in the account.
+                    Err(error) if error.is_of_a_message() => queue.reports(vec![without_calls(bare)]).await?,
+                    other => other?,
+                }
             }
             other => other?,
         }
@@ -128,22 +132,37 @@ fn given_up(report: &Report, job: &Job) -> Option<Report> {
                 lock: job.lock,
                 attempt: attempt.clone(),
                 outcome: Outcome::NotMeasured { cause: Cause::Internal },
-                transcript: Transcript::default(),
+                transcript: job.transcript.costs(),
             })))
         }
         _ => None,
     }
 }
 
-/// What is reported in place of the end of a session that cannot be published.
-fn bare(report: Report) -> Option<Report> {
+/// What is reported in place of the end of a session that cannot be published: what it cost, without what was said.
+fn bare(report: &Report) -> Option<Report> {
     match report {
         Report::Session(ended) => Some(Report::Session(Box::new(SessionOutcome {
             outcome: Outcome::NotMeasured { cause: Cause::Internal },
-            transcript: Transcript::default(),
-            ..*ended
+            transcript: ended.transcript.costs(),
+            ..(**ended).clone()
         }))),
-        _ => None,
+        Report::HandedOver { .. }
+        | Report::Judge(_)
+        | Report::Progress(_)
+        | Report::Rejudge { .. }
+        | Report::Echo { .. }
+        | Report::Tabulate { .. } => None,
+    }
+}
+
+/// `report` as it is when even its calls are too many to be told one by one.
+fn without_calls(report: Report) -> Report {
+    match report {
+        Report::Session(ended) => {
+            Report::Session(Box::new(SessionOutcome { transcript: Transcript::default(), ..*ended }))
+        }
+        other => other,
     }
 }
 

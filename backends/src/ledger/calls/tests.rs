@@ -123,6 +123,7 @@ fn failed_tries_are_counted_by_class_whether_or_not_an_answer_came() {
         model: "lab/model".parse().unwrap(),
         tries,
         request: None,
+        asked: None,
     };
     transcript.events.push(Event::Failed(gave_up(1, vec![failed(Server), failed(RateLimited)])));
     transcript.events.push(Event::Failed(gave_up(2, vec![failed(Timeout)])));

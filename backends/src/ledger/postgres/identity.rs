@@ -162,7 +162,7 @@ pub(super) async fn charge(
 
 async fn grant(tx: &Transaction<'_>, sweep: &SweepId, wanted: Money, quota: Quota) -> Result<(), Fault> {
     // Locked, so that of two at once the second sees what the first was granted.
-    let select = "SELECT owner, granted FROM sweeps WHERE id = $1 FOR UPDATE";
+    let select = "SELECT owner, charged FROM sweeps WHERE id = $1 FOR UPDATE";
     let row = tx.query_opt(select, &[&sweep.as_str()]).await?;
     let row = row.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;
     let Some(owner) = row.try_get::<_, Option<&str>>(0)? else { return Ok(()) };
@@ -171,7 +171,7 @@ async fn grant(tx: &Transaction<'_>, sweep: &SweepId, wanted: Money, quota: Quot
         return Ok(());
     }
     charge(tx, &parsed(owner, "sweeps.owner")?, (Some(Money(more)), 0), quota).await?;
-    let update = "UPDATE sweeps SET granted = $2 WHERE id = $1";
+    let update = "UPDATE sweeps SET charged = $2 WHERE id = $1";
     tx.execute(update, &[&sweep.as_str(), &stored(wanted.0, "granted")?]).await?;
     Ok(())
 }

@@ -38,6 +38,7 @@ pub(super) const LEDGER: Migrations = Migrations {
         (10, include_str!("../../../migrations/postgres/0010_quiet.sql")),
         (11, include_str!("../../../migrations/postgres/0011_transitions.sql")),
         (12, include_str!("../../../migrations/postgres/0012_identity.sql")),
+        (13, include_str!("../../../migrations/postgres/0013_granted.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -146,9 +146,14 @@ impl PostgresLedger {
         &self,
         sweep: &SweepId,
         generation: u32,
+        granted: Option<Money>,
         term: Term,
     ) -> Result<bool, LedgerError> {
-        write!(self.0, "end a sweep's run", tx => planning::begin_tabulating(tx, sweep, generation, term))
+        write!(self.0, "end a sweep's run", tx => planning::begin_tabulating(tx, sweep, generation, granted, term))
+    }
+
+    pub(super) async fn set_granted(&self, sweep: &SweepId, granted: Option<Money>) -> Result<(), LedgerError> {
+        write!(self.0, "note what was granted", tx => planning::set_granted(tx, sweep, granted))
     }
 
     pub(super) async fn release(

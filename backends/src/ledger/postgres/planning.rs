@@ -28,7 +28,7 @@ pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Cre
     // Of several transactions at once, all but one wait here and then find the sweep there.
     let insert = tx
         .prepare_cached(
-            "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, granted)
+            "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, charged)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING RETURNING number",
         )
         .await?;
@@ -43,7 +43,7 @@ pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Cre
                 &stored_money(sweep.budget, "budget")?,
                 &stored_time(sweep.created_at, "created_at")?,
                 &sweep.owner.as_ref().map(OwnerName::as_str),
-                &stored(sweep.granted().0, "granted")?,
+                &stored(sweep.charged().0, "charged")?,
             ],
         )
         .await?;
@@ -126,7 +126,7 @@ pub(super) async fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let select = client
         .prepare_cached(
-            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner FROM sweeps
+            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps
              WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC",
         )
         .await?;
@@ -146,6 +146,7 @@ fn sweep(row: &Row) -> Result<SweepRow, Fault> {
         generation: small(row.try_get(7)?, "generation")?,
         echo: large(row.try_get(8)?, "echo")?,
         owner: row.try_get::<_, Option<&str>>(9)?.map(|owner| parsed(owner, "sweeps.owner")).transpose()?,
+        granted: money(row.try_get(10)?, "granted")?,
     })
 }
 
@@ -308,6 +309,7 @@ pub(super) async fn begin_tabulating(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     generation: u32,
+    granted: Option<Money>,
     term: Term,
 ) -> Result<bool, Fault> {
     if !is_leading(tx, term).await? {
@@ -316,10 +318,18 @@ pub(super) async fn begin_tabulating(
     let number = number(tx, sweep).await?;
     let update = tx
         .prepare_cached(
-            "UPDATE sweeps SET state = 'tabulating' WHERE number = $1 AND generation = $2 AND state = 'running'",
+            "UPDATE sweeps SET state = 'tabulating', granted = $3
+             WHERE number = $1 AND generation = $2 AND state = 'running'",
         )
         .await?;
-    Ok(tx.execute(&update, &[&number, &i64::from(generation)]).await? == 1)
+    Ok(tx.execute(&update, &[&number, &i64::from(generation), &stored_money(granted, "granted")?]).await? == 1)
+}
+
+pub(super) async fn set_granted(tx: &Transaction<'_>, sweep: &SweepId, granted: Option<Money>) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
+    let granted = stored_money(granted, "granted")?;
+    tx.execute("UPDATE sweeps SET granted = $2 WHERE number = $1", &[&number, &granted]).await?;
+    Ok(())
 }
 
 pub(super) async fn release(

@@ -166,7 +166,7 @@ pub(super) fn charge(
 }
 
 fn grant(tx: &Transaction<'_>, sweep: &SweepId, wanted: Money, quota: Quota) -> Result<(), Fault> {
-    let select = "SELECT owner, granted FROM sweeps WHERE id = ?1";
+    let select = "SELECT owner, charged FROM sweeps WHERE id = ?1";
     let found: Option<(Option<String>, i64)> =
         tx.query_row(select, [sweep.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let (owner, granted) = found.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;
@@ -176,7 +176,7 @@ fn grant(tx: &Transaction<'_>, sweep: &SweepId, wanted: Money, quota: Quota) -> 
         return Ok(());
     }
     charge(tx, &parsed(&owner, "sweeps.owner")?, (Some(Money(more)), 0), quota)?;
-    let update = "UPDATE sweeps SET granted = ?2 WHERE id = ?1";
+    let update = "UPDATE sweeps SET charged = ?2 WHERE id = ?1";
     tx.execute(update, params![sweep.as_str(), stored(wanted.0, "granted")?])?;
     Ok(())
 }

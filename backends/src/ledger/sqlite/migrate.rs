@@ -21,6 +21,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (9, include_str!("../../../migrations/sqlite/0009_views.sql")),
     (10, include_str!("../../../migrations/sqlite/0010_transitions.sql")),
     (11, include_str!("../../../migrations/sqlite/0011_identity.sql")),
+    (12, include_str!("../../../migrations/sqlite/0012_granted.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.

@@ -215,14 +215,20 @@ impl SqliteLedger {
         &self,
         sweep: &SweepId,
         generation: u32,
+        granted: Option<Money>,
         term: Term,
     ) -> Result<bool, LedgerError> {
         let (sweep, presence) = (sweep.clone(), self.1.clone());
         self.0
             .write("end a sweep's run", move |tx| {
-                Ok(presence.is_leading(term) && planning::begin_tabulating(tx, &sweep, generation)?)
+                Ok(presence.is_leading(term) && planning::begin_tabulating(tx, &sweep, generation, granted)?)
             })
             .await
+    }
+
+    pub(super) async fn set_granted(&self, sweep: &SweepId, granted: Option<Money>) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("note what was granted", move |tx| planning::set_granted(tx, &sweep, granted)).await
     }
 
     pub(super) async fn release(

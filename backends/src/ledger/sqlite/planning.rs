@@ -20,7 +20,7 @@ pub(super) fn number(tx: &Transaction<'_>, sweep: &SweepId) -> Result<i64, Fault
 
 pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
     let created = tx.execute(
-        "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, granted)
+        "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, charged)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING",
         params![
             sweep.id.as_str(),
@@ -30,7 +30,7 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
             stored_money(sweep.budget, "budget")?,
             stored_time(sweep.created_at, "created_at")?,
             sweep.owner.as_ref().map(OwnerName::as_str),
-            stored(sweep.granted().0, "granted")?,
+            stored(sweep.charged().0, "charged")?,
         ],
     )?;
     if created == 0 {
@@ -74,7 +74,7 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
 
 pub(super) fn sweeps(tx: &Transaction<'_>, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let mut select = tx.prepare_cached(
-        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner FROM sweeps
+        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps
          WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at_ns DESC, number DESC",
     )?;
     let mut rows = select.query([only.map(SweepId::as_str)])?;
@@ -98,6 +98,7 @@ fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
         generation: small(row.get(7)?, "generation")?,
         echo: large(row.get(8)?, "echo")?,
         owner: row.get::<_, Option<String>>(9)?.map(|owner| parsed(&owner, "sweeps.owner")).transpose()?,
+        granted: money(row.get(10)?, "granted")?,
     })
 }
 
@@ -231,13 +232,26 @@ pub(super) fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64) -> Result<
     Ok(())
 }
 
-pub(super) fn begin_tabulating(tx: &Transaction<'_>, sweep: &SweepId, generation: u32) -> Result<bool, Fault> {
+pub(super) fn begin_tabulating(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    generation: u32,
+    granted: Option<Money>,
+) -> Result<bool, Fault> {
     let number = number(tx, sweep)?;
+    let granted = stored_money(granted, "granted")?;
     let moved = tx.execute(
-        "UPDATE sweeps SET state = ?3 WHERE number = ?1 AND generation = ?2 AND state = ?4",
-        params![number, generation, SweepState::Tabulating.as_str(), SweepState::Running.as_str()],
+        "UPDATE sweeps SET state = ?3, granted = ?5 WHERE number = ?1 AND generation = ?2 AND state = ?4",
+        params![number, generation, SweepState::Tabulating.as_str(), SweepState::Running.as_str(), granted],
     )?;
     Ok(moved == 1)
+}
+
+pub(super) fn set_granted(tx: &Transaction<'_>, sweep: &SweepId, granted: Option<Money>) -> Result<(), Fault> {
+    let number = number(tx, sweep)?;
+    let granted = stored_money(granted, "granted")?;
+    tx.execute("UPDATE sweeps SET granted = ?2 WHERE number = ?1", params![number, granted])?;
+    Ok(())
 }
 
 pub(super) fn release(

@@ -13,6 +13,8 @@ fn telling(holder: usize, [spent, maybe_spent, in_flight, wanted]: [u64; 4]) -> 
         spent: Money(spent),
         maybe_spent: Money(maybe_spent),
         in_flight: Money(in_flight),
+        sent: Money(in_flight),
+        to_send: Money(wanted),
         wanted: Money(wanted),
         least: Money::ZERO,
     }
@@ -27,7 +29,15 @@ fn as_much_is_reserved_as_there_is() {
     let mut account = of(100);
     assert_eq!(account.settle(START, &telling(0, [0, 0, 0, 70])).reserved, Money(70));
     let reply = account.settle(START, &telling(1, [0, 0, 0, 70]));
-    assert_eq!(reply, AccountReply { reserved: Money(30), left: Money(0), may_come: Money(100), valid_ms: 10_000 });
+    let expected = AccountReply {
+        reserved: Money(30),
+        may_send: Money(30),
+        left: Money(0),
+        may_come: Money(100),
+        valid_ms: 10_000,
+        idle_ms: 200,
+    };
+    assert_eq!(reply, expected);
 }
 
 #[test]
@@ -91,6 +101,40 @@ fn a_reservation_is_lost_with_its_holder_until_it_comes_back() {
 }
 
 #[test]
+fn what_waits_for_its_permit_is_not_lost_with_its_holder() {
+    let mut account = of(100);
+    let waits = AccountRequest { to_send: Money(15), ..telling(0, [10, 0, 0, 40]) };
+    assert_eq!(account.settle(START, &waits).may_send, Money(15));
+    assert_eq!(account.read(START).at_most(), Money(25));
+    let state = account.read(START + DEAD_MS);
+    assert_eq!((state.lost, state.left, state.at_most()), (Money(15), Money(75), Money(25)));
+}
+
+#[test]
+fn a_holder_that_was_taken_for_dead_keeps_what_it_has_sent_alone() {
+    let mut account = of(100);
+    account.settle(START, &AccountRequest { to_send: Money(15), ..telling(0, [0, 0, 0, 40]) });
+    assert_eq!(account.settle(START + DEAD_MS, &telling(1, [0, 0, 0, 100])).reserved, Money(85));
+    let back = AccountRequest { sent: Money(10), to_send: Money(40), ..telling(0, [0, 0, 40, 40]) };
+    let reply = account.settle(START + DEAD_MS, &back);
+    assert_eq!(
+        (reply.reserved, reply.may_send),
+        (Money(10), Money(10)),
+        "what is left does not pay for all that waits"
+    );
+}
+
+#[test]
+fn all_that_a_build_had_reserved_which_does_not_tell_what_it_sends_may_be_spent() {
+    let mut account = of(100);
+    account.settle(START, &AccountRequest { to_send: Money(15), ..telling(0, [0, 0, 0, 40]) });
+    let mut stored = serde_json::to_value(&account).unwrap();
+    stored["holders"]["w0"].as_object_mut().unwrap().remove("may_send").unwrap();
+    let mut account: Account = serde_json::from_value(stored).unwrap();
+    assert_eq!(account.read(START + DEAD_MS).lost, Money(40));
+}
+
+#[test]
 fn amounts_beyond_all_bounds_do_not_overflow() {
     let mut account = of(u64::MAX);
     for holder in 0..3 {
@@ -129,20 +173,31 @@ struct Worker {
     spent: u64,
     maybe_spent: u64,
     in_flight: u64,
+    /// Of it, what is under way.
+    sent: u64,
     reserved: u64,
+    may_send: u64,
     asked_at: Option<u64>,
     is_dead: bool,
+    /// The store took it for dead once, and may have given others what it had reserved.
+    was_dead: bool,
 }
 
 impl Worker {
     fn telling(&self, number: usize, wanted: u64) -> AccountRequest {
-        telling(number, [self.spent, self.maybe_spent, self.in_flight, wanted])
+        let to_send = Money(self.sent + wanted / 3);
+        AccountRequest {
+            sent: Money(self.sent),
+            to_send,
+            ..telling(number, [self.spent, self.maybe_spent, self.in_flight, wanted])
+        }
     }
 }
 
 proptest! {
-    /// Workers that keep to the rules: calls begin within what is reserved and valid, and cost at most what they reserved; from the moment
-    /// a worker asks until it has the answer, nothing is reserved but what is in flight.
+    /// Workers that keep to the rules: calls are reserved within what is reserved and valid, sent within what may be sent and is valid, and
+    /// cost at most what they reserved; from the moment a worker asks until it has the answer, nothing is reserved but what is in flight,
+    /// and nothing is sent.
     #[test]
     fn nothing_ever_brings_more_than_the_cap(
         cap in 0_u64..10_000,
@@ -160,33 +215,43 @@ proptest! {
                 // Its answer is lost: the store has done it, the worker does not know.
                 0 => {
                     account.settle(now, &worker.telling(number, amount + worker.in_flight));
-                    worker.reserved = worker.in_flight;
+                    (worker.reserved, worker.may_send) = (worker.in_flight, worker.sent);
                 }
                 1..=4 => {
                     let request = AccountRequest { least: Money(least), ..worker.telling(number, amount + worker.in_flight) };
+                    worker.was_dead |= worker.asked_at.is_some_and(|at| at + DEAD_MS <= now);
                     let reply = account.settle(now, &request);
-                    prop_assert!(reply.reserved.0 == worker.in_flight || reply.reserved.0 >= worker.in_flight + least);
-                    (worker.reserved, worker.asked_at) = (reply.reserved.0, Some(now));
+                    let is_useful = reply.reserved.0 == worker.in_flight || reply.reserved.0 >= worker.in_flight + least;
+                    prop_assert!(is_useful || worker.was_dead);
+                    prop_assert!(reply.may_send <= reply.reserved);
+                    (worker.reserved, worker.may_send, worker.asked_at) = (reply.reserved.0, reply.may_send.0, Some(now));
                     let before = account.clone();
                     prop_assert_eq!(account.settle(now, &request), reply);
                     prop_assert_eq!(&account, &before, "a repeated request changes nothing");
                 }
-                5 | 6 if worker.asked_at.is_some_and(|at| now < at + VALID_MS) => {
-                    worker.in_flight += amount.min(worker.reserved - worker.in_flight);
+                5 if worker.asked_at.is_some_and(|at| now < at + VALID_MS) => {
+                    worker.in_flight += amount.min(worker.reserved.saturating_sub(worker.in_flight));
+                }
+                6 if worker.asked_at.is_some_and(|at| now < at + VALID_MS) => {
+                    let waits = worker.in_flight - worker.sent;
+                    worker.sent += amount.min(waits).min(worker.may_send.saturating_sub(worker.sent));
                 }
                 7 | 8 => {
                     // A call ends, and costs at most what it had reserved; or nobody knows what it cost.
-                    let call = amount.min(worker.in_flight);
+                    let call = amount.min(worker.sent);
                     worker.in_flight -= call;
-                    worker.reserved -= call;
+                    worker.sent -= call;
+                    worker.reserved = worker.reserved.saturating_sub(call);
+                    worker.may_send = worker.may_send.saturating_sub(call);
                     if what == 7 { worker.spent += call / 2 } else { worker.maybe_spent += call }
                 }
                 9 => worker.is_dead = true,
                 _ => {}
             }
-            let truth: u64 = workers.iter().map(|worker| worker.spent + worker.maybe_spent + worker.in_flight).sum();
+            let truth: u64 = workers.iter().map(|worker| worker.spent + worker.maybe_spent + worker.sent).sum();
             prop_assert!(truth <= cap, "{truth} of {cap}");
             let state = account.read(now);
+            prop_assert!(truth <= state.at_most().0, "{truth} of {} that may be spent at most", state.at_most());
             let counted = state.spent + state.maybe_spent + state.reserved + state.lost;
             prop_assert!(counted.0 <= cap);
             prop_assert_eq!(counted + state.left, Money(cap));

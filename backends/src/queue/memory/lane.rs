@@ -81,6 +81,10 @@ impl<T> Lane<T> {
         self.lock().ready.len() as u64
     }
 
+    pub(super) fn consumers(&self) -> u64 {
+        self.lock().seats.values().filter(|seat| !seat.stopped).count() as u64
+    }
+
     /// A new consumer: its number, and what tells it that something arrived.
     pub(super) fn sit_down(&self, prefetch: u32) -> (u64, Arc<Notify>) {
         let mut state = self.lock();

@@ -139,6 +139,11 @@ impl MemoryQueue {
         Ok(self.existing(queue)?.depth())
     }
 
+    pub(super) fn consumers(&self, queue: &str) -> Result<u64, QueueError> {
+        self.open()?;
+        Ok(self.existing(queue)?.consumers())
+    }
+
     pub(super) fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.open()?;
         Ok(self.shared.reports.depth())

@@ -143,6 +143,10 @@ impl RabbitMqQueue {
         self.shared.ready_messages(self.shared.topology.jobs(queue)?).await
     }
 
+    pub(super) async fn consumers(&self, queue: &str) -> Result<u64, QueueError> {
+        Ok(self.shared.look_at(self.shared.topology.jobs(queue)?).await?.consumers)
+    }
+
     pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.shared.ready_messages(self.shared.topology.reports()?).await
     }
@@ -158,6 +162,13 @@ impl RabbitMqQueue {
     pub(super) fn close(&self) {
         self.shared.closed.cancel();
     }
+}
+
+/// State of a queue, as the broker tells it to anybody.
+struct Look {
+    /// Messages that no consumer has.
+    ready: u64,
+    consumers: u64,
 }
 
 impl Shared {
@@ -224,12 +235,18 @@ impl Shared {
     }
 
     async fn ready_messages(&self, queue: ShortString) -> Result<u64, QueueError> {
+        Ok(self.look_at(queue).await?.ready)
+    }
+
+    async fn look_at(&self, queue: ShortString) -> Result<Look, QueueError> {
         let action = format!("ask for the length of {:?}", queue.as_str());
         let channel = self.channel(&action).await?;
         let asked = async {
             let options = QueueDeclareOptions::durable().passive();
             match channel.queue_declare(queue.clone(), options, FieldTable::default()).await {
-                Ok(found) => Ok(u64::from(found.message_count())),
+                Ok(found) => {
+                    Ok(Look { ready: u64::from(found.message_count()), consumers: u64::from(found.consumer_count()) })
+                }
                 Err(error) if is_missing(&error) => Err(QueueError::NoSuchQueue { queue: queue.to_string() }),
                 Err(error) => Err(QueueError::broker(action.as_str())(error)),
             }

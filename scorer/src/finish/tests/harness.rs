@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::{AttemptRow, AttemptState, JudgeCosts, SessionRow, TranscriptRef};
+use regatta_backends::{AttemptRow, AttemptState, JudgeCosts, SessionRow, SweepCost, TranscriptRef};
 use regatta_benchmarks::{Benchmark, Score, Scores};
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -241,6 +241,7 @@ pub(crate) fn circumstances(state: SweepState, attempts: Vec<AttemptRow>) -> Cir
             cost: CostSum { known: Money(0), unknown_calls: 16 },
         }],
         calls: Vec::new(),
+        cost: SweepCost::default(),
         said: BTreeMap::new(),
     }
 }

@@ -77,7 +77,8 @@ fn answered() -> Result<Call, FailedCall> {
 
 fn failed(class: ErrorClass) -> Result<Call, FailedCall> {
     let one = Try::not_sent(class, String::new());
-    Err(FailedCall { role: Role::Agent, attempt: 1, model: "a/m".parse().unwrap(), tries: vec![one], request: None })
+    let (model, tries) = ("a/m".parse().unwrap(), vec![one]);
+    Err(FailedCall { role: Role::Agent, attempt: 1, model, tries, request: None, asked: None })
 }
 
 /// What becomes of a session of two calls after `lines`, one batch each, with at most three tries at a call.

@@ -1,5 +1,5 @@
 use jiff::{SignedDuration, Timestamp};
-use regatta_proto::{BatchJob, EndpointKind, Job, SessionOutcome};
+use regatta_proto::{BatchJob, EndpointKind, Job, SessionJob, SessionOutcome};
 
 use super::server::{BatchServer, Ending, Place};
 use super::{MEASURED, lane, lane_of, until};
@@ -31,6 +31,56 @@ async fn a_batch_whose_worker_is_killed_before_it_knows_its_id_is_found_and_not_
         server.go_on();
         is_finished_by_another(&stage, &server).await;
     }
+}
+
+#[tokio::test]
+async fn a_batch_that_its_providers_list_does_not_show_yet_is_looked_for_again_and_not_handed_in_twice() {
+    for kind in [EndpointKind::Openai, EndpointKind::Anthropic] {
+        let (stage, server) = lane_of(kind, 2).await;
+        server.hold_at(Place::Creation);
+        stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+        let killed = stage.start_mortal("killed").await;
+        server.reached(Place::Creation, 1).await;
+        killed.kill();
+        until(async || stage.waiting().await == 1).await;
+        server.hide_from_lists(2);
+        server.go_on();
+        is_finished_by_another(&stage, &server).await;
+    }
+}
+
+/// What is left when a worker dies after its intent was confirmed, and before the broker had the acknowledgements of its sessions: both.
+/// That they are paid twice cannot be known by whoever finds them; that it is no more than this batch can.
+#[tokio::test]
+async fn a_worker_that_dies_between_an_intent_and_its_acknowledgements_costs_that_batch_once_more_and_nothing_else() {
+    let (stage, server) = lane(2).await;
+    let both = [stage.job(0, 0), stage.job(0, 1)];
+    let Job::Batch(mut intent) = waiting_batch(&stage, "0a1b", None, SignedDuration::ZERO) else { unreachable!() };
+    intent.sessions = both.to_vec();
+    let again = both.iter().map(|job| SessionJob { attempt: 2, ..job.clone() });
+    stage
+        .publish_any(std::iter::once(Job::Batch(intent)).chain(again.map(|job| Job::Session(Box::new(job)))).collect())
+        .await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    let mut outcomes = Vec::new();
+    for _ in 0..4 {
+        outcomes.push(reports.outcome().await);
+    }
+    worker.leave().await;
+    let lines: usize = server.batches().iter().map(|batch| batch.lines.len()).sum();
+    assert_eq!((server.batches().len(), lines), (2, 4), "the intent, and the sessions of it that were delivered again");
+    // Each call is in an attempt of its own: the ledger takes one for the session's, and counts the other as waste.
+    for job in &both {
+        let mut of_job: Vec<_> = outcomes.iter().filter(|outcome| outcome.key == job.key).collect();
+        of_job.sort_by_key(|outcome| outcome.attempt.number);
+        assert_eq!(of_job.iter().map(|outcome| outcome.attempt.number).collect::<Vec<_>>(), [1, 2]);
+        assert_ne!(of_job[0].attempt.id, of_job[1].attempt.id);
+        assert!(
+            of_job.iter().all(|outcome| outcome.transcript.totals_of(outcome.attempt.number).cost.known == super::COST)
+        );
+    }
+    assert_eq!(stage.waiting().await, 0);
 }
 
 #[tokio::test]

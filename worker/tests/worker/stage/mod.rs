@@ -11,9 +11,10 @@ use regatta_backends::{Blobs, Consumer, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_llm::CallMetrics;
 use regatta_proto::{
-    AskedQuestion, BATCH, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec, Evaluator,
-    FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, OpenAttempt, Price, PriceSource, Question,
-    Report, SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepId, SweepLock, SystemClock, Transcript,
+    AccountId, AskedQuestion, BATCH, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec,
+    Evaluator, FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, Money, OpenAttempt, Price,
+    PriceSource, Question, Report, SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepId, SweepLock,
+    SystemClock, Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use regatta_worker::{
@@ -167,11 +168,21 @@ impl Stage {
     }
 
     pub(crate) async fn tell(&self, routes: Vec<EndpointRoute>, cancelled: Vec<SweepId>) {
+        self.open_account().await;
         self.queue.broadcast(Control { routes, cancelled, generations: BTreeMap::new() }).await.unwrap();
+    }
+
+    /// A coordinator opens the account of a sweep before it tells of its routes.
+    async fn open_account(&self) {
+        let account = AccountId { sweep: self.sweep.id.clone(), model: None };
+        if self.permits.account(&account).await.unwrap().is_none() {
+            self.permits.open_uncapped_account(&account, Money::ZERO).await.unwrap();
+        }
     }
 
     /// Names the stage's route, and how often sweeps were resumed.
     pub(crate) async fn tell_of_generations(&self, generations: BTreeMap<SweepId, u32>) {
+        self.open_account().await;
         let routes = vec![self.route.clone()];
         self.queue.broadcast(Control { routes, cancelled: Vec::new(), generations }).await.unwrap();
     }

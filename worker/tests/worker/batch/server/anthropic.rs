@@ -37,8 +37,9 @@ fn describe(inner: &Inner, handed: &Handed) -> Value {
 }
 
 pub(super) async fn list(State(shared): Ours, Query(query): Query<BTreeMap<String, String>>) -> Response {
-    let inner = shared.inner.lock().unwrap();
-    let all: Vec<Value> = inner.batches.iter().rev().map(|handed| describe(&inner, handed)).collect();
+    let mut inner = shared.inner.lock().unwrap();
+    let listed = inner.listed();
+    let all: Vec<Value> = listed.iter().map(|handed| describe(&inner, handed)).collect();
     // One a page, so that pages are turned.
     let start =
         query.get("after_id").map_or(0, |after| all.iter().position(|batch| batch["id"] == **after).unwrap() + 1);

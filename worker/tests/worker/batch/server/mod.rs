@@ -75,6 +75,8 @@ struct Inner {
     looks_refused: Option<u16>,
     /// Status with which the next creation is refused.
     creation_refused: Option<u16>,
+    /// Lists to come that are empty.
+    hidden_from: u32,
 }
 
 pub(crate) struct BatchServer {
@@ -101,6 +103,7 @@ impl BatchServer {
             creation_answers: None,
             looks_refused: None,
             creation_refused: None,
+            hidden_from: 0,
         };
         let shared = Arc::new(Shared {
             inner: Mutex::new(inner),
@@ -164,6 +167,11 @@ impl BatchServer {
         inner.take(None, lines);
     }
 
+    /// So many lists to come lag behind, and are empty.
+    pub(crate) fn hide_from_lists(&self, lists: u32) {
+        self.shared.inner.lock().unwrap().hidden_from = lists;
+    }
+
     pub(crate) fn hold_at(&self, place: Place) {
         self.shared.held_at.send_replace(Some(place));
     }
@@ -193,6 +201,13 @@ impl Inner {
         let handed = Handed { id, name, lines, cancelled: false, created_at: jiff::Timestamp::now() };
         self.batches.push(handed.clone());
         handed
+    }
+
+    /// Batches as a list has them, the newest first.
+    fn listed(&mut self) -> Vec<Handed> {
+        let is_behind = self.hidden_from > 0;
+        self.hidden_from = self.hidden_from.saturating_sub(1);
+        if is_behind { Vec::new() } else { self.batches.iter().rev().cloned().collect() }
     }
 
     fn find(&self, id: &str) -> Option<Handed> {

@@ -70,8 +70,9 @@ fn describe(inner: &Inner, handed: &Handed) -> Value {
 }
 
 pub(super) async fn list(State(shared): Ours) -> Response {
-    let inner = shared.inner.lock().unwrap();
-    let data: Vec<Value> = inner.batches.iter().rev().map(|handed| describe(&inner, handed)).collect();
+    let mut inner = shared.inner.lock().unwrap();
+    let listed = inner.listed();
+    let data: Vec<Value> = listed.iter().map(|handed| describe(&inner, handed)).collect();
     axum::Json(json!({"object": "list", "data": data, "has_more": false})).into_response()
 }
 

@@ -1,0 +1,197 @@
+//! A reservation: the money of one try, from when it is reserved until it is known what became of it.
+
+use std::sync::Arc;
+
+use regatta_proto::{AccountId, Money};
+
+use super::UsedUp;
+use super::purse::Purse;
+
+/// Where a reservation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReservationState {
+    /// Its try waits for what else it needs.
+    Reserved,
+    /// Its try may be sent: the accounts count it as possibly spent if this process dies.
+    Cleared,
+    /// Its try is under way: all of it may have been spent.
+    Sent,
+    /// The leases it came from know what became of it.
+    Settled,
+}
+
+impl ReservationState {
+    /// All states, in the order of a life.
+    pub const ALL: &'static [Self] = &[Self::Reserved, Self::Cleared, Self::Sent, Self::Settled];
+
+    /// The word used in documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved",
+            Self::Cleared => "cleared",
+            Self::Sent => "sent",
+            Self::Settled => "settled",
+        }
+    }
+
+    /// `true` if `to` may follow; a reservation takes no other step.
+    #[must_use]
+    pub const fn may_become(self, to: Self) -> bool {
+        match self {
+            Self::Reserved => matches!(to, Self::Cleared | Self::Settled),
+            Self::Cleared => matches!(to, Self::Sent | Self::Settled),
+            Self::Sent => matches!(to, Self::Settled),
+            Self::Settled => false,
+        }
+    }
+
+    /// Payment of a reservation that is given up in this state; `None` where it has been paid.
+    const fn given_up(self) -> Option<Paid> {
+        match self {
+            Self::Reserved | Self::Cleared => Some(Paid::Known(Money::ZERO)),
+            Self::Sent => Some(Paid::Unknown),
+            Self::Settled => None,
+        }
+    }
+}
+
+/// The leases of a purse that a call needs one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Money for its worst case.
+    Reserve,
+    /// Leave to send what has its money.
+    Send,
+}
+
+/// What became of a try's money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paid {
+    /// This was billed, possibly nothing.
+    Known(Money),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Money that is reserved for one try. Dropped before the try was sent, it is free again; dropped afterwards without being settled, all
+/// of it may have been spent.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    parts: Vec<Part>,
+    pub(super) at_most: Money,
+    state: ReservationState,
+}
+
+/// A reservation's share in one account.
+#[derive(Debug)]
+struct Part {
+    account: AccountId,
+    purse: Arc<Purse>,
+    reached: Stage,
+}
+
+impl Reservation {
+    /// A reservation of `at_most` from no account yet.
+    pub(super) const fn new(at_most: Money) -> Self {
+        Self { parts: Vec::new(), at_most, state: ReservationState::Reserved }
+    }
+
+    /// Reserves it from `account` too.
+    pub(super) async fn reserve(&mut self, account: &AccountId, purse: Arc<Purse>) -> Result<(), UsedUp> {
+        let taken = purse.take(Stage::Reserve, self.at_most).await;
+        taken.map_err(|may_come| UsedUp { account: account.clone(), at_most: self.at_most, may_come })?;
+        self.parts.push(Part { account: account.clone(), purse, reached: Stage::Reserve });
+        Ok(())
+    }
+
+    /// Waits until the store of every account counts the try as one that may be under way. Without it no try is sent: should this process
+    /// die, nobody else would know of it.
+    ///
+    /// # Errors
+    /// When the store took this process for dead meanwhile, and the money is gone.
+    pub(crate) async fn clear(&mut self) -> Result<(), UsedUp> {
+        for part in &mut self.parts {
+            let taken = part.purse.take(Stage::Send, self.at_most).await;
+            taken.map_err(|may_come| UsedUp { account: part.account.clone(), at_most: self.at_most, may_come })?;
+            part.reached = Stage::Send;
+        }
+        self.step(ReservationState::Cleared);
+        Ok(())
+    }
+
+    /// The try is sent now.
+    pub(crate) fn sent(&mut self) {
+        self.step(ReservationState::Sent);
+    }
+
+    /// The try is over.
+    pub(crate) fn settle(mut self, paid: Paid) {
+        self.pay(paid);
+    }
+
+    fn step(&mut self, to: ReservationState) {
+        assert!(
+            self.state.may_become(to),
+            "a reservation that is {} was to become {}",
+            self.state.as_str(),
+            to.as_str()
+        );
+        self.state = to;
+    }
+
+    fn pay(&mut self, paid: Paid) {
+        self.step(ReservationState::Settled);
+        for part in self.parts.drain(..) {
+            part.purse.settle(self.at_most, part.reached, paid);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(paid) = self.state.given_up() {
+            self.pay(paid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reservation of nothing that stands there.
+    fn standing(state: ReservationState) -> Reservation {
+        Reservation { parts: Vec::new(), at_most: Money::ZERO, state }
+    }
+
+    #[test]
+    fn a_reservation_takes_the_drawn_steps_and_no_others() {
+        let drawn: Vec<String> = ReservationState::ALL
+            .iter()
+            .flat_map(|from| ReservationState::ALL.iter().map(move |to| (*from, *to)))
+            .filter(|(from, to)| from.may_become(*to))
+            .map(|(from, to)| format!("{} -> {}", from.as_str(), to.as_str()))
+            .collect();
+        let expected =
+            ["reserved -> cleared", "reserved -> settled", "cleared -> sent", "cleared -> settled", "sent -> settled"];
+        assert_eq!(drawn, expected);
+        for from in ReservationState::ALL {
+            for to in ReservationState::ALL {
+                let took = std::panic::catch_unwind(|| {
+                    let mut reservation = std::mem::ManuallyDrop::new(standing(*from));
+                    reservation.step(*to);
+                    reservation.state
+                });
+                assert_eq!(took.ok(), from.may_become(*to).then_some(*to), "{from:?} to {to:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_was_sent_may_have_been_spent_when_it_is_given_up() {
+        let paid: Vec<Option<Paid>> = ReservationState::ALL.iter().map(|state| state.given_up()).collect();
+        let nothing = Some(Paid::Known(Money::ZERO));
+        assert_eq!(paid, [nothing, nothing, Some(Paid::Unknown), None]);
+    }
+}

@@ -1,0 +1,176 @@
+//! An endpoint with books of its own: a call is billed when it has been read, whether or not anybody still waits for the answer.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::HarnessError;
+
+/// Tokens that each call is billed for: of its prompt, and of its answer.
+const TOKENS: (u64, u64) = (100, 50);
+
+/// Dollars a million tokens, of prompts and of answers, in the specs that it is in.
+const PRICE: (u64, u64) = (1, 2);
+/// Calls that it takes at once, in the specs that it is in.
+pub const CONCURRENCY: u64 = 8;
+/// Most nano-dollars of one of its calls, by the specs that it is in: what they generate at most, and a prompt of less than 200 bytes.
+pub const WORST_CASE: u64 = 1_000_000;
+
+const BENCHMARK: &str = "v: 1
+data: { test: test.jsonl }
+prompt:
+  turns: [user: \"{{ question }}\"]
+  sampling: { temperature: 0, max_tokens: 400 }
+scorers: { right: { exact: { gold: \"{{ answer }}\" } } }
+metrics: { accuracy: { mean: right, unit: percent } }
+simulate: { reply: \"{{ answer }}\" }
+";
+
+/// A chat endpoint in OpenAI's format on loopback. It answers as many calls as it was told to, and lets the others wait. Dropping it
+/// closes it.
+#[derive(Debug)]
+pub struct Referee {
+    address: SocketAddr,
+    books: Arc<Books>,
+    answers: watch::Sender<u64>,
+    accepting: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Books {
+    /// Calls read so far.
+    read: watch::Sender<u64>,
+    answered: AtomicU64,
+}
+
+impl Referee {
+    /// An endpoint that answers the first `answers` calls, each after `latency`.
+    ///
+    /// # Errors
+    /// When it cannot listen on loopback.
+    pub async fn start(answers: u64, latency: Duration) -> Result<Self, HarnessError> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(HarnessError::io("listen on 127.0.0.1"))?;
+        let address = listener.local_addr().map_err(HarnessError::io("listen on 127.0.0.1"))?;
+        let books = Arc::new(Books { read: watch::Sender::new(0), answered: AtomicU64::new(0) });
+        let answers = watch::Sender::new(answers);
+        let accepting = tokio::spawn({
+            let (books, answers) = (Arc::clone(&books), answers.clone());
+            async move {
+                while let Ok((stream, _)) = listener.accept().await {
+                    let (books, answers) = (Arc::clone(&books), answers.subscribe());
+                    tokio::spawn(async move {
+                        // A client that goes away has been billed.
+                        let _ = serve(stream, &books, answers, latency).await;
+                    });
+                }
+            }
+        });
+        Ok(Self { address, books, answers, accepting })
+    }
+
+    /// Writes a spec of that many sessions of one call, and its benchmark, which needs no judge, into `folder`; `more` is put first.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn spec(&self, folder: &Path, name: &str, sessions: u64, more: &str) -> Result<PathBuf, HarnessError> {
+        let data = folder.join(format!("{name}-data"));
+        let questions = (0..sessions).map(|at| format!("{{\"question\": \"question {at}?\", \"answer\": \"yes\"}}\n"));
+        let text = format!(
+            "{more}name: {name}\nbenchmarks: {{ questions: {{ data: {} }} }}\nendpoints:\n  main: {{ kind: openai, base_url: \
+             'http://{}/v1', api_key_env: none, stream: false, limits: {{ concurrency: {CONCURRENCY} }} }}\nmodels:\n  - {{ id: main/m, \
+             price: {{ input_per_mtok: {}, output_per_mtok: {} }} }}\n",
+            data.display(),
+            self.address,
+            PRICE.0,
+            PRICE.1
+        );
+        let path = folder.join(format!("{name}.yaml"));
+        let files = [
+            (data.join("benchmark.yaml"), BENCHMARK.to_owned()),
+            (data.join("test.jsonl"), questions.collect()),
+            (path.clone(), text),
+        ];
+        std::fs::create_dir(&data).map_err(HarnessError::io("write a spec"))?;
+        for (path, content) in files {
+            std::fs::write(path, content).map_err(HarnessError::io("write a spec"))?;
+        }
+        Ok(path)
+    }
+
+    /// Calls billed so far.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        *self.books.read.borrow()
+    }
+
+    /// Nano-dollars of all calls so far.
+    #[must_use]
+    pub fn billed(&self) -> u64 {
+        // A dollar a million tokens is a thousand nano-dollars a token.
+        self.calls() * (TOKENS.0 * PRICE.0 + TOKENS.1 * PRICE.1) * 1_000
+    }
+
+    /// Waits until so many calls have been billed.
+    pub async fn has_read(&self, calls: u64) {
+        // The sender lives as long as this.
+        let _ = self.books.read.subscribe().wait_for(|read| *read >= calls).await;
+    }
+
+    /// Answers all calls that wait or come.
+    pub fn answer_all(&self) {
+        self.answers.send_replace(u64::MAX);
+    }
+}
+
+impl Drop for Referee {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    books: &Books,
+    mut answers: watch::Receiver<u64>,
+    latency: Duration,
+) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if stream.read_line(&mut line).await? == 0 {
+                return Ok(());
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().map_err(std::io::Error::other)?;
+            }
+        }
+        stream.read_exact(&mut vec![0; length]).await?;
+        books.read.send_modify(|read| *read += 1);
+        let place = books.answered.fetch_add(1, Ordering::SeqCst);
+        if answers.wait_for(|answers| place < *answers).await.is_err() {
+            return Ok(());
+        }
+        tokio::time::sleep(latency).await;
+        let body = serde_json::json!({
+            "id": "c", "object": "chat.completion", "created": 1, "model": "m",
+            "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": "yes" } }],
+            "usage": { "prompt_tokens": TOKENS.0, "completion_tokens": TOKENS.1, "total_tokens": TOKENS.0 + TOKENS.1 },
+        })
+        .to_string();
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all(format!("{head}{body}").as_bytes()).await?;
+    }
+}
