@@ -25,7 +25,7 @@ impl SweepCost {
         progress.iter().for_each(|cell| known += cell.cost);
         let doubtful: Money = progress.iter().map(|cell| cell.maybe_spent).sum();
         // Attempts are told of more often than accounts, and a call may have cost more than its worst case.
-        Self { known, at_most: (known.known + doubtful).max(granted.unwrap_or_default()) }
+        Self { known, at_most: (known.known + doubtful).max(granted.unwrap_or(Money::ZERO)) }
     }
 
     /// The cost of a sweep that has ended, with what its account had granted then.
