@@ -1,4 +1,4 @@
-//! What a sweep has cost, and may have cost: the one place in which the books of attempts, of judges and of accounts are put together.
+//! Known and possible cost of a sweep: the one place in which the books of attempts, of judges and of accounts are put together.
 //! Reports, `status`, `doctor` and the nights of schedules all tell of this.
 
 use regatta_proto::{CostSum, Money};
@@ -34,7 +34,7 @@ impl SweepCost {
         Self::of(progress, judged, row.granted)
     }
 
-    /// What may have been billed on top of what is known.
+    /// Money that may have been billed on top of what is known.
     #[must_use]
     pub fn in_doubt(&self) -> Money {
         Money(self.at_most.0.saturating_sub(self.known.known.0))

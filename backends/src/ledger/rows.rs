@@ -93,7 +93,7 @@ pub struct SweepRow {
     /// Everything that was reported before the question of this number is recorded.
     #[serde(default)]
     pub echo: u64,
-    /// What its account had granted in all when it last ended; see [`SweepCost`](super::SweepCost).
+    /// Money that its account had granted in all when it last ended; see [`SweepCost`](super::SweepCost).
     #[serde(default)]
     pub granted: Option<Money>,
 }
