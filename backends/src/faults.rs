@@ -35,7 +35,7 @@ pub trait Fate: Send + Sync {
     /// Whether the next report comes twice, as from a publisher that has not heard of its confirmation.
     fn doubles(&self) -> bool;
 
-    /// Hears of reports that reached their queue.
+    /// Hears of reports whose confirmation the process has heard: it acknowledges their jobs. Until then it may lose them, whatever the queue has.
     fn reported(&self, reports: &[Report]);
 
     /// Takes the connection of a new consumer, to cut it when it pleases.
@@ -81,9 +81,12 @@ impl Troubles {
     /// `reports` as they reach their queue.
     pub(crate) fn reports(&self, reports: Vec<Report>) -> Vec<Report> {
         let copies = |report| std::iter::repeat_n(report, if self.0.doubles() { 2 } else { 1 });
-        let carried: Vec<_> = reports.into_iter().flat_map(copies).collect();
-        self.0.reported(&carried);
-        carried
+        reports.into_iter().flat_map(copies).collect()
+    }
+
+    /// `reports` are confirmed.
+    pub(crate) fn reported(&self, reports: &[Report]) {
+        self.0.reported(reports);
     }
 }
 

@@ -43,7 +43,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// What the sweep of `row` has cost, and may have. Of one that has ended that is what its reports say.
+    /// Known and possible cost of the sweep of `row`. Of one that has ended that is what its reports say.
     pub(crate) async fn cost(&self, row: &SweepRow, progress: &[CellProgress]) -> Result<SweepCost, CoordinatorError> {
         cost(&self.ledger, &self.permits, row, progress).await
     }
@@ -54,7 +54,7 @@ pub(crate) fn of_sweep(sweep: &SweepId) -> AccountId {
     AccountId { sweep: sweep.clone(), model: None }
 }
 
-/// What the sweep of `row` has cost, and may have.
+/// Known and possible cost of the sweep of `row`.
 pub(crate) async fn cost(
     ledger: &Ledger,
     permits: &Permits,

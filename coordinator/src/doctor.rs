@@ -74,7 +74,7 @@ pub struct SweepDiagnosis {
     pub doubtful_shards: u64,
     /// Queues of the sweep, by endpoint.
     pub queues: Vec<QueueDiagnosis>,
-    /// What it has cost, and may have.
+    /// Known and possible cost.
     #[serde(default)]
     pub cost: SweepCost,
     /// Budget of the sweep, where it has one and the account is open.

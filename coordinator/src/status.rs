@@ -21,7 +21,7 @@ pub struct SweepStatus {
     /// Its budget and what became of it, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetStatus>,
-    /// What it has cost, and may have.
+    /// Known and possible cost.
     #[serde(default)]
     pub cost: SweepCost,
     /// What it will have cost at its end, while it runs and as soon as enough is known.

@@ -135,7 +135,7 @@ pub struct AccountReply {
     pub may_come: Money,
     /// How long `reserved` holds without renewal, in milliseconds.
     pub valid_ms: u64,
-    /// How soon a holder that has no use for its reservation gives it back, in milliseconds.
+    /// Delay, in milliseconds, after which a holder gives a reservation back that it has no use for.
     pub idle_ms: u64,
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const SESSIONS: u64 = 40;
 
-/// What a report says of the money: known cost, and most that it can have been, in nano-dollars.
+/// Money as a report tells it: known cost, and most that it can have been, in nano-dollars.
 fn told(directory: &Path) -> (u64, u64) {
     let summary: Value =
         serde_json::from_str(&std::fs::read_to_string(directory.join("summary.json")).unwrap()).unwrap();

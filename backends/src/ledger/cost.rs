@@ -1,4 +1,4 @@
-//! What a sweep has cost, and may have cost: the one place in which the books of attempts, of judges and of accounts are put together.
+//! Known and possible cost of a sweep: the one place in which the books of attempts, of judges and of accounts are put together.
 //! Reports, `status`, `doctor` and the nights of schedules all tell of this.
 
 use regatta_proto::{CostSum, Money};
@@ -25,7 +25,7 @@ impl SweepCost {
         progress.iter().for_each(|cell| known += cell.cost);
         let doubtful: Money = progress.iter().map(|cell| cell.maybe_spent).sum();
         // Attempts are told of more often than accounts, and a call may have cost more than its worst case.
-        Self { known, at_most: (known.known + doubtful).max(granted.unwrap_or_default()) }
+        Self { known, at_most: (known.known + doubtful).max(granted.unwrap_or(Money::ZERO)) }
     }
 
     /// The cost of a sweep that has ended, with what its account had granted then.
@@ -34,7 +34,7 @@ impl SweepCost {
         Self::of(progress, judged, row.granted)
     }
 
-    /// What may have been billed on top of what is known.
+    /// Money that may have been billed on top of what is known.
     #[must_use]
     pub fn in_doubt(&self) -> Money {
         Money(self.at_most.0.saturating_sub(self.known.known.0))

@@ -114,7 +114,7 @@ pub struct SweepRow {
     /// The owner; `None` for sweeps of embedded runs and of versions before owners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerName>,
-    /// What its account had granted in all when it last ended; see [`SweepCost`](super::SweepCost).
+    /// Money that its account had granted in all when it last ended; see [`SweepCost`](super::SweepCost).
     #[serde(default)]
     pub granted: Option<Money>,
 }

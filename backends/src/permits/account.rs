@@ -22,7 +22,7 @@ pub(super) const UNLIMITED: Money = Money(u64::MAX);
 pub(super) const VALID_MS: u64 = 10_000;
 /// A worker that is silent for this long is dead, in milliseconds: longer than it may begin calls for.
 pub(super) const DEAD_MS: u64 = 30_000;
-/// How soon a worker that has no call gives its reservation back, in milliseconds: a sweep ends when it is known what it cost, and a
+/// Delay, in milliseconds, after which a worker that has no call gives its reservation back: a sweep ends when it is known what it cost, and a
 /// database shall not be written to after each call.
 const IDLE_MS: u64 = 200;
 /// Beyond so many workers, those that have been silent for longest are only kept as sums.
@@ -43,7 +43,7 @@ pub struct AccountState {
     pub reserved: Money,
     /// Of it, what they may have under way.
     pub may_send: Money,
-    /// What workers that died may have had under way: may have been spent.
+    /// Money that workers which died may have had under way: may have been spent.
     pub lost: Money,
     /// Neither spent nor reserved by anybody.
     pub left: Money,

@@ -17,7 +17,7 @@ use super::kept::KeptGrants;
 use super::pool::{Change, Pool};
 use super::{FAILURES_KEPT_MS, FAILURES_MAX, PermitsError, PoolHolder};
 
-/// How soon a worker of the same process gives back what it has no use for, in milliseconds: nothing is far away here, and somebody
+/// Delay, in milliseconds, after which a worker of the same process gives back what it has no use for: nothing is far away here, and somebody
 /// waits for the end of the run.
 const IDLE_MS: u64 = 20;
 
@@ -106,7 +106,7 @@ impl MemoryPermits {
         Ok(reply)
     }
 
-    /// What was granted by this process and those before it; `None` for an account that none of them opened.
+    /// Money granted by this process and those before it; `None` for an account that none of them opened.
     pub(super) fn granted(&self, account: &AccountId) -> Option<Money> {
         let before = || self.0.kept.as_ref().and_then(|kept| kept.known(account));
         self.account(account).map(|state| state.at_most()).or_else(before)

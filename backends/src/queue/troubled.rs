@@ -30,7 +30,10 @@ impl TroubledQueue {
     }
 
     pub(super) async fn publish_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
-        self.call("reports", reports.len(), || self.inner.publish_reports(self.troubles.reports(reports))).await
+        let carried = || self.inner.publish_reports(self.troubles.reports(reports.clone()));
+        self.call("reports", reports.len(), carried).await?;
+        self.troubles.reported(&reports);
+        Ok(())
     }
 
     pub(super) async fn set_aside_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {

@@ -113,7 +113,7 @@ fn add_judges(ledger: &mut Ledger<'_>, lock: &SweepLock, summary: Option<&Summar
     true
 }
 
-/// What may have been billed beyond what is known. A summary of an older build knows of it by attempts alone.
+/// Money that may have been billed beyond what is known. A summary of an older build knows of it by attempts alone.
 fn more_at_most(summary: &Summary) -> Money {
     let of_attempts = summary.spending.lost_calls_at_most + summary.spending.maybe_spent;
     summary.in_doubt().max(of_attempts)

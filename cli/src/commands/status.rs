@@ -86,7 +86,7 @@ fn describe(status: &SweepStatus) -> String {
     lines.join("\n")
 }
 
-/// What may have been billed beyond what is known, if anything.
+/// Line about what may have been billed beyond what is known, if anything.
 pub(super) fn in_doubt(cost: &SweepCost) -> Option<String> {
     (cost.in_doubt() > Money::ZERO).then(|| format!("cost {}, at most {}", cost.known, cost.at_most))
 }

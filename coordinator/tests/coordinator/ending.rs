@@ -219,7 +219,7 @@ async fn waste_is_spent_once_and_shown_once() {
     process.end().await;
 }
 
-/// What the worker `w` tells the account of `sweep`: `spent` dollars, and so many that it may have under way.
+/// Has the worker `w` tell the account of `sweep`: `spent` dollars, and so many that it may have under way.
 async fn tell(stage: &Stage, sweep: &Sweep, spent: u64, under_way: u64) {
     let money = |dollars: u64| Money(dollars * DOLLAR.0);
     let request = AccountRequest {

@@ -86,7 +86,7 @@ pub(super) enum Due {
 pub(super) type Answers = Vec<(oneshot::Sender<Answer>, Answer, Stage)>;
 
 impl Funds {
-    /// What calls may reserve, or send of what they have reserved.
+    /// Money that calls may reserve, or send of what they have reserved.
     fn available(&self, stage: Stage, now: Instant) -> Money {
         if self.until.is_none_or(|until| until <= now) {
             return Money::ZERO;

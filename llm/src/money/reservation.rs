@@ -10,11 +10,11 @@ use super::purse::Purse;
 /// Where a reservation stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReservationState {
-    /// Its try waits for what else it needs.
+    /// The try waits for what else it needs.
     Reserved,
-    /// Its try may be sent: the accounts count it as possibly spent if this process dies.
+    /// A try may be sent with it: the accounts count it as possibly spent if this process dies.
     Cleared,
-    /// Its try is under way: all of it may have been spent.
+    /// A try is under way with it: all of it may have been spent.
     Sent,
     /// The leases it came from know what became of it.
     Settled,
@@ -65,7 +65,7 @@ pub(super) enum Stage {
     Send,
 }
 
-/// What became of a try's money.
+/// Payment of a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paid {
     /// This was billed, possibly nothing.

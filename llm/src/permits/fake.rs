@@ -55,7 +55,7 @@ struct Held {
 struct Account {
     budget: Money,
     valid: Duration,
-    /// What each has told last, has reserved, and may send.
+    /// Last request of each, what it has reserved, and what it may send.
     holders: BTreeMap<String, (AccountRequest, Money, Money)>,
 }
 
@@ -109,7 +109,7 @@ impl FakeStore {
         )
     }
 
-    /// What the holders of an account may have under way.
+    /// Money that the holders of an account may have under way.
     pub(crate) fn may_send(&self, account: &AccountId) -> Money {
         self.locked().accounts[account].holders.values().map(|(.., may_send)| *may_send).sum()
     }

@@ -53,7 +53,7 @@ pub(crate) struct Circumstances {
     pub(crate) created_at: Timestamp,
     pub(crate) ended_at: Timestamp,
     pub(crate) attempts: Vec<AttemptRow>,
-    /// What it has cost, and may have.
+    /// Known and possible cost.
     pub(crate) cost: SweepCost,
     /// Spending of each judge.
     pub(crate) judges: Vec<JudgeCosts>,

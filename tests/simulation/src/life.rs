@@ -36,7 +36,7 @@ struct State {
     connections: Vec<Arc<dyn Connection>>,
     /// Stands still until then.
     paused_until: Option<Instant>,
-    /// Sessions whose end it has reported.
+    /// Sessions whose end it has reported, and knows to be reported.
     reported: BTreeSet<SessionKey>,
 }
 

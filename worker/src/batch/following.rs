@@ -60,7 +60,7 @@ pub(super) struct Followed<'a> {
     pub(super) client: &'a BatchClient,
     pub(super) job: &'a BatchJob,
     pub(super) asked: &'a [Asked<'a>],
-    /// Who pays, where prices are known or there are budgets.
+    /// Accounts that pay, where prices are known or there are budgets.
     pub(super) accounts: &'a [AccountId],
     /// Fires when the batch has to go to another worker.
     pub(super) leave: &'a CancellationToken,

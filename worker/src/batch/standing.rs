@@ -9,7 +9,7 @@ use super::following::Step;
 /// Where a batch stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Standing {
-    /// Its message is there, and it was not handed in.
+    /// Nobody has handed it in; only its message is there.
     Intended,
     /// It may have been handed in, and nobody knows: a worker had its message before, or the time to hand it in is over.
     InDoubt,

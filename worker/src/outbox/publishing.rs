@@ -139,7 +139,7 @@ fn given_up(report: &Report, job: &Job) -> Option<Report> {
     }
 }
 
-/// What is reported in place of the end of a session that cannot be published: what it cost, without what was said.
+/// Report in place of the end of a session that cannot be published: what it cost, without what was said.
 fn bare(report: &Report) -> Option<Report> {
     match report {
         Report::Session(ended) => Some(Report::Session(Box::new(SessionOutcome {

@@ -49,8 +49,8 @@ async fn a_batch_that_its_providers_list_does_not_show_yet_is_looked_for_again_a
     }
 }
 
-/// What is left when a worker dies after its intent was confirmed, and before the broker had the acknowledgements of its sessions: both.
-/// That they are paid twice cannot be known by whoever finds them; that it is no more than this batch can.
+/// A worker that dies after its intent was confirmed, and before the broker had the acknowledgements of its sessions, leaves both. That they
+/// are paid twice cannot be known by whoever finds them; that it is no more than this batch can.
 #[tokio::test]
 async fn a_worker_that_dies_between_an_intent_and_its_acknowledgements_costs_that_batch_once_more_and_nothing_else() {
     let (stage, server) = lane(2).await;
