@@ -321,6 +321,22 @@ mod tests {
         assert!(read("\"item\":\"os_92\"").unwrap_err().to_string().contains("item os_92 has no position"));
     }
 
+    #[tokio::test]
+    async fn a_line_is_written_with_the_names_that_results_and_attempts_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::directory(folder.path()).unwrap();
+        let (id, outcome): (ItemId, _) = ("os_92".parse().unwrap(), outcome(7));
+        let sweep = outcome.key.sweep.clone();
+        let written = write_segment(&blobs, &sweep, &[(&id, &outcome)]).await.unwrap();
+        let bytes = blobs.get(&format!("sweeps/{sweep}/{}", written[0].segment)).await.unwrap().unwrap();
+        let lines: Vec<String> =
+            segment_lines(&written[0].segment, &bytes).unwrap().map(|line| line.unwrap()).collect();
+        let line: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+        assert_eq!((&line["item"], &line["position"]), (&"os_92".into(), &7.into()), "{line}");
+        let (cell, attempt) = (outcome.key.cell.0, outcome.attempt.number);
+        assert_eq!((&line["cell"], &line["attempt"]), (&cell.into(), &attempt.into()), "{line}");
+    }
+
     /// Name under which `bytes` are intact.
     fn name_of(bytes: &[u8]) -> String {
         format!("transcripts/{}.jsonl.zst", called(bytes))

@@ -113,3 +113,16 @@ impl From<Digest> for String {
         digest.to_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A digest of nothing would equal every other one.
+    #[test]
+    #[should_panic(expected = "plain data has JSON")]
+    fn data_without_json_stops_the_program_and_is_no_empty_text() {
+        let written = json_bytes(&std::collections::BTreeMap::from([((1, 2), "a key that is no text")]));
+        assert!(written.is_empty(), "nothing is all that can come of it");
+    }
+}

@@ -89,3 +89,48 @@ impl Transcript {
         totals
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Call, ChatRequest, ErrorClass, FailedCall, Finish, Lane, Reply, Role, Served, Try};
+
+    fn failed_tries(count: usize) -> Vec<Try> {
+        vec![Try::not_sent(ErrorClass::Server, "503".to_owned()); count]
+    }
+
+    fn answered_after(tries: usize) -> Event {
+        Event::Call(Box::new(Call {
+            role: Role::Agent,
+            attempt: 1,
+            model: "sim/m".parse().unwrap(),
+            request: ChatRequest::default(),
+            reply: Reply::of_text(Some("x"), Finish::Stop),
+            tries: failed_tries(tries),
+            usage: Usage::default(),
+            raw_usage: None,
+            cost: None,
+            reported_cost: None,
+            served: Served::default(),
+            latency_us: 1,
+            first_token_us: None,
+            at: None,
+            lane: Lane::Live,
+            from_cache: false,
+        }))
+    }
+
+    fn given_up_after(tries: usize) -> Event {
+        let (role, model) = (Role::Agent, "sim/m".parse().unwrap());
+        Event::Failed(FailedCall { role, attempt: 1, model, tries: failed_tries(tries), request: None })
+    }
+
+    #[test]
+    fn retries_are_the_tries_that_followed_a_failed_one() {
+        let retries = |events| Transcript { events }.totals_of(1).retries;
+        assert_eq!(retries(vec![answered_after(0)]), 0, "the first try is none");
+        assert_eq!(retries(vec![answered_after(2)]), 2);
+        assert_eq!(retries(vec![given_up_after(3)]), 2, "the last one was not tried again");
+        assert_eq!(retries(vec![answered_after(1), given_up_after(1), answered_after(0)]), 1);
+    }
+}

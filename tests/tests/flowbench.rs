@@ -158,7 +158,7 @@ async fn judges_of_one_name_at_two_addresses_are_each_asked_for_their_own_sweep(
     ];
     let (mut results, mut of_one, mut of_two) = (Vec::new(), Vec::new(), Vec::new());
     for judge in [&one, &two, &one] {
-        let plan = plan(&data, "[session/single/flowchart]");
+        let plan = Plan { trials: 1, limit: Some(1), ..plan(&data, "[session/single/flowchart]") };
         let spec = spec(deployment.folder.path(), &unique_name("judged"), plan, &players, judge);
         let (code, directory) = deployment.finish(&deployment.submit(&spec).await.unwrap()).await.unwrap();
         assert_eq!(code, Some(0));

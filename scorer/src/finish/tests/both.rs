@@ -2,9 +2,11 @@
 
 use insta::assert_snapshot;
 
-use regatta_proto::Cell;
+use regatta_proto::{Cell, Evaluator};
 
-use super::harness::{all_measured, documents, lock, some_trouble, summary, sweep_of_both, text};
+use super::harness::{
+    all_measured, documents, lock, some_trouble, summary, sweep_of_both, sweep_of_locked, text, with_dialogues,
+};
 use crate::finish::tabulation::Documents;
 use crate::render_tables;
 
@@ -48,6 +50,20 @@ fn every_table_is_a_file() {
         ]
     );
     assert_snapshot!(text(&documents, "table-dialogues-table-3-official-fixed.csv"));
+}
+
+/// Failures have scores under every evaluator, so that an aggregate of theirs would be one of nothing but failures.
+#[test]
+fn an_evaluator_that_measures_nothing_in_a_setting_has_no_aggregate_of_it() {
+    let mut lock = with_dialogues(lock(&MODELS));
+    let dialogues = lock.benchmarks.get_mut(&"dialogues".parse().unwrap()).unwrap();
+    dialogues.evaluators = vec![Evaluator::OfficialFixed, Evaluator::Exec];
+    let documents = documents(&sweep_of_locked(lock), &all_measured);
+    let metrics: serde_json::Value = serde_json::from_str(&text(&documents, "metrics.json")).unwrap();
+    let of_dialogues = metrics["aggregates"].as_array().unwrap().iter().filter(|row| row["benchmark"] == "dialogues");
+    let evaluators: Vec<&str> = of_dialogues.map(|row| row["evaluator"].as_str().unwrap()).collect();
+    // Of two models, over all trials and of each.
+    assert_eq!(evaluators, ["official_fixed"; 6]);
 }
 
 #[test]

@@ -82,7 +82,11 @@ impl Suite for Dialogues {
         Table { aggregate: serde_json::json!({"trials": sizes, "has_details": has_details}), columns: Vec::new() }
     }
 
-    fn metrics(&self, _: &Setting, _: Evaluator) -> Vec<Metric> {
+    /// Nothing is executed in a dialogue.
+    fn metrics(&self, _: &Setting, evaluator: Evaluator) -> Vec<Metric> {
+        if evaluator == Evaluator::Exec {
+            return Vec::new();
+        }
         let [right, predicted, gold] = ["right", "predicted", "gold"].map(str::to_owned);
         let ratio = |denominator: &String, of_item| Measure::Ratio {
             numerator: right.clone(),

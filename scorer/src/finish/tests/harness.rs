@@ -109,11 +109,16 @@ pub(crate) fn with_dialogues(mut lock: SweepLock) -> SweepLock {
 
 /// A sweep of both benchmarks.
 pub(crate) fn sweep_of_both(lock: SweepLock) -> Sweep {
+    sweep_of_locked(with_dialogues(lock))
+}
+
+/// The sweep of a lock with both benchmarks.
+pub(crate) fn sweep_of_locked(lock: SweepLock) -> Sweep {
     let name: regatta_proto::BenchmarkName = "worfbench".parse().unwrap();
     let suite = WorfBench.load(&miniature()).unwrap();
     let dialogues: Arc<dyn regatta_benchmarks::Suite> = Arc::new(Dialogues::new());
     let suites = BTreeMap::from([(name, suite), ("dialogues".parse().unwrap(), dialogues)]);
-    Sweep::new(with_dialogues(lock), suites).unwrap()
+    Sweep::new(lock, suites).unwrap()
 }
 
 /// Scores that differ between items, trials and models: hundredths.
