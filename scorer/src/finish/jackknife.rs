@@ -107,7 +107,8 @@ fn add_interval(
         (cluster as u32, items, Influence { shift, weight })
     });
     let spread: Spread =
-        spread(influences.flat_map(|(cluster, items, influence)| (0..items).map(move |_| (cluster, influence))));
+        spread(influences.flat_map(|(cluster, items, influence)| (0..items).map(move |_| (cluster, influence))))
+            .of_whole_clusters();
     let all = || values.iter().copied().chain([value]);
     let scale = column.unit.scale().filter(|(from, to)| all().all(|value| (*from..=*to).contains(&value)));
     if let Some((low, high)) = interval_of(value, scale, &spread, missing) {
