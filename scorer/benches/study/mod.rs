@@ -1,7 +1,9 @@
 //! Coverage of the scorer's intervals: synthetic scores of items in clusters, drawn again and again, whose true mean is known.
 
 mod alternatives;
+mod attainable;
 mod draws;
+mod known;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -77,21 +79,25 @@ pub(crate) enum Method {
     BootstrapTOfLogOdds,
     /// Student's, corrected for the skewness of the clusters.
     Hall,
+    /// Wilson's with the population's own variance, which nobody knows who has but a sample.
+    Known,
+    /// As it is printed where the sessions without a score are none of the sample.
+    NotWidened,
 }
 
 impl Method {
-    /// All of them, as the table of alternatives has them.
+    /// What is printed and what could be, as the table of alternatives has them.
     pub(crate) const ALL: [Self; 5] =
         [Self::Printed, Self::Student, Self::Hall, Self::BootstrapT, Self::BootstrapTOfLogOdds];
 }
+
+pub(crate) use self::attainable::attainable;
 
 /// Parts of the replications, 0..=1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Coverage {
     /// The interval holds the true mean.
     pub(crate) covered: f64,
-    /// It lies above the true mean.
-    pub(crate) above: f64,
     /// Mean width.
     pub(crate) width: f64,
 }
@@ -100,6 +106,24 @@ pub(crate) struct Coverage {
 pub(crate) struct Drawn {
     pub(crate) samples: Vec<Sample>,
     pub(crate) clusters: Vec<u32>,
+}
+
+impl Drawn {
+    /// The sessions that have a score.
+    fn measured(&self) -> Self {
+        let sessions = self.samples.iter().zip(&self.clusters);
+        let (samples, clusters) = sessions.filter(|(sample, _)| matches!(sample, Sample::Scored { .. })).unzip();
+        Self { samples, clusters }
+    }
+
+    fn mean(&self) -> f64 {
+        let scores = self.samples.iter().filter_map(|sample| match sample {
+            Sample::Scored { top, .. } => Some(*top),
+            _ => None,
+        });
+        let (sum, count) = scores.fold((0.0, 0.0), |(sum, count), score| (sum + score, count + 1.0));
+        sum / count
+    }
 }
 
 impl Design {
@@ -141,13 +165,15 @@ impl Design {
 
 /// Interval of a sample by `method`; an interval that there is not (all items are alike, and that of Student has no width) holds nothing
 /// but its value.
-fn interval(method: Method, drawn: &Drawn, rng: &mut ChaCha8Rng) -> (f64, f64) {
+fn interval(method: Method, design: &Design, drawn: &Drawn, rng: &mut ChaCha8Rng) -> (f64, f64) {
     let sums = alternatives::Sums::of(drawn);
     match method {
         Method::Printed | Method::Student => Some(printed(method, drawn)),
         Method::BootstrapT => sums.bootstrap_t(alternatives::Transform::Identity, rng),
         Method::BootstrapTOfLogOdds => sums.bootstrap_t(alternatives::Transform::LogOdds, rng),
         Method::Hall => sums.hall(),
+        Method::Known => Some(known::wilson(design, drawn)),
+        Method::NotWidened => Some(printed(Method::Printed, &drawn.measured())),
     }
     .unwrap_or_else(|| printed(Method::Printed, drawn))
 }
@@ -169,6 +195,12 @@ pub(crate) fn estimated(method: Method, drawn: &Drawn) -> Estimate {
     estimate(&metric, &[vec![drawn.samples.clone()]], &positions, &drawn.clusters, Level::USUAL)
 }
 
+/// The values of so many samples of `design`: of the same ones as those whose coverage has this `seed`.
+pub(crate) fn values(design: &Design, mean: f64, replications: u32, seed: u64) -> Vec<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..replications).map(|_| design.draw(mean, &mut rng).mean()).collect()
+}
+
 /// The coverage of `methods` over the same `replications` of `design`, whose true mean is `mean`.
 pub(crate) fn coverage<const N: usize>(
     design: &Design,
@@ -185,9 +217,8 @@ pub(crate) fn coverage<const N: usize>(
     for _ in 0..replications {
         let drawn = design.draw(mean, &mut rng);
         for (method, coverage) in methods.into_iter().zip(&mut found) {
-            let (low, high) = interval(method, &drawn, &mut resampled);
+            let (low, high) = interval(method, design, &drawn, &mut resampled);
             coverage.covered += if low <= mean && mean <= high { each } else { 0.0 };
-            coverage.above += if low > mean { each } else { 0.0 };
             coverage.width += (high - low) * each;
         }
     }

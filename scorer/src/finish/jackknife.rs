@@ -128,7 +128,7 @@ fn add_interval(
         items: without.items,
         left: *left,
     });
-    let spread = spread_over(value, removals);
+    let spread = spread_over(value, removals).of_whole_clusters();
     let all = || values.iter().copied().chain([value]);
     let scale = column.unit.scale().filter(|(from, to)| all().all(|value| (*from..=*to).contains(&value)));
     if let Some((low, high)) = interval_of(value, scale, &spread, missing, level) {

@@ -25,13 +25,38 @@ struct Cluster {
     weight: f64,
     /// Of the single items' weights.
     weight_squares: f64,
+    /// Of the single items' shifts.
+    shift_squares: f64,
 }
 
 /// Influences of items, by cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Clusters {
     by: BTreeMap<u32, Cluster>,
-    shift_squares: f64,
+    /// Sum of the single items' shifts to the power of four.
+    shift_fourths: f64,
+}
+
+/// One cluster's part in an estimate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Part {
+    /// Of all weight, 0..=1.
+    pub(crate) weight: f64,
+    /// Sum of its items' squared weights, on the same scale.
+    pub(crate) weight_squares: f64,
+    /// Sum of its items' shifts.
+    pub(crate) shift: f64,
+}
+
+/// The deviations of single items from the estimate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Deviations {
+    /// Sum of the squared shifts.
+    pub(crate) squares: f64,
+    /// How many items hold them: the square of the sum of squares over the sum of their squares. A single item that deviates is one.
+    pub(crate) items: f64,
+    /// The same of clusters, whose parts are the sums of their items' squares.
+    pub(crate) clusters: f64,
 }
 
 /// Variance of an estimate, and the clusters that it is known from.
@@ -41,17 +66,19 @@ pub(crate) struct Spread {
     pub(crate) clusters: u32,
     /// Squared standard error; `None` where a single cluster has all the weight: one says nothing about how they differ.
     pub(crate) variance: Option<f64>,
-    /// The normal deviates that would tell the variance as precisely as these clusters do. A few clusters that hold all the deviation
-    /// tell little, however many others there are: it is 2/(kurtosis − 1) of a cluster, at most the number of clusters less one.
-    pub(crate) information: f64,
+    /// How many clusters hold the variance: its square over the sum of its parts' squares. A few that hold it all tell little of it,
+    /// however many others there are.
+    pub(crate) holding: f64,
     /// Sum of the items' squared weights, which add up to 1: the variance of the mean of independent items of variance 1.
     pub(crate) alone: f64,
     /// The same of clusters: the variance if the items of each were all alike.
     pub(crate) together: f64,
+    /// Deviations of single items; `None` where only clusters are told apart.
+    pub(crate) deviations: Option<Deviations>,
+    /// The clusters that have weight.
+    pub(crate) parts: Vec<Part>,
     /// Design effect: the variance over that of independent items.
     design_effect: f64,
-    /// Weights of the clusters, and sums of their items' squared weights.
-    weights: Vec<(f64, f64)>,
 }
 
 impl Clusters {
@@ -61,34 +88,46 @@ impl Clusters {
         sums.shift += influence.shift;
         sums.weight += influence.weight;
         sums.weight_squares += influence.weight.powi(2);
-        self.shift_squares += influence.shift.powi(2);
+        sums.shift_squares += influence.shift.powi(2);
+        self.shift_fourths += influence.shift.powi(4);
     }
 
     /// The spread of the estimate whose influences were added.
     pub(crate) fn spread(&self) -> Spread {
         let all: f64 = self.by.values().map(|cluster| cluster.weight).sum();
         let weighty = || self.by.values().filter(|cluster| cluster.weight > 0.0);
-        let weights: Vec<(f64, f64)> =
-            weighty().map(|cluster| (cluster.weight / all, cluster.weight_squares / all.powi(2))).collect();
+        let part = |cluster: &Cluster| Part {
+            weight: cluster.weight / all,
+            weight_squares: cluster.weight_squares / all.powi(2),
+            shift: cluster.shift,
+        };
+        let parts: Vec<Part> = weighty().map(part).collect();
         // A cluster pulls the estimate towards itself, so that its deviation is too small by what it weighs.
-        let squares: Vec<f64> =
-            weighty().zip(&weights).map(|(cluster, (weight, _))| cluster.shift.powi(2) / (1.0 - weight)).collect();
-        let count = weights.len() as f64;
-        let is_known = weights.len() > 1 && squares.iter().all(|square| square.is_finite());
+        let squares: Vec<f64> = parts.iter().map(|part| part.shift.powi(2) / (1.0 - part.weight)).collect();
+        let is_known = parts.len() > 1 && squares.iter().all(|square| square.is_finite());
         let variance: f64 = squares.iter().sum();
-        let fourth: f64 = squares.iter().map(|square| square.powi(2)).sum();
-        let holding = if fourth > 0.0 { variance.powi(2) / fourth } else { 0.0 };
-        let information = if holding < count { 2.0 * holding * count / (count - holding) } else { f64::INFINITY };
+        let shift_squares = || self.by.values().map(|cluster| cluster.shift_squares);
+        let of_items: f64 = shift_squares().sum();
         Spread {
             clusters: self.by.len() as u32,
             variance: is_known.then_some(variance),
-            information: information.min(count - 1.0),
-            alone: weights.iter().map(|(_, squares)| squares).sum(),
-            together: weights.iter().map(|(weight, _)| weight.powi(2)).sum(),
-            design_effect: if self.shift_squares > 0.0 { variance / self.shift_squares } else { 1.0 },
-            weights,
+            holding: holding(variance, squares.iter().map(|square| square.powi(2)).sum()),
+            alone: parts.iter().map(|part| part.weight_squares).sum(),
+            together: parts.iter().map(|part| part.weight.powi(2)).sum(),
+            deviations: Some(Deviations {
+                squares: of_items,
+                items: holding(of_items, self.shift_fourths),
+                clusters: holding(of_items, shift_squares().map(|square| square.powi(2)).sum()),
+            }),
+            design_effect: if of_items > 0.0 { variance / of_items } else { 1.0 },
+            parts,
         }
     }
+}
+
+/// How many equal parts have this `sum` and this sum of `squares`; 0 where there is nothing.
+fn holding(sum: f64, squares: f64) -> f64 {
+    if squares > 0.0 { sum.powi(2) / squares } else { 0.0 }
 }
 
 /// The spread of an estimate from the influences of its items, each with its cluster.
@@ -99,6 +138,11 @@ pub(crate) fn spread(influences: impl Iterator<Item = (u32, Influence)>) -> Spre
 }
 
 impl Spread {
+    /// The same where items stand for their cluster, and nothing is known of how they differ within it.
+    pub(crate) fn of_whole_clusters(self) -> Self {
+        Self { deviations: None, ..self }
+    }
+
     /// The correlation of the items of a cluster at which the variance would be `ratio` times that of the same items, if those were
     /// independent and of variance 1; 0..=1.
     pub(crate) fn alikeness(&self, ratio: f64) -> f64 {
@@ -106,14 +150,19 @@ impl Spread {
         if room > 0.0 { ((ratio - self.alone) / room).clamp(0.0, 1.0) } else { 0.0 }
     }
 
+    /// The variance of the mean of items of variance 1, were the correlation of those of a cluster `alikeness`.
+    pub(crate) fn error(&self, alikeness: f64) -> f64 {
+        (1.0 - alikeness) * self.alone + alikeness * self.together
+    }
+
     /// Satterthwaite's degrees of freedom of the variance, were the correlation of the items of a cluster `alikeness`.
     pub(crate) fn freedom(&self, alikeness: f64) -> f64 {
         // Cluster i's adjusted deviation is a linear form of the items; `cov` of two such forms has this much on its diagonal …
         let between = |alone: f64, together: f64| (1.0 - alikeness) * alone + alikeness * together;
-        let all = between(self.alone, self.together);
+        let all = self.error(alikeness);
         let clusters = || {
-            self.weights.iter().map(|(weight, squares)| {
-                let own = between(*squares, weight.powi(2));
+            self.parts.iter().map(|Part { weight, weight_squares, .. }| {
+                let own = between(*weight_squares, weight.powi(2));
                 (1.0 / (1.0 - weight), *weight, own, own - 2.0 * weight * own + weight.powi(2) * all)
             })
         };

@@ -3,13 +3,18 @@
 //! Sign-flips only move clusters in which both differ. Where few do, their interval is too short, and it has no width where none does: two
 //! models that agree on forty items may well differ on the next. So a difference on a scale is treated as that of two proportions of the
 //! same items, known by how often one alone is right: its interval is Tango's (Statistics in Medicine 17, 1998), of as many items as tell
-//! as much (the effective sample size of [`super::interval`], with the same prior), with Student's quantile. Where both never differ it is
+//! as much (the effective sample size, with a prior variance that few clusters of deviations are drawn towards), with Student's quantile. Where both never differ it is
 //! as wide as Wilson's about a proportion of nothing. The interval that is printed holds both, and a margin is passed only where both tests
 //! say so: forty items without a difference are no proof that there is none of two points.
 
 use super::clusters::Spread;
-use super::interval::effective;
+use super::population::ROUNDING;
 use super::student;
+
+/// Weight of the prior variance, in normal deviates.
+const PRIOR_INFORMATION: f64 = 2.0;
+/// Correlation of the items of a cluster in the prior variance.
+const PRIOR_ALIKENESS: f64 = 0.2;
 
 /// Halvings of a bracket of width 2 at most: below a double's last digit.
 const STEPS: u32 = 60;
@@ -103,6 +108,26 @@ impl Discordance {
         };
         (2.0 * less + value * (1.0 - value)).max(0.0)
     }
+}
+
+/// Independent trials that would tell as much as clusters with this `spread` and a `variance` do, if one trial has at most the variance
+/// `most`; `alone` is what the variance of 1 would be of items that are independent.
+fn effective(spread: &Spread, variance: f64, most: f64, alone: f64) -> f64 {
+    let prior = (1.0 - PRIOR_ALIKENESS) * alone + PRIOR_ALIKENESS * spread.together;
+    if most < ROUNDING || variance < ROUNDING.powi(2) {
+        return 1.0 / prior;
+    }
+    let information = information(spread);
+    (information + PRIOR_INFORMATION) / (information * variance / most + PRIOR_INFORMATION * prior)
+}
+
+/// Normal deviates that would tell the variance as precisely as these clusters do: 2/(kurtosis − 1) of a cluster, at most the number of
+/// clusters less one.
+fn information(spread: &Spread) -> f64 {
+    let count = spread.parts.len() as f64;
+    let found =
+        if spread.holding < count { 2.0 * spread.holding * count / (count - spread.holding) } else { f64::INFINITY };
+    found.min(count - 1.0)
 }
 
 #[cfg(test)]

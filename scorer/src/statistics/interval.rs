@@ -3,22 +3,28 @@
 //! Student's interval about a mean near an end of its range is too short on the side that matters, and has no width at all where every
 //! item scored the same. So a number within bounds is treated as a proportion of its range: its variance says how many independent
 //! trials of that proportion would have told as much (the effective sample size, as for surveys of small proportions: E. L. Korn and
-//! B. I. Graubard, Survey Methodology 24, 1998), and Wilson's interval (J. Amer. Statist. Assoc. 22, 1927) is taken of so many, with
-//! Student's quantile in the place of the normal one. Few clusters tell little of their own variance, and least where only one or two
-//! of them hold any deviation; there it is drawn towards what a proportion would have. `docs/statistics.md` has the coverage.
+//! B. I. Graubard, Survey Methodology 24, 1998), and Wilson's interval (J. Amer. Statist. Assoc. 22, 1927) is taken of so many. Where many
+//! clusters hold the deviation, the variance is theirs, with Student's quantile. Where few do, it tells little, and nothing where none
+//! deviates; there all variances that the sample allows are taken together. `docs/statistics.md` has the coverage.
 
 use regatta_proto::Level;
 
 use super::clusters::Spread;
+use super::mixture::{Component, Mixture};
+use super::population::{ROUNDING, Share, errors_beforehand};
 use super::student;
 
-/// Weight of the prior variance, in normal deviates.
+/// Clusters that hold the deviation, over the square root of the number of clusters that weigh alike: up to the first their variance is not
+/// believed, from the second on alone. These are what covers best in the coverage study.
+const HOLDING: (f64, f64) = (0.9, 1.3);
+/// Part of its squared width that no interval is shorter than that of independent items: few clusters may agree by chance.
+const LEAST: f64 = 0.25;
+/// Up to so many clusters no interval is shorter than what all variances together make it, and from the second number on it may be.
+const FEW_CLUSTERS: (f64, f64) = (5.0, 10.0);
+/// Of what an interval may miss in all, the part that it may miss on one side where nothing can be missed on the other.
+const ONE_SIDED: f64 = 0.8;
+/// Weight of the variance of right or wrong in one over reruns, in normal deviates.
 const PRIOR_INFORMATION: f64 = 2.0;
-/// Correlation of the items of a cluster in the prior variance. This and the belief in it are what covers best in the coverage study.
-const PRIOR_ALIKENESS: f64 = 0.2;
-
-/// Deviations, as parts of a scale, that are none.
-const ROUNDING: f64 = 1e-12;
 
 /// Where a number can lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,10 +60,12 @@ pub(crate) enum Margin {
     Wilson {
         /// Ends of the range.
         range: (f64, f64),
-        /// Independent trials of a proportion that would tell as much.
-        effective: f64,
-        /// Student's quantile.
-        quantile: f64,
+        /// The square of a quantile over the number of independent trials of a proportion that would tell as much.
+        squared: f64,
+        /// The same for ends beyond which a sample without a failure reaches, whatever the truth.
+        eased: f64,
+        /// Lower end of the interval of a sample without a failure, 0.5..=1; and that without a success mirrors it.
+        perfect: f64,
     },
     /// So much to either side, but not beyond a range.
     Student {
@@ -73,14 +81,12 @@ impl Margin {
     /// measure of what is unseen because the range is no scale.
     pub(crate) fn over_clusters(value: f64, range: Range, spread: &Spread, level: Level) -> Option<Self> {
         let variance = spread.variance?;
-        let prior = (1.0 - PRIOR_ALIKENESS) * spread.alone + PRIOR_ALIKENESS * spread.together;
-        let Some(ratio) = relative(value, range, variance, spread.information, prior) else {
+        let Range::Scale { from, to } = range else {
             let half = spread.half(level).filter(|half| *half > ROUNDING * value.abs())?;
             return Some(Self::Student { half, range: range.ends() });
         };
-        let range = range.ends();
-        let quantile = student::quantile(level.upper(), spread.freedom(spread.alikeness(ratio)));
-        Some(Self::Wilson { range, effective: 1.0 / ratio, quantile })
+        let share = Share { value: ((value - from) / (to - from)).clamp(0.0, 1.0), scale: to - from, spread };
+        Some(of_share(&share, variance, (from, to), level))
     }
 
     /// Of an estimate of `value` in `range` with a `variance` that has `freedom` degrees of freedom, from `sessions` that count alike.
@@ -93,14 +99,21 @@ impl Margin {
         level: Level,
     ) -> Option<Self> {
         let quantile = student::quantile(level.upper(), freedom);
-        let information = if variance > 0.0 { freedom } else { 0.0 };
-        match relative(value, range, variance, information, 1.0 / sessions) {
-            Some(ratio) => Some(Self::Wilson { range: range.ends(), effective: 1.0 / ratio, quantile }),
-            None => {
-                let half = quantile * variance.sqrt();
-                (half > ROUNDING * value.abs()).then_some(Self::Student { half, range: range.ends() })
-            }
-        }
+        let Range::Scale { from, to } = range else {
+            let half = quantile * variance.sqrt();
+            return (half > ROUNDING * value.abs()).then_some(Self::Student { half, range: range.ends() });
+        };
+        let share = ((value - from) / (to - from)).clamp(0.0, 1.0);
+        let (most, prior) = (share * (1.0 - share), 1.0 / sessions);
+        let found = variance / (to - from).powi(2);
+        // Where all score the same nothing is found but rounding, and the prior stands alone.
+        let ratio = if most < ROUNDING || found < ROUNDING.powi(2) {
+            prior
+        } else {
+            (freedom * found / most + PRIOR_INFORMATION * prior) / (freedom + PRIOR_INFORMATION)
+        };
+        let squared = quantile.powi(2) * ratio;
+        Some(Self::Wilson { range: (from, to), squared, eased: squared, perfect: 1.0 })
     }
 
     /// The interval about `value`.
@@ -109,9 +122,10 @@ impl Margin {
             Self::Student { half, range: (from, to) } => {
                 ((value - half).max(from.min(value)), (value + half).min(to.max(value)))
             }
-            Self::Wilson { range: (from, to), effective, quantile } => {
+            Self::Wilson { range: (from, to), squared, eased, perfect } => {
                 let share = ((value - from) / (to - from)).clamp(0.0, 1.0);
-                let (low, high) = wilson(share, effective, quantile);
+                let ((low, high), (eased_low, eased_high)) = (wilson(share, squared), wilson(share, eased));
+                let (low, high) = (low.max(eased_low.min(1.0 - perfect)), high.min(eased_high.max(perfect)));
                 // Rounding may not put the value outside of its own interval.
                 ((from + low * (to - from)).min(value), (from + high * (to - from)).max(value))
             }
@@ -137,38 +151,42 @@ pub(crate) fn interval_of(
     Some((margin.around(low).0, margin.around(high).1))
 }
 
-/// The variance over that of one trial of a proportion: 1 over the effective sample size. `None` of what is no scale.
-fn relative(value: f64, range: Range, variance: f64, information: f64, prior: f64) -> Option<f64> {
-    let Range::Scale { from, to } = range else { return None };
-    let width = to - from;
-    let share = ((value - from) / width).clamp(0.0, 1.0);
-    let most = share * (1.0 - share);
-    let found = variance / width.powi(2);
-    // Where all score the same nothing is found but rounding, and the prior stands alone.
-    if most < ROUNDING || found < ROUNDING.powi(2) {
-        return Some(prior);
-    }
-    Some(drawn_to(prior, found / most, information))
+/// Of a `share` whose clusters have this `variance`.
+fn of_share(share: &Share<'_>, variance: f64, range: (f64, f64), level: Level) -> Margin {
+    let upper = level.upper();
+    let spread = share.spread;
+    let population = share.population();
+    // Items tell their own variance, and single ones as few as there are.
+    let unknown = student::quantile(upper, (share.items() - 1.0).max(1.0)) / normal_quantile(upper);
+    let of = |errors: &Mixture| (errors.quantile(upper) * unknown).powi(2);
+    let of_population = of(&population.errors);
+    let squared = if share.is_known(variance) {
+        let freedom = spread.freedom(population.correlation);
+        let student = student::quantile(upper, freedom).powi(2) * share.relative(variance);
+        let independent = normal_quantile(upper).powi(2) * population.found.unwrap_or(0.0) / share.items();
+        let (few, many) = HOLDING;
+        let part = ((spread.holding * spread.together.sqrt() - few) / (many - few)).clamp(0.0, 1.0);
+        let (few, enough) = FEW_CLUSTERS;
+        let doubted = ((enough - spread.parts.len() as f64) / (enough - few)).clamp(0.0, 1.0);
+        let least = (LEAST * independent).max(doubted * of_population);
+        part * student.max(least) + (1.0 - part) * of_population
+    } else {
+        of_population
+    };
+    // What makes intervals too wide is that nobody knows how alike the items of a cluster are; single ones are exact as they are.
+    let one_sided = normal_quantile(1.0 - ONE_SIDED * 2.0 * (1.0 - upper)) / normal_quantile(upper);
+    let in_clusters = 1.0 - spread.alone / spread.together;
+    let eased = squared * (1.0 - (1.0 - one_sided.powi(2)) * in_clusters);
+    let perfect = 1.0 / (1.0 + of(&errors_beforehand(spread)));
+    Margin::Wilson { range, squared, eased, perfect: perfect.max(0.5) }
 }
 
-/// The relative variance that was `found` with so much `information`, drawn towards the `prior`.
-fn drawn_to(prior: f64, found: f64, information: f64) -> f64 {
-    (information * found + PRIOR_INFORMATION * prior) / (information + PRIOR_INFORMATION)
+fn normal_quantile(probability: f64) -> f64 {
+    Mixture::new(vec![Component { probability: 1.0, variance: 1.0 }]).quantile(probability)
 }
 
-/// Independent trials that would tell as much as clusters with this `spread` and a `variance` do, if one trial has at most the variance
-/// `most`; `alone` is what the variance of 1 would be of items that are independent.
-pub(crate) fn effective(spread: &Spread, variance: f64, most: f64, alone: f64) -> f64 {
-    let prior = (1.0 - PRIOR_ALIKENESS) * alone + PRIOR_ALIKENESS * spread.together;
-    if most < ROUNDING || variance < ROUNDING.powi(2) {
-        return 1.0 / prior;
-    }
-    1.0 / drawn_to(prior, variance / most, spread.information)
-}
-
-/// Wilson's score interval of a `share` of `trials`.
-fn wilson(share: f64, trials: f64, quantile: f64) -> (f64, f64) {
-    let squared = quantile.powi(2) / trials;
+/// Wilson's score interval of a `share`, with the square of a quantile over the number of trials.
+fn wilson(share: f64, squared: f64) -> (f64, f64) {
     let middle = (share + squared / 2.0) / (1.0 + squared);
     let half = (share * (1.0 - share) * squared + squared.powi(2) / 4.0).sqrt() / (1.0 + squared);
     ((middle - half).max(0.0), (middle + half).min(1.0))

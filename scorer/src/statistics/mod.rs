@@ -1,5 +1,6 @@
 //! Estimates with intervals, coverage and bounds, and differences with tests; pure functions of scores.
 
+mod beta_binomial;
 mod clusters;
 mod components;
 mod difference;
@@ -12,8 +13,10 @@ mod interval;
 mod judge;
 mod linear;
 mod mcnemar;
+mod mixture;
 mod normal;
 mod passes;
+mod population;
 mod power;
 mod ranks;
 mod ratio;

@@ -1,6 +1,6 @@
 //! The short form of the coverage study: `docs/statistics.md` has the whole.
 
-use crate::study::{Design, Method, Scores, Sizes, coverage};
+use crate::study::{Design, Method, Scores, Sizes, attainable, coverage, values};
 
 const BINARY: Design =
     Design { scores: Scores::Binary, clusters: 30, items: 90, sizes: Sizes::Equal, alikeness: 0.1, missing: 0.0 };
@@ -37,10 +37,38 @@ fn scores_that_are_close_to_each_other_are_covered_at_least_as_often() {
 }
 
 #[test]
-fn what_is_missing_at_random_never_costs_coverage() {
+fn what_is_missing_at_random_never_costs_coverage_and_widens_the_interval() {
     let design = Design { missing: 0.15, ..BINARY };
-    let [found] = coverage(&design, 0.9, [Method::Printed], REPLICATIONS / 4, 7);
-    assert!(found.covered > 0.95, "{found:?}");
+    let [found, not_widened] = coverage(&design, 0.9, [Method::Printed, Method::NotWidened], REPLICATIONS / 4, 7);
+    assert!(found.covered > 0.95 && found.width > 1.5 * not_widened.width, "{found:?} {not_widened:?}");
+}
+
+#[test]
+fn few_clusters_whose_items_are_independent_are_not_taken_for_alike() {
+    // A prior alone would cover more than 99 % of the time, and be half again as wide.
+    let ten = Design { clusters: 10, items: 200, alikeness: 0.0, ..BINARY };
+    let [printed, known] = coverage(&ten, 0.9, [Method::Printed, Method::Known], REPLICATIONS, 3);
+    assert!((0.92..=0.98).contains(&printed.covered) && printed.width < 1.25 * known.width, "{printed:?} {known:?}");
+}
+
+#[test]
+fn who_knows_the_variance_covers_95_percent_where_failures_sit_in_few_clusters() {
+    let shares = Design { scores: Scores::Shares, clusters: 10, items: 200, alikeness: 0.3, ..BINARY };
+    let [known, student] = coverage(&shares, 0.9, [Method::Known, Method::Student], REPLICATIONS, 4);
+    assert!((0.93..=0.97).contains(&known.covered) && student.covered < 0.9, "{known:?} {student:?}");
+}
+
+#[test]
+fn twenty_items_that_are_right_95_percent_of_the_time_can_only_be_covered_less_or_more() {
+    let twenty = Design { clusters: 20, items: 20, alikeness: 0.0, ..BINARY };
+    let wanted = 0.93..=0.97;
+    // scipy.stats.binom.cdf([2, 3], 20, 0.05): whoever takes two failures for likely and three for not, or three and not four.
+    let (below, above) = attainable(values(&twenty, 0.95, 20_000, 5), 0.95, &wanted).unwrap();
+    assert!((below - 0.9245).abs() < 0.006 && (above - 0.9841).abs() < 0.003, "{below} {above}");
+    // Of 99 %: whoever takes no failure for likely and one for not, or one and not two; binom.cdf([0, 1], 20, 0.01).
+    let (below, above) = attainable(values(&twenty, 0.99, 20_000, 5), 0.99, &wanted).unwrap();
+    assert!((below - 0.8179).abs() < 0.009 && (above - 0.9831).abs() < 0.003, "{below} {above}");
+    assert_eq!(attainable(values(&twenty, 0.5, 20_000, 5), 0.5, &wanted), None);
 }
 
 #[test]

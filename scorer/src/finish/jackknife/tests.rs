@@ -17,7 +17,7 @@ fn mean(scores: impl Iterator<Item = f64>) -> f64 {
     scores.iter().sum::<f64>() / scores.len() as f64
 }
 
-const SCORES: [f64; 9] = [1.0, 0.0, 1.0, 1.0, 0.5, 1.0, 0.0, 1.0, 1.0];
+const SCORES: [f64; 9] = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0];
 const CLUSTERS: [u32; 9] = [0, 0, 1, 1, 1, 2, 3, 3, 4];
 
 fn without(setting: &Setting) -> Vec<Without<'_>> {
@@ -30,7 +30,7 @@ fn without(setting: &Setting) -> Vec<Without<'_>> {
 }
 
 #[test]
-fn the_interval_of_a_mean_that_is_left_out_cluster_by_cluster_is_that_of_the_mean() {
+fn the_interval_of_a_rate_that_is_left_out_cluster_by_cluster_is_that_of_the_rate() {
     let setting = "s".parse().unwrap();
     let mut tables = [table(Some(mean(SCORES.into_iter())))];
     add_intervals(&mut tables, &without(&setting), Level::USUAL);

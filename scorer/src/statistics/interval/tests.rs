@@ -33,21 +33,33 @@ fn wilsons_interval_is_that_of_statsmodels() {
         (11.0, 12.0, 0.646_120_088_858_883, 0.985_134_905_595_082_9),
         (50.0, 70.0, 0.599_498_034_182_797_5, 0.806_777_796_212_802_5),
     ] {
-        let found = wilson(count / n, n, normal);
+        let found = wilson(count / n, normal * normal / n);
         assert!(is_close((Some(found.0), Some(found.1)), (low, high)), "{count} of {n}: {found:?}");
     }
 }
 
 #[test]
 fn the_whole_method_is_that_of_its_reference_in_numpy_and_statsmodels() {
-    // `docs/statistics.md` says it in formulas; the numbers are proportion_confint's at the effective sample size, with alpha such that
-    // its normal quantile is Student's.
+    // `docs/statistics.md` says it in formulas. The reference multiplies matrices out, has its quantiles from scipy.stats and
+    // scipy.optimize.brentq, and its interval from proportion_confint at the effective sample size.
     type Case<'a> = (&'a [f64], &'a [u32], (f64, f64), (f64, f64));
-    let cases: [Case<'_>; 4] = [
-        (&SCORES, &CLUSTERS, (0.0, 1.0), (0.368_145_554_995_960_4, 0.908_138_771_282_420_3)),
+    let fives: Vec<u32> = (0..40).map(|at| at / 5).collect();
+    let fours: Vec<u32> = (0..40).map(|at| at / 4).collect();
+    let (mut few, mut one) = ([1.0; 40], [1.0; 40]);
+    (few[3], few[5], few[7], few[30], one[39]) = (0.0, 0.0, 0.5, 0.0, 0.0);
+    let dozen: Vec<u32> = (0..12).flat_map(|cluster| vec![cluster; 2 + cluster as usize % 3]).collect();
+    let many = [
+        1.0, 0.5, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 0.5, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0, 0.5, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0,
+        1.0, 0.0, 1.0, 1.0, 1.0, 0.5, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0, 0.5, 0.0,
+    ];
+    let cases: [Case<'_>; 7] = [
+        (&many, &dozen, (0.0, 1.0), (0.559_947_025_627_491_7, 0.802_344_751_759_536_3)),
+        (&SCORES, &CLUSTERS, (0.0, 1.0), (0.442_375_894_058_454_8, 0.869_702_264_846_118_3)),
         (&[1.0; 35], &singles(35), (0.0, 1.0), (0.894_453_977_187_093_9, 1.0)),
-        (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.409_723_371_657_150_4, 1.0)),
-        (&[7.0, 9.0, 8.0, 10.0, 6.5, 7.0], &singles(6), (0.0, 10.0), (4.748_530_039_479_525, 9.410_704_343_209_456)),
+        (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.718_057_533_022_101_5, 1.0)),
+        (&few, &fives, (0.0, 1.0), (0.753_586_356_858_058, 0.970_050_456_939_393)),
+        (&one, &fours, (0.0, 1.0), (0.827_420_432_207_515_5, 0.996_436_185_866_650_8)),
+        (&[7.0, 9.0, 8.0, 10.0, 6.5, 7.0], &singles(6), (0.0, 10.0), (5.307_796_600_020_813, 9.273_533_652_362_227)),
     ];
     for (scores, clusters, range, expected) in cases {
         let found = of(scores, clusters, range);
