@@ -122,7 +122,7 @@ mod tests {
 
     fn given_up_after(tries: usize) -> Event {
         let (role, model) = (Role::Agent, "sim/m".parse().unwrap());
-        Event::Failed(FailedCall { role, attempt: 1, model, tries: failed_tries(tries), request: None })
+        Event::Failed(FailedCall { role, attempt: 1, model, tries: failed_tries(tries), request: None, asked: None })
     }
 
     #[test]
