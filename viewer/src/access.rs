@@ -128,7 +128,7 @@ pub(crate) async fn from_here(State(access): State<Arc<Access>>, request: Reques
     }
 }
 
-/// Lets in who may look, and sends everybody else to the form.
+/// Lets in who may look, and sends everybody else to the form, or away where there is no page.
 pub(crate) async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     if let Some(why) = access.refusal(request.headers()) {
         return Problem::refused(why).into_response();
@@ -137,6 +137,10 @@ pub(crate) async fn admit(State(access): State<Arc<Access>>, request: Request, n
     let headers = request.headers().clone();
     if access.admits(&headers).await {
         return next.run(request).await;
+    }
+    // What is beside the pages is for programs, which fill in no form.
+    if !request.uri().path().starts_with("/ui") {
+        return Problem::no_token("a token is asked for here: Authorization: Bearer …").into_response();
     }
     let wanted = request.uri().path_and_query().map_or("/ui/", |path| path.as_str());
     let wanted = utf8_percent_encode(wanted, NON_ALPHANUMERIC);

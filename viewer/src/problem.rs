@@ -32,6 +32,11 @@ impl Problem {
         Self { status: StatusCode::FORBIDDEN, sentence: sentence.into() }
     }
 
+    /// The request shows no token that may look.
+    pub(crate) fn no_token(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::UNAUTHORIZED, sentence: sentence.into() }
+    }
+
     /// Too many look at once.
     pub(crate) fn busy(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::SERVICE_UNAVAILABLE, sentence: sentence.into() }
