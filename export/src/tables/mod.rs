@@ -135,7 +135,7 @@ struct Table {
 
 enum TableFile {
     Parquet(Box<ParquetFile>),
-    Csv(CsvFile),
+    Csv(Box<CsvFile>),
 }
 
 impl Table {
@@ -147,7 +147,7 @@ impl Table {
                     let file = ParquetFile::create(directory.join(format!("{name}.parquet")), name, columns)?;
                     TableFile::Parquet(Box::new(file))
                 }
-                Form::Csv => TableFile::Csv(CsvFile::create(directory.join(format!("{name}.csv")), columns)?),
+                Form::Csv => TableFile::Csv(Box::new(CsvFile::create(directory.join(format!("{name}.csv")), columns)?)),
             });
         }
         Ok(Self { columns: columns.len(), files })

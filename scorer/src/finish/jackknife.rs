@@ -103,7 +103,9 @@ pub(crate) fn spread_over(value: f64, removals: impl IntoIterator<Item = Removal
         let shift = (1.0 - part) * (value - left) / f64::from(items);
         (cluster, items, Influence { shift, weight: part / f64::from(items) })
     });
+    // How the items of a cluster differ is not known: each stands for all of its cluster.
     spread(influences.flat_map(|(cluster, items, influence)| (0..items).map(move |_| (cluster, influence))))
+        .of_whole_clusters()
 }
 
 fn add_interval(
@@ -128,7 +130,7 @@ fn add_interval(
         items: without.items,
         left: *left,
     });
-    let spread = spread_over(value, removals).of_whole_clusters();
+    let spread = spread_over(value, removals);
     let all = || values.iter().copied().chain([value]);
     let scale = column.unit.scale().filter(|(from, to)| all().all(|value| (*from..=*to).contains(&value)));
     if let Some((low, high)) = interval_of(value, scale, &spread, missing, level) {
