@@ -385,11 +385,16 @@ impl Coordinator {
     pub fn cancel<'a>(&'a self, id: &'a SweepId) -> BoxFuture<'a, Result<(), CoordinatorError>> {
         Box::pin(async move {
             let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+            // Before anything is changed: a cancelled sweep must get its reports, whatever fails afterwards.
+            let granted_before = self.permits.granted(&of_sweep(id)).await?;
             if !self.ledger.transition(id, &[SweepState::Running], SweepState::Cancelled, self.clock.now()).await? {
                 return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "cancelled" });
             }
             // Sessions that run are finished, and may be granted more: the reports are of this moment.
-            self.ledger.set_granted(id, self.permits.granted(&of_sweep(id)).await?).await?;
+            let granted = self.permits.granted(&of_sweep(id)).await.unwrap_or(granted_before);
+            if let Err(error) = self.ledger.set_granted(id, granted).await {
+                tracing::warn!(sweep = %id, %error, "failed to note what a cancelled sweep was granted; its reports know recorded costs alone");
+            }
             self.queue.publish_reports(vec![Report::Tabulate { sweep: id.clone(), lock: row.lock }]).await?;
             Ok(())
         })

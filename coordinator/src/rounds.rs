@@ -231,6 +231,7 @@ impl Coordinator {
                 one.generation = row.generation;
                 one.settles_at = Instant::now() + self.settling(row.generation);
                 one.is_settled = false;
+                one.over_since = None;
                 one.quiet = Quiet::new();
             }
             return Ok(());

@@ -139,6 +139,11 @@ pub(crate) struct UsedUp {
 }
 
 impl UsedUp {
+    /// `true` if the call could still be paid: what it had reserved went to others, and it may stand in line again.
+    pub(crate) fn may_come_back(&self) -> bool {
+        self.may_come >= self.at_most
+    }
+
     /// The entry that ends the call.
     pub(crate) fn into_try(self) -> Try {
         let whose = whose(&self.account);

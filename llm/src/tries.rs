@@ -183,7 +183,12 @@ impl Tries {
             let mut reservation = self.purses.reserve(errand.payer.accounts, at_most).await?;
             let permit = self.governor.acquire(ask).await;
             // Last, so that nothing counts as possibly spent that still waits.
-            reservation.clear().await?;
+            match reservation.clear().await {
+                Ok(()) => {}
+                // Others got its money while the store took this process for dead: it lets go of its permit too, and stands in line again.
+                Err(used_up) if used_up.may_come_back() => continue,
+                Err(used_up) => return Err(used_up),
+            }
             // It may have gone down while this call stood in line.
             if !(matches!(pass, Pass::Free) && self.breaker.is_open()) {
                 return Ok(Ready { pass, reservation, permit });

@@ -278,11 +278,15 @@ impl Funds {
         self.unanswered = 0;
         let mut answers = self.hand_on(now);
         let asked = self.asked;
-        let is_hopeless = |waiter: &Waiter| waiter.told_by <= asked && waiter.amount > reply.may_come;
-        // What has its reservation lacks money only where others got it, while the store took this process for dead.
+        // The store never reserves less than what is in flight, unless it took this process for dead and others got the money meanwhile. What
+        // waits to be sent holds nothing then, and stands in the way of those that could be paid: it has to reserve again.
+        let is_void = reply.reserved < self.in_flight;
+        let is_hopeless = |waiter: &Waiter, stage: Stage| {
+            waiter.told_by <= asked && (waiter.amount > reply.may_come || (is_void && stage == Stage::Send))
+        };
         for stage in [Stage::Send, Stage::Reserve] {
             for waiter in std::mem::take(self.line(stage)) {
-                if is_hopeless(&waiter) {
+                if is_hopeless(&waiter, stage) {
                     answers.push((waiter.sender, Err(reply.may_come), stage));
                 } else {
                     self.line(stage).push_back(waiter);

@@ -21,8 +21,14 @@ fn purses(store: &FakeStore, holder: &str) -> Arc<Purses> {
 
 /// Reserves, sends, and settles after a while.
 async fn call(purses: &Purses, accounts: &[AccountId], at_most: u64, cost: u64) -> Result<(), UsedUp> {
-    let mut reservation = purses.reserve(accounts, Money(at_most)).await?;
-    reservation.clear().await?;
+    let mut reservation = loop {
+        let mut reservation = purses.reserve(accounts, Money(at_most)).await?;
+        match reservation.clear().await {
+            Ok(()) => break reservation,
+            Err(used_up) if used_up.may_come_back() => {}
+            Err(used_up) => return Err(used_up),
+        }
+    };
     reservation.sent();
     sleep(Duration::from_millis(100)).await;
     reservation.settle(Paid::Known(Money(cost)));
@@ -176,6 +182,31 @@ async fn nothing_is_sent_before_the_store_counts_it() {
     store.is_away(false);
     sleep(Duration::from_secs(10)).await;
     assert_eq!(store.account(&account), (Money::ZERO, Money::ZERO, Money::ZERO), "it was not sent, and costs nothing");
+    store.assert_obeyed();
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_whose_money_went_to_others_stand_in_line_again_and_all_of_them_end() {
+    let (store, account) = (FakeStore::default(), account(None));
+    store.budget(&account, Money(10_000));
+    let [silent, other] = ["silent", "other"].map(|holder| purses(&store, holder));
+    let accounts = std::slice::from_ref(&account);
+    let mut held = join_all((0..2).map(|_| silent.reserve(accounts, Money(4_000)))).await;
+    store.take_for_dead(&account, "silent");
+    call(&other, accounts, 6_000, 5_000).await.unwrap();
+    other.close().await;
+    // One of the two can be paid: the other makes room for it.
+    let [mut first, mut second] = [held.remove(0).unwrap(), held.remove(0).unwrap()];
+    let gone = timeout(Duration::from_secs(60), first.clear()).await.unwrap().unwrap_err();
+    assert!(gone.may_come_back(), "{gone:?}");
+    drop(first);
+    timeout(Duration::from_secs(60), second.clear()).await.unwrap().unwrap();
+    second.sent();
+    second.settle(Paid::Known(Money(3_000)));
+    let used_up = timeout(Duration::from_secs(60), call(&silent, accounts, 4_000, 3_000)).await.unwrap().unwrap_err();
+    assert!(!used_up.may_come_back(), "{used_up:?}");
+    silent.close().await;
+    assert_eq!(store.account(&account), (Money(8_000), Money::ZERO, Money::ZERO));
     store.assert_obeyed();
 }
 

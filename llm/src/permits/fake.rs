@@ -1,6 +1,6 @@
 //! A store of permits for tests: simple, strict, in memory. It keeps what it promises, and notes whoever does not.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -57,6 +57,8 @@ struct Account {
     valid: Duration,
     /// Last request of each, what it has reserved, and what it may send.
     holders: BTreeMap<String, (AccountRequest, Money, Money)>,
+    /// Those who believe that they have reserved more than they have.
+    overtaken: BTreeSet<String>,
 }
 
 impl FakeStore {
@@ -73,11 +75,9 @@ impl FakeStore {
     }
 
     pub(crate) fn budget(&self, account: &AccountId, budget: Money) {
-        let account = self
-            .locked()
-            .accounts
-            .insert(account.clone(), Account { budget, valid: Duration::from_secs(30), holders: BTreeMap::new() });
-        assert!(account.is_none());
+        let (valid, holders, overtaken) = (Duration::from_secs(30), BTreeMap::new(), BTreeSet::new());
+        let before = self.locked().accounts.insert(account.clone(), Account { budget, valid, holders, overtaken });
+        assert!(before.is_none());
     }
 
     /// Requests for leases so far.
@@ -112,6 +112,15 @@ impl FakeStore {
     /// Money that the holders of an account may have under way.
     pub(crate) fn may_send(&self, account: &AccountId) -> Money {
         self.locked().accounts[account].holders.values().map(|(.., may_send)| *may_send).sum()
+    }
+
+    /// Takes `holder` for dead: what it had reserved and not sent is free for others.
+    pub(crate) fn take_for_dead(&self, account: &AccountId, holder: &str) {
+        let mut world = self.locked();
+        let account = world.accounts.get_mut(account).unwrap();
+        let (_, reserved, may_send) = account.holders.get_mut(holder).unwrap();
+        *reserved = *may_send;
+        account.overtaken.insert(holder.to_owned());
     }
 
     /// Fails the test if anybody has taken what it was not given.
@@ -246,7 +255,10 @@ impl World {
         let before = before.map_or(Money::ZERO, |told: AccountRequest| told.spent + told.maybe_spent);
         let spent_since = (request.spent + request.maybe_spent).0.checked_sub(before.0).unwrap();
         let had: Money = had.unwrap_or_default();
-        if spent_since + request.in_flight.0 > had.0 {
+        // It gets all that it believes to have again, or keeps what is left of it.
+        let is_overtaken = account.overtaken.contains(&holder) && request.in_flight > had;
+        let in_flight = if is_overtaken { had } else { request.in_flight };
+        if spent_since + in_flight.0 > had.0 {
             self.violations.push(format!("{holder} used {spent_since} + {} of {}", request.in_flight.0, had.0));
         }
         let could_send: Money = could_send.unwrap_or_default();
@@ -258,12 +270,16 @@ impl World {
             .holders
             .values()
             .map(|(told, reserved, _)| told.spent + told.maybe_spent + *reserved)
-            .chain([request.spent, request.maybe_spent, request.in_flight])
+            .chain([request.spent, request.maybe_spent, in_flight])
             .sum();
         let free = account.budget.0.checked_sub(taken.0).expect("the budget is overrun");
-        let more = request.wanted.0.saturating_sub(request.in_flight.0).min(free);
-        let more = if more < request.least.0 { 0 } else { more };
-        let reserved = Money(request.in_flight.0 + more);
+        let more = request.wanted.0.saturating_sub(in_flight.0).min(free);
+        let least = (request.in_flight.0 - in_flight.0) + request.least.0;
+        let more = if more < least { 0 } else { more };
+        let reserved = Money(in_flight.0 + more);
+        if reserved >= request.in_flight {
+            account.overtaken.remove(&holder);
+        }
         let may_send = request.to_send.min(reserved);
         account.holders.insert(holder, (request.clone(), reserved, may_send));
         let spent: Money = account.holders.values().map(|(told, ..)| told.spent + told.maybe_spent).sum();
