@@ -37,7 +37,7 @@ pub use self::tokens::{QuotaRequest, TokenList, TokenRequest};
 /// Largest request besides uploads, in bytes: a spec of a mebibyte, and the names of ten thousand files.
 const BODY_BYTES_MAX: usize = 8 << 20;
 
-/// What the API asks of whoever uses it.
+/// Credentials that the API asks for.
 #[derive(Debug, Clone, Default)]
 pub enum Access {
     /// Nothing: everybody who reaches the port may do everything. For loopback alone.

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use regatta_backends::Quota;
 use regatta_proto::{OwnerName, Scope, Scopes, TokenId};
 
-/// How somebody is known.
+/// Credential by which somebody is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     /// The coordinator asks for nothing.

@@ -197,7 +197,7 @@ fn line(design: &Design, cells: &[Cell]) -> String {
     line
 }
 
-/// How many cells lie outside, and why.
+/// Number of cells that lie outside, by reason.
 fn summary(cells: &[&Cell]) -> String {
     let count = |is: &dyn Fn(&Reason) -> bool| cells.iter().filter(|cell| cell.reason.as_ref().is_some_and(is)).count();
     let [unattainable, unknown, widened] = [

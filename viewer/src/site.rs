@@ -84,7 +84,7 @@ pub async fn write_site(router: Router, name: &str, directory: &Path) -> Result<
     Ok(known.len())
 }
 
-/// What is at `address`, and whether it is a page; `None` where there is nothing, as before a run has its report.
+/// The answer at `address`, with `true` if it is a page; `None` where there is nothing, as before a run has its report.
 async fn ask(router: &Router, address: &str) -> Result<Option<(Vec<u8>, bool)>, SiteError> {
     let failed = |problem: String| SiteError::Page { address: address.to_owned(), problem };
     let request = Request::get(address).header(header::HOST, HOST).body(Body::empty());

@@ -61,7 +61,7 @@ pub struct NewAuditEntry {
     pub at: Timestamp,
     /// The owner that asks, or `nobody`.
     pub actor: String,
-    /// How it is known: a token by its id, an issuer.
+    /// Credential that was shown: a token by its id, an issuer.
     pub credential: String,
     /// The action, as `cancel`.
     pub action: String,
@@ -69,14 +69,14 @@ pub struct NewAuditEntry {
     pub subject: String,
 }
 
-/// What came of it.
+/// Result; absent while the request is under way, or where its coordinator ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditResult {
     /// When.
     pub at: Timestamp,
     /// Outcome.
     pub outcome: AuditOutcome,
-    /// What it turned out to be about, as the id of a sweep that was submitted; else as asked.
+    /// Subject as it turned out to be, as the id of a sweep that was submitted; else as asked.
     pub subject: String,
     /// Reason, where it was refused or failed; else empty.
     pub detail: String,
@@ -91,7 +91,7 @@ pub struct AuditRow {
     pub at: Timestamp,
     /// The owner that asked, or `nobody`.
     pub actor: String,
-    /// How it was known.
+    /// Credential that was shown.
     pub credential: String,
     /// The action.
     pub action: String,

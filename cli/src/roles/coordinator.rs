@@ -109,7 +109,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who sees the pages: those who may read at the API.
+/// Access to the pages: for those who may read at the API.
 fn viewers(
     coordinator: &Arc<Coordinator>,
     config: &ApiConfig,

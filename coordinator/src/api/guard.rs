@@ -24,7 +24,7 @@ const LOOKUP_WAIT: Duration = Duration::from_secs(10);
 /// Longest credential, in bytes.
 const CREDENTIAL_BYTES_MAX: usize = 16 << 10;
 
-/// What all requests are checked by.
+/// Checks of all requests.
 #[derive(Clone)]
 pub(super) struct Guard {
     pub(super) coordinator: Arc<Coordinator>,
@@ -209,7 +209,7 @@ fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// What a form of another site can send is no JSON.
+/// A form of another site can send no JSON.
 fn check_kind(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
     if *method != Method::POST || header_text(headers, header::CONTENT_TYPE).is_some_and(is_json) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What happened in a session, as events.
+//! Events of a session.
 
 use jiff::Timestamp;
 use regatta_proto::{Call, Event, Exchange, FailedCall, Finish, Role, Sampling, Transcript, Try};
@@ -132,7 +132,7 @@ fn exchanged(sample: &str, position: usize, exchange: &Exchange) -> Value {
     })
 }
 
-/// What was answered, as the output of a model.
+/// An answer, as the output of a model.
 pub(super) fn output(sample: &str, call: &Call) -> Value {
     let mut output = json!({
         "model": call.served.model.clone().unwrap_or_else(|| call.model.model.clone()),

@@ -1,4 +1,4 @@
-//! What a log says of the whole: what was run, and what came out.
+//! Head of a log: the task that was run, and its results.
 
 use std::collections::BTreeMap;
 

@@ -62,7 +62,7 @@ fn told(message: &ChatMessage) -> Value {
     }
 }
 
-/// What `model` answered.
+/// An answer of `model`.
 pub(super) fn reply(sample: &str, reply: &Reply, model: Option<&ModelRef>) -> Value {
     let mut message = assistant(reply.text.as_deref(), reply.reasoning.as_ref(), &reply.tool_calls);
     message["source"] = "generate".into();

@@ -1,4 +1,4 @@
-//! What a list of samples shows of each.
+//! Rows of a list of samples.
 
 use serde_json::{Value, json};
 

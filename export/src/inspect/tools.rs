@@ -21,7 +21,7 @@ pub(super) fn choice(choice: &ToolChoice) -> Value {
     }
 }
 
-/// What the format knows of `schema`; the rest is left out.
+/// The part of `schema` that the format knows; the rest is left out.
 fn schema(schema: &Value) -> Map<String, Value> {
     let mut known = Map::new();
     for (name, value) in schema.as_object().into_iter().flatten() {

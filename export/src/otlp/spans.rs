@@ -214,7 +214,7 @@ fn exchanged(exchange: &Exchange) -> Described {
     Described { name: "execute_tool http".to_owned(), kind: INTERNAL, attributes, tries: Vec::new(), error: None }
 }
 
-/// Whose format the endpoint of `model` speaks, in the words of the conventions, or else the endpoint's own name.
+/// Provider whose format the endpoint of `model` speaks, in the words of the conventions, or else the endpoint's own name.
 fn provider<'r>(run: &'r Run, model: &'r ModelRef) -> &'r str {
     match run.lock.endpoints.get(&model.endpoint) {
         Some(endpoint) => kind(endpoint),

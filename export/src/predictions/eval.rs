@@ -47,7 +47,7 @@ fn epoch_of(name: &str) -> Option<u64> {
     name.strip_suffix(".json")?.rsplit_once("_epoch_")?.1.parse().ok()
 }
 
-/// What the model said last.
+/// Last answer of the model.
 fn completion(output: &Value) -> Option<String> {
     let content = output.pointer("/choices/0/message/content");
     let text = match content {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub use self::jsonl::FieldPath;
 
-/// What a model answered to an item.
+/// Answer of a model to an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Prediction {
     /// Id of the item.

@@ -1,4 +1,4 @@
-//! How likely clusters' shares are, were the items of a cluster so much alike: J. G. Skellam's beta-binomial distribution (J. Royal
+//! Likelihood of clusters' shares, were the items of a cluster so much alike: J. G. Skellam's beta-binomial distribution (J. Royal
 //! Statist. Soc. B 10, 1948), for trials and successes that need not be whole.
 
 use libm::lgamma;

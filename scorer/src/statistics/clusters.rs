@@ -125,7 +125,7 @@ impl Clusters {
     }
 }
 
-/// How many equal parts have this `sum` and this sum of `squares`; 0 where there is nothing.
+/// Number of equal parts that have this `sum` and this sum of `squares`; 0 where there is nothing.
 fn holding(sum: f64, squares: f64) -> f64 {
     if squares > 0.0 { sum.powi(2) / squares } else { 0.0 }
 }

@@ -19,7 +19,7 @@ const PRIOR_ALIKENESS: f64 = 0.2;
 /// Halvings of a bracket of width 2 at most: below a double's last digit.
 const STEPS: u32 = 60;
 
-/// How often two models differ over the same items, as parts of the scale.
+/// Rates at which two models differ over the same items, as parts of the scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Discordance {
     /// The one is better: the sum of differences in its favour; 0..=1.

@@ -1,4 +1,4 @@
-//! What a sample tells about the population that it is of: how much its items vary, and how alike those of a cluster are.
+//! The population that a sample tells of: how much its items vary, and how alike those of a cluster are.
 //!
 //! Both are needed for the variance of a number within bounds, and few clusters, or few failures, tell little of either. So neither is
 //! estimated: every possible value has a probability, and the interval is that of all of them together.
@@ -13,7 +13,7 @@ const CORRELATIONS: u32 = 8;
 /// Possible variances of an item, from what was found to what right or wrong has; all are equally probable beforehand.
 const VARIANCES: u32 = 8;
 
-/// What is believed of a population once a sample is known.
+/// Belief about a population once a sample is known.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Population {
     /// Squared standard errors of the mean, over those that a single trial of its proportion would have.

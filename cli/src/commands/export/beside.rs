@@ -17,7 +17,7 @@ use crate::data::{benchmark, read_dataset};
 use crate::exit::bad_configuration;
 use crate::output;
 
-/// What is at hand beside a run's documents.
+/// Right answers and verdicts, which no document of a run has.
 pub(super) struct Stores {
     /// Where the run has its stores with it, and its data can be read.
     whole: Option<(Ledger, Arc<Sweep>)>,
