@@ -103,9 +103,13 @@ pub(crate) fn spread_over(value: f64, removals: impl IntoIterator<Item = Removal
         let shift = (1.0 - part) * (value - left) / f64::from(items);
         (cluster, items, Influence { shift, weight: part / f64::from(items) })
     });
-    // How the items of a cluster differ is not known: each stands for all of its cluster.
-    spread(influences.flat_map(|(cluster, items, influence)| (0..items).map(move |_| (cluster, influence))))
-        .of_whole_clusters()
+    let influences: Vec<(u32, u32, Influence)> = influences.collect();
+    let are_single = influences.iter().all(|(_, items, _)| *items == 1);
+    let each =
+        influences.into_iter().flat_map(|(cluster, items, influence)| (0..items).map(move |_| (cluster, influence)));
+    // How the items of a cluster differ is known where each is a cluster of its own.
+    let found = spread(each);
+    if are_single { found } else { found.of_whole_clusters() }
 }
 
 fn add_interval(
@@ -130,7 +134,7 @@ fn add_interval(
         items: without.items,
         left: *left,
     });
-    let spread = spread_over(value, removals);
+    let spread = spread_over(value, removals).of_whole_clusters();
     let all = || values.iter().copied().chain([value]);
     let scale = column.unit.scale().filter(|(from, to)| all().all(|value| (*from..=*to).contains(&value)));
     if let Some((low, high)) = interval_of(value, scale, &spread, missing, level) {
