@@ -182,7 +182,7 @@ impl<'r> Paired<'r> {
         flips_seed(0, &[benchmark.as_str(), setting.as_str(), &model_a.to_string(), &model_b.to_string(), of])
     }
 
-    /// How much higher B is than A in the metric.
+    /// Difference of B from A in the metric, above 0 where B is higher.
     pub(crate) fn difference(&self, of: &MetricDefinition) -> Option<Difference> {
         self.cells.difference(of, self.seed(&of.metric), self.level())
     }

@@ -55,7 +55,7 @@ pub enum Access {
 /// What the API needs besides the coordinator.
 #[derive(Clone, Default)]
 pub struct ApiConfig {
-    /// What is asked of whoever uses it.
+    /// Credentials that are asked for.
     pub access: Access,
     /// Takes the tokens of others, where the policy names issuers.
     pub verifier: Option<Arc<dyn BearerVerifier>>,

@@ -41,7 +41,7 @@ pub struct Principal {
     pub owner: OwnerName,
     /// Their rights.
     pub scopes: Scopes,
-    /// How they are known.
+    /// Credential that was shown.
     pub credential: Credential,
 }
 

@@ -13,13 +13,13 @@ pub struct Pricing<'a> {
 }
 
 impl<'a> Pricing<'a> {
-    /// What `book` says, prices of the spec first.
+    /// Prices of `book`, those of the spec first.
     #[must_use]
     pub fn of_specs(book: &'a PriceBook) -> Self {
         Self { book, is_operators: false }
     }
 
-    /// What `book` says of itself: for those who have a quota of money, which a price of their own would make as large as they like. A
+    /// Prices of `book` alone: for those who have a quota of money, which a price of their own would make as large as they like. A
     /// price of the spec counts for what the operator does not know and pays nothing for: an address of the spec's own that gets no key.
     #[must_use]
     pub fn of_operator(book: &'a PriceBook) -> Self {
@@ -39,7 +39,7 @@ impl<'a> Pricing<'a> {
         if known.0.is_none() && is_their_own { (self.book)(endpoint, model) } else { known }
     }
 
-    /// What to do about a model without a price, where the spec's field `key` would be its price.
+    /// Advice about a model without a price, where the spec's field `key` would be its price.
     pub(crate) fn advice(&self, key: &str) -> String {
         if self.is_operators {
             return "whoever has a quota of money names no prices of models that the operator pays for: have the operator add it to the \

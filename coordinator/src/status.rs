@@ -29,7 +29,7 @@ pub struct SweepStatus {
     pub forecast: Option<Forecast>,
     /// Its cells, in the order of the grid.
     pub cells: Vec<CellStatus>,
-    /// Its owner, where it has one.
+    /// Owner, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerName>,
 }

@@ -29,7 +29,7 @@ pub struct ResultLine {
     pub outcome: String,
     /// Why it was not measured, or how the model failed.
     pub cause: Option<String>,
-    /// How the model's answers ended.
+    /// Endings of the model's answers.
     pub flags: Flags,
     /// Values by evaluator and name; `None` without a score.
     pub scores: Option<BTreeMap<Evaluator, BTreeMap<String, f64>>>,
@@ -48,13 +48,13 @@ pub struct AttemptLine {
     pub id: AttemptId,
     /// `recorded`, `open`, `lost` and so on.
     pub state: String,
-    /// How it ended.
+    /// State at the end.
     pub outcome: Option<String>,
     /// Why.
     pub cause: Option<String>,
-    /// Its money bought nothing.
+    /// `true` if its money bought nothing.
     pub wasted: bool,
-    /// Who tried.
+    /// Worker that tried.
     pub worker: String,
     /// When it began.
     pub started_at: Timestamp,

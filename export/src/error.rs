@@ -18,7 +18,7 @@ pub enum ExportError {
     Content {
         /// The file, with the line where there is one.
         path: String,
-        /// What is wrong.
+        /// Problem, in words.
         problem: String,
     },
     /// A segment of transcripts cannot be read.

@@ -59,7 +59,7 @@ impl Format {
 pub struct Beside {
     /// A right answer.
     pub target: Option<String>,
-    /// What was asked of judges about it.
+    /// Questions to judges about it.
     pub verdicts: Vec<VerdictRow>,
 }
 

@@ -23,11 +23,11 @@ pub struct Run {
 
 /// A session with everything that the run has kept of it.
 pub struct Session {
-    /// Its line of `results.jsonl`.
+    /// Line of `results.jsonl`.
     pub result: ResultLine,
-    /// Its cell.
+    /// Cell of the session.
     pub cell: Cell,
-    /// Its attempts, by number.
+    /// Attempts, by number.
     pub attempts: Vec<AttemptLine>,
     /// Transcripts of those attempts that left one, by number.
     pub transcripts: Vec<StoredTranscript>,

@@ -26,7 +26,7 @@ struct Segment {
 }
 
 impl Transcripts {
-    /// Those of the run in `directory`.
+    /// Transcripts of the run in `directory`.
     pub(crate) fn of(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), kept: VecDeque::new(), kept_bytes: 0 }
     }

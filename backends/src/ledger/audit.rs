@@ -95,7 +95,7 @@ pub struct AuditRow {
     pub credential: String,
     /// The action.
     pub action: String,
-    /// What it was about, as asked.
+    /// Subject, as asked.
     pub subject: String,
     /// `None` while it is being done, or when the process ended meanwhile.
     pub result: Option<AuditResult>,

@@ -73,7 +73,7 @@ impl Quota {
 /// A token to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToken {
-    /// Its public part.
+    /// Public part of the token.
     pub id: TokenId,
     /// Digest of the whole token.
     pub digest: Digest,
@@ -94,7 +94,7 @@ pub struct NewToken {
 /// A token, without what could be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRow {
-    /// Its public part.
+    /// Public part of the token.
     pub id: TokenId,
     /// The person or program that shows it.
     pub owner: OwnerName,
@@ -115,7 +115,7 @@ pub struct TokenRow {
 pub struct OwnerRow {
     /// Name.
     pub owner: OwnerName,
-    /// Its quota in the ledger; the coordinator's policy file may have a lower one.
+    /// Quota in the ledger; the coordinator's policy file may have a lower one.
     pub quota: Quota,
     /// Money granted to its sweeps so far.
     pub granted: Money,

@@ -35,7 +35,10 @@ pub(crate) async fn run(args: TokenArgs) -> anyhow::Result<ExitCode> {
             let client = Client::new(&args.client)?;
             let quota = match args.none {
                 true => Quota::default(),
-                false => changed(&client, &args.owner, args.limits).await?.unwrap_or_default(),
+                // Nothing given must never read as no limit.
+                false => changed(&client, &args.owner, args.limits)
+                    .await?
+                    .context("no limit is given; name --budget-usd, --sessions or --none")?,
             };
             client.set_quota(&QuotaRequest { owner: args.owner.clone(), quota }).await?;
             output::note(&format!("{} may be granted {} in all", args.owner, told(quota)));

@@ -78,7 +78,7 @@ pub(super) async fn guard(State(guard): State<Guard>, mut request: Request, next
 pub struct Readers(Guard);
 
 impl Readers {
-    /// Those of the API that has `config`.
+    /// Readers of the API that has `config`.
     #[must_use]
     pub fn new(coordinator: Arc<Coordinator>, config: ApiConfig) -> Self {
         Self(Guard::new(coordinator, config))

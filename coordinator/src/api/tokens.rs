@@ -20,13 +20,13 @@ const SHOWN: u32 = 100;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRequest {
-    /// Its public part.
+    /// Public part of the token.
     pub id: TokenId,
     /// Digest of the whole token.
     pub digest: Digest,
     /// The person or program that will show it.
     pub owner: OwnerName,
-    /// Its rights, at least one.
+    /// Rights, at least one.
     pub scopes: Scopes,
     /// From when on it is refused; never, if left out.
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct TokenRequest {
 pub struct QuotaRequest {
     /// The owner.
     pub owner: OwnerName,
-    /// Its quota from now on; what was granted stays granted.
+    /// Quota from now on; what was granted stays granted.
     pub quota: Quota,
 }
 

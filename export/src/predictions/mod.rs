@@ -39,13 +39,13 @@ pub enum PredictionsError {
     Content {
         /// Line, or name in the archive.
         place: String,
-        /// What is wrong, and what to do.
+        /// Problem, and what to do.
         problem: String,
     },
     /// Several epochs are in the log, and none was chosen.
     #[error("the log has {epochs} epochs; choose one of 1 to {epochs} with --epoch")]
     Epochs {
-        /// How many.
+        /// Count.
         epochs: u64,
     },
     /// There is nothing in it.

@@ -16,7 +16,7 @@ pub struct VerdictRow {
     pub judge: ModelRef,
     /// `true` if it saw what is compared in the other order.
     pub is_swapped: bool,
-    /// Its answer; `None` while there is none.
+    /// Answer; `None` while there is none.
     pub verdict: Option<Verdict>,
 }
 

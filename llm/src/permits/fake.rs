@@ -57,7 +57,7 @@ struct Account {
     valid: Duration,
     /// Last request of each, what it has reserved, and what it may send.
     holders: BTreeMap<String, (AccountRequest, Money, Money)>,
-    /// Those who believe that they have reserved more than they have.
+    /// Holders who believe that they have reserved more than they have.
     overtaken: BTreeSet<String>,
 }
 

@@ -86,7 +86,7 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    /// What is printed and what could be, as the table of alternatives has them.
+    /// Printed interval and alternatives, as the table of alternatives has them.
     pub(crate) const ALL: [Self; 5] =
         [Self::Printed, Self::Student, Self::Hall, Self::BootstrapT, Self::BootstrapTOfLogOdds];
 }

@@ -12,7 +12,7 @@ use crate::statistics::interval_of;
 /// A number of an aggregate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct AggregateNumber {
-    /// Its place in the aggregate, a JSON pointer.
+    /// Place in the aggregate, a JSON pointer.
     pub(crate) pointer: String,
     pub(crate) value: f64,
     /// Lower end of the interval over new items like these. Absent where a session has no score, since nobody knows how much of this number

@@ -53,7 +53,7 @@ pub(crate) struct Part {
 pub(crate) struct Deviations {
     /// Sum of the squared shifts.
     pub(crate) squares: f64,
-    /// How many items hold them: the square of the sum of squares over the sum of their squares. A single item that deviates is one.
+    /// Number of items that hold them: the square of the sum of squares over the sum of their squares. A single item that deviates is one.
     pub(crate) items: f64,
     /// The same of clusters, whose parts are the sums of their items' squares.
     pub(crate) clusters: f64,
@@ -66,7 +66,7 @@ pub(crate) struct Spread {
     pub(crate) clusters: u32,
     /// Squared standard error; `None` where a single cluster has all the weight: one says nothing about how they differ.
     pub(crate) variance: Option<f64>,
-    /// How many clusters hold the variance: its square over the sum of its parts' squares. A few that hold it all tell little of it,
+    /// Number of clusters that hold the variance: its square over the sum of its parts' squares. A few that hold it all tell little of it,
     /// however many others there are.
     pub(crate) holding: f64,
     /// Sum of the items' squared weights, which add up to 1: the variance of the mean of independent items of variance 1.

@@ -70,7 +70,7 @@ impl Share<'_> {
         variance / self.scale.powi(2) / (self.value * (1.0 - self.value))
     }
 
-    /// How many independent items would have the same weights.
+    /// Number of independent items that would have the same weights.
     pub(crate) fn items(&self) -> f64 {
         1.0 / self.spread.alone
     }

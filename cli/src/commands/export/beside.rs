@@ -27,7 +27,7 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// Those of the run in `directory`, whose lock is `lock`, and the data in `data`.
+    /// Answers and verdicts of the run in `directory`, whose lock is `lock`, and the data in `data`.
     pub(super) async fn open(
         directory: &Path,
         lock: &SweepLock,
@@ -56,7 +56,7 @@ impl Stores {
         self.has_judges && self.whole.is_some()
     }
 
-    /// What is known of `session`, a right answer `with_target` only.
+    /// Answers and verdicts known of `session`, a right answer `with_target` only.
     pub(super) async fn beside(&self, session: &Session, with_target: bool) -> anyhow::Result<Beside> {
         let Some(stored) = session.transcript() else { return Ok(Beside::default()) };
         let item = ItemIndex(stored.position);
