@@ -135,7 +135,7 @@ struct Saying {
 
 /// The first saying that is heard counts. Between an overflow and an output limit the numbers of the sentence decide, see [`limits`].
 #[rustfmt::skip]
-const WORDS: [Saying; 13] = [
+const WORDS: [Saying; 14] = [
     Saying { event: ProviderEvent::OutputLimitTooLarge, goes_before_status: true,
         codes: &[],
         texts: &[
@@ -194,7 +194,12 @@ const WORDS: [Saying; 13] = [
             &["billing hard limit"],        // OpenAI
         ] },
     Saying { event: ProviderEvent::CredentialsRefused, goes_before_status: true,
-        codes: &[], texts: &[&["pass a valid api key"]] }, // Gemini, with a 400
+        codes: &[], texts: &[
+            &["pass a valid api key"], // Gemini, with a 400
+            &["no connected db"],      // LiteLLM's proxy, with a 400: the key is not its master key, and it has no other
+        ] },
+    Saying { event: ProviderEvent::ModelUnknown, goes_before_status: true,
+        codes: &[], texts: &[&["invalid model name passed in"]] }, // LiteLLM's proxy, with a 400
     Saying { event: ProviderEvent::RateLimited, goes_before_status: false,
         codes: &["rate_limit", "ratelimit", "too_many_requests", "throttl", "resource_exhausted"], texts: &[] },
     Saying { event: ProviderEvent::ServerTrouble, goes_before_status: false,

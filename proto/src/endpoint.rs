@@ -17,6 +17,7 @@ pub enum EndpointKind {
     /// OpenAI chat completions and embeddings, and everything compatible.
     Openai,
     /// OpenAI responses.
+    #[serde(alias = "openai-responses")]
     OpenaiResponses,
     /// OpenAI chat completions as Azure serves them: the deployment in the path, `api-version`, and a header for the key.
     Azure,

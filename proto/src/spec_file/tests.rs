@@ -82,6 +82,14 @@ fn openai_models_need_no_endpoint_entry() {
 }
 
 #[test]
+fn the_kind_of_responses_may_be_written_as_its_provider_is() {
+    for kind in ["openai_responses", "openai-responses"] {
+        let spec = parse(&MINIMAL.replace("endpoints:\n", &format!("endpoints:\n  r: {{ kind: {kind} }}\n"))).unwrap();
+        assert_eq!(spec.endpoints[&"r".parse().unwrap()].kind, EndpointKind::OpenaiResponses, "{kind}");
+    }
+}
+
+#[test]
 fn a_model_name_may_hold_slashes() {
     let spec = parse(&MINIMAL.replace("[sim/oracle]", "[sim/org/model]")).unwrap();
     assert_eq!(spec.models[0].id.model, "org/model");

@@ -292,3 +292,18 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn a_gateways_400_about_its_model_or_its_key_is_what_it_says() {
+    for (message, class) in [
+        (
+            "/chat/completions: Invalid model name passed in model=gpt-x. Call `/v1/models` to view available models.",
+            NotFound,
+        ),
+        ("No connected db.", Auth),
+    ] {
+        let body = serde_json::json!({"error": {"message": message, "type": "None", "param": null, "code": "400"}});
+        let tries = tries_of(Step::status(400, &body.to_string())).await;
+        assert_eq!((tries[0].class, tries.len()), (class, 1), "{message}");
+    }
+}

@@ -72,7 +72,9 @@ struct Effort {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Item<'a> {
+    /// Its type is optional at OpenAI; llama.cpp refuses an assistant's message without.
     Message {
+        r#type: &'static str,
         role: ChatRole,
         content: &'a str,
     },
@@ -179,7 +181,7 @@ fn items<'a>(message: &'a ChatMessage, input: &mut Vec<Item<'a>>) -> Result<(), 
     let thoughts = opaque.and_then(|opaque| serde_json::from_str::<Vec<Value>>(opaque).ok());
     input.extend(thoughts.into_iter().flatten().map(Item::Thought));
     if !message.content.is_empty() || message.tool_calls.is_empty() {
-        input.push(Item::Message { role: message.role, content: &message.content });
+        input.push(Item::Message { r#type: "message", role: message.role, content: &message.content });
     }
     input.extend(message.tool_calls.iter().map(|call| Item::Call {
         r#type: "function_call",

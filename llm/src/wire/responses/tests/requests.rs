@@ -18,7 +18,7 @@ fn user(text: &str) -> ChatRequest {
 
 #[test]
 fn what_is_not_asked_for_is_not_sent() {
-    insta::assert_snapshot!(sent("gpt-4o", &user("hi")), @r#"{"model":"gpt-4o","input":[{"role":"user","content":"hi"}],"store":false}"#);
+    insta::assert_snapshot!(sent("gpt-4o", &user("hi")), @r#"{"model":"gpt-4o","input":[{"type":"message","role":"user","content":"hi"}],"store":false}"#);
 }
 
 #[test]
