@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use regatta_llm::Meter;
 use regatta_proto::{
-    Attempt, AttemptId, AttemptTotals, IdError, Money, OpenAttempt, Progress, SessionKey, Try, WorkerId,
+    Attempt, AttemptId, AttemptTotals, IdError, Money, OpenAttempt, Progress, SessionKey, SweepId, Try, WorkerId,
 };
 use tokio::time::Instant;
 
@@ -94,6 +94,13 @@ impl Attempts {
             }
         }
         (!changed.is_empty()).then(|| Progress { worker: self.worker.clone(), open: changed })
+    }
+
+    /// The attempts of `sweep` are told of at once: nobody may know any more that they run.
+    pub(crate) fn tell_again(&self, sweep: &SweepId) {
+        for entry in self.locked().values_mut().filter(|entry| entry.attempt.key.sweep == *sweep) {
+            entry.reported = None;
+        }
     }
 
     fn locked(&self) -> std::sync::MutexGuard<'_, BTreeMap<AttemptId, Entry>> {
@@ -241,6 +248,17 @@ mod tests {
         drop(second);
         open.record(totals(5), &[]);
         assert_eq!(told(), (totals(5), Some(Money::ZERO)));
+    }
+
+    #[test]
+    fn attempts_of_a_resumed_sweep_are_told_of_at_once() {
+        let attempts = attempts();
+        let _open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
+        attempts.progress();
+        attempts.tell_again(&"other".parse().unwrap());
+        assert_eq!(attempts.progress(), None);
+        attempts.tell_again(&key().sweep);
+        assert_eq!(attempts.progress().unwrap().open.len(), 1);
     }
 
     #[tokio::test(start_paused = true)]

@@ -103,6 +103,17 @@ impl Shared {
         void.generations.get(&session.key.sweep).is_some_and(|present| session.generation < *present)
     }
 
+    /// What runs of a sweep that was resumed since the last broadcast is reported at once: its coordinator dispatches soon, and a cancel may
+    /// have given it up for lost.
+    fn tell_again_after_a_resume(&self, generations: &BTreeMap<SweepId, u32>) {
+        let void = self.void.read().unwrap_or_else(PoisonError::into_inner);
+        for (sweep, present) in generations {
+            if void.generations.get(sweep).is_none_or(|known| known < present) {
+                self.attempts.tell_again(sweep);
+            }
+        }
+    }
+
     /// The sweep of a job. Waits out a blob store that is away for a while.
     pub(crate) async fn sweep(&self, lock: &Digest) -> Result<Arc<Sweep>, Unreadable> {
         let mut delay = Duration::from_millis(200);
@@ -205,6 +216,7 @@ impl Worker {
         outbox: &Outbox,
         sessions: &TaskTracker,
     ) {
+        shared.tell_again_after_a_resume(&control.generations);
         let void = Void { cancelled: control.cancelled.into_iter().collect(), generations: control.generations };
         *shared.void.write().unwrap_or_else(PoisonError::into_inner) = void;
         let is_told = |spec: &EndpointRoute| control.routes.iter().any(|told| told == spec);

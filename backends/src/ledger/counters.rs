@@ -165,18 +165,25 @@ impl<'a> AttemptWrite<'a> {
         })
     }
 
-    /// The row of a running attempt, or `None` when what is stored is newer.
+    /// The row of a running attempt, or `None` when what is stored is newer. One that was given up for lost lives if its sweep runs: a
+    /// cancel closed it, and the sweep was resumed before its worker heard of the cancel.
     pub(super) fn open(
         place: Place,
         before: Option<Before>,
         open: &'a OpenAttempt,
         worker: &'a WorkerId,
+        sweep_runs: bool,
     ) -> Result<Option<Self>, LedgerError> {
         let totals = open.totals;
         let spent = Spent::of(totals.usage, totals.cost)?;
         let maybe_spent = stored(totals.maybe_spent.0, "maybe_spent")?;
         let is_old = |before: Before| spent.is_behind(&before.spent) || maybe_spent < before.maybe_spent;
-        if before.is_some_and(|before| before.state != AttemptState::Open || is_old(before)) {
+        let may_run = |before: Before| match before.state {
+            AttemptState::Open => true,
+            AttemptState::Lost => sweep_runs,
+            AttemptState::Recorded | AttemptState::Waste | AttemptState::HandedOver => false,
+        };
+        if before.is_some_and(|before| !may_run(before) || is_old(before)) {
             return Ok(None);
         }
         Ok(Some(Self {

@@ -49,7 +49,7 @@ states!(
 
 states!(
     /// Where an attempt stands. `open` → one of the others; a late result still makes `handed_over` or `lost` into
-    /// `recorded` or `waste`; `resume` makes what counted into `waste`, or into `handed_over` when the budget had ended it.
+    /// `recorded` or `waste`; one that was lost to a cancel is `open` again when its worker reports it in the resumed sweep; `resume` makes what counted into `waste`, or into `handed_over` when the budget had ended it.
     AttemptState, "attempts.state", {
         /// Its worker reported it as running.
         Open = "open",
@@ -116,7 +116,7 @@ impl AttemptState {
             Self::Open => matches!(to, Self::Recorded | Self::Waste | Self::HandedOver | Self::Lost),
             Self::Recorded => matches!(to, Self::Waste | Self::HandedOver),
             Self::HandedOver => matches!(to, Self::Recorded | Self::Waste),
-            Self::Lost => matches!(to, Self::Recorded | Self::Waste | Self::HandedOver),
+            Self::Lost => matches!(to, Self::Recorded | Self::Waste | Self::HandedOver | Self::Open),
             Self::Waste => false,
         }
     }

@@ -87,6 +87,7 @@ conformance![
     recording::a_result_after_a_hand_over_of_the_same_attempt_still_counts,
     recording::attempts_that_never_ended_are_lost_and_wasted,
     recording::a_lost_attempt_that_reports_after_all_counts,
+    recording::a_lost_attempt_that_is_heard_of_runs_if_its_sweep_does,
     recording::what_may_have_been_spent_is_counted_beside_what_was,
     recording::each_call_is_counted_once,
     recording::calls_that_several_scorers_add_at_once_all_count,

@@ -115,7 +115,8 @@ impl Oracle {
     pub(crate) fn progress(&mut self, open: &OpenAttempt) {
         let id = (open.key.clone(), open.id.to_string());
         let news = self.attempts.get(&id).is_none_or(|old| {
-            old.state == AttemptState::Open
+            // The sweep runs, so one that was given up for lost lives.
+            matches!(old.state, AttemptState::Open | AttemptState::Lost)
                 && open.totals.usage.input >= old.usage.input
                 && open.totals.cost.known >= old.cost.known
                 && open.totals.cost.unknown_calls >= old.cost.unknown_calls

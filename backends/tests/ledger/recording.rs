@@ -1,12 +1,15 @@
 //! Attempts and sessions.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use regatta_backends::LedgerError;
 use regatta_backends::ledger::{
     AttemptRow, AttemptState, CallSums, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
 };
-use regatta_proto::{Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, Usage};
+use regatta_proto::{
+    Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, SweepState, Usage,
+};
 use serde_json::{Value, json};
 
 use crate::world::{World, at, attempt, calls, cost, key, lost_agent, not_measured, open, record, usage, waiting};
@@ -351,6 +354,27 @@ pub(crate) async fn a_lost_attempt_that_reports_after_all_counts(world: World) {
     world.hand_over(&key(&sweep, 0, 1), "b-2", 4).await;
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.usage, cell.wasted), (usage(11), CostSum::default()));
+}
+
+pub(crate) async fn a_lost_attempt_that_is_heard_of_runs_if_its_sweep_does(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let (ledger, told) = (&world.ledger, || vec![open(key(&sweep, 0, 0), "a-1", 2)]);
+    ledger.record_progress(told()).await.unwrap();
+    let change = async |from, to| ledger.transition(&sweep, &[from], to, at(7)).await.unwrap();
+    assert!(change(SweepState::Running, SweepState::Cancelled).await);
+    ledger.close_open_attempts(&sweep, at(8)).await.unwrap();
+    let state = async || ledger.attempts(&sweep).await.unwrap().remove(0).state;
+    ledger.record_progress(told()).await.unwrap();
+    assert_eq!(state().await, AttemptState::Lost, "a cancelled sweep has no attempts that run");
+
+    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    assert!(change(SweepState::Cancelled, SweepState::Running).await);
+    ledger.record_progress(told()).await.unwrap();
+    assert_eq!(state().await, AttemptState::Open);
+    let running = ledger.running_items(&sweep, CellIndex(0), &[ItemIndex(0)], Duration::from_secs(600)).await.unwrap();
+    assert_eq!(running.into_iter().collect::<Vec<_>>(), [ItemIndex(0)], "nobody dispatches it again");
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.cost, cell.wasted, cell.maybe_spent), (cost(2), CostSum::default(), Money(0)));
 }
 
 pub(crate) async fn what_may_have_been_spent_is_counted_beside_what_was(world: World) {

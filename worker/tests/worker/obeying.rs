@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use regatta_proto::{Job, Latency, SessionJob, Simulation};
+use regatta_proto::{Job, Latency, Money, SessionJob, Simulation};
 
 use crate::stage::Stage;
 
@@ -36,6 +36,21 @@ async fn a_job_of_before_a_resume_is_dropped_unrun() {
     worker.leave().await;
     assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
     assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_session_that_runs_when_its_sweep_is_resumed_is_told_of_at_once() {
+    let latency = Latency { median_ms: 3_000.0, ..Latency::default() };
+    let (stage, _server) = Stage::with(Simulation { latency, ..Simulation::default() }).await;
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    let told = reports.progress(|open| open.in_flight_at_most > Some(Money::ZERO)).await;
+    stage.tell_of_generations(BTreeMap::from([(stage.sweep.id.clone(), 1)])).await;
+    // Nothing of it has changed, and nobody would have asked for another few seconds.
+    assert_eq!(reports.progress(|_| true).await, told);
+    assert_eq!(reports.outcome().await.key, told.key);
+    worker.leave().await;
 }
 
 #[tokio::test]

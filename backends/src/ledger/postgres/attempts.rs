@@ -148,12 +148,13 @@ pub(super) async fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttemp
         ids.push((locked.place(&open.key)?, &open.id));
     }
     let mut befores = befores(tx, &ids).await?;
+    let running = running_sweeps(tx, &befores).await?;
     let mut deltas = Deltas::new();
     let mut rows = BTreeMap::new();
     for ((open, worker), attempt) in reports.iter().zip(ids) {
         let (place, _) = attempt;
         let before = befores.get(&attempt).copied();
-        if let Some(row) = AttemptWrite::open(place, before, open, worker)? {
+        if let Some(row) = AttemptWrite::open(place, before, open, worker, running.contains(&place.sweep))? {
             deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
             befores.insert(attempt, row.as_before());
             rows.insert(attempt, row);
@@ -163,6 +164,18 @@ pub(super) async fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttemp
     let (rows, counters) = tokio::join!(put(tx, &rows), cells::add(tx, &deltas));
     both(rows, counters)?;
     see(tx, reports).await
+}
+
+/// Sweeps that run and have an attempt that was given up for lost.
+async fn running_sweeps(tx: &Transaction<'_>, befores: &Befores<'_>) -> Result<BTreeSet<i64>, Fault> {
+    let lost = befores.iter().filter(|(_, before)| before.state == AttemptState::Lost);
+    let sweeps: BTreeSet<i64> = lost.map(|((place, _), _)| place.sweep).collect();
+    if sweeps.is_empty() {
+        return Ok(sweeps);
+    }
+    let sweeps: Vec<i64> = sweeps.into_iter().collect();
+    let select = tx.prepare_cached("SELECT number FROM sweeps WHERE number = ANY ($1) AND state = 'running'").await?;
+    tx.query(&select, &[&sweeps]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// Notes that the attempts are running now.

@@ -39,6 +39,7 @@ pub(super) const LEDGER: Migrations = Migrations {
         (11, include_str!("../../../migrations/postgres/0011_transitions.sql")),
         (12, include_str!("../../../migrations/postgres/0012_identity.sql")),
         (13, include_str!("../../../migrations/postgres/0013_granted.sql")),
+        (14, include_str!("../../../migrations/postgres/0014_alive_again.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

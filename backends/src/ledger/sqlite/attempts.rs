@@ -207,12 +207,19 @@ pub(super) fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttempt, Wor
     for (open, worker) in reports {
         let place = deltas.place(tx, &open.key)?;
         let before = before(tx, place, &open.id)?;
-        if let Some(row) = AttemptWrite::open(place, before, open, worker)? {
+        let is_lost = before.is_some_and(|before| before.state == AttemptState::Lost);
+        let sweep_runs = is_lost && runs(tx, place.sweep)?;
+        if let Some(row) = AttemptWrite::open(place, before, open, worker, sweep_runs)? {
             put(tx, &row)?;
             deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
         }
     }
     deltas.write(tx)
+}
+
+fn runs(tx: &Transaction<'_>, sweep: i64) -> Result<bool, Fault> {
+    let mut select = tx.prepare_cached("SELECT state = 'running' FROM sweeps WHERE number = ?1")?;
+    Ok(select.query_row([sweep], |row| row.get(0))?)
 }
 
 pub(super) fn record_handover(

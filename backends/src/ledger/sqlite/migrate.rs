@@ -22,6 +22,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (10, include_str!("../../../migrations/sqlite/0010_transitions.sql")),
     (11, include_str!("../../../migrations/sqlite/0011_identity.sql")),
     (12, include_str!("../../../migrations/sqlite/0012_granted.sql")),
+    (13, include_str!("../../../migrations/sqlite/0013_alive_again.sql")),
 ];
 
 /// How long a call waits for another process that writes to the same file.
