@@ -94,7 +94,7 @@ impl Launch<'_> {
             files.to_string(),
             processes.unwrap_or(0).to_string(),
         ]);
-        let own = if self.namespaces.begins_as_root() { self.take_loaders_variables()? } else { Vec::new() };
+        let own = if self.namespaces.begins_with_rights() { self.take_loaders_variables()? } else { Vec::new() };
         if !own.is_empty() {
             words.push(ENV.to_owned());
             words.extend(own);

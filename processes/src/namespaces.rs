@@ -16,8 +16,10 @@ const FOLDERS: [&str; 2] = ["/usr/bin", "/bin"];
 /// The first process of a namespace: it stays root, so that the program cannot trace it and walk out, and waits for the program and its orphans.
 const FIRST: &str = r#"u="$1"; g="$2"; p="$3"; shift 3
 (exec "$p" --reuid="$u" --regid="$g" --clear-groups --inh-caps=-all -- "$@"); exit "$?""#;
-/// The same where it cannot be another user. A shell that cannot fork says so as one that cannot run a program.
-const FIRST_OF_ONE_USER: &str = r#"trap 'exit 126' EXIT; (trap - EXIT; exec "$@"); code=$?; trap - EXIT; exit "$code""#;
+/// The same where it cannot be another user: it keeps the rights that it has in its user namespace, and the program has none, so that the
+/// program cannot trace it and walk out. A shell that cannot fork says so as one that cannot run a program.
+const FIRST_OF_ONE_USER: &str = r#"p="$1"; shift; trap 'exit 126' EXIT
+(trap - EXIT; exec "$p" --inh-caps=-all --ambient-caps=-all --bounding-set=-all -- "$@"); code=$?; trap - EXIT; exit "$code""#;
 /// Exact names of variables that are the loader's or a shell's; see [`is_of_the_loader`].
 const OF_THE_LOADER: [&str; 15] = [
     "GLIBC_TUNABLES",
@@ -98,7 +100,11 @@ impl Namespaces {
                 words.extend([uid.to_string(), gid.to_string(), place("setpriv")?]);
                 words
             }
-            Self::OwnUsers => unshare(&["--user", "--map-current-user"], FIRST_OF_ONE_USER)?,
+            Self::OwnUsers => {
+                let mut words = unshare(&["--user", "--map-current-user", "--keep-caps"], FIRST_OF_ONE_USER)?;
+                words.push(place("setpriv")?);
+                words
+            }
         };
         words.extend(command);
         Some(words)
@@ -113,9 +119,12 @@ impl Namespaces {
         }
     }
 
-    /// `true` if programs of this process's own rights run before the program does: they must not see what its variables have them load.
-    pub(crate) const fn begins_as_root(self) -> bool {
-        matches!(self, Self::OwnProcesses)
+    /// `true` if programs with rights that the program lacks run before it does: they must not see what its variables have them load.
+    pub(crate) const fn begins_with_rights(self) -> bool {
+        match self {
+            Self::OwnProcesses | Self::OwnUsers => true,
+            Self::Shared => false,
+        }
     }
 }
 
@@ -159,10 +168,10 @@ mod tests {
 
     #[test]
     fn others_make_them_in_a_user_namespace_as_the_user_that_they_are() {
-        if let Some(unshare) = place("unshare") {
+        if let (Some(unshare), Some(setpriv)) = (place("unshare"), place("setpriv")) {
             let expected = format!(
-                "{unshare} --pid --mount-proc --fork --kill-child=KILL --user --map-current-user -- /bin/sh -c {FIRST_OF_ONE_USER} /bin/sh \
-                 /bin/sh -c true"
+                "{unshare} --pid --mount-proc --fork --kill-child=KILL --user --map-current-user --keep-caps -- /bin/sh -c \
+                 {FIRST_OF_ONE_USER} /bin/sh {setpriv} /bin/sh -c true"
             );
             assert_eq!(words(Namespaces::OwnUsers, NOBODY), Some(expected));
         }

@@ -29,6 +29,15 @@ fn start(script: &str, namespaces: Namespaces) -> Child {
     start_with(script, namespaces, &[])
 }
 
+/// Namespaces that users make who are not root; `None`, and a sentence, where they may make none.
+fn of_one_user() -> Option<Namespaces> {
+    let works = start("exit 0", Namespaces::OwnUsers).wait().unwrap().success();
+    if !works {
+        println!("skipped: this system lets no user make namespaces");
+    }
+    works.then_some(Namespaces::OwnUsers)
+}
+
 fn start_with(script: &str, namespaces: Namespaces, more: &[(&str, String)]) -> Child {
     let command = ["/bin/sh", "-c", script].map(str::to_owned);
     let mut variables = std::collections::BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]);
@@ -176,4 +185,35 @@ fn it_cannot_trace_the_first_process_of_its_namespace() {
     let (seen, _) =
         output("cat /proc/1/environ >/dev/null 2>&1 && echo readable; kill -0 1 2>/dev/null && echo mine", namespaces);
     assert_eq!(seen, "", "its first process is somebody else's");
+}
+
+#[test]
+fn where_both_are_one_user_it_can_neither_trace_nor_end_the_first_process_either() {
+    let Some(namespaces) = of_one_user() else { return };
+    let seen = output(
+        "for secret in environ mem maps; do head -c 1 /proc/1/$secret >/dev/null 2>&1 && echo $secret is readable; done
+         kill -KILL 1; kill -STOP 1; grep CapEff /proc/self/status; grep CapEff /proc/1/status",
+        namespaces,
+    );
+    let lines: Vec<&str> = seen.0.lines().collect();
+    assert_eq!(lines.len(), 2, "{seen:?}");
+    assert_eq!(lines[0].split_whitespace().last(), Some("0000000000000000"), "the program has no rights");
+    assert_ne!(lines[0], lines[1], "its first process has rights in their namespace");
+}
+
+#[test]
+fn where_both_are_one_user_its_variables_have_nothing_loaded_before_its_rights_are_gone() {
+    let Some(namespaces) = of_one_user() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let told = folder.path().join("loaded").to_str().unwrap().to_owned();
+    let more = [("LD_DEBUG", "files".to_owned()), ("LD_DEBUG_OUTPUT", told)];
+    let output = start_with("exec /bin/echo $LD_DEBUG", namespaces, &more).wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "files\n");
+    let loaders: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    assert!(!loaders.is_empty());
+    assert!(loaders.iter().all(|log| !log.contains("setpriv") && !log.contains("unshare")), "{loaders:?}");
 }
