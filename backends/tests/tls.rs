@@ -112,8 +112,14 @@ async fn rabbitmq_is_talked_to_with_the_right_certificates_alone() {
     let wrong = files(&world.theirs, Some(&world.client));
     assert_told("wrong authority", connect("localhost", wrong).await, UNKNOWN);
     assert_told("wrong name", connect("127.0.0.1", right()).await, NAME);
-    assert_told("no certificate", connect("localhost", files(&world.ours, None)).await, "alert");
-    assert_told("a stranger's", connect("localhost", files(&world.ours, Some(&world.stranger))).await, "alert");
+    // The broker's alert, or our sentence where the connection was reset before that was read.
+    for shown in [None, Some(&world.stranger)] {
+        let problem = connect("localhost", files(&world.ours, shown)).await.unwrap_err();
+        let is_told =
+            problem.contains("received fatal alert") || problem.contains("name one of an authority that it knows");
+        assert!(is_told, "{problem}");
+        println!("refused certificate: {problem}");
+    }
     broker.show(&world.server(world.ours.issue_expired("localhost").unwrap())).await.unwrap();
     assert_told("expired", connect("localhost", right()).await, EXPIRED);
 }

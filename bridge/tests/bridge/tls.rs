@@ -36,7 +36,7 @@ async fn an_agent_that_trusts_the_bridges_authority_is_answered_and_no_other_ask
     let ours = Authority::new(folder.path(), "ours").unwrap();
     let theirs = Authority::new(folder.path(), "theirs").unwrap();
     let current = || ours.issue("localhost").unwrap();
-    assert_eq!(asked(current(), &ours, "localhost").await.as_deref(), Ok("hello"));
+    assert_eq!(asked(current(), &ours, "localhost").await.as_deref(), Ok("hello (1)"));
     let expired = ours.issue_expired("localhost").unwrap();
     let problems = [
         (asked(current(), &theirs, "localhost").await, "UnknownIssuer"),

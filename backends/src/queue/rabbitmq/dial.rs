@@ -1,11 +1,12 @@
 //! A connection to the broker's address: plain, or with TLS as its URL says.
 
+use std::io;
 use std::sync::Arc;
 
 use lapin::runtime::default_runtime;
 use lapin::tcp::{AsyncTcpStream, RustlsConnector};
 use lapin::uri::{AMQPScheme, AMQPUri};
-use lapin::{Connection, ConnectionProperties};
+use lapin::{Connection, ConnectionProperties, ErrorKind};
 use rustls::ClientConfig;
 
 use crate::queue::QueueError;
@@ -56,7 +57,7 @@ impl Dial {
             return Connection::connect_uri(self.uri.clone(), properties).await;
         };
         let connector = RustlsConnector::from(tls);
-        Connection::connector(
+        let connected = Connection::connector(
             self.uri.clone(),
             default_runtime()?,
             async move |uri: AMQPUri, runtime| {
@@ -66,8 +67,26 @@ impl Dial {
             },
             properties,
         )
-        .await
+        .await;
+        connected.map_err(with_reason)
     }
+}
+
+/// A client learns that its certificate was refused only after its own part of the handshake, and not even that where the connection is
+/// reset before it has read the alert.
+fn with_reason(error: lapin::Error) -> lapin::Error {
+    let ErrorKind::IOError(cause) = error.kind() else { return error };
+    if !matches!(
+        cause.kind(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof
+    ) {
+        return error;
+    }
+    let reason = format!(
+        "the broker ended the connection during the TLS handshake: {cause}; if it asks for certificates, name one of an authority that \
+         it knows with certfile and keyfile"
+    );
+    io::Error::new(cause.kind(), reason).into()
 }
 
 #[cfg(test)]
