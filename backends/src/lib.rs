@@ -8,6 +8,8 @@ mod health;
 pub mod ledger;
 pub mod permits;
 pub mod queue;
+#[cfg(feature = "cluster")]
+mod tls;
 
 pub use blobs::{BlobError, Blobs};
 pub use health::{Stalled, StoreHealth};
@@ -23,4 +25,4 @@ pub use ledger::{
 pub use permits::{AccountState, Permits, PermitsError, PoolChange, PoolHolder};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};
 #[cfg(feature = "cluster")]
-pub use {blobs::S3Config, ledger::PostgresConfig, queue::RabbitMqConfig};
+pub use {blobs::S3Config, ledger::PostgresConfig, queue::RabbitMqConfig, tls::CertificateFiles, tls::TlsError};

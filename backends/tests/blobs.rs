@@ -276,6 +276,7 @@ fn config(server: &regatta_tests::S3Config, prefix: &str) -> S3Config {
         endpoint_url: Some(server.endpoint_url.clone()),
         region: Some(server.region.clone()),
         path_style: true,
+        certificates: regatta_backends::CertificateFiles::default(),
     }
 }
 

@@ -7,12 +7,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 
-use hyper::rt::{Read, ReadBufCursor, Write};
 use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-
-/// Bytes read at once.
-const READ_BYTES: usize = 8 << 10;
 
 /// A connection, as it is served.
 pub(crate) struct Connection(Arc<TcpStream>);
@@ -42,6 +39,9 @@ impl Waiting for Peer {
     /// on the second before anybody has looked at the first.
     fn is_gone(&self) -> bool {
         let Some(stream) = self.0.upgrade() else { return true };
+        if has_hung_up(&stream) {
+            return true;
+        }
         match SockRef::from(&*stream).peek(&mut [MaybeUninit::uninit()]) {
             Ok(bytes) => bytes == 0,
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,
@@ -49,15 +49,30 @@ impl Waiting for Peer {
     }
 }
 
-impl Read for Connection {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        let mut bytes = [0; READ_BYTES];
-        let room = buffer.remaining().min(READ_BYTES);
+/// `true` if the client has closed its side, also behind bytes that nobody has read: with TLS there is always a farewell.
+#[cfg(target_os = "linux")]
+fn has_hung_up(stream: &TcpStream) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let ends = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    let mut looked_at = [PollFd::new(stream, PollFlags::RDHUP)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut looked_at, Some(&at_once)).is_ok() && looked_at[0].revents().intersects(ends)
+}
+
+/// Other systems tell it only once everything before was read.
+#[cfg(not(target_os = "linux"))]
+fn has_hung_up(_: &TcpStream) -> bool {
+    false
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.0.poll_read_ready(cx))?;
-            match self.0.try_read(&mut bytes[..room]) {
+            match self.0.try_read(buffer.initialize_unfilled()) {
                 Ok(read) => {
-                    buffer.put_slice(&bytes[..read]);
+                    buffer.advance(read);
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -67,7 +82,7 @@ impl Read for Connection {
     }
 }
 
-impl Write for Connection {
+impl AsyncWrite for Connection {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.0.poll_write_ready(cx))?;

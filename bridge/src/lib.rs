@@ -24,6 +24,7 @@ mod connection;
 mod flights;
 mod models;
 mod open;
+mod place;
 mod routes;
 mod server;
 mod session;
@@ -32,5 +33,6 @@ mod token;
 mod tools;
 
 pub use open::OpenSession;
+pub use place::BridgePlace;
 pub use server::Bridge;
 pub use session::{Answered, BridgedSession, Refused};

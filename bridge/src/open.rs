@@ -4,7 +4,6 @@ use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -53,7 +52,7 @@ impl Sessions {
         Ok(Self { tokens: Tokens::new()?, opened: AtomicU64::new(0), open: RwLock::default() })
     }
 
-    pub(crate) fn open(self: &Arc<Self>, address: SocketAddr, session: Arc<dyn BridgedSession>) -> OpenSession {
+    pub(crate) fn open(self: &Arc<Self>, origin: &str, session: Arc<dyn BridgedSession>) -> OpenSession {
         let token = self.tokens.make(self.opened.fetch_add(1, Ordering::Relaxed));
         let opened = Arc::new(Opened {
             session,
@@ -63,12 +62,7 @@ impl Sessions {
         });
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         open.insert(token.clone(), Arc::clone(&opened));
-        OpenSession {
-            sessions: Arc::clone(self),
-            base_url: format!("http://{address}/sessions/{token}"),
-            token,
-            opened,
-        }
+        OpenSession { sessions: Arc::clone(self), base_url: format!("{origin}/sessions/{token}"), token, opened }
     }
 
     /// The open session of this token.
@@ -100,7 +94,7 @@ pub struct OpenSession {
 }
 
 impl OpenSession {
-    /// What the agent is given: `http://127.0.0.1:PORT/sessions/TOKEN`. Clients of Anthropic's format take it as it is, those of OpenAI's
+    /// What the agent is given: `http://127.0.0.1:PORT/sessions/TOKEN`, or the like with `https` and what is advertised. Clients of Anthropic's format take it as it is, those of OpenAI's
     /// with `/v1` behind it; of a member of a team, `/members/NAME` goes between. Who knows it may use the session.
     #[must_use]
     pub fn base_url(&self) -> &str {

@@ -9,16 +9,20 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioTimer;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use regatta_proto::{Clock as _, SystemClock};
 use rustix::process::{Resource, getrlimit};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Peer};
 use crate::open::{OpenSession, Sessions};
+use crate::place::BridgePlace;
 use crate::routes::Server;
 use crate::session::BridgedSession;
 
@@ -35,26 +39,30 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The HTTP server of a process that all its sessions share. Dropping it closes every connection.
 pub struct Bridge {
     address: SocketAddr,
+    /// Begins the URLs of sessions.
+    origin: String,
     sessions: Arc<Sessions>,
     tasks: TaskTracker,
     stopped: DropGuard,
 }
 
 impl Bridge {
-    /// Starts serving on the current runtime; port 0 picks a free one. The address is to be of the loopback interface: whoever reaches it
-    /// and knows a session's URL can make calls.
+    /// Starts serving on the current runtime. Whoever reaches it and knows a session's URL can make calls, so that beyond the loopback
+    /// interface it is to be encrypted.
     ///
     /// # Errors
     /// When the address cannot be listened on, or the system has no randomness to give.
-    pub fn start(listen: SocketAddr) -> BoxFuture<'static, io::Result<Self>> {
+    pub fn start(place: impl Into<BridgePlace>) -> BoxFuture<'static, io::Result<Self>> {
+        let place = place.into();
         Box::pin(async move {
             let sessions = Arc::new(Sessions::new()?);
-            let listener = TcpListener::bind(listen).await?;
+            let listener = TcpListener::bind(place.listen).await?;
             let address = listener.local_addr()?;
+            let origin = place.origin(address);
             let server = Server { sessions: Arc::clone(&sessions), created: SystemClock.now().as_second() };
             let (tasks, stopped) = (TaskTracker::new(), CancellationToken::new());
-            tasks.spawn(accept(listener, Arc::new(server), tasks.clone(), stopped.clone()));
-            Ok(Self { address, sessions, tasks, stopped: stopped.drop_guard() })
+            tasks.spawn(accept(listener, place.tls, Arc::new(server), tasks.clone(), stopped.clone()));
+            Ok(Self { address, origin, sessions, tasks, stopped: stopped.drop_guard() })
         })
     }
 
@@ -67,7 +75,7 @@ impl Bridge {
     /// Makes `session` reachable until what is returned is dropped.
     #[must_use]
     pub fn open(&self, session: Arc<dyn BridgedSession>) -> OpenSession {
-        self.sessions.open(self.address, session)
+        self.sessions.open(&self.origin, session)
     }
 
     /// Stops listening and closes every connection. Calls that were begun are run to their end.
@@ -86,7 +94,13 @@ impl fmt::Debug for Bridge {
     }
 }
 
-async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, stopped: CancellationToken) {
+async fn accept(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    server: Arc<Server>,
+    tasks: TaskTracker,
+    stopped: CancellationToken,
+) {
     let places = Arc::new(Semaphore::new(connections_max(getrlimit(Resource::Nofile).current)));
     loop {
         let next = async {
@@ -98,9 +112,9 @@ async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, 
         };
         match accepted {
             Ok((stream, _)) => {
-                let (server, stopped) = (Arc::clone(&server), stopped.clone());
+                let (server, tls, stopped) = (Arc::clone(&server), tls.clone(), stopped.clone());
                 tasks.spawn(async move {
-                    stopped.run_until_cancelled(converse(stream, server)).await;
+                    stopped.run_until_cancelled(greet(stream, tls, server)).await;
                     drop(place);
                 });
             }
@@ -118,13 +132,28 @@ fn connections_max(files: Option<u64>) -> usize {
     half.unwrap_or(CONNECTIONS_MAX).clamp(1, CONNECTIONS_MAX)
 }
 
-/// Serves one connection until either side has had enough.
-async fn converse(stream: TcpStream, server: Arc<Server>) {
+/// Serves one connection, behind its handshake where there is one.
+async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, server: Arc<Server>) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to turn off Nagle's algorithm");
     }
     let connection = Connection::new(stream);
     let peer = connection.peer();
+    let Some(tls) = tls else { return converse(connection, peer, server).await };
+    match timeout(IDLE_MAX, tls.accept(connection)).await {
+        Ok(Ok(connection)) => converse(connection, peer, server).await,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "refused a connection to the bridge: its TLS handshake failed; does the agent trust its certificate?");
+        }
+        Err(_) => tracing::debug!("a connection to the bridge did not end its TLS handshake in time"),
+    }
+}
+
+/// Serves requests until either side has had enough.
+async fn converse<S>(connection: S, peer: Peer, server: Arc<Server>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
     let service = service_fn(move |request| {
         let (server, peer) = (Arc::clone(&server), peer.clone());
         async move { server.serve(request, &peer).await }
@@ -134,7 +163,7 @@ async fn converse(stream: TcpStream, server: Arc<Server>) {
         .header_read_timeout(IDLE_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
-        .serve_connection(connection, service);
+        .serve_connection(TokioIo::new(connection), service);
     if let Err(error) = served.await {
         tracing::debug!(%error, "a connection to the bridge ended early");
     }

@@ -36,7 +36,7 @@ pub(crate) use self::repair::RepairArgs;
 pub(crate) use self::rescore::RescoreArgs;
 pub(crate) use self::results::{AlignArgs, CompareArgs, GateArgs, ReplayArgs, ShowArgs, ShowFilters};
 #[cfg(feature = "cluster")]
-pub(crate) use self::roles::{BlobArgs, LedgerArgs, QueueArgs, Schema};
+pub(crate) use self::roles::{BlobArgs, BridgeArgs, BridgeTls, LedgerArgs, QueueArgs, Schema};
 pub(crate) use self::roles::{CoordinatorArgs, MigrateArgs, ScorerArgs, WorkerArgs};
 pub(crate) use self::schedule::{CreateScheduleArgs, DriftArgs, GcArgs, ScheduleArgs, ScheduleCommand};
 pub(crate) use self::simulate::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, Simulated};

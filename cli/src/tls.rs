@@ -95,9 +95,7 @@ fn certificates(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+    use regatta_tests::Authority;
     use tokio::net::TcpListener;
     use tokio_util::sync::CancellationToken;
 
@@ -105,52 +103,14 @@ mod tests {
     use crate::args::ClientArgs;
     use crate::client::Client;
 
-    /// A throw-away authority.
-    struct Authority {
-        folder: PathBuf,
-        name: &'static str,
-        issuer: Issuer<'static, KeyPair>,
-    }
+    type Files = regatta_tests::Identity;
 
-    impl Authority {
-        fn new(folder: &Path, name: &'static str) -> Self {
-            let mut params = CertificateParams::new(Vec::new()).unwrap();
-            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-            params.distinguished_name.push(rcgen::DnType::CommonName, name);
-            let key = KeyPair::generate().unwrap();
-            std::fs::write(folder.join(format!("{name}.pem")), params.self_signed(&key).unwrap().pem()).unwrap();
-            Self { folder: folder.to_owned(), name, issuer: Issuer::new(params, key) }
-        }
-
-        fn certificate(&self) -> PathBuf {
-            self.folder.join(format!("{}.pem", self.name))
-        }
-
-        /// Files of a certificate for `host`, and of its key.
-        fn issue(&self, host: &str, is_expired: bool) -> (PathBuf, PathBuf) {
-            let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
-            if is_expired {
-                (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(2001, 1, 1));
-            }
-            let key = KeyPair::generate().unwrap();
-            let place = |what: &str| self.folder.join(format!("{}-{host}-{is_expired}.{what}", self.name));
-            std::fs::write(place("pem"), params.signed_by(&key, &self.issuer).unwrap().pem()).unwrap();
-            std::fs::write(place("key"), key.serialize_pem()).unwrap();
-            (place("pem"), place("key"))
-        }
-    }
-
-    fn identity((certificate, key): &(PathBuf, PathBuf)) -> Identity<'_> {
-        Identity { certificate, key }
+    fn identity(files: &Files) -> Identity<'_> {
+        Identity { certificate: &files.certificate, key: &files.key }
     }
 
     /// Request of a client that asks a server for its sweeps.
-    async fn asked(
-        server: &(PathBuf, PathBuf),
-        client_ca: Option<&Path>,
-        ca: &Path,
-        own: Option<&(PathBuf, PathBuf)>,
-    ) -> Result<usize, String> {
+    async fn asked(server: &Files, client_ca: Option<&Path>, ca: &Path, own: Option<&Files>) -> Result<usize, String> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let coordinator = format!("https://localhost:{}", listener.local_addr().unwrap().port());
         let routes = axum::Router::new().route("/v1/sweeps", axum::routing::get(|| async { "[]" }));
@@ -161,8 +121,8 @@ mod tests {
             coordinator,
             token: None,
             ca: Some(ca.to_owned()),
-            client_cert: own.map(|own| own.0.clone()),
-            client_key: own.map(|own| own.1.clone()),
+            client_cert: own.map(|own| own.certificate.clone()),
+            client_key: own.map(|own| own.key.clone()),
         };
         let answer = Client::new(&args).unwrap().sweeps().await;
         stop.cancel();
@@ -173,22 +133,23 @@ mod tests {
     #[tokio::test]
     async fn a_handshake_succeeds_with_the_right_certificates_and_fails_with_the_reason_otherwise() {
         let folder = tempfile::tempdir().unwrap();
-        let (ours, theirs) = (Authority::new(folder.path(), "ours"), Authority::new(folder.path(), "theirs"));
-        let server = ours.issue("localhost", false);
+        let ours = Authority::new(folder.path(), "ours").unwrap();
+        let theirs = Authority::new(folder.path(), "theirs").unwrap();
+        let server = ours.issue("localhost").unwrap();
         let (right, wrong) = (ours.certificate(), theirs.certificate());
         assert_eq!(asked(&server, None, &right, None).await, Ok(0));
         let problems = [
             (asked(&server, None, &wrong, None).await, "UnknownIssuer"),
-            (asked(&ours.issue("other.example", false), None, &right, None).await, "not valid for name"),
-            (asked(&ours.issue("localhost", true), None, &right, None).await, "expired"),
+            (asked(&ours.issue("other.example").unwrap(), None, &right, None).await, "not valid for name"),
+            (asked(&ours.issue_expired("localhost").unwrap(), None, &right, None).await, "expired"),
             (asked(&server, Some(&right), &right, None).await, "CertificateRequired"),
-            (asked(&server, Some(&right), &right, Some(&theirs.issue("somebody", false))).await, "alert"),
+            (asked(&server, Some(&right), &right, Some(&theirs.issue("somebody").unwrap())).await, "alert"),
         ];
         for (answer, reason) in problems {
             let problem = answer.unwrap_err();
             assert!(problem.contains(reason), "{reason}: {problem}");
         }
-        assert_eq!(asked(&server, Some(&right), &right, Some(&ours.issue("somebody", false))).await, Ok(0));
+        assert_eq!(asked(&server, Some(&right), &right, Some(&ours.issue("somebody").unwrap())).await, Ok(0));
     }
 
     #[test]

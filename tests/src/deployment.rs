@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::deployment_roles::create_logins;
+use crate::deployment_roles::Template;
 use crate::regatta::{Process, finish, free_address, regatta};
 use crate::{HarnessError, S3Config, Services};
 
@@ -18,7 +18,7 @@ use crate::{HarnessError, S3Config, Services};
 pub struct Deployment {
     amqp_url: String,
     database_url: String,
-    /// Logins of the roles, where they have some of their own.
+    /// URLs of the database for the roles, where each has a login with its own rights alone.
     logins: BTreeMap<&'static str, String>,
     s3: S3Config,
     api: SocketAddr,
@@ -32,16 +32,31 @@ impl Deployment {
     /// Clients show it to the coordinator.
     pub const TOKEN: &str = "a-token-of-these-tests-alone";
 
-    /// Places for a deployment; nothing is started.
+    /// Places for a deployment; nothing is started. The owner has migrated its database, and each role has a login with the rights of
+    /// `deploy/postgres-roles.sql` and no others; clients have the reader's.
+    ///
+    /// # Errors
+    /// When the services cannot be had, or the database cannot be made.
+    pub async fn new() -> Result<Self, HarnessError> {
+        let (database_url, logins) = Template::shared().await?.copy().await?;
+        Self::with_database(database_url, logins).await
+    }
+
+    /// The same with an empty database, which all roles may change: they migrate it when they start.
     ///
     /// # Errors
     /// When the services cannot be had.
-    pub async fn new() -> Result<Self, HarnessError> {
+    pub async fn of_owner() -> Result<Self, HarnessError> {
+        let database_url = Services::shared().await?.create_database().await?;
+        Self::with_database(database_url, BTreeMap::new()).await
+    }
+
+    async fn with_database(database_url: String, logins: BTreeMap<&'static str, String>) -> Result<Self, HarnessError> {
         let services = Services::shared().await?;
         Ok(Self {
             amqp_url: services.create_vhost().await?,
-            database_url: services.create_database().await?,
-            logins: BTreeMap::new(),
+            database_url,
+            logins,
             s3: services.create_bucket().await?,
             api: free_address().await?,
             folder: tempfile::tempdir().map_err(HarnessError::io("make a folder"))?,
@@ -53,20 +68,6 @@ impl Deployment {
     #[must_use]
     pub fn with_programs(self, coded: String) -> Self {
         Self { coded: Some(coded), ..self }
-    }
-
-    /// Places for a deployment whose database `regatta migrate` has made, and where each role has a login with its own rights alone.
-    ///
-    /// # Errors
-    /// When the services cannot be had, or the database cannot be made.
-    pub async fn with_logins() -> Result<Self, HarnessError> {
-        let mut deployment = Self::new().await?;
-        let migrated = deployment.run(&["migrate"]).await?;
-        if !migrated.status.success() {
-            return Err(HarnessError::Binary(String::from_utf8_lossy(&migrated.stderr).into_owned()));
-        }
-        deployment.logins = create_logins(&deployment.database_url).await?;
-        Ok(deployment)
     }
 
     /// URL of the database for its owner.
@@ -84,7 +85,7 @@ impl Deployment {
         command
             .arg(role)
             .env("AMQP_URL", &self.amqp_url)
-            .env("DATABASE_URL", self.logins.get(role).unwrap_or(&self.database_url))
+            .env("DATABASE_URL", self.database_url_of(role))
             .env("S3_ENDPOINT", &self.s3.endpoint_url)
             .env("REGATTA_BUCKET", &self.s3.bucket)
             .env("AWS_REGION", &self.s3.region)
@@ -93,10 +94,16 @@ impl Deployment {
             .env("REGATTA_COORDINATOR", format!("http://{}", self.api))
             .env("REGATTA_TOKEN", Self::TOKEN)
             .env("REGATTA_DOUBTFUL_AFTER_S", "5");
-        if self.logins.contains_key(role) {
+        if !self.logins.is_empty() {
             command.env("REGATTA_SCHEMA", "check");
         }
         Ok(command)
+    }
+
+    /// URL of the database for a role or a command of a client.
+    fn database_url_of(&self, role: &str) -> &str {
+        let of_clients = if role == "migrate" { None } else { self.logins.get("reader") };
+        self.logins.get(role).or(of_clients).unwrap_or(&self.database_url)
     }
 
     /// Where the API of the first coordinator is, and what it shows.

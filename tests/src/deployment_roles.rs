@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use tokio::sync::OnceCell;
 use tokio_postgres::{Client, NoTls};
 
-use crate::HarnessError;
-use crate::regatta::workspace;
+use crate::postgres::copy_database;
+use crate::regatta::{finish, regatta, workspace};
+use crate::{HarnessError, Services};
 
 /// Roles that processes of a deployment have in the database.
 pub const ROLES: [&str; 4] = ["coordinator", "scorer", "worker", "reader"];
@@ -22,26 +24,76 @@ pub async fn connect(url: &str) -> Result<Client, HarnessError> {
     Ok(client)
 }
 
-/// Makes a login for each role in the migrated database at `url`; returns their URLs by role.
-///
-/// # Errors
-/// When the server refuses.
-pub async fn create_logins(url: &str) -> Result<BTreeMap<&'static str, String>, HarnessError> {
+/// A migrated database with the rights of all roles, which is copied for each deployment, and a login for each role.
+#[derive(Debug)]
+pub(crate) struct Template {
+    server: String,
+    database: String,
+    /// Logins by role.
+    logins: BTreeMap<&'static str, String>,
+}
+
+impl Template {
+    /// Of the services that all tests of this process share: the owner migrates it, as `regatta migrate` in a deployment.
+    ///
+    /// # Errors
+    /// When the services cannot be had, or the database cannot be made.
+    pub(crate) async fn shared() -> Result<&'static Self, HarnessError> {
+        static SHARED: OnceCell<Template> = OnceCell::const_new();
+        SHARED.get_or_try_init(Self::make).await
+    }
+
+    async fn make() -> Result<Self, HarnessError> {
+        let services = Services::shared().await?;
+        let server = services.postgres_url.clone();
+        let url = services.create_database().await?;
+        let mut migrate = regatta()?;
+        migrate.arg("migrate").env("DATABASE_URL", &url);
+        let migrated = finish(migrate).await?;
+        if !migrated.status.success() {
+            return Err(HarnessError::Binary(String::from_utf8_lossy(&migrated.stderr).into_owned()));
+        }
+        let database = database_of(&url).to_owned();
+        Ok(Self { server, logins: create_logins(&url, &database).await?, database })
+    }
+
+    /// A copy: its URL for the owner, and those of the roles.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub(crate) async fn copy(&self) -> Result<(String, BTreeMap<&'static str, String>), HarnessError> {
+        let url = copy_database(&self.server, &self.database).await?;
+        let (_, host) = url.rsplit_once('@').unwrap_or(("", &url));
+        let of_role =
+            |(role, login): (&&'static str, &String)| (*role, format!("postgres://{login}:{PASSWORD}@{host}"));
+        let urls = self.logins.iter().map(of_role).collect();
+        Ok((url, urls))
+    }
+}
+
+/// Of all logins.
+const PASSWORD: &str = "of-a-test";
+
+fn database_of(url: &str) -> &str {
+    let name = url.rsplit('/').next().unwrap_or_default();
+    name.split('?').next().unwrap_or_default()
+}
+
+/// Grants what the roles may in the migrated database at `url`, and makes a login for each of them.
+async fn create_logins(url: &str, database: &str) -> Result<BTreeMap<&'static str, String>, HarnessError> {
     let failed = |error: tokio_postgres::Error| HarnessError::io("make logins")(std::io::Error::other(error));
     let file = workspace().join("deploy/postgres-roles.sql");
     let grants = std::fs::read_to_string(&file).map_err(HarnessError::io("read the roles"))?;
     let client = connect(url).await?;
     client.batch_execute(&grants).await.map_err(failed)?;
-    let (address, database) = url.rsplit_once('/').unwrap_or((url, ""));
-    let host = address.rsplit_once('@').map_or(address, |(_, host)| host);
-    let mut urls = BTreeMap::new();
+    let mut logins = BTreeMap::new();
     for role in ROLES {
         // Logins belong to the server, which other tests share.
         let login = format!("{role}_{}", database.replace('-', "_"));
         let login = &login[..login.len().min(63)];
-        let create = format!("CREATE ROLE {login} LOGIN PASSWORD 'of-a-test' IN ROLE regatta_{role}");
+        let create = format!("CREATE ROLE {login} LOGIN PASSWORD '{PASSWORD}' IN ROLE regatta_{role}");
         client.batch_execute(&create).await.map_err(failed)?;
-        urls.insert(role, format!("postgres://{login}:of-a-test@{host}/{database}"));
+        logins.insert(role, login.to_owned());
     }
-    Ok(urls)
+    Ok(logins)
 }

@@ -3,6 +3,7 @@
 //! [`Services`] is what most tests want. Each service has a file of its own; `supervisor` keeps the promise that
 //! nothing is left running or lying about, however the test process ends.
 
+mod authority;
 mod chromium;
 mod deployment;
 pub mod deployment_roles;
@@ -19,6 +20,7 @@ mod services;
 mod supervisor;
 mod vhost;
 
+pub use authority::{Authority, Identity, ServerTls};
 pub use chromium::Chromium;
 pub use deployment::Deployment;
 pub use error::HarnessError;

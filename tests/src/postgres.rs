@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use tokio_postgres::NoTls;
 
 use crate::HarnessError;
+use crate::authority::ServerTls;
 use crate::names::unique_name;
 use crate::port::Port;
 use crate::supervisor::{Supervisor, new_folder};
@@ -36,6 +37,7 @@ const SETTINGS: [&str; 9] = [
 pub struct Postgres {
     server: Supervisor,
     port: Port,
+    user: ServerUser,
 }
 
 impl Postgres {
@@ -44,18 +46,30 @@ impl Postgres {
     /// # Errors
     /// When PostgreSQL is not installed, or does not come up.
     pub async fn start() -> Result<Self, HarnessError> {
+        Self::start_as(None).await
+    }
+
+    /// The same; who connects with TLS gets it as `tls` says, and needs a certificate where that names an authority.
+    ///
+    /// # Errors
+    /// When PostgreSQL is not installed, or does not come up.
+    pub async fn start_with_tls(tls: &ServerTls) -> Result<Self, HarnessError> {
+        Self::start_as(Some(tls)).await
+    }
+
+    async fn start_as(tls: Option<&ServerTls>) -> Result<Self, HarnessError> {
         let programs = find_programs()
             .ok_or(HarnessError::NotInstalled { service: "PostgreSQL", variable: "REGATTA_TEST_POSTGRES_URL" })?;
         let mut attempt = 1;
         loop {
-            match Self::try_start(&programs).await {
+            match Self::try_start(&programs, tls).await {
                 Err(HarnessError::NotReady { .. }) if attempt < START_ATTEMPTS => attempt += 1,
                 result => return result,
             }
         }
     }
 
-    async fn try_start(programs: &Path) -> Result<Self, HarnessError> {
+    async fn try_start(programs: &Path, tls: Option<&ServerTls>) -> Result<Self, HarnessError> {
         let port = Port::reserve()?;
         let folder = new_folder("postgres")?;
         let data = folder.join("data");
@@ -66,11 +80,20 @@ impl Postgres {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
+        if tls.is_some() {
+            for (setting, file) in [("cert", "server.pem"), ("key", "server.key"), ("ca", "clients.pem")] {
+                command.arg("-c").arg(format!("ssl_{setting}_file={}", folder.join(file).display()));
+            }
+            command.args(["-c", "ssl=on"]);
+        }
         // From here on the folder is looked after. SIGQUIT is the server's way to stop at once with all its processes.
         let server = Supervisor::new("PostgreSQL", folder, "QUIT", command)?;
         initialise(programs, &user, server.folder(), &data).await?;
-        server.start().await?;
-        let started = Self { server, port };
+        let started = Self { server, port, user };
+        if let Some(tls) = tls {
+            started.write_tls(tls)?;
+        }
+        started.server.start().await?;
         let url = started.url();
         started.server.ready(async || tokio_postgres::connect(&url, NoTls).await.is_ok()).await?;
         Ok(started)
@@ -80,6 +103,45 @@ impl Postgres {
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://regatta:regatta@127.0.0.1:{}/postgres", self.port.number())
+    }
+
+    /// Has the server, which was started with TLS, show and ask for something else from now on.
+    ///
+    /// # Errors
+    /// When it does not come up again.
+    pub async fn show(&self, tls: &ServerTls) -> Result<(), HarnessError> {
+        self.write_tls(tls)?;
+        self.kill().await?;
+        self.restart().await
+    }
+
+    fn write_tls(&self, tls: &ServerTls) -> Result<(), HarnessError> {
+        let folder = self.server.folder();
+        let authority = tls.client_authority.as_ref();
+        let files = [
+            ("server.pem", &tls.identity.certificate),
+            ("server.key", &tls.identity.key),
+            ("clients.pem", authority.unwrap_or(&tls.identity.certificate)),
+        ];
+        for (name, from) in files {
+            let place = folder.join(name);
+            let written = std::fs::copy(from, &place)
+                .and_then(|_| std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o600)));
+            written.map_err(HarnessError::io(format!("write {}", place.display())))?;
+            self.user.give(&place)?;
+        }
+        let certificate = if authority.is_some() { "clientcert=verify-ca" } else { "" };
+        let rules = format!(
+            "hostssl all all 127.0.0.1/32 scram-sha-256 {certificate}\nhostnossl all all 127.0.0.1/32 scram-sha-256\n"
+        );
+        let place = folder.join("data/pg_hba.conf");
+        std::fs::write(&place, rules).map_err(HarnessError::io(format!("write {}", place.display())))
+    }
+
+    /// Number of the port that the server listens at.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port.number()
     }
 
     /// Ends the server at once, as a crash would. What it committed is there after [`Postgres::restart`].
@@ -106,11 +168,19 @@ impl Postgres {
 /// # Errors
 /// When the server refuses.
 pub async fn create_database(url: &str) -> Result<String, HarnessError> {
+    copy_database(url, "template0").await
+}
+
+/// Makes a copy of the database `template`, to which nobody is connected, on the server that `url` names, and returns its URL.
+///
+/// # Errors
+/// When the server refuses.
+pub(crate) async fn copy_database(url: &str, template: &str) -> Result<String, HarnessError> {
     let name = unique_name("regatta");
     let action = format!("create the database {name}");
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.map_err(HarnessError::refused(&action))?;
     let connection = tokio::spawn(connection);
-    let created = client.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE template0")).await;
+    let created = client.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
     created.map_err(HarnessError::refused(&action))?;
     drop(client);
     // The connection ends by itself with its client; what it returns adds nothing to what the query said.
@@ -127,6 +197,7 @@ fn with_database(url: &str, name: &str) -> String {
 }
 
 /// Whom the server runs as: ourselves or, since it refuses to run as root, a user without rights.
+#[derive(Debug)]
 enum ServerUser {
     Ourselves,
     Other { name: &'static str, uid: u32, gid: u32 },

@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
 use crate::HarnessError;
+use crate::authority::ServerTls;
 use crate::rabbitmq_node::{Node, clear_environment};
 use crate::supervisor::{Supervisor, new_folder};
 use crate::vhost::{VirtualHost, run};
@@ -37,16 +38,28 @@ impl RabbitMq {
     /// # Errors
     /// When RabbitMQ is not installed, or does not come up.
     pub async fn start() -> Result<Self, HarnessError> {
+        Self::start_as(None).await
+    }
+
+    /// The same, with a second port for TLS.
+    ///
+    /// # Errors
+    /// When RabbitMQ is not installed, or does not come up.
+    pub async fn start_with_tls(tls: &ServerTls) -> Result<Self, HarnessError> {
+        Self::start_as(Some(tls)).await
+    }
+
+    async fn start_as(tls: Option<&ServerTls>) -> Result<Self, HarnessError> {
         let mut attempt = 1;
         loop {
-            match Self::try_start().await {
+            match Self::try_start(tls).await {
                 Err(HarnessError::NotReady { .. }) if attempt < START_ATTEMPTS => attempt += 1,
                 result => return result,
             }
         }
     }
 
-    async fn try_start() -> Result<Self, HarnessError> {
+    async fn try_start(tls: Option<&ServerTls>) -> Result<Self, HarnessError> {
         let node = Node::new()?;
         let mapper_port = node.mapper_port();
         let mut epmd = Command::new("epmd");
@@ -59,7 +72,7 @@ impl RabbitMq {
         let folder = new_folder("rabbitmq")?;
         let command = node.server_command(&folder);
         let broker = Supervisor::new("RabbitMQ", folder, "KILL", command)?;
-        node.configure(broker.folder())?;
+        node.configure(broker.folder(), tls)?;
         let started = Self { broker, _port_mapper: port_mapper, node, tool: Mutex::new(()) };
         started.restart().await?;
         Ok(started)
@@ -69,6 +82,22 @@ impl RabbitMq {
     #[must_use]
     pub fn amqp_url(&self) -> String {
         format!("amqp://regatta:regatta@127.0.0.1:{}/%2f", self.node.amqp_port())
+    }
+
+    /// Number of the port for TLS of a broker that was started with one.
+    #[must_use]
+    pub fn tls_port(&self) -> u16 {
+        self.node.tls_port()
+    }
+
+    /// Has the broker, which was started with TLS, show and ask for something else from now on.
+    ///
+    /// # Errors
+    /// When it does not come up again.
+    pub async fn show(&self, tls: &ServerTls) -> Result<(), HarnessError> {
+        self.kill().await?;
+        self.node.configure(self.broker.folder(), Some(tls))?;
+        self.restart().await
     }
 
     /// Makes a virtual host, for queues that have the same names in every test, and returns its URL.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::HarnessError;
+use crate::authority::ServerTls;
 use crate::names::unique_name;
 use crate::port::Port;
 
@@ -24,6 +25,8 @@ pub(crate) struct Node {
     server: PathBuf,
     /// Where clients connect.
     amqp: Port,
+    /// Where clients connect with TLS, if at all.
+    amqps: Port,
     /// Where the tool connects.
     node: Port,
     /// Where the tool listens while it works.
@@ -41,13 +44,19 @@ impl Node {
         let server = find_server()
             .ok_or(HarnessError::NotInstalled { service: "RabbitMQ", variable: "REGATTA_TEST_AMQP_URL" })?;
         let name = format!("{}@localhost", unique_name("regatta"));
-        let (amqp, node, tool, mapper) = (Port::reserve()?, Port::reserve()?, Port::reserve()?, Port::reserve()?);
-        Ok(Self { name, server, amqp, node, tool, mapper })
+        let (amqp, amqps) = (Port::reserve()?, Port::reserve()?);
+        let (node, tool, mapper) = (Port::reserve()?, Port::reserve()?, Port::reserve()?);
+        Ok(Self { name, server, amqp, amqps, node, tool, mapper })
     }
 
     /// Where clients connect.
     pub(crate) fn amqp_port(&self) -> u16 {
         self.amqp.number()
+    }
+
+    /// Where clients connect with TLS.
+    pub(crate) fn tls_port(&self) -> u16 {
+        self.amqps.number()
     }
 
     /// Where Erlang's port mapper has to listen before the node starts.
@@ -59,10 +68,10 @@ impl Node {
     ///
     /// # Errors
     /// When `folder` cannot be written to.
-    pub(crate) fn configure(&self, folder: &Path) -> Result<(), HarnessError> {
+    pub(crate) fn configure(&self, folder: &Path, tls: Option<&ServerTls>) -> Result<(), HarnessError> {
         // The memory limit is absolute, or 40 % of a large machine would be one test's; the log of a quorum queue is
         // small, for the broker keeps it in memory. A disk with little space left must not block publishers.
-        let config = format!(
+        let mut config = format!(
             "listeners.tcp.local = 127.0.0.1:{}\n\
              default_user = regatta\n\
              default_pass = regatta\n\
@@ -74,6 +83,24 @@ impl Node {
              log.console.level = info\n",
             self.amqp_port()
         );
+        if let Some(ServerTls { identity, client_authority }) = tls {
+            config.push_str(&format!(
+                "listeners.ssl.local = 127.0.0.1:{}\n\
+                 ssl_options.certfile = {}\n\
+                 ssl_options.keyfile = {}\n",
+                self.tls_port(),
+                identity.certificate.display(),
+                identity.key.display(),
+            ));
+            if let Some(authority) = client_authority {
+                config.push_str(&format!(
+                    "ssl_options.cacertfile = {}\n\
+                     ssl_options.verify = verify_peer\n\
+                     ssl_options.fail_if_no_peer_cert = true\n",
+                    authority.display(),
+                ));
+            }
+        }
         for (name, text) in
             [("rabbitmq.conf", config.as_str()), ("enabled_plugins", "[].\n"), ("rabbitmq-env.conf", "")]
         {

@@ -9,8 +9,10 @@ use hyper_util::rt::TokioIo;
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use tokio::sync::oneshot;
+use tokio_rustls::TlsAcceptor;
 
 use crate::HarnessError;
+use crate::authority::ServerTls;
 use crate::names::unique_name;
 use crate::supervisor::{Supervisor, new_folder};
 
@@ -60,9 +62,10 @@ pub async fn create_bucket(config: &S3Config) -> Result<S3Config, HarnessError> 
 }
 
 /// A running server; dropping it stops it and removes all it stored.
-#[derive(Debug)]
 pub struct S3Server {
     config: S3Config,
+    service: S3Service,
+    runtime: tokio::runtime::Handle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _folder: Supervisor,
@@ -85,19 +88,22 @@ impl S3Server {
         service.set_auth(SimpleAuth::from_single(access_key.clone(), secret_key.clone()));
         let service = service.build();
 
-        let listen = || -> std::io::Result<(TcpListener, u16)> {
-            let listener = TcpListener::bind(("127.0.0.1", 0))?;
-            listener.set_nonblocking(true)?;
-            let port = listener.local_addr()?.port();
-            Ok((listener, port))
-        };
-        let (listener, port) = listen().map_err(HarnessError::io("listen on 127.0.0.1"))?;
+        let (listener, port) = listen()?;
         // A thread and a runtime of its own: a server shared by many tests must outlive the runtime of the first.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(HarnessError::io("make a runtime for the S3 server"))?;
-        let (stop, stopped) = oneshot::channel();
+        let (stop, mut stopped) = oneshot::channel();
+        let handle = runtime.handle().clone();
+        let served = service.clone();
         let thread = std::thread::Builder::new().name("s3-server".to_owned());
-        let thread = thread.spawn(move || runtime.block_on(serve(listener, service, stopped)));
+        let thread = thread.spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = &mut stopped => {}
+                    () = serve(listener, None, served) => {}
+                }
+            });
+        });
         let thread = thread.map_err(HarnessError::io("start the thread of the S3 server"))?;
 
         let config = S3Config {
@@ -108,7 +114,17 @@ impl S3Server {
             bucket: String::new(),
         };
         let config = create_bucket(&config).await?;
-        Ok(Self { config, stop: Some(stop), thread: Some(thread), _folder: folder })
+        Ok(Self { config, service, runtime: handle, stop: Some(stop), thread: Some(thread), _folder: folder })
+    }
+
+    /// Listens at one more port, with TLS; returns its number.
+    ///
+    /// # Errors
+    /// When it cannot listen, or a certificate is not usable.
+    pub fn listen_with_tls(&self, tls: &ServerTls) -> Result<u16, HarnessError> {
+        let (acceptor, (listener, port)) = (tls.acceptor()?, listen()?);
+        self.runtime.spawn(serve(listener, Some(acceptor), self.service.clone()));
+        Ok(port)
     }
 
     /// Address, credentials and a first bucket.
@@ -118,20 +134,41 @@ impl S3Server {
     }
 }
 
-async fn serve(listener: TcpListener, service: S3Service, mut stopped: oneshot::Receiver<()>) {
+fn listen() -> Result<(TcpListener, u16), HarnessError> {
+    let listen = || -> std::io::Result<(TcpListener, u16)> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        Ok((listener, port))
+    };
+    listen().map_err(HarnessError::io("listen on 127.0.0.1"))
+}
+
+async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, service: S3Service) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     loop {
-        let stream = tokio::select! {
-            _ = &mut stopped => return,
-            accepted = listener.accept() => accepted,
-        };
         // A client that is gone before it is accepted is no trouble of ours.
-        let Ok((stream, _)) = stream else { continue };
-        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service.clone());
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let (service, tls) = (service.clone(), tls.clone());
         tokio::spawn(async move {
             // The client sees what went wrong with its connection.
-            let _ = connection.await;
+            match tls {
+                Some(tls) => {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+                    }
+                }
+                None => {
+                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+                }
+            }
         });
+    }
+}
+
+impl std::fmt::Debug for S3Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("S3Server").field("config", &self.config).finish_non_exhaustive()
     }
 }
 

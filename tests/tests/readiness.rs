@@ -35,7 +35,7 @@ async fn health(deployment: &Deployment, address: SocketAddr, more: &[&str]) -> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn roles_that_only_check_the_schema_are_ready_when_it_was_migrated() {
-    let deployment = Deployment::new().await.unwrap();
+    let deployment = Deployment::of_owner().await.unwrap();
     let mut roles = Vec::new();
     for role in ["coordinator", "worker", "scorer"] {
         roles.push(start(&deployment, role, &[("REGATTA_SCHEMA", "check")]).await);

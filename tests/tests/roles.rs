@@ -34,7 +34,7 @@ fn succeeded(output: Output) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_role_does_all_its_work_with_a_login_of_its_own() {
-    let deployment = Deployment::with_logins().await.unwrap();
+    let deployment = Deployment::new().await.unwrap();
     let (_server, spec) = simulator(deployment.folder.path(), &unique_name("roles")).await;
     let _roles = [
         deployment.start("coordinator").await.unwrap(),
@@ -111,7 +111,7 @@ async fn rights(deployment: &Deployment, role: &str) -> Rights {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_role_has_a_right_that_its_work_does_not_need() {
-    let deployment = Deployment::with_logins().await.unwrap();
+    let deployment = Deployment::new().await.unwrap();
     let client = connect(deployment.database_url()).await.unwrap();
     let tables: Vec<String> = client
         .query("SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'", &[])
@@ -165,7 +165,7 @@ async fn no_role_has_a_right_that_its_work_does_not_need() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_was_taken_over_reads_no_result_and_no_token() {
-    let deployment = Deployment::with_logins().await.unwrap();
+    let deployment = Deployment::new().await.unwrap();
     let worker = deployment.command("worker").unwrap();
     let url = worker.as_std().get_envs().find(|(name, _)| *name == "DATABASE_URL").unwrap().1.unwrap();
     let client = connect(&url.to_string_lossy()).await.unwrap();
@@ -178,7 +178,7 @@ async fn a_worker_that_was_taken_over_reads_no_result_and_no_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_that_was_taken_over_forges_no_entry_and_takes_no_sweep() {
-    let deployment = Deployment::with_logins().await.unwrap();
+    let deployment = Deployment::new().await.unwrap();
     let refused = async |role: &str, statement: &str| {
         let command = deployment.command(role).unwrap();
         let url = command.as_std().get_envs().find(|(name, _)| *name == "DATABASE_URL").unwrap().1.unwrap();
@@ -202,7 +202,7 @@ async fn a_role_that_was_taken_over_forges_no_entry_and_takes_no_sweep() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_revoked_stays_so_whoever_asks() {
-    let deployment = Deployment::with_logins().await.unwrap();
+    let deployment = Deployment::new().await.unwrap();
     let client = connect(deployment.database_url()).await.unwrap();
     let token = "INSERT INTO tokens (id, digest, owner, scopes, created_at_ns, created_by, revoked_at_ns)
                  VALUES ('t', decode(repeat('00', 32), 'hex'), 'alice', 'read', 1, 'operator', 1)";

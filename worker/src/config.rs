@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use regatta_bridge::BridgePlace;
 use regatta_llm::{AnswerStore, Network, PermitStore};
 use regatta_proto::{Clock, EndpointName, WorkerId};
 
@@ -27,14 +29,26 @@ pub struct WorkerConfig {
     /// Seed of retry jitter.
     pub seed: u64,
     /// Where external agents reach the bridge, once there are any. Whoever reaches it and knows the address of a session can ask models
-    /// there, so it belongs to the loopback interface, or to a network of agents that are trusted.
-    pub bridge: SocketAddr,
+    /// there, so it belongs to the loopback interface, or is encrypted.
+    pub bridge: BridgePlace,
+    /// Handed to agents where the authorities of their system do not know the bridge's certificate.
+    pub bridge_authorities: Option<AgentAuthorities>,
+}
+
+/// Authorities by which agents know the bridge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentAuthorities {
+    /// Those of the bridge alone (PEM), for agents on other machines.
+    pub own: String,
+    /// A file that every agent of this machine can read, with those of the system beside them (PEM): most programs take it in place of the
+    /// system's.
+    pub with_systems: PathBuf,
 }
 
 impl WorkerConfig {
     /// The documented defaults for a worker called `id`.
     #[must_use]
-    pub const fn new(id: WorkerId, seed: u64) -> Self {
+    pub fn new(id: WorkerId, seed: u64) -> Self {
         Self {
             id,
             endpoints: None,
@@ -42,7 +56,8 @@ impl WorkerConfig {
             hand_over_after: Duration::from_secs(20 * 60),
             progress_every: Duration::from_millis(250),
             seed,
-            bridge: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            bridge: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into(),
+            bridge_authorities: None,
         }
     }
 }

@@ -18,7 +18,7 @@ mod session;
 mod stores;
 mod worker;
 
-pub use config::{Environment, WorkerConfig};
+pub use config::{AgentAuthorities, Environment, WorkerConfig};
 pub use metrics::WorkerMetrics;
 pub use policy::{Policy, PolicyFile};
 pub use stores::{KeptAnswers, NoAnswers, SharedPermits};

@@ -75,6 +75,10 @@ pub enum BlobError {
         #[source]
         source: io::Error,
     },
+    /// Certificates that were named are not usable.
+    #[cfg(feature = "cluster")]
+    #[error("failed to set up TLS to the bucket: {0}")]
+    Tls(#[from] crate::tls::TlsError),
     /// The S3 service refused, or could not be reached.
     #[error("failed to {action} {place}: {reason}")]
     S3 {
@@ -97,6 +101,8 @@ impl BlobError {
                 !matches!(source.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename)
             }
             Self::S3 { .. } => true,
+            #[cfg(feature = "cluster")]
+            Self::Tls(_) => false,
             Self::BadKey { .. }
             | Self::BadPlace { .. }
             | Self::TooLarge { .. }
@@ -112,6 +118,8 @@ impl BlobError {
         match self {
             Self::BadKey { .. } | Self::BadPlace { .. } | Self::TooLarge { .. } | Self::TooMany { .. } => true,
             Self::Io { .. } => !self.is_outage(),
+            #[cfg(feature = "cluster")]
+            Self::Tls(_) => false,
             Self::S3 { .. } | Self::MissingContent { .. } | Self::Corrupt { .. } => false,
         }
     }

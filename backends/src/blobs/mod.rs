@@ -2,6 +2,8 @@
 
 mod directory;
 mod error;
+#[cfg(feature = "cluster")]
+mod https;
 mod key;
 #[cfg(feature = "faults")]
 mod memory;

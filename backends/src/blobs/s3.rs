@@ -19,7 +19,8 @@ use bytes::Bytes;
 use regatta_proto::Digest;
 
 use super::key::fault;
-use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX};
+use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, https};
+use crate::tls::CertificateFiles;
 
 /// Tries of one request, the first included.
 const TRIES: u32 = 5;
@@ -42,6 +43,8 @@ pub struct S3Config {
     pub region: Option<String>,
     /// Whether the bucket is named in the path instead of the host. Most services other than AWS want that.
     pub path_style: bool,
+    /// Authorities in place of the system's, and a certificate to show.
+    pub certificates: CertificateFiles,
 }
 
 /// A bucket, or a part of one.
@@ -63,7 +66,7 @@ impl S3Blobs {
     /// # Errors
     /// When bucket or prefix cannot be ones.
     pub async fn with_loader(config: S3Config, loader: ConfigLoader) -> Result<Self, BlobError> {
-        let S3Config { bucket, prefix, endpoint_url, region, path_style } = config;
+        let S3Config { bucket, prefix, endpoint_url, region, path_style, certificates } = config;
         let trimmed = prefix.trim_matches('/');
         let bad = |reason| BlobError::BadPlace { bucket: bucket.clone(), prefix: prefix.clone(), reason };
         if bucket.is_empty() || bucket.contains('/') {
@@ -80,10 +83,15 @@ impl S3Blobs {
             }
             None => regions.or_default_provider(),
         };
-        let tls = Provider::Rustls(CryptoMode::Ring);
+        let http = if certificates.is_named() {
+            https::client(certificates.client("certificate and key of the client")?, CONNECT_TIMEOUT)
+        } else {
+            let tls = Provider::Rustls(CryptoMode::Ring);
+            aws_smithy_http_client::Builder::new().tls_provider(tls).build_https()
+        };
         let loader = loader
             .region(regions)
-            .http_client(aws_smithy_http_client::Builder::new().tls_provider(tls).build_https())
+            .http_client(http)
             .retry_config(RetryConfig::standard().with_max_attempts(TRIES))
             .timeout_config(
                 TimeoutConfig::builder()

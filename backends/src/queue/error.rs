@@ -70,6 +70,10 @@ pub enum QueueError {
         reason: String,
     },
     #[cfg(feature = "cluster")]
+    /// Certificates that the URL names are not usable.
+    #[error("failed to set up TLS to the broker: {0}")]
+    Tls(#[from] crate::tls::TlsError),
+    #[cfg(feature = "cluster")]
     /// The broker could not be reached, or refused us.
     #[error("failed to connect to the broker at {address}")]
     Connect {
@@ -122,6 +126,7 @@ impl QueueError {
             | Self::TooLarge { .. }
             | Self::Encode { .. }
             | Self::BadUrl { .. }
+            | Self::Tls(_)
             | Self::Conflict { .. } => false,
         }
     }

@@ -8,5 +8,6 @@ mod isolation;
 mod joining;
 mod refusals;
 mod sdk_bodies;
+mod tls;
 mod tools;
 mod waiting;

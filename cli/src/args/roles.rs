@@ -8,7 +8,7 @@ use regatta_proto::EndpointName;
 /// The queue of a deployment.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct QueueArgs {
-    /// RabbitMQ, as amqp://host/vhost or amqps://…
+    /// RabbitMQ, as amqp://host/vhost or amqps://…?cacertfile=FILE&certfile=FILE&keyfile=FILE
     #[arg(long, env = "AMQP_URL", hide_env_values = true)]
     pub(crate) amqp_url: String,
     /// Prefix of all queue names, so that deployments can share a broker
@@ -19,7 +19,7 @@ pub(crate) struct QueueArgs {
 /// The ledger of a deployment.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct LedgerArgs {
-    /// PostgreSQL, as postgres://host/database
+    /// PostgreSQL, as postgres://host/database?sslrootcert=FILE&sslcert=FILE&sslkey=FILE
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub(crate) database_url: String,
     /// Connections to it
@@ -56,6 +56,22 @@ pub(crate) struct BlobArgs {
     /// Address of an S3-compatible server; AWS itself when left out
     #[arg(long, env = "S3_ENDPOINT")]
     pub(crate) s3_endpoint: Option<String>,
+    #[command(flatten)]
+    pub(crate) certificates: S3CertificateArgs,
+}
+
+/// Certificates of the blob store.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct S3CertificateArgs {
+    /// Authorities of the S3 server (PEM) in place of the system's
+    #[arg(long, value_name = "FILE", env = "AWS_CA_BUNDLE")]
+    pub(crate) s3_ca: Option<PathBuf>,
+    /// Certificate to show to the S3 server (PEM)
+    #[arg(long, value_name = "FILE", env = "S3_CLIENT_CERT", requires = "s3_key")]
+    pub(crate) s3_cert: Option<PathBuf>,
+    /// Key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", env = "S3_CLIENT_KEY", requires = "s3_cert")]
+    pub(crate) s3_key: Option<PathBuf>,
 }
 
 /// Stores of a deployment, asked where its coordinator does not answer.
@@ -79,6 +95,8 @@ pub(crate) struct StoresArgs {
     /// Address of an S3-compatible server; AWS itself when left out
     #[arg(long, env = "S3_ENDPOINT")]
     pub(crate) s3_endpoint: Option<String>,
+    #[command(flatten)]
+    pub(crate) certificates: S3CertificateArgs,
 }
 
 impl StoresArgs {
@@ -86,7 +104,8 @@ impl StoresArgs {
     pub(crate) fn named(&self) -> Option<(LedgerArgs, QueueArgs, BlobArgs)> {
         let (database_url, amqp_url) = (self.database_url.clone()?, self.amqp_url.clone()?);
         let (queue_prefix, bucket_prefix) = (self.queue_prefix.clone(), self.bucket_prefix.clone());
-        let blobs = BlobArgs { bucket: self.bucket.clone()?, bucket_prefix, s3_endpoint: self.s3_endpoint.clone() };
+        let (s3_endpoint, certificates) = (self.s3_endpoint.clone(), self.certificates.clone());
+        let blobs = BlobArgs { bucket: self.bucket.clone()?, bucket_prefix, s3_endpoint, certificates };
         let ledger = LedgerArgs { database_url, database_connections: 2, schema: Schema::Check };
         Some((ledger, QueueArgs { amqp_url, queue_prefix }, blobs))
     }
@@ -156,10 +175,8 @@ pub(crate) struct WorkerArgs {
     /// Seconds after which a session is handed over; keep it well below the broker's acknowledgement time-out
     #[arg(long, env = "REGATTA_HAND_OVER_AFTER_S", default_value_t = 1200)]
     pub(crate) hand_over_after_s: u64,
-    /// Address at which external agents ask their models; port 0 takes a free one. Whoever reaches it and knows the address of a session
-    /// can ask at its cost
-    #[arg(long, env = "REGATTA_BRIDGE", default_value = "127.0.0.1:0")]
-    pub(crate) bridge: std::net::SocketAddr,
+    #[command(flatten)]
+    pub(crate) bridge: BridgeArgs,
     /// Policy file: commands of agents by name, programs of coded benchmarks, origins that may see a key, private addresses that may be
     /// reached (SECURITY.md). Without one, no commands are run, and keys go to their own providers alone
     #[arg(long, value_name = "FILE", env = "REGATTA_POLICY")]
@@ -167,6 +184,38 @@ pub(crate) struct WorkerArgs {
     /// User that commands of agents run as whose policy names none; for workers that run as root
     #[arg(long, value_name = "USER", env = "REGATTA_AGENT_USER")]
     pub(crate) agent_user: Option<String>,
+}
+
+/// The bridge of a worker, at which external agents ask their models.
+#[derive(Debug, Args)]
+pub(crate) struct BridgeArgs {
+    /// Address at which external agents ask their models; port 0 takes a free one. Whoever reaches it and knows the address of a session
+    /// can ask at its cost
+    #[arg(long, env = "REGATTA_BRIDGE", default_value = "127.0.0.1:0")]
+    pub(crate) bridge: std::net::SocketAddr,
+    /// Name by which agents reach it, with a port where that is another one: for agents on other machines
+    #[arg(long, value_name = "HOST[:PORT]", env = "REGATTA_BRIDGE_ADVERTISE")]
+    pub(crate) bridge_advertise: Option<String>,
+    /// Encryption of what agents ask: auto is on beyond this machine
+    #[arg(long, env = "REGATTA_BRIDGE_TLS", default_value = "auto")]
+    pub(crate) bridge_tls: BridgeTls,
+    /// Certificate of the bridge (PEM); one is made at each start when left out, and agents are handed its authority
+    #[arg(long, value_name = "FILE", env = "REGATTA_BRIDGE_TLS_CERT", requires = "bridge_tls_key")]
+    pub(crate) bridge_tls_cert: Option<PathBuf>,
+    /// Key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", env = "REGATTA_BRIDGE_TLS_KEY", requires = "bridge_tls_cert")]
+    pub(crate) bridge_tls_key: Option<PathBuf>,
+    /// Authorities of that certificate (PEM), handed to agents whose system does not know them
+    #[arg(long, value_name = "FILE", env = "REGATTA_BRIDGE_TLS_CA", requires = "bridge_tls_cert")]
+    pub(crate) bridge_tls_ca: Option<PathBuf>,
+}
+
+/// Encryption of the bridge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BridgeTls {
+    Auto,
+    On,
+    Off,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! The long-running roles of a deployment; each is one page of wiring.
 
+mod bridge;
 mod channels;
 pub(crate) mod coordinator;
 mod diagnosis;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 use futures::future::BoxFuture;
 use regatta_backends::{
-    BlobError, Blobs, Ledger, LedgerError, Permits, PermitsError, PostgresConfig, Queue, QueueError, RabbitMqConfig,
-    S3Config,
+    BlobError, Blobs, CertificateFiles, Ledger, LedgerError, Permits, PermitsError, PostgresConfig, Queue, QueueError,
+    RabbitMqConfig, S3Config,
 };
 
 use super::readiness::Readiness;
@@ -84,6 +84,11 @@ pub(crate) async fn blobs(args: &BlobArgs, readiness: &Readiness) -> anyhow::Res
         region: std::env::var("AWS_REGION").ok(),
         // Servers other than AWS rarely resolve bucket names as hosts.
         path_style: args.s3_endpoint.is_some(),
+        certificates: CertificateFiles {
+            authorities: args.certificates.s3_ca.clone(),
+            certificate: args.certificates.s3_cert.clone(),
+            key: args.certificates.s3_key.clone(),
+        },
     };
     let blobs = Blobs::s3(config)
         .await

@@ -12,7 +12,7 @@ use regatta_proto::{Digest, SystemClock};
 use regatta_worker::{Environment, KeptAnswers, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
-use super::{Readiness, services};
+use super::{Readiness, bridge, services};
 use crate::args::WorkerArgs;
 use crate::benchmarks::deployed;
 use crate::policy::with_file;
@@ -24,6 +24,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
     let policy = with_file(Policy::closed(), args.policy.as_deref())?.with_agent_user(args.agent_user.clone());
     let benchmarks = deployed(policy.coded().clone(), args.agent_user);
+    let bridge = bridge::prepare(&args.bridge)?;
     let listener = listener::listen(args.listen).await?;
     let registry = Registry::new();
     let seed = crate::process::random_seed();
@@ -31,7 +32,8 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
         endpoints: (!args.endpoints.is_empty()).then(|| args.endpoints.into_iter().collect()),
         drain: Duration::from_secs(args.drain_s),
         hand_over_after: Duration::from_secs(args.hand_over_after_s),
-        bridge: args.bridge,
+        bridge: bridge.place.clone(),
+        bridge_authorities: bridge.authorities.clone(),
         ..WorkerConfig::new(crate::process::worker_id(seed)?, seed)
     };
     let id = config.id.clone();

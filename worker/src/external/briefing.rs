@@ -3,13 +3,18 @@
 use regatta_bridge::OpenSession;
 use serde_json::Value;
 
+use crate::config::AgentAuthorities;
+
 /// The same thing twice: as JSON, and, for what speaks to models through a library that reads them, as variables.
 pub(super) struct Briefing {
     /// One line of JSON with its line break: the errand with addresses and the model's name.
     pub(super) line: String,
     /// Variables of the command.
-    pub(super) variables: [(&'static str, String); 7],
+    pub(super) variables: Vec<(&'static str, String)>,
 }
+
+/// Variables that name authorities for OpenSSL and what is built on it, Python's requests, curl, and Node.
+const AUTHORITIES: [&str; 4] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
 /// Where an agent finds everything.
 pub(super) struct Addresses<'a> {
@@ -35,7 +40,8 @@ impl<'a> Addresses<'a> {
 }
 
 impl Briefing {
-    pub(super) fn new(input: Value, addresses: &Addresses<'_>) -> Self {
+    /// Without `authorities`, those of the agent's own system are enough.
+    pub(super) fn new(input: Value, addresses: &Addresses<'_>, authorities: Option<&AgentAuthorities>) -> Self {
         let Addresses { openai, anthropic, tools, token, model } = addresses;
         let (openai, anthropic, tools, token): (&str, &str, &str, &str) = (openai, anthropic, tools, token);
         let mut errand = match input {
@@ -44,6 +50,9 @@ impl Briefing {
         };
         let told = [("base_url", openai), ("tools_url", tools), ("api_key", token), ("model", model)];
         errand.extend(told.map(|(name, text)| (name.to_owned(), Value::from(text))));
+        errand.extend(authorities.map(|known| ("authorities".to_owned(), Value::from(known.own.as_str()))));
+        let known = authorities.map(|known| known.with_systems.to_string_lossy().into_owned());
+        let known = known.iter().flat_map(|file| AUTHORITIES.map(|name| (name, file.clone())));
         Self {
             line: format!("{}\n", Value::Object(errand)),
             variables: [
@@ -55,7 +64,34 @@ impl Briefing {
                 ("REGATTA_TOOLS_URL", tools),
                 ("REGATTA_MODEL", model),
             ]
-            .map(|(name, text)| (name, text.to_owned())),
+            .map(|(name, text)| (name, text.to_owned()))
+            .into_iter()
+            .chain(known)
+            .collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn addresses() -> Addresses<'static> {
+        let text = |text: &str| text.to_owned();
+        Addresses { openai: text("o"), anthropic: text("a"), tools: text("t"), token: text("k"), model: "m" }
+    }
+
+    #[test]
+    fn an_agent_is_handed_the_authorities_that_its_system_does_not_know_and_otherwise_none() {
+        let plain = Briefing::new(json!({"query": "q"}), &addresses(), None);
+        assert!(!plain.line.contains("authorities"), "{}", plain.line);
+        assert!(!plain.variables.iter().any(|(name, _)| AUTHORITIES.contains(name)));
+        let known = AgentAuthorities { own: "PEM".to_owned(), with_systems: "/known.pem".into() };
+        let briefing = Briefing::new(json!({"query": "q"}), &addresses(), Some(&known));
+        assert!(briefing.line.ends_with("\"authorities\":\"PEM\"}\n"), "{}", briefing.line);
+        let handed = |name: &&str| briefing.variables.contains(&(*name, "/known.pem".to_owned()));
+        assert!(AUTHORITIES.iter().all(|name| handed(&name)));
     }
 }

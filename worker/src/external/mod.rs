@@ -20,18 +20,18 @@ mod stop;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use regatta_benchmarks::Errand;
-use regatta_bridge::Bridge;
+use regatta_bridge::{Bridge, BridgePlace};
 use regatta_proto::{Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, Money, Outcome, Started, Transcript};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use crate::config::AgentAuthorities;
 use crate::policy::Policy;
 use crate::session::{Ended, Session};
 use briefing::{Addresses, Briefing};
@@ -49,7 +49,9 @@ const STARTS_MAX: usize = 64;
 
 /// What all external agents of a worker share.
 pub(crate) struct External {
-    listen: SocketAddr,
+    place: BridgePlace,
+    /// Handed to agents.
+    authorities: Option<AgentAuthorities>,
     /// Started with the first agent.
     bridge: OnceCell<Bridge>,
     places: Places,
@@ -60,13 +62,17 @@ pub(crate) struct External {
 }
 
 impl External {
-    pub(crate) fn new(listen: SocketAddr, variables: Arc<BTreeMap<String, String>>, policy: Arc<Policy>) -> Self {
+    pub(crate) fn new(
+        (place, authorities): (BridgePlace, Option<AgentAuthorities>),
+        variables: Arc<BTreeMap<String, String>>,
+        policy: Arc<Policy>,
+    ) -> Self {
         let (places, failures) = (Places::default(), Failures::default());
-        Self { listen, bridge: OnceCell::new(), places, failures, variables, policy }
+        Self { place, authorities, bridge: OnceCell::new(), places, failures, variables, policy }
     }
 
     async fn bridge(&self) -> io::Result<&Bridge> {
-        self.bridge.get_or_try_init(|| Bridge::start(self.listen)).await
+        self.bridge.get_or_try_init(|| Bridge::start(self.place.clone())).await
     }
 
     async fn run(&self, agent: &ExternalAgent, briefing: &Briefing, stop: &Stop) -> AgentEnded {
@@ -207,7 +213,11 @@ impl Session<'_> {
         running.begin(Started { agent: errand.agent.clone(), attempt: self.attempt.number() });
         let (desk, mut notes) = Desk::open(self, budget);
         let open = bridge.open(Arc::new(desk));
-        let briefing = Briefing::new(errand.input.clone(), &Addresses::of(&open, &self.cell.model.model));
+        let briefing = Briefing::new(
+            errand.input.clone(),
+            &Addresses::of(&open, &self.cell.model.model),
+            self.external.authorities.as_ref(),
+        );
         let mut calls = FuturesUnordered::new();
         let mut ended = {
             let run = self.external.run(agent, &briefing, &stop);

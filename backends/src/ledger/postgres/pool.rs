@@ -2,20 +2,19 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
-use rustls::pki_types::pem::{self, PemObject as _};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::ledger::{LedgerError, StoreError};
+use crate::tls::{CertificateFiles, taken_from};
+
+/// Options of a URL that name authorities, a certificate to show, and its key, as libpq calls them.
+const CERTIFICATES: [&str; 3] = ["sslrootcert", "sslcert", "sslkey"];
 
 /// Transactions that the server aborted in favour of another one are tried this often in all.
 const TRIES: u32 = 5;
@@ -171,37 +170,6 @@ macro_rules! write {
 }
 pub(crate) use write;
 
-/// Files of certificates that a URL names, as libpq calls them.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct CertificateFiles {
-    sslrootcert: Option<PathBuf>,
-    sslcert: Option<PathBuf>,
-    sslkey: Option<PathBuf>,
-}
-
-impl CertificateFiles {
-    /// Splits the options off `url`, which the driver does not know; returns the URL without them, and them.
-    fn taken_from(url: &str) -> (String, Self) {
-        let mut files = Self::default();
-        let Some((address, query)) = url.split_once('?') else { return (url.to_owned(), files) };
-        let mut rest = Vec::new();
-        for parameter in query.split('&') {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let place = match name {
-                "sslrootcert" => &mut files.sslrootcert,
-                "sslcert" => &mut files.sslcert,
-                "sslkey" => &mut files.sslkey,
-                _ => {
-                    rest.push(parameter);
-                    continue;
-                }
-            };
-            *place = Some(PathBuf::from(value.replace("%2F", "/").replace("%2f", "/")));
-        }
-        (format!("{address}?{}", rest.join("&")), files)
-    }
-}
-
 /// `true` if the server is this machine's own: nobody else is on the way.
 fn is_on_this_machine(settings: &Config) -> bool {
     let hosts = settings.get_hosts();
@@ -218,7 +186,7 @@ fn is_on_this_machine(settings: &Config) -> bool {
 
 /// The driver's settings, and with which certificates to encrypt, if at all.
 fn parse(url: &str) -> Result<(Config, Option<CertificateFiles>), LedgerError> {
-    let (url, files) = CertificateFiles::taken_from(url);
+    let (url, files) = taken_from(url, CERTIFICATES);
     let is_said = url.contains("sslmode=") && !url.contains("sslmode=prefer");
     // rustls always verifies in full, so the stricter modes, which the driver does not know, need nothing more.
     let known = url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
@@ -253,44 +221,14 @@ fn location(settings: &Config) -> String {
 }
 
 fn tls(files: &CertificateFiles) -> Result<MakeRustlsConnect, StoreError> {
-    let refused = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Tls { source };
-    let unread = |path: &Path, error: pem::Error| refused(format!("failed to read {}: {error}", path.display()).into());
-    let read = |path: &Path| -> Result<Vec<CertificateDer<'static>>, StoreError> {
-        let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-        found.map_err(|error| unread(path, error))
-    };
-    let mut roots = RootCertStore::empty();
-    let found = match &files.sslrootcert {
-        Some(path) => read(path)?,
-        None => rustls_native_certs::load_native_certs().certs,
-    };
-    let (added, _) = roots.add_parsable_certificates(found);
-    if added == 0 {
-        let place = files
-            .sslrootcert
-            .as_ref()
-            .map_or_else(|| "on this system".to_owned(), |path| format!("in {}", path.display()));
-        return Err(refused(format!("no root certificates were found {place}").into()));
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| refused(error.into()))?
-        .with_root_certificates(roots);
-    let config = match (&files.sslcert, &files.sslkey) {
-        (Some(certificate), Some(key)) => {
-            let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unread(key, error))?;
-            config.with_client_auth_cert(read(certificate)?, secret).map_err(|error| refused(error.into()))?
-        }
-        (None, None) => config.with_no_client_auth(),
-        (Some(_), None) | (None, Some(_)) => {
-            return Err(refused("sslcert and sslkey belong together; the URL has one of them".into()));
-        }
-    };
+    let config = files.client("sslcert and sslkey").map_err(|error| StoreError::Tls { source: error.into() })?;
     Ok(MakeRustlsConnect::new(config))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -313,9 +251,9 @@ mod tests {
         let (settings, files) = parse(url).unwrap();
         assert_eq!(settings.get_connect_timeout(), Some(&Duration::from_secs(3)));
         let files = files.unwrap();
-        assert_eq!(files.sslrootcert.as_deref(), Some(Path::new("/etc/ca.pem")));
+        assert_eq!(files.authorities.as_deref(), Some(Path::new("/etc/ca.pem")));
         assert_eq!(
-            (files.sslcert.as_deref(), files.sslkey.as_deref()),
+            (files.certificate.as_deref(), files.key.as_deref()),
             (Some(Path::new("/me.pem")), Some(Path::new("/me.key")))
         );
         let error = tls(&files).err().unwrap();

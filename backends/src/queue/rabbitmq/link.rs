@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use lapin::uri::AMQPUri;
-use lapin::{Channel, Connection, ConnectionProperties, ErrorKind};
+use lapin::{Channel, Connection, ErrorKind};
 use tokio::sync::Mutex;
 
+use super::dial::Dial;
 use crate::queue::QueueError;
 
 /// A broker that does not answer within this time is as good as gone.
@@ -14,9 +14,6 @@ const DIAL_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What is asked of a broker may have to wait for an election, but not longer than this.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// A dead peer is noticed after two of these, in seconds, unless the URL says otherwise.
-const HEARTBEAT_S: u16 = 20;
 
 /// AMQP reply codes of a broker that is shutting down, short of resources or in trouble: worth another try.
 const PASSING: [u16; 3] = [320, 506, 541];
@@ -26,21 +23,20 @@ const PASSING: [u16; 3] = [320, 506, 541];
 /// The client's own recovery is not used: it would keep one channel over several connections, and a delivery tag of the old
 /// one could then settle a delivery of the new one.
 pub(super) struct Link {
-    uri: AMQPUri,
+    dial: Dial,
     name: String,
     connection: Mutex<Option<Connection>>,
 }
 
 impl Link {
     /// A link that connects when its first channel is asked for. `name` is what the broker's administrator sees.
-    pub(super) fn new(mut uri: AMQPUri, name: String) -> Self {
-        uri.query.heartbeat.get_or_insert(HEARTBEAT_S);
-        Self { uri, name, connection: Mutex::new(None) }
+    pub(super) fn new(dial: Dial, name: String) -> Self {
+        Self { dial, name, connection: Mutex::new(None) }
     }
 
     /// Host and port, without credentials.
     pub(super) fn address(&self) -> String {
-        format!("{}:{}", self.uri.authority.host, self.uri.authority.port)
+        self.dial.address()
     }
 
     /// A new channel; connects first if need be. One try.
@@ -61,9 +57,7 @@ impl Link {
             }
         }
         *current = None;
-        let properties = ConnectionProperties::default().with_connection_name(self.name.as_str().into());
-        // TLS takes the process's default provider or else `ring`, which the client's features name: nothing to install here.
-        let connection = Connection::connect_uri(self.uri.clone(), properties).await?;
+        let connection = self.dial.connect(&self.name).await?;
         let channel = connection.create_channel().await;
         *current = Some(connection);
         channel

@@ -3,6 +3,7 @@
 mod backoff;
 mod config;
 mod consumer;
+mod dial;
 mod lane;
 mod link;
 mod listener;
@@ -19,10 +20,10 @@ use backoff::Backoff;
 use bytes::Bytes;
 pub use config::RabbitMqConfig;
 pub(super) use consumer::RabbitMqConsumer;
+use dial::Dial;
 pub(super) use lane::RabbitMqReceipt;
 use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
-use lapin::uri::AMQPUri;
 pub(super) use link::is_passing;
 use link::{Link, in_time, is_missing};
 use outbox::Outbox;
@@ -64,10 +65,10 @@ impl fmt::Debug for RabbitMqQueue {
 impl RabbitMqQueue {
     pub(super) async fn connect(config: RabbitMqConfig) -> Result<Self, QueueError> {
         let topology = Topology::new(&config)?;
-        let uri: AMQPUri = config.url.parse().map_err(|reason| QueueError::BadUrl { reason })?;
+        let dial = Dial::new(&config.url)?;
         let closed = CancellationToken::new();
         let shared = Arc::new(Shared {
-            consuming: Link::new(uri.clone(), format!("regatta {} consuming", config.prefix)),
+            consuming: Link::new(dial.clone(), format!("regatta {} consuming", config.prefix)),
             topology,
             message_bytes_max: config.message_bytes_max,
             seed: config.seed,
@@ -79,7 +80,7 @@ impl RabbitMqQueue {
         shared.first_contact().await?;
 
         let (publisher, outbox) = Publisher::new(config.confirm_timeout);
-        let publishing = Link::new(uri, format!("regatta {} publishing", config.prefix));
+        let publishing = Link::new(dial, format!("regatta {} publishing", config.prefix));
         let of_task = Arc::clone(&shared);
         tokio::spawn(async move {
             of_task.closed.run_until_cancelled(of_task.keep_publishing(&publishing, outbox)).await;

@@ -15,7 +15,7 @@ fn agent(script: &str) -> ExternalAgent {
 fn briefing() -> Briefing {
     Briefing {
         line: "{\"task\":\"tea\"}\n".to_owned(),
-        variables: ["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, format!("told {name}"))),
+        variables: ["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, format!("told {name}"))).to_vec(),
     }
 }
 

@@ -1,0 +1,102 @@
+//! A connection to the broker's address: plain, or with TLS as its URL says.
+
+use std::io;
+use std::sync::Arc;
+
+use lapin::runtime::default_runtime;
+use lapin::tcp::{AsyncTcpStream, RustlsConnector};
+use lapin::uri::{AMQPScheme, AMQPUri};
+use lapin::{Connection, ConnectionProperties, ErrorKind};
+use rustls::ClientConfig;
+
+use crate::queue::QueueError;
+use crate::tls::taken_from;
+
+/// Options of a URL that name authorities, a certificate to show, and its key, as RabbitMQ's own clients call them.
+const CERTIFICATES: [&str; 3] = ["cacertfile", "certfile", "keyfile"];
+
+/// A dead peer is noticed after two of these, in seconds, unless the URL says otherwise.
+const HEARTBEAT_S: u16 = 20;
+
+/// Address of a broker, and how it is called.
+#[derive(Clone)]
+pub(super) struct Dial {
+    uri: AMQPUri,
+    /// With `amqps`.
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Dial {
+    /// # Errors
+    /// When the URL is none, or names certificates that cannot be used.
+    pub(super) fn new(url: &str) -> Result<Self, QueueError> {
+        let (url, files) = taken_from(url, CERTIFICATES);
+        let mut uri: AMQPUri = url.parse().map_err(|reason| QueueError::BadUrl { reason })?;
+        uri.query.heartbeat.get_or_insert(HEARTBEAT_S);
+        let tls = match uri.scheme {
+            AMQPScheme::AMQPS => Some(Arc::new(files.client("certfile and keyfile")?)),
+            // Whoever names certificates believes that they are used.
+            AMQPScheme::AMQP if files.is_named() => {
+                let reason = "it names certificates, which amqp:// has no use for; write amqps://".to_owned();
+                return Err(QueueError::BadUrl { reason });
+            }
+            AMQPScheme::AMQP => None,
+        };
+        Ok(Self { uri, tls })
+    }
+
+    /// Host and port, without credentials.
+    pub(super) fn address(&self) -> String {
+        format!("{}:{}", self.uri.authority.host, self.uri.authority.port)
+    }
+
+    /// Connects once. `name` is what the broker's administrator sees.
+    pub(super) async fn connect(&self, name: &str) -> lapin::Result<Connection> {
+        let properties = ConnectionProperties::default().with_connection_name(name.into());
+        let Some(tls) = self.tls.clone() else {
+            return Connection::connect_uri(self.uri.clone(), properties).await;
+        };
+        let connector = RustlsConnector::from(tls);
+        let connected = Connection::connector(
+            self.uri.clone(),
+            default_runtime()?,
+            async move |uri: AMQPUri, runtime| {
+                let (host, port) = (uri.authority.host, uri.authority.port);
+                let plain = AsyncTcpStream::connect(&runtime, runtime.to_socket_addrs((host.clone(), port))).await?;
+                Ok(plain.into_rustls(&connector, &host).await?)
+            },
+            properties,
+        )
+        .await;
+        connected.map_err(with_reason)
+    }
+}
+
+/// A client learns that its certificate was refused only after its own part of the handshake, and not even that where the connection is
+/// reset before it has read the alert.
+fn with_reason(error: lapin::Error) -> lapin::Error {
+    let ErrorKind::IOError(cause) = error.kind() else { return error };
+    if !matches!(
+        cause.kind(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof
+    ) {
+        return error;
+    }
+    let reason = format!(
+        "the broker ended the connection during the TLS handshake: {cause}; if it asks for certificates, name one of an authority that \
+         it knows with certfile and keyfile"
+    );
+    io::Error::new(cause.kind(), reason).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_are_refused_where_nothing_is_encrypted() {
+        let error = Dial::new("amqp://u:secret@h/v?cacertfile=/ca.pem").err().unwrap().to_string();
+        assert!(error.contains("amqps://") && !error.contains("secret"), "{error}");
+        assert_eq!(Dial::new("amqp://u:p@h:1/v").ok().unwrap().address(), "h:1");
+    }
+}
