@@ -134,15 +134,7 @@ impl Catalog {
     }
 
     async fn read_sweep(&self, digest: &Digest) -> Result<Arc<Sweep>, CatalogError> {
-        let key = lock_key(digest);
-        let bytes = self.blobs.get(&key).await?.ok_or_else(|| CatalogError::Missing { key: key.clone() })?;
-        if Digest::of(&bytes) != *digest {
-            return Err(CatalogError::Damaged { key });
-        }
-        let lock = SweepLock::from_bytes(&bytes)?;
-        if !(SweepLock::OLDEST_READ..=SweepLock::VERSION).contains(&lock.v) {
-            return Err(CatalogError::Version { found: lock.v });
-        }
+        let lock = read_lock(&self.blobs, digest).await?;
         let mut suites = BTreeMap::new();
         for (name, benchmark) in &lock.benchmarks {
             suites.insert(name.clone(), self.suite(name, &benchmark.dataset).await?);
@@ -213,6 +205,25 @@ fn slot<K: std::hash::Hash + Eq, T: ?Sized>(cache: &Mutex<LruCache<K, Once<T>>>,
     cache.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(key, Arc::default).clone()
 }
 
-fn lock_key(digest: &Digest) -> String {
+/// The lock that has `digest`, without the data sets that it names.
+///
+/// # Errors
+/// When it is missing, damaged, or of another version.
+pub fn read_lock<'a>(blobs: &'a Blobs, digest: &'a Digest) -> BoxFuture<'a, Result<SweepLock, CatalogError>> {
+    Box::pin(async move {
+        let key = lock_key(digest);
+        let bytes = blobs.get(&key).await?.ok_or_else(|| CatalogError::Missing { key: key.clone() })?;
+        if Digest::of(&bytes) != *digest {
+            return Err(CatalogError::Damaged { key });
+        }
+        let lock = SweepLock::from_bytes(&bytes)?;
+        if !(SweepLock::OLDEST_READ..=SweepLock::VERSION).contains(&lock.v) {
+            return Err(CatalogError::Version { found: lock.v });
+        }
+        Ok(lock)
+    })
+}
+
+pub(crate) fn lock_key(digest: &Digest) -> String {
     format!("locks/{digest}.json")
 }

@@ -38,12 +38,7 @@ pub fn store_manifest<'a>(blobs: &'a Blobs, snapshot: &'a Snapshot) -> BoxFuture
 /// When the manifest or a file is missing or damaged.
 pub fn load_dataset<'a>(blobs: &'a Blobs, digest: &'a Digest) -> BoxFuture<'a, Result<FileSet, CatalogError>> {
     Box::pin(async move {
-        let key = manifest_key(digest);
-        let manifest = blobs.get(&key).await?.ok_or(CatalogError::Missing { key: key.clone() })?;
-        let snapshot: Snapshot = serde_json::from_slice(&manifest)?;
-        if snapshot.digest() != *digest {
-            return Err(CatalogError::Damaged { key });
-        }
+        let snapshot = read_manifest(blobs, digest).await?;
         let mut files = FileSet::from_origin(format!("data set {}", digest.short()));
         for file in snapshot.files {
             files.insert(file.path, blobs.get_content(&file.digest).await?);
@@ -52,6 +47,17 @@ pub fn load_dataset<'a>(blobs: &'a Blobs, digest: &'a Digest) -> BoxFuture<'a, R
     })
 }
 
-fn manifest_key(digest: &Digest) -> String {
+/// The manifest that has `digest`.
+pub(crate) async fn read_manifest(blobs: &Blobs, digest: &Digest) -> Result<Snapshot, CatalogError> {
+    let key = manifest_key(digest);
+    let manifest = blobs.get(&key).await?.ok_or(CatalogError::Missing { key: key.clone() })?;
+    let snapshot: Snapshot = serde_json::from_slice(&manifest)?;
+    if snapshot.digest() != *digest {
+        return Err(CatalogError::Damaged { key });
+    }
+    Ok(snapshot)
+}
+
+pub(crate) fn manifest_key(digest: &Digest) -> String {
     format!("datasets/{digest}.json")
 }

@@ -3,13 +3,15 @@
 mod catalog;
 mod contests;
 mod dataset;
+mod inputs;
 mod release;
 mod segment;
 mod sweep;
 
-pub use catalog::{Catalog, CatalogError};
+pub use catalog::{Catalog, CatalogError, read_lock};
 pub use contests::{DecideError, SweepContest, contests, decidable};
 pub use dataset::{load_dataset, store_dataset, store_manifest};
+pub use inputs::{Input, InputKind, read_input, store_input, sweep_inputs};
 pub use release::Release;
 pub use segment::{
     Reported, SegmentError, StoredTranscript, is_intact, read_segment, read_transcript, segment_lines, write_segment,

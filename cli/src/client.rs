@@ -4,11 +4,12 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::{AuditRow, SweepRow, TokenRow};
+use regatta_catalog::Input;
 use regatta_coordinator::{
     Diagnosis, GcRequest, GcResult, QuotaRequest, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission,
-    Submitted, SweepStatus, TickStatus, TokenList, TokenRequest,
+    Submitted, SweepStatus, TickStatus, TokenList, TokenRequest, VerdictsPage, VerdictsRequest,
 };
-use regatta_proto::{Digest, ScheduleName, SweepId, TokenId};
+use regatta_proto::{Digest, ModelRef, ScheduleName, SweepId, TokenId};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -76,7 +77,11 @@ impl Client {
             return Ok(response);
         }
         let text = response.text().await.unwrap_or_default();
-        let problem = serde_json::from_str(&text).map_or(text, |problem: Problem| problem.error);
+        let problem = match serde_json::from_str(&text) {
+            Ok(Problem { error }) => error,
+            Err(_) if text.is_empty() => format!("the coordinator answered {status}; does it run another version?"),
+            Err(_) => text,
+        };
         if matches!(
             status,
             StatusCode::UNPROCESSABLE_ENTITY
@@ -185,6 +190,28 @@ impl Client {
 
     pub(crate) async fn delete_schedule(&self, name: &ScheduleName) -> anyhow::Result<()> {
         self.send(self.request(Method::DELETE, &format!("schedules/{name}"))).await.map(drop)
+    }
+
+    /// Everything that the sweep is made of.
+    pub(crate) async fn inputs(&self, sweep: &SweepId) -> anyhow::Result<Vec<Input>> {
+        self.json(self.request(Method::GET, &format!("sweeps/{sweep}/inputs"))).await
+    }
+
+    /// One of these.
+    pub(crate) async fn input(&self, sweep: &SweepId, digest: &Digest) -> anyhow::Result<Bytes> {
+        let response = self.send(self.request(Method::GET, &format!("sweeps/{sweep}/inputs/{digest}"))).await?;
+        response.bytes().await.with_context(|| format!("failed to read what {sweep} is made of"))
+    }
+
+    /// Verdicts on the first of `questions` that `judge` of the sweep has given.
+    pub(crate) async fn verdicts(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        questions: &[Digest],
+    ) -> anyhow::Result<VerdictsPage> {
+        let request = VerdictsRequest { judge: judge.clone(), questions: questions.to_vec() };
+        self.json(self.request(Method::POST, &format!("sweeps/{sweep}/verdicts")).json(&request)).await
     }
 
     /// Where a browser finds a file that the sweep has left behind; nowhere when the coordinator asks for a token.

@@ -1,5 +1,6 @@
 //! All roles in one process: the same code over a memory queue, SQLite and a directory.
 
+mod adopting;
 mod diagnosis;
 mod gate;
 mod integrity;
@@ -20,14 +21,14 @@ use regatta_benchmarks::default_setting;
 use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
 use regatta_llm::CallMetrics;
-use regatta_proto::{Clock, Report, SessionOutcome, SweepState, SystemClock};
+use regatta_proto::{Clock, Report, SessionOutcome, SweepId, SweepState, SystemClock};
 use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
 use regatta_worker::{Environment, KeptAnswers, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
-use crate::benchmarks::BENCHMARKS;
+use crate::benchmarks::{BENCHMARKS, READ_BENCHMARKS};
 use crate::exit::{BadConfiguration, CannotRecord, bad_configuration, cannot_write};
 use crate::output;
 use crate::private_files::own_folder;
@@ -75,6 +76,20 @@ impl Embedded {
     ///
     /// `cache` is the directory of kept answers, which runs share; default: in the user's cache directory.
     pub(crate) async fn open(directory: &Path, cache: Option<&Path>, prices: Option<&Path>) -> anyhow::Result<Self> {
+        Self::open_with(directory, cache, prices, BENCHMARKS).await
+    }
+
+    /// The same for a sweep of others: no program of its benchmarks is started.
+    pub(crate) async fn open_of_others(directory: &Path) -> anyhow::Result<Self> {
+        Self::open_with(directory, None, None, READ_BENCHMARKS).await
+    }
+
+    async fn open_with(
+        directory: &Path,
+        cache: Option<&Path>,
+        prices: Option<&Path>,
+        benchmarks: regatta_benchmarks::Registry,
+    ) -> anyhow::Result<Self> {
         install_tls();
         let store = directory.join("store");
         let writable = |error| cannot_write(directory, error);
@@ -85,7 +100,7 @@ impl Embedded {
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.with_context(|| {
             format!("failed to open the run's ledger; if it is damaged, see `regatta repair {}`", directory.display())
         })?;
-        let catalog = Catalog::new(blobs, BENCHMARKS);
+        let catalog = Catalog::new(blobs, benchmarks);
         integrity::refuse_without_sweep(directory, &ledger, catalog.blobs()).await?;
         let queue = Queue::memory();
         let permits = Permits::kept(&store.join("accounts.json")).map_err(bad_configuration)?;
@@ -155,7 +170,7 @@ impl Embedded {
             self.tabulate(sweep).await?;
         }
         if state == SweepState::Complete {
-            self.link_artifacts(sweep)?;
+            self.link_artifacts(&sweep.id)?;
             reserve.remove().context("failed to give the reserve's space back")?;
             return Ok(state);
         }
@@ -295,7 +310,7 @@ impl Embedded {
         watched?;
         let state = self.state(sweep).await?;
         if state.is_end() {
-            self.link_artifacts(sweep)?;
+            self.link_artifacts(&sweep.id)?;
         }
         Ok(state)
     }
@@ -402,10 +417,10 @@ impl Embedded {
     }
 
     /// Puts what the sweep has left behind at the top of the run's directory. Links, because transcripts can be large.
-    fn link_artifacts(&self, sweep: &Sweep) -> anyhow::Result<()> {
-        let from = self.directory.join("store/blobs/sweeps").join(sweep.id.as_str());
+    pub(crate) fn link_artifacts(&self, sweep: &SweepId) -> anyhow::Result<()> {
+        let from = self.directory.join("store/blobs/sweeps").join(sweep.as_str());
         link_tree(&from, &self.directory)
-            .with_context(|| format!("failed to put the results of {} into {}", sweep.id, self.directory.display()))
+            .with_context(|| format!("failed to put the results of {sweep} into {}", self.directory.display()))
     }
 
     /// A file that the sweep has left behind.

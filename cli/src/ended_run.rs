@@ -13,7 +13,6 @@ use serde::Deserialize;
 
 use crate::args::ClientArgs;
 use crate::client::Client;
-use crate::exit::BadConfiguration;
 use crate::results::{ResultLine, parse_lines};
 use crate::run_directory;
 
@@ -68,13 +67,10 @@ impl EndedRun {
             };
             return Self::read(what, Some(path.clone()), |file| std::future::ready(read(file).map(Some))).await;
         }
-        let sweep: SweepId = what.parse().map_err(|error| {
-            let absence = run_directory::absence(Path::new(what));
-            BadConfiguration(format!("{absence}, and it is no name of a sweep: {error}"))
-        })?;
+        let sweep = run_directory::sweep_named(what)?;
         let client = Client::new(client)?;
         let read = Self::read(what, None, async |file| client.file(&sweep, file).await).await;
-        read.with_context(|| format!("{}; nor could a coordinator give it", run_directory::absence(Path::new(what))))
+        read.with_context(|| run_directory::nor_a_sweep(what))
     }
 
     /// Reads a sweep from the bucket that it was written to.

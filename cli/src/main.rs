@@ -9,6 +9,7 @@ mod data;
 mod embedded;
 mod ended_run;
 mod exit;
+mod fetched;
 mod listener;
 mod logging;
 mod output;
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
             Command::Prices(args) => commands::prices::run(args),
             Command::Plan(args) => commands::plan::run(args).await,
             Command::Repair(args) => commands::repair::run(args).await,
-            Command::Reprice(args) => commands::reprice::run(args),
+            Command::Reprice(args) => commands::reprice::run(args).await,
             Command::Rescore(args) => commands::rescore::run(args).await,
             Command::Show(args) => commands::show::run(args).await,
             Command::View(args) => commands::view::run(args).await,

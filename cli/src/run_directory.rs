@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_proto::did_you_mean;
+use regatta_proto::{SweepId, did_you_mean};
 
 use crate::exit::BadConfiguration;
 
@@ -21,6 +21,18 @@ pub(crate) fn find(what: &Path) -> Option<PathBuf> {
 /// The same, or an error that names the run that may have been meant.
 pub(crate) fn named(what: &Path) -> anyhow::Result<PathBuf> {
     find(what).ok_or_else(|| BadConfiguration(absence(what)).into())
+}
+
+/// The coordinator's sweep that `what` names, where it is no directory.
+pub(crate) fn sweep_named(what: &str) -> anyhow::Result<SweepId> {
+    what.parse().map_err(|error| {
+        BadConfiguration(format!("{}, and it is no name of a sweep: {error}", absence(Path::new(what)))).into()
+    })
+}
+
+/// Context of an error of the coordinator that was asked for the sweep `what`: a directory may have been meant.
+pub(crate) fn nor_a_sweep(what: &str) -> String {
+    format!("{}; nor could a coordinator give it", absence(Path::new(what)))
 }
 
 /// Says that there is no such run, and which one may have been meant.

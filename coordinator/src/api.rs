@@ -5,6 +5,7 @@ mod content;
 mod guard;
 mod rates;
 mod schedules;
+mod sources;
 mod tokens;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use self::auditing::{Gate, Subject};
 use self::content::Turns;
 use self::guard::Guard;
 pub use self::guard::Readers;
+pub use self::sources::{VerdictsPage, VerdictsRequest};
 pub use self::tokens::{QuotaRequest, TokenList, TokenRequest};
 
 /// Largest request besides uploads, in bytes: a spec of a mebibyte, and the names of ten thousand files.
@@ -76,6 +78,10 @@ fn routes() -> Vec<Route> {
         Route("/v1/sweeps/{id}/resume", Submit, Some("resume"), post(resume)),
         Route("/v1/sweeps/{id}/files", Read, None, get(files)),
         Route("/v1/sweeps/{id}/files/{*path}", Read, None, get(file)),
+        Route("/v1/sweeps/{id}/inputs", Read, None, get(sources::inputs)),
+        Route("/v1/sweeps/{id}/inputs/{digest}", Read, None, get(sources::input)),
+        // A body because of its size: it reads, and changes nothing.
+        Route("/v1/sweeps/{id}/verdicts", Read, None, post(sources::verdicts)),
         Route("/v1/schedules", Read, None, get(schedules::list)),
         Route("/v1/schedules", Submit, Some("schedule put"), post(schedules::put)),
         Route("/v1/schedules/{name}", Read, None, get(schedules::show)),

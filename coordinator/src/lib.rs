@@ -29,7 +29,9 @@ mod submission;
 mod talk;
 mod window;
 
-pub use api::{Access, ApiConfig, QuotaRequest, Readers, TokenList, TokenRequest, router};
+pub use api::{
+    Access, ApiConfig, QuotaRequest, Readers, TokenList, TokenRequest, VerdictsPage, VerdictsRequest, router,
+};
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
 pub use doctor::{
     Diagnosis, Finding, LeaseDiagnosis, Patient, PoolState, QueueDiagnosis, RunningSession, SweepDiagnosis,

@@ -29,6 +29,7 @@ mod standings;
 pub mod statistics;
 mod summary;
 mod verdicts;
+mod wanted;
 
 pub use asked::{AskedOfSession, GivenVerdict, asked_of_session};
 pub use decision::render_decision;
@@ -51,3 +52,4 @@ pub use summary::{
     MetricBothWays, Pair, PairFamily, Pass, Percentiles, Provider, Quality, Rank, Ranking, Reruns, SequencePoint,
     SequenceRelation, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test,
 };
+pub use wanted::WantedVerdicts;

@@ -1,21 +1,17 @@
 //! The sessions of one sweep scored again as those of another, which differs in evaluators or judges alone. Nothing here asks anybody.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use futures::future::BoxFuture;
-use regatta_backends::{Judged, Ledger};
+use regatta_backends::Ledger;
 use regatta_benchmarks::Scoring;
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    Answerer, AskedQuestion, AttemptId, Cell, CostSum, Digest, ItemIndex, Judge, JudgeOutcome, ModelRef, Question,
-    SessionOutcome, Transcript, Usage, Verdict,
+    Answerer, AskedQuestion, Cell, ItemIndex, Judge, ModelRef, Question, SessionOutcome, Transcript, Verdict,
 };
 
 use crate::scorer::{Scorer, ScorerError};
 use crate::verdicts::{Known, LOOKS_MAX, Open, Put, Subject, enter, puts};
-
-/// Verdicts of one judge that are written at once.
-const VERDICTS_AT_ONCE: usize = 512;
 
 /// Needs of sessions that are scored again: verdicts that its ledger has, and questions that nobody has answered.
 pub struct Rescoring<'a> {
@@ -124,38 +120,7 @@ impl<'a> Rescoring<'a> {
     /// # Errors
     /// When the ledger fails.
     pub fn carry_over<'b>(&'b self, into: &'b Ledger) -> BoxFuture<'b, Result<(), ScorerError>> {
-        Box::pin(async move {
-            let mut by_judge: BTreeMap<&ModelRef, Vec<(Digest, Verdict)>> = BTreeMap::new();
-            for (put, verdict) in self.known.iter() {
-                by_judge.entry(&put.to).or_default().push((put.digest, verdict.clone()));
-            }
-            let mut number = 0;
-            for (judge, mut verdicts) in by_judge {
-                verdicts.sort_by_key(|(digest, _)| *digest);
-                for chunk in verdicts.chunks(VERDICTS_AT_ONCE) {
-                    number += 1;
-                    let outcome = self.kept(judge, chunk, number)?;
-                    let answerer = crate::verdicts::answerer(self.new, judge)?;
-                    into.save_judged(vec![Judged { answerer, outcome }]).await?;
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// A known verdict costs nothing.
-    fn kept(&self, judge: &ModelRef, verdicts: &[(Digest, Verdict)], number: u32) -> Result<JudgeOutcome, ScorerError> {
-        Ok(JudgeOutcome {
-            sweep: self.new.id.clone(),
-            lock: self.new.digest,
-            judge: judge.clone(),
-            served: format!("{} (kept verdicts)", judge.model),
-            verdicts: verdicts.to_vec(),
-            unanswered: Vec::new(),
-            attempt: AttemptId::new(format!("kept-{number}")).map_err(regatta_catalog::CatalogError::from)?,
-            usage: Usage::default(),
-            cost: CostSum::default(),
-        })
+        Box::pin(self.known.keep(self.new, into))
     }
 }
 

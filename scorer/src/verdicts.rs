@@ -6,18 +6,20 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use regatta_backends::Ledger;
+use regatta_backends::{Judged, Ledger};
 use regatta_benchmarks::{Scoring, Verdicts};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    Answerer, AskedQuestion, Cell, Digest, ItemIndex, Judge, ModelRef, ModelSpec, Question, Transcript, Verdict,
-    json_bytes,
+    Answerer, AskedQuestion, AttemptId, Cell, CostSum, Digest, ItemIndex, Judge, JudgeOutcome, ModelRef, ModelSpec,
+    Question, Transcript, Usage, Verdict, json_bytes,
 };
 
 use crate::scorer::{Scorer, ScorerError};
 
 /// Looks into the ledger for one batch of sessions; a benchmark asks again only for what it then knows to be needed.
 pub(crate) const LOOKS_MAX: usize = 16;
+/// Verdicts of one judge from elsewhere that are written at once.
+const KEPT_AT_ONCE: usize = 512;
 
 /// One question to one model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -110,20 +112,43 @@ impl Known {
         answerer: impl Fn(&ModelRef) -> Result<Answerer, ScorerError>,
         wanted: impl IntoIterator<Item = Put>,
     ) -> Result<bool, ScorerError> {
-        let mut by_judge: BTreeMap<ModelRef, Vec<Digest>> = BTreeMap::new();
-        for put in wanted {
-            if self.looked_up.insert(put.clone()) {
-                by_judge.entry(put.to).or_default().push(put.digest);
-            }
-        }
         let mut found = false;
-        for (judge, digests) in by_judge {
+        for (judge, digests) in self.not_looked_up(wanted) {
             for (digest, verdict) in ledger.verdicts(answerer(&judge)?, &digests).await? {
                 found = true;
                 self.verdicts.insert(Put { to: judge.clone(), digest }, verdict);
             }
         }
         Ok(found)
+    }
+
+    /// Those of `wanted` that were not looked up before, by judge. They count as looked up from now on.
+    pub(crate) fn not_looked_up(&mut self, wanted: impl IntoIterator<Item = Put>) -> BTreeMap<ModelRef, Vec<Digest>> {
+        let mut by_judge: BTreeMap<ModelRef, Vec<Digest>> = BTreeMap::new();
+        for put in wanted {
+            if self.looked_up.insert(put.clone()) {
+                by_judge.entry(put.to).or_default().push(put.digest);
+            }
+        }
+        by_judge
+    }
+
+    /// Writes every verdict `into` the ledger of `sweep`, as of the judges that gave them, and for nothing: they were paid elsewhere.
+    pub(crate) async fn keep(&self, sweep: &Sweep, into: &Ledger) -> Result<(), ScorerError> {
+        let mut by_judge: BTreeMap<&ModelRef, Vec<(Digest, Verdict)>> = BTreeMap::new();
+        for (put, verdict) in &self.verdicts {
+            by_judge.entry(&put.to).or_default().push((put.digest, verdict.clone()));
+        }
+        let mut number = 0;
+        for (judge, mut verdicts) in by_judge {
+            verdicts.sort_by_key(|(digest, _)| *digest);
+            for chunk in verdicts.chunks(KEPT_AT_ONCE) {
+                number += 1;
+                let outcome = kept(sweep, judge, chunk, number)?;
+                into.save_judged(vec![Judged { answerer: answerer(sweep, judge)?, outcome }]).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The answer to `put`, where it is known.
@@ -146,11 +171,6 @@ impl Known {
         self.verdicts.len()
     }
 
-    /// Every verdict, and what it was asked as.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Put, &Verdict)> {
-        self.verdicts.iter()
-    }
-
     /// The verdicts of `judge`.
     pub(crate) const fn of<'k>(&'k self, judge: Option<&'k Judge>) -> KnownOf<'k> {
         KnownOf { known: self, judge, repeat: None }
@@ -160,6 +180,26 @@ impl Known {
     pub(crate) const fn of_repeat<'k>(&'k self, judge: &'k Judge, repeat: u8) -> KnownOf<'k> {
         KnownOf { known: self, judge: Some(judge), repeat: Some(repeat) }
     }
+}
+
+/// The report of `judge` that these verdicts are kept by.
+fn kept(
+    sweep: &Sweep,
+    judge: &ModelRef,
+    verdicts: &[(Digest, Verdict)],
+    number: u32,
+) -> Result<JudgeOutcome, ScorerError> {
+    Ok(JudgeOutcome {
+        sweep: sweep.id.clone(),
+        lock: sweep.digest,
+        judge: judge.clone(),
+        served: format!("{} (kept verdicts)", judge.model),
+        verdicts: verdicts.to_vec(),
+        unanswered: Vec::new(),
+        attempt: AttemptId::new(format!("kept-{number}")).map_err(regatta_catalog::CatalogError::from)?,
+        usage: Usage::default(),
+        cost: CostSum::default(),
+    })
 }
 
 /// The known verdicts of one judge.

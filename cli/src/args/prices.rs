@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::client::ClientArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct PricesArgs {
     #[command(subcommand)]
@@ -63,8 +65,11 @@ pub(crate) struct PricesImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RepriceArgs {
-    /// Directory of the run, with its sweep.lock.yaml and transcripts
-    pub(crate) run: PathBuf,
+    /// Directory of the run, with its sweep.lock.yaml and transcripts, or a sweep of a coordinator
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
     /// Price table to use instead of the shipped one
     #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
     pub(crate) prices: Option<PathBuf>,

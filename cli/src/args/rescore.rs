@@ -5,12 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 use regatta_proto::{BenchmarkName, Evaluator, ModelRef};
 
+use super::client::ClientArgs;
 use super::{PolicyArgs, name_and_directory};
 
 #[derive(Debug, Args)]
 pub(crate) struct RescoreArgs {
-    /// Directory of an embedded run that has ended
-    pub(crate) run: PathBuf,
+    /// Directory of an embedded run that has ended, or a sweep of a coordinator
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
     /// Scoring rule to use instead of the run's; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) evaluator: Vec<Evaluator>,
@@ -26,7 +30,7 @@ pub(crate) struct RescoreArgs {
     /// Only this benchmark's evaluators and judge change; needed where the run has several
     #[arg(long, value_name = "NAME")]
     pub(crate) benchmark: Option<BenchmarkName>,
-    /// Directory of the new run; default: the old one's with -rescored at its end
+    /// Directory of the new run; default: the old one's with -rescored at its end; of a sweep, in runs/
     #[arg(short = 'o', long)]
     pub(crate) output: Option<PathBuf>,
     /// Ask judges whatever is not answered yet; without this and --budget nothing is asked, and what it would cost is said

@@ -1,7 +1,6 @@
 //! `regatta export`: a run in the formats of others, or a sweep's files as they are.
 
 mod beside;
-mod fetch;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use regatta_export::{Export, Format, Run};
-use regatta_proto::{SweepId, SystemClock};
+use regatta_proto::SystemClock;
 use regatta_viewer::{Access, Directories, Source, router, write_site};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +19,7 @@ use crate::benchmarks::READ_BENCHMARKS;
 use crate::client::Client;
 use crate::commands::reprice::lock;
 use crate::exit::{BadConfiguration, bad_configuration};
+use crate::fetched::{Reach, copy, fetch};
 use crate::output;
 use crate::run_directory;
 
@@ -33,15 +33,21 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
             );
             return Err(BadConfiguration(problem).into());
         }
-        return Ok(told(&fetched(&args, &args.output, args.transcripts).await?));
+        return Ok(told(&fetched(&args).await?));
     }
     std::fs::create_dir_all(&args.output).with_context(|| format!("failed to create {}", args.output.display()))?;
     let files = match directory {
         Some(directory) => write(&directory, &args).await?,
         None => {
-            let folder = tempfile::tempdir().context("failed to create a folder for the sweep's files")?;
-            fetched(&args, folder.path(), true).await?;
-            write(folder.path(), &args).await?
+            let folder = tempfile::tempdir().context("failed to create a folder for the sweep")?;
+            let sweep = run_directory::sweep_named(&args.run)?;
+            let directory = folder.path().join(sweep.as_str());
+            let copied = copy(&Client::new(&args.client)?, &sweep, &directory).await;
+            match copied.with_context(|| run_directory::nor_a_sweep(&args.run))? {
+                Reach::Whole => {}
+                Reach::Files(problem) => output::note(&problem),
+            }
+            write(&directory, &args).await?
         }
     };
     Ok(told(&files))
@@ -52,15 +58,11 @@ fn told(files: &[PathBuf]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Fetches the sweep that `args` name into `directory`, and names the files.
-async fn fetched(args: &ExportArgs, directory: &Path, with_transcripts: bool) -> anyhow::Result<Vec<PathBuf>> {
-    let absence = || run_directory::absence(Path::new(&args.run));
-    let sweep: SweepId = args
-        .run
-        .parse()
-        .map_err(|error| BadConfiguration(format!("{}, and it is no name of a sweep: {error}", absence())))?;
-    let fetched = fetch::fetch(&Client::new(&args.client)?, &sweep, directory, with_transcripts).await;
-    fetched.with_context(|| format!("{}; nor could a coordinator give it", absence()))
+/// Fetches the files of the sweep that `args` name, and names them.
+async fn fetched(args: &ExportArgs) -> anyhow::Result<Vec<PathBuf>> {
+    let sweep = run_directory::sweep_named(&args.run)?;
+    let fetched = fetch(&Client::new(&args.client)?, &sweep, &args.output, args.transcripts).await;
+    fetched.with_context(|| run_directory::nor_a_sweep(&args.run))
 }
 
 /// Writes the run in `directory` in all formats, and names the files.
@@ -96,8 +98,7 @@ async fn write(directory: &Path, args: &ExportArgs) -> anyhow::Result<Vec<PathBu
 async fn site(directory: &Path, to: &Path) -> anyhow::Result<PathBuf> {
     let directories = Directories::new(vec![directory.to_owned()], READ_BENCHMARKS);
     let Some(name) = directories.found().into_keys().next() else {
-        let problem =
-            "a site is made of the stores of a run on this machine; the pages of a coordinator's sweeps are at its /ui";
+        let problem = "a site is made of the stores of a run, with its data, and these cannot be read here; the pages of a coordinator's sweeps are at its /ui";
         return Err(BadConfiguration(problem.to_owned()).into());
     };
     let source = Source::Directories(Arc::new(directories));

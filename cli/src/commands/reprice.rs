@@ -19,25 +19,37 @@ use serde::{Deserialize, Serialize};
 
 use self::ledger::{Bill, Ledger, Purpose, Sums};
 use crate::args::RepriceArgs;
+use crate::client::Client;
 use crate::exit::bad_configuration;
+use crate::fetched::fetch;
 use crate::output;
 use crate::price_tables::price_table;
 use crate::results::read_lines;
 use crate::run_directory;
 use crate::transcripts;
 
-pub(crate) fn run(mut args: RepriceArgs) -> anyhow::Result<ExitCode> {
-    args.run = run_directory::named(&args.run)?;
+pub(crate) async fn run(args: RepriceArgs) -> anyhow::Result<ExitCode> {
     let table = price_table(args.prices.as_deref())?;
-    let lock = lock(&args.run).map_err(bad_configuration)?;
-    let mut ledger = Ledger::new(&lock, &table, args.on);
-    transcripts::read(&args.run, |session, transcript| ledger.add(session, transcript))?;
-    let summary = summary(&args.run)?;
-    add_lost(&mut ledger, &lock, &args.run)?;
+    let Some(directory) = run_directory::find(Path::new(&args.run)) else {
+        let sweep = run_directory::sweep_named(&args.run)?;
+        let folder = tempfile::tempdir().context("failed to create a folder for the sweep's files")?;
+        let fetched = fetch(&Client::new(&args.client)?, &sweep, folder.path(), true).await;
+        fetched.with_context(|| run_directory::nor_a_sweep(&args.run))?;
+        return reprice(folder.path(), &table, &args);
+    };
+    reprice(&directory, &table, &args)
+}
+
+fn reprice(run: &Path, table: &PriceTable, args: &RepriceArgs) -> anyhow::Result<ExitCode> {
+    let lock = lock(run).map_err(bad_configuration)?;
+    let mut ledger = Ledger::new(&lock, table, args.on);
+    transcripts::read(run, |session, transcript| ledger.add(session, transcript))?;
+    let summary = summary(run)?;
+    add_lost(&mut ledger, &lock, run)?;
     let has_judges = add_judges(&mut ledger, &lock, summary.as_ref());
     let bills = ledger.into_bills();
     if args.json {
-        output::line(&serde_json::to_string_pretty(&Repriced::new(&lock, &table, &bills, summary.as_ref()))?);
+        output::line(&serde_json::to_string_pretty(&Repriced::new(&lock, table, &bills, summary.as_ref()))?);
     } else {
         output::line(&render(&bills));
         output::note(&format!("prices of {}, digest {}", table.date(), table.digest()));

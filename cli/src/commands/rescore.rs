@@ -18,18 +18,21 @@ use regatta_proto::{
     Transcript, WorkerId,
 };
 use regatta_scorer::{Rescoring, Summary};
+use tempfile::TempDir;
 
 use self::difference::Difference;
 use super::check::Planned;
 use super::run::store;
 use crate::args::RescoreArgs;
+use crate::client::Client;
 use crate::embedded::Embedded;
 use crate::exit::{BadConfiguration, bad_configuration, of_state};
+use crate::fetched::{self, Reach};
 use crate::output;
 use crate::policy::of_person;
 use crate::private_files;
 use crate::results;
-use crate::run_directory;
+use crate::run_directory::{self, RUNS};
 use crate::signals::Leaving;
 use crate::spec::{Loaded, check_judges};
 use crate::transcripts::{read_file, segments};
@@ -42,10 +45,10 @@ const AT_ONCE: usize = 256;
 /// Exit code when judges would have to be asked, and nobody has agreed to that.
 const NOT_AGREED: u8 = 2;
 
-pub(crate) async fn run(mut args: RescoreArgs) -> anyhow::Result<ExitCode> {
-    args.run = run_directory::named(&args.run)?;
-    let old = Run::open(&args.run).await?;
-    let directory = args.output.clone().unwrap_or_else(|| beside(&args.run));
+pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
+    let place = Place::find(&args).await?;
+    let directory = args.output.clone().unwrap_or_else(|| place.output.clone());
+    let old = Run::open(&place.directory).await?;
     let loaded = wish::spec(&args, &old.run, &old.sweep).await.map_err(bad_configuration)?;
     check_judges(&loaded.spec, &*of_person(args.policy.file.as_deref())?)?;
     let planned = Planned::from(wish::copy(&loaded)).await?;
@@ -64,7 +67,7 @@ pub(crate) async fn run(mut args: RescoreArgs) -> anyhow::Result<ExitCode> {
         None => loaded,
     };
     let state = conclude(&args, &old, loaded, &directory).await?;
-    let difference = Difference::between(&args.run, &directory)?;
+    let difference = Difference::between(&place.directory, &directory)?;
     let path = directory.join("rescored.json");
     private_files::write(&path, &serde_json::to_vec_pretty(&difference)?)
         .with_context(|| format!("failed to write {}", path.display()))?;
@@ -81,8 +84,35 @@ pub(crate) async fn run(mut args: RescoreArgs) -> anyhow::Result<ExitCode> {
     Ok(of_state(state))
 }
 
-/// The directory of the old run with `-rescored` at its end.
-fn beside(run: &Path) -> PathBuf {
+/// Directories of the old run and, unless told otherwise, the new one.
+struct Place {
+    directory: PathBuf,
+    output: PathBuf,
+    /// Holds the copy of a coordinator's sweep as long as it is needed.
+    _copy: Option<TempDir>,
+}
+
+impl Place {
+    async fn find(args: &RescoreArgs) -> anyhow::Result<Self> {
+        if let Some(directory) = run_directory::find(Path::new(&args.run)) {
+            let output = rescored(&directory);
+            return Ok(Self { directory, output, _copy: None });
+        }
+        let sweep = run_directory::sweep_named(&args.run)?;
+        let folder = tempfile::tempdir().context("failed to create a folder for the sweep")?;
+        let directory = folder.path().join(sweep.as_str());
+        let copied = fetched::copy(&Client::new(&args.client)?, &sweep, &directory).await;
+        match copied.with_context(|| run_directory::nor_a_sweep(&args.run))? {
+            Reach::Whole => {}
+            Reach::Files(problem) => return Err(BadConfiguration(problem).into()),
+        }
+        let output = rescored(&Path::new(RUNS).join(sweep.as_str()));
+        Ok(Self { directory, output, _copy: Some(folder) })
+    }
+}
+
+/// The directory `run` with `-rescored` at its end.
+fn rescored(run: &Path) -> PathBuf {
     let mut name = run.file_name().map_or_else(|| "run".into(), std::ffi::OsStr::to_owned);
     name.push("-rescored");
     run.with_file_name(name)
@@ -155,7 +185,12 @@ struct Run {
 
 impl Run {
     async fn open(directory: &Path) -> anyhow::Result<Self> {
-        let no_run = || BadConfiguration(format!("{} is not the directory of an embedded run", directory.display()));
+        let no_run = || {
+            let problem = format!("{} is not the directory of an embedded run", directory.display());
+            BadConfiguration(format!(
+                "{problem}; a sweep of a coordinator is named by its id, not by what was exported"
+            ))
+        };
         if !directory.join("store/ledger.sqlite").exists() {
             return Err(no_run().into());
         }

@@ -79,7 +79,7 @@ impl<'a> Desk<'a> {
 }
 
 /// Every route with a right that it needs.
-const ROUTES: [(&str, &str, &str); 22] = [
+const ROUTES: [(&str, &str, &str); 25] = [
     ("PUT", "/v1/content/DIGEST", "submit"),
     ("HEAD", "/v1/content/DIGEST", "submit"),
     ("GET", "/v1/sweeps", "read"),
@@ -89,6 +89,9 @@ const ROUTES: [(&str, &str, &str); 22] = [
     ("POST", "/v1/sweeps/s/resume", "submit"),
     ("GET", "/v1/sweeps/s/files", "read"),
     ("GET", "/v1/sweeps/s/files/report.html", "read"),
+    ("GET", "/v1/sweeps/s/inputs", "read"),
+    ("GET", "/v1/sweeps/s/inputs/DIGEST", "read"),
+    ("POST", "/v1/sweeps/s/verdicts", "read"),
     ("POST", "/v1/gc", "admin"),
     ("GET", "/v1/schedules", "read"),
     ("POST", "/v1/schedules", "submit"),

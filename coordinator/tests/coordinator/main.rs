@@ -9,4 +9,5 @@ mod planning;
 mod recovering;
 mod schedules;
 mod showing;
+mod sources;
 mod stage;

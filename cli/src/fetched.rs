@@ -1,4 +1,6 @@
-//! Files of a coordinator's sweep, as they are.
+//! A coordinator's sweep on this machine: its files as they are, or the whole of it as a run.
+
+mod whole;
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,8 @@ use regatta_proto::SweepId;
 use crate::client::Client;
 use crate::exit::BadConfiguration;
 use crate::private_files;
+
+pub(crate) use self::whole::{Reach, copy};
 
 /// Everything but the transcripts.
 const FILES: [&str; 10] = [
@@ -24,7 +28,7 @@ const FILES: [&str; 10] = [
 ];
 
 /// Fetches what `sweep` has left behind into `directory`, and names the files, or the folder of many.
-pub(super) async fn fetch(
+pub(crate) async fn fetch(
     client: &Client,
     sweep: &SweepId,
     directory: &Path,

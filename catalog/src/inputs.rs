@@ -1,0 +1,101 @@
+//! Everything that a sweep is made of, by digest: its lock, the manifests of its data sets, their files, and recorded verdicts. Whoever has all of
+//! it in a store of its own can read the sweep there.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use regatta_backends::Blobs;
+use regatta_proto::{Digest, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::CatalogError;
+use crate::catalog::{lock_key, read_lock};
+use crate::dataset::{manifest_key, read_manifest};
+
+/// Kind of an input, which says where it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputKind {
+    /// The lock of the sweep.
+    Lock,
+    /// List of the files of a data set.
+    Manifest,
+    /// A file of a data set, or recorded verdicts.
+    Content,
+}
+
+/// One input of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// Kind.
+    pub kind: InputKind,
+    /// Digest that it is known by.
+    pub digest: Digest,
+}
+
+/// The inputs of the sweep whose lock has the digest `lock`, once each, the lock first.
+///
+/// # Errors
+/// When the lock or a manifest is missing, damaged, or of another version.
+pub fn sweep_inputs<'a>(blobs: &'a Blobs, lock: &'a Digest) -> BoxFuture<'a, Result<Vec<Input>, CatalogError>> {
+    Box::pin(async move {
+        let mut inputs = BTreeSet::from([Input { kind: InputKind::Lock, digest: *lock }]);
+        let lock = read_lock(blobs, lock).await?;
+        for benchmark in lock.benchmarks.values() {
+            inputs.insert(Input { kind: InputKind::Manifest, digest: benchmark.dataset });
+            let manifest = read_manifest(blobs, &benchmark.dataset).await?;
+            inputs.extend(manifest.files.iter().map(|file| Input { kind: InputKind::Content, digest: file.digest }));
+        }
+        let recorded = lock.endpoints.values().filter_map(|endpoint| endpoint.content);
+        inputs.extend(recorded.map(|digest| Input { kind: InputKind::Content, digest }));
+        Ok(inputs.into_iter().collect())
+    })
+}
+
+/// Reads an input.
+///
+/// # Errors
+/// When it is missing or damaged.
+pub fn read_input<'a>(blobs: &'a Blobs, input: &'a Input) -> BoxFuture<'a, Result<Bytes, CatalogError>> {
+    Box::pin(async move {
+        let key = match input.kind {
+            InputKind::Content => return Ok(blobs.get_content(&input.digest).await?),
+            InputKind::Lock => lock_key(&input.digest),
+            InputKind::Manifest => manifest_key(&input.digest),
+        };
+        let bytes = blobs.get(&key).await?.ok_or_else(|| CatalogError::Missing { key: key.clone() })?;
+        check(input, &key, &bytes)?;
+        Ok(bytes)
+    })
+}
+
+/// Stores an input that was read elsewhere.
+///
+/// # Errors
+/// When `bytes` do not have its digest, or Blobs cannot be written.
+pub fn store_input<'a>(blobs: &'a Blobs, input: &'a Input, bytes: Bytes) -> BoxFuture<'a, Result<(), CatalogError>> {
+    Box::pin(async move {
+        let key = match input.kind {
+            InputKind::Content => format!("content/{}", input.digest),
+            InputKind::Lock => lock_key(&input.digest),
+            InputKind::Manifest => manifest_key(&input.digest),
+        };
+        check(input, &key, &bytes)?;
+        match input.kind {
+            InputKind::Content => blobs.put_content(bytes).await.map(drop)?,
+            InputKind::Lock | InputKind::Manifest => blobs.put(&key, bytes).await?,
+        }
+        Ok(())
+    })
+}
+
+/// Refuses bytes that do not have the digest of `input`. A manifest is known by what it lists, the others by their bytes.
+fn check(input: &Input, key: &str, bytes: &Bytes) -> Result<(), CatalogError> {
+    let found = match input.kind {
+        InputKind::Lock | InputKind::Content => Digest::of(bytes),
+        InputKind::Manifest => serde_json::from_slice::<Snapshot>(bytes)?.digest(),
+    };
+    if found == input.digest { Ok(()) } else { Err(CatalogError::Damaged { key: key.to_owned() }) }
+}
