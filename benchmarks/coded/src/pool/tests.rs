@@ -157,7 +157,7 @@ fn what_a_program_leaves_behind_ends_with_its_pool_also_outside_of_its_group() {
     );
     let child = ask(&pool, "a").unwrap_err();
     drop(pool);
-    // Its answers vary with the process, so the pool compared two of them.
+    // The answers vary with the process, so the pool compared those of two.
     let numbers = child.why.split(|c: char| !c.is_ascii_digit()).filter(|word| word.len() > 1).map(str::to_owned);
     let numbers: Vec<String> = numbers.collect();
     assert!(!numbers.is_empty(), "{child}");
