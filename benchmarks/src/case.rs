@@ -14,20 +14,20 @@ const CASE_FILE: &str = "case.json";
 pub const PREDICTIONS_FILE: &str = "predictions.jsonl";
 const VERDICTS_FILE: &str = "judge.jsonl";
 
-/// What `case.json` says.
+/// Contents of `case.json`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Case {
-    /// Whose case it is.
+    /// Benchmark that scores the case.
     pub benchmark: BenchmarkName,
-    /// How it is scored; the benchmark knows its kinds.
+    /// Kind of the case, which decides how it is scored and which inputs it has; each benchmark defines its kinds.
     pub kind: String,
-    /// Expected files, with the evaluator of each; words after its name are for people.
+    /// Expected files and the evaluator of each. In `case.json`, words after the evaluator's name are notes for people.
     #[serde(deserialize_with = "evaluators_by_file")]
     pub outputs: BTreeMap<String, Evaluator>,
-    /// Files that must be there.
+    /// Files that must exist in the folder.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// What else its kind needs to know.
+    /// Further parameters of the kind, such as the setting in which predictions were made.
     #[serde(default)]
     pub params: serde_json::Map<String, Value>,
 }
@@ -42,7 +42,7 @@ fn evaluators_by_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTre
 }
 
 impl Case {
-    /// Reads `case.json` and looks whether the inputs are there.
+    /// Reads `case.json` and checks that the inputs exist.
     pub fn read(files: &FileSet) -> Result<Self, DataError> {
         let content = required(files, CASE_FILE, "a case is a folder with this file")?;
         let case: Self = serde_json::from_slice(content).map_err(|error| case_place(files).json(&error))?;
@@ -57,7 +57,7 @@ impl Case {
         Ok(case)
     }
 
-    /// The evaluators whose scores are wanted.
+    /// Returns the distinct evaluators of the expected files.
     pub fn evaluators(&self) -> BTreeSet<Evaluator> {
         self.outputs.values().copied().collect()
     }
@@ -86,19 +86,19 @@ pub fn score_predictions_case(
     Ok(case.outputs.iter().filter_map(|(file, e)| Some((file.clone(), scored.get(e)?.clone()))).collect())
 }
 
-/// What was predicted, a line an item.
+/// Returns the content of `predictions.jsonl`: JSONL, one line per item.
 pub fn predictions(files: &FileSet) -> Result<&[u8], DataError> {
     required(files, PREDICTIONS_FILE, "a case of this kind has it")
 }
 
-/// What judges said, as far as the case records it.
+/// Reads the recorded verdicts of `judge.jsonl`; empty when the case has no such file.
 pub fn verdicts(files: &FileSet) -> Result<RecordedVerdicts, DataError> {
     files
         .get(VERDICTS_FILE)
         .map_or_else(|| Ok(RecordedVerdicts::default()), |content| RecordedVerdicts::read(VERDICTS_FILE, content))
 }
 
-/// `case.json`, for errors.
+/// Returns the location `case.json`, for errors.
 pub fn case_place(files: &FileSet) -> Place<'_> {
     Place::file(files.origin(), CASE_FILE)
 }

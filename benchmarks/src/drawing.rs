@@ -1,9 +1,9 @@
-//! Graphs of a session: what was answered laid over what is right. A benchmark says what there is, and whoever shows it draws it.
+//! Graphs of a session: the answer laid over the gold. A benchmark provides nodes and edges, and the caller draws them.
 
-/// A graph, nodes and edges in the order in which they are drawn where nothing else decides.
+/// A graph. Nodes and edges are drawn in the order of these lists where the layout leaves the order open.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drawing {
-    /// What it shows, in a few words.
+    /// Title of a few words.
     pub title: String,
     /// Nodes.
     pub nodes: Vec<DrawnNode>,
@@ -14,11 +14,11 @@ pub struct Drawing {
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnNode {
-    /// What stands in it.
+    /// Text shown in the node.
     pub label: String,
-    /// More, for who looks closer; may be empty.
+    /// Details shown on request, in a tooltip for example; may be empty.
     pub detail: String,
-    /// Whether answer and gold have it.
+    /// Shows if the node is in the answer, in the gold, or in both.
     pub presence: Presence,
 }
 
@@ -29,16 +29,16 @@ pub struct DrawnEdge {
     pub from: usize,
     /// Position of the node that it leads to.
     pub to: usize,
-    /// Whether answer and gold have it.
+    /// Shows if the edge is in the answer, in the gold, or in both.
     pub presence: Presence,
 }
 
-/// Whether something is in the answer, in the gold, or in both.
+/// Membership of a node or edge in the answer and in the gold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Presence {
     /// In both.
     Matched,
-    /// In both, but not alike.
+    /// In both, but with differences.
     Changed,
     /// In the gold alone.
     Missing,
@@ -47,7 +47,7 @@ pub enum Presence {
 }
 
 impl Presence {
-    /// The word used everywhere.
+    /// The same word in every output format.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -60,8 +60,9 @@ impl Presence {
 }
 
 impl Drawing {
-    /// `answer` over `gold`, each as labels of nodes and edges between their positions. `partner` is the gold node of each node of the answer,
-    /// distinct; whether two partners are the same thing, `is_same` says.
+    /// Lays `answer` over `gold`, each given as labels of nodes and edges between their positions. `partner` maps
+    /// each node of the answer to its gold node; no two share one. `is_same` tells if two partners are equal or
+    /// changed.
     #[must_use]
     pub fn over(
         title: &str,

@@ -1,6 +1,6 @@
-//! Texts of others, models' above all, in documents: nothing in them has a meaning there.
+//! Escaping of untrusted texts, above all those of models, in HTML, XML and Markdown documents.
 
-/// As text or as the value of an attribute of HTML and XML. Characters that XML cannot hold are replaced.
+/// Escapes a text for content and attribute values of HTML and XML. Characters that XML does not allow are replaced.
 #[must_use]
 pub fn markup_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -19,7 +19,7 @@ pub fn markup_text(text: &str) -> String {
     out
 }
 
-/// As one cell of a Markdown table, in which HTML would have a meaning too.
+/// Escapes a text for one cell of a Markdown table. HTML is escaped too, because Markdown passes it through.
 #[must_use]
 pub fn markdown_cell(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -28,7 +28,8 @@ pub fn markdown_cell(text: &str) -> String {
         match c {
             '&' => out += "&amp;",
             '<' => out += "&lt;",
-            // No pictures from elsewhere, which tell who reads the report, and no links: intervals keep their brackets.
+            // No remote pictures, since loading them tells their server who reads the report, and no links; intervals
+            // keep their brackets.
             '!' if chars.peek() == Some(&'[') => out += "\\!",
             ']' if matches!(chars.peek(), Some('(' | '[' | ':')) => out += "\\]",
             '\\' | '`' | '*' | '|' => out.extend(['\\', c]),

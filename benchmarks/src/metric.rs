@@ -1,106 +1,110 @@
-//! What a benchmark measures: how a number of a cell comes from the flat values of its sessions.
+//! Metrics of a benchmark: definitions of how a number of a cell is computed from the flat values of its sessions.
 
 use serde::{Deserialize, Serialize};
 
-/// A number of a cell.
+/// Definition of a number that is reported for each cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
-    /// Its name, as `tool_f1`.
+    /// Name in tables and files, such as `tool_f1`.
     pub name: String,
-    /// How it comes from the sessions' values.
+    /// Formula that computes the metric from the values of sessions.
     pub measure: Measure,
     /// Smallest and largest value that a session, and so a cell, can have. The largest may be infinite.
     pub range: (f64, f64),
-    /// Which end of the range is the good one.
+    /// Direction in which the metric improves.
     pub better: Better,
-    /// How people read it.
+    /// Unit in which reports show the metric.
     pub unit: Unit,
-    /// What it is where there are sessions but nothing to divide by; `None`: then it has no value.
+    /// Value where there are sessions but the denominator is 0; with `None` the metric then has no value.
     pub if_empty: Option<f64>,
-    /// A value that says that nothing can be said: a trial with a session that has it above zero has no ratio. So crashes of an evaluator
-    /// are told from wrong answers.
+    /// Name of a value that makes a trial void: a trial in which any session has it above zero has no ratio. This
+    /// tells crashes of an evaluator from wrong answers.
     pub void_if: Option<String>,
-    /// Whether leaderboards show it.
+    /// Leaderboards show this metric.
     pub headline: bool,
 }
 
-/// How a metric comes from the flat values of sessions ([`crate::Score::values`], by name). A value that a session lacks does not count.
+/// Formula of a metric over the flat values of sessions ([`crate::Score::values`], by name). A session that lacks a
+/// value is left out of it.
 ///
-/// Every measure has an interval over clusters of items, whose values are linearised where it is no mean; so those of averages are right
-/// too, although their parts come from the same sessions.
+/// Every measure has an interval over clusters of items, by linearisation where it is not a mean. Intervals of
+/// averages therefore account for parts that come from the same sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Mean over items of each item's mean over those of its sessions that have the value.
     Mean {
-        /// The value.
+        /// Name of the value.
         value: String,
     },
-    /// In each trial, one sum over another (a micro average); then the mean over trials.
+    /// In each trial, the sum of one value over the sum of another (a micro average); then the mean over trials.
     Ratio {
-        /// Summed above the line.
+        /// Name of the value that is summed in the numerator.
         numerator: String,
-        /// Summed below the line.
+        /// Name of the value that is summed in the denominator.
         denominator: String,
-        /// Whether the denominator belongs to the item, whatever a model does, so that [`crate::Suite::score_failure`] tells it.
+        /// The denominator depends on the item alone and not on the model's answers, so that
+        /// [`crate::Suite::score_failure`] knows it too.
         of_item: bool,
     },
     /// In each trial, the harmonic mean of Σ `right` / Σ `predicted` and Σ `right` / Σ `gold`, which is 2 Σ `right` / (Σ `predicted` +
     /// Σ `gold`); then the mean over trials. No session has more right than gold; none has more right than predicted, or else the
     /// metric's range must end above 1.
     F1 {
-        /// What is right.
+        /// Name of the value that counts correct predictions.
         right: String,
-        /// What was predicted.
+        /// Name of the value that counts predictions.
         predicted: String,
-        /// What there is; of the item, as above.
+        /// Name of the value that counts gold elements; it depends on the item alone.
         gold: String,
     },
     /// A [`Measure::Ratio`] or [`Measure::F1`] whose sums run over the sessions of all trials together, instead of over those of each.
     Pooled {
-        /// The ratio.
+        /// The measure whose sums are pooled.
         of: Box<Measure>,
-        /// A value that takes a whole group (see below) out: where any of its sessions has it above zero, in whatever trial, none of them
-        /// adds anything to the sums. So an official code behaves that loses its counters when it crashes.
+        /// Name of a value that excludes a whole group (see below): when any session of the group has it above zero,
+        /// in any trial, the group's sessions add nothing to the sums. This follows official code that loses its
+        /// counters when it crashes.
         zero_group_if: Option<String>,
     },
-    /// The mean over groups of items ([`crate::Item::group`]; an item without one is a group by itself) of one sum over another. All
-    /// groups that are selected count alike, also one in which there is nothing to divide by: it counts as [`Metric::if_empty`], and is
-    /// left out where that says nothing. A group without any score is left out too.
+    /// The mean over groups of items ([`crate::Item::group`]; an item without one is a group by itself) of the sum of
+    /// one value over the sum of another. All selected groups have equal weight. A group whose denominator is 0
+    /// counts as [`Metric::if_empty`], and is left out when that is `None`, like a group without any score.
     GroupMean {
-        /// Summed above the line.
+        /// Name of the value that is summed in the numerator.
         numerator: String,
-        /// Summed below the line.
+        /// Name of the value that is summed in the denominator.
         denominator: String,
-        /// Whether the denominator belongs to the item, as above.
+        /// The denominator depends on the item alone, as in [`Measure::Ratio`].
         of_item: bool,
-        /// How the trials of a group become its number.
+        /// Combination of the trials of a group.
         trials: OverTrials,
-        /// A value that takes a group's run out: in a trial in which any of the group's sessions has it above zero, none of them counts.
-        /// A group all of whose runs are out has nothing to divide by.
+        /// Name of a value that excludes a run of the group: a trial in which any session of the group has it above
+        /// zero does not count. A group without a remaining run has a denominator of 0.
         drop_run_if: Option<String>,
-        /// A value that ruins a group: where any of its sessions has it above zero, in whatever trial, the group counts as 0.
+        /// Name of a value that sets a group to 0 when any of its sessions has it above zero, in any trial.
         zero_group_if: Option<String>,
     },
     /// The plain mean of several measures, each within the metric's range. It has a value where all of them have one.
     Average {
-        /// The measures; averages too.
+        /// The measures; these may be averages themselves.
         of: Vec<Measure>,
     },
 }
 
-/// How several trials become one number.
+/// Combination of several trials into one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverTrials {
-    /// A ratio in each trial that has a score (what has nothing to divide by counts as when empty), and then the mean over trials.
+    /// The ratio of each trial that has a score, then the mean over trials. A trial whose denominator is 0 counts as
+    /// [`Metric::if_empty`].
     #[default]
     Mean,
     /// One ratio of sums over all trials.
     Pooled,
 }
 
-/// Which way is better.
+/// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -111,7 +115,7 @@ pub enum Better {
     Lower,
 }
 
-/// How people read a number.
+/// Unit in which reports show a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -129,13 +133,13 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether it is the usual one, which documents need not name.
+    /// `true` for the default unit, which serialised documents leave out.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         *self == Self::Plain
     }
 
-    /// What a value is multiplied with to be shown.
+    /// Factor that converts a value to the shown unit.
     #[must_use]
     pub const fn factor(self) -> f64 {
         match self {
@@ -144,7 +148,7 @@ impl Unit {
         }
     }
 
-    /// The ends of the scale on which values are drawn; `None` where there is no natural one.
+    /// Ends of the scale on which values are drawn; `None` where there is no natural scale.
     #[must_use]
     pub const fn scale(self) -> Option<(f64, f64)> {
         match self {
@@ -156,7 +160,7 @@ impl Unit {
 }
 
 impl Metric {
-    /// The mean of a value in 0..=1, higher being better, that leaderboards show.
+    /// A metric for leaderboards: the mean of a value in 0..=1, higher being better.
     #[must_use]
     pub fn mean(name: &str) -> Self {
         Self {

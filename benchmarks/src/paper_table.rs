@@ -1,4 +1,4 @@
-//! Tables across cells, as a benchmark's paper has them: models and settings together, published numbers beside ours.
+//! Tables across cells, as a benchmark's paper has them: all models and settings of a sweep, with the published numbers.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Table, Unit};
 
-/// What is known of one setting and model over all trials; what [`crate::Suite::paper_tables`] makes tables of.
+/// Results of one setting and model over all trials, from which [`crate::Suite::paper_tables`] makes its tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellResult<'a> {
     /// The setting.
     pub setting: &'a Setting,
     /// The model under test.
     pub model: &'a ModelRef,
-    /// What the model is, whoever serves it; published numbers are found by it.
+    /// Model family, independent of the provider; published numbers are looked up by it.
     pub family: &'a str,
-    /// Whether answers came from a simulated endpoint.
+    /// The answers came from a simulated endpoint.
     pub simulated: bool,
     /// Sessions with a score, over all trials.
     pub scored: u64,
-    /// Sessions there should be, over all trials.
+    /// Expected sessions, over all trials.
     pub sessions: u64,
     /// Values by the name of the metric.
     pub metrics: BTreeMap<&'a str, Measured>,
@@ -30,42 +30,43 @@ pub struct CellResult<'a> {
     pub parts: BTreeMap<&'a str, BTreeMap<&'a str, Measured>>,
     /// The benchmark's own aggregates, one a trial.
     pub tables: Vec<&'a Table>,
-    /// Its aggregate of all trials together.
+    /// The benchmark's own aggregate of all trials together.
     pub all_trials: &'a Table,
-    /// What its sessions used.
+    /// Average use of money, calls, tokens and time per session.
     pub spending: Spending,
 }
 
-/// What a session of a setting and model used, on average over its sessions with a score. Judges are not in it.
+/// Use of resources per session of a setting and model, on average over the sessions with a score. Calls of judges
+/// are not included.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spending {
-    /// Dollars for all calls of models; without a value where a price is unknown.
+    /// Dollars for all calls of models; without a value when a price is unknown.
     pub cost_usd: Measured,
     /// Calls of models.
     pub calls: f64,
-    /// Tokens of these, prompts and answers together.
+    /// Tokens of all calls, prompts and answers together.
     pub tokens: f64,
-    /// Seconds that answers to these calls took, one after the other.
+    /// Total latency of the calls in seconds.
     pub seconds: f64,
 }
 
-/// A table. Rows and columns are in the paper's order.
+/// A table of the paper. Rows and columns are in the paper's order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PaperTable {
     /// A name for files: lower-case letters, digits and `-`; unique within the benchmark.
     pub name: String,
-    /// As `Table 3: turn level`.
+    /// Title, such as `Table 3: turn level`.
     pub title: String,
-    /// What the keys of a row are, as `model`, `format`.
+    /// Headings of the row keys, such as `model`, `format`.
     pub keys: Vec<String>,
-    /// What there is of every row.
+    /// Columns after the keys.
     pub columns: Vec<PaperColumn>,
     /// The rows.
     pub rows: Vec<PaperRow>,
-    /// What a reader must know next to the numbers.
+    /// Footnotes, such as differences from the paper's setup.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Whether the paper draws it: bars by row, one for each column.
+    /// The paper shows this as a bar chart: one group of bars for each row, one bar for each column.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_figure: bool,
 }
@@ -73,49 +74,49 @@ pub struct PaperTable {
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PaperColumn {
-    /// Its heading.
+    /// Heading of the column.
     pub label: String,
-    /// How its values are read.
+    /// Unit of the column's values.
     #[serde(default)]
     pub unit: Unit,
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     pub decimals: u8,
 }
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PaperRow {
-    /// As in [`PaperTable::keys`].
+    /// Row keys, one for each heading in [`PaperTable::keys`].
     pub keys: Vec<String>,
-    /// Whether a simulated model is behind it.
+    /// The row's answers came from a simulated model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
-    /// The part of the sessions behind it that has a score, 0..=1.
+    /// Share of the row's sessions that have a score, 0..=1.
     pub coverage: f64,
-    /// As in [`PaperTable::columns`].
+    /// Values, one for each of [`PaperTable::columns`].
     pub entries: Vec<PaperEntry>,
 }
 
-/// Our value, and the published one where there is one.
+/// Our value, with the published one if the paper gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct PaperEntry {
-    /// Ours.
+    /// Value of this sweep.
     #[serde(flatten)]
     pub ours: Measured,
-    /// The published one, in the same measure as ours (a share in 0..=1, not in percent).
+    /// Published value in the same unit as ours (a share in 0..=1, not percent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,
 }
 
-/// A value with what is known about its uncertainty.
+/// A value with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// Mean over trials; absent when nothing has a score.
     pub value: Option<f64>,
-    /// Lower end of the interval, where one is known.
+    /// Lower end of the interval, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Upper end of the interval.
+    /// Upper end of the interval, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// Sample standard deviation over trials; absent for fewer than two.
@@ -139,25 +140,25 @@ impl Measured {
 }
 
 impl CellResult<'_> {
-    /// The part of its sessions that has a score, 0..=1.
+    /// Share of the expected sessions that have a score, 0..=1.
     #[must_use]
     pub fn coverage(&self) -> f64 {
         if self.sessions == 0 { 0.0 } else { self.scored as f64 / self.sessions as f64 }
     }
 
-    /// The value of the metric `name`; without any when there is no such metric.
+    /// Returns the metric `name`, or a [`Measured`] without a value when there is no such metric.
     #[must_use]
     pub fn metric(&self, name: &str) -> Measured {
         self.metrics.get(name).copied().unwrap_or_default()
     }
 
-    /// The value of the metric `name` over the items of `task`.
+    /// Returns the metric `name` over the items of `task`, or one without a value.
     #[must_use]
     pub fn metric_of_task(&self, task: &str, name: &str) -> Measured {
         self.tasks.get(task).and_then(|metrics| metrics.get(name)).copied().unwrap_or_default()
     }
 
-    /// The value of the metric `name` over the items of `part`.
+    /// Returns the metric `name` over the items of `part`, or one without a value.
     #[must_use]
     pub fn metric_of_part(&self, part: &str, name: &str) -> Measured {
         self.parts.get(part).and_then(|metrics| metrics.get(name)).copied().unwrap_or_default()

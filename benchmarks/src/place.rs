@@ -1,4 +1,4 @@
-//! Where in a file something was found, for errors that say what is wrong and where.
+//! Source locations: the file, record and field that a data error is about.
 
 use std::fmt::Display;
 
@@ -35,7 +35,7 @@ impl<'a> Place<'a> {
         self.record.clone().unwrap_or_else(|| self.path.to_owned())
     }
 
-    /// Something is wrong with a field.
+    /// Makes an error about a field.
     pub fn error(&self, field: &str, problem: impl Display) -> DataError {
         let place = match &self.record {
             Some(record) => format!("{record}, field {field}"),
@@ -44,12 +44,13 @@ impl<'a> Place<'a> {
         self.malformed(place, problem.to_string())
     }
 
-    /// Something is wrong with the file or record as a whole.
+    /// Makes an error about the whole file or record.
     pub fn problem(&self, problem: impl Display) -> DataError {
         self.malformed(self.record.clone().unwrap_or_else(|| "whole file".to_owned()), problem.to_string())
     }
 
-    /// The text is not JSON, or not of the form expected. In a file the error's own line is meant, in a line only its column.
+    /// Makes an error of a text that is not JSON or has an unexpected form. For a file it gives the line of the JSON
+    /// error, for a line its column.
     pub fn json(&self, error: &serde_json::Error) -> DataError {
         let place = match &self.record {
             Some(record) => format!("{record}, column {}", error.column()),
@@ -61,12 +62,12 @@ impl<'a> Place<'a> {
         self.malformed(place, problem)
     }
 
-    /// The text in a field of an object.
+    /// Returns the text in a field of an object, or an error that names the field and the kind that was found.
     pub fn text<'v>(&self, object: &'v Value, field: &str) -> Result<&'v str, DataError> {
         self.text_at(object.get(field), field)
     }
 
-    /// The text in a value that is called `field` in messages.
+    /// Returns the text in `value`, which error messages call `field`.
     pub fn text_at<'v>(&self, value: Option<&'v Value>, field: &str) -> Result<&'v str, DataError> {
         match value {
             Some(Value::String(text)) => Ok(text),
@@ -75,7 +76,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The array in a field of an object.
+    /// Returns the array in a field of an object, or an error that names the field.
     pub fn array<'v>(&self, object: &'v Value, field: &str) -> Result<&'v [Value], DataError> {
         match object.get(field) {
             Some(Value::Array(values)) => Ok(values),
@@ -89,7 +90,8 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Lines of a JSONL file that hold something, with their places. Not UTF-8 is an error of its line.
+/// Parses the non-empty lines of a JSONL file and yields each with its location. A line that is not UTF-8 or not JSON
+/// is an error.
 pub fn lines<'c>(file: &Place<'c>, content: &'c [u8]) -> impl Iterator<Item = Result<(Place<'c>, Value), DataError>> {
     content.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty()).map(
         |(number, line)| {
@@ -102,7 +104,7 @@ pub fn lines<'c>(file: &Place<'c>, content: &'c [u8]) -> impl Iterator<Item = Re
     )
 }
 
-/// What a JSON value is, for messages.
+/// Returns the kind of a JSON value as a phrase for messages, such as `a number`.
 pub const fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

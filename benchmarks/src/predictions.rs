@@ -1,4 +1,4 @@
-//! Scores predictions that were made elsewhere, without any model.
+//! Scoring of predictions that were made elsewhere, without calls of any model.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::recorded::MissingVerdict;
 use crate::{RecordedVerdicts, Score, Scoring, Suite};
 
-/// Why predictions could not be scored.
+/// Reasons why predictions could not be scored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PredictionsError {
     /// The judge's answer for two texts is not recorded.
@@ -35,18 +35,18 @@ pub enum PredictionsError {
         item: String,
         /// Kind of the judgement.
         kind: String,
-        /// What it is about.
+        /// Keys of the judged subject, in the order that the kind defines.
         about: Vec<String>,
     },
-    /// The prediction is none of such an item.
+    /// The prediction does not fit the item's session.
     #[error("failed to score item {item}: {reason}")]
     Unfit {
         /// The item.
         item: String,
-        /// What the benchmark says.
+        /// The benchmark's reason.
         reason: String,
     },
-    /// The suite has no scores for an item: it is not part of the data set, or lacks the evaluator.
+    /// The suite returned no score for the item: the item is not in the data set, or the evaluator does not apply.
     #[error("failed to score item number {item} with the evaluator {evaluator}: the benchmark gives no score")]
     NoScore {
         /// Position in the data set.
@@ -74,14 +74,14 @@ pub struct ScoredPredictions {
 /// Items without a prediction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotPredicted {
-    /// How many.
+    /// Number of items.
     pub count: usize,
-    /// Which, in the order of the data set.
+    /// Ids in the order of the data set.
     pub ids: Vec<ItemId>,
 }
 
-/// Scores `predictions` with `evaluator`, the judge's answers coming from `verdicts`. Where it matters in which setting they were made, and
-/// it was not the default, `setting` says so.
+/// Scores `predictions` with `evaluator` and the judges' recorded `verdicts`. `setting` is the setting in which the
+/// predictions were made; `None` means the default.
 ///
 /// # Errors
 /// When a verdict is missing: nothing is scored by guess.

@@ -15,26 +15,26 @@ use crate::cosine::{SAME_MICRO, cosine, to_micro};
 use crate::place::{Place, kind_of, lines};
 use crate::{DataError, Verdicts};
 
-/// Where such files come from, in messages.
+/// Origin of verdict files in error messages.
 const ORIGIN: &str = "verdicts";
 
-/// Similarities by pair of texts, whoever asks. Equal texts are alike without a record, and a pair may be asked for in
-/// either order. Judgements by their kind and what they are about, whatever the prompt.
+/// Recorded verdicts. Similarities are found by pair of texts in either order, for any item; equal texts have
+/// similarity 1 without a record. Judgements are found by kind and subject, whatever the prompt was.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedVerdicts {
-    /// Number of every text that occurs in `micro`.
+    /// Number of each text that occurs in `micro`.
     texts: HashMap<Box<str>, u32>,
-    /// Recorded similarity of two texts, the smaller number first.
+    /// Recorded similarity in units of 1e-6 by the numbers of two texts, the smaller number first.
     micro: HashMap<(u32, u32), i32>,
     embeddings: HashMap<Box<str>, Box<[f64]>>,
     judgements: Judgements,
     arguments: ArgumentJudgements,
 }
 
-/// Something that was asked and is not recorded.
+/// A question without a recorded verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingVerdict {
-    /// How alike two texts are.
+    /// The similarity of two texts.
     Similarity {
         /// Text of the prediction.
         left: String,
@@ -43,9 +43,9 @@ pub enum MissingVerdict {
     },
     /// A judgement in words.
     Judgement {
-        /// Its kind, as `fuzzy`.
+        /// Kind of the judgement, such as `fuzzy`.
         kind: String,
-        /// What it is about.
+        /// Keys of the judged subject.
         about: Vec<String>,
     },
 }
@@ -82,7 +82,7 @@ impl RecordedVerdicts {
         Ok(verdicts)
     }
 
-    /// What of `question` nothing is recorded for: the first such thing.
+    /// Returns the first part of `question` that has no recorded verdict.
     #[must_use]
     pub fn missing(&self, question: &Question) -> Option<MissingVerdict> {
         match question {
@@ -97,7 +97,7 @@ impl RecordedVerdicts {
         }
     }
 
-    /// How many judges gave counts of arguments.
+    /// Number of judges whose counts of arguments are recorded.
     pub fn judges_of_arguments(&self) -> usize {
         self.arguments.judges()
     }

@@ -1,4 +1,4 @@
-//! The benchmarks that a build has.
+//! The benchmarks that this build contains.
 
 use std::collections::BTreeMap;
 
@@ -16,44 +16,44 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// These benchmarks; their names are distinct.
+    /// Makes a registry of these benchmarks; their names must be distinct.
     #[must_use]
     pub const fn new(built_in: &'static [&'static dyn Benchmark]) -> Self {
         Self { built_in, declared: None }
     }
 
-    /// The same, and every other name is one of `declared`, which reads from a data set what benchmark it is.
+    /// Adds the benchmark that declared data sets run with; every name that is not built in finds it.
     #[must_use]
     pub const fn with_declared(self, declared: &'static dyn Benchmark) -> Self {
         Self { declared: Some(declared), ..self }
     }
 
-    /// Every built-in benchmark.
+    /// Returns the built-in benchmarks.
     #[must_use]
     pub const fn all(self) -> &'static [&'static dyn Benchmark] {
         self.built_in
     }
 
-    /// The benchmark of this name, built-in or declared by its data.
+    /// Finds a benchmark by name. Names that are not built in find the declared benchmark, if there is one.
     #[must_use]
     pub fn find(self, name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
         self.find_built_in(name).or(self.declared)
     }
 
-    /// The built-in benchmark of this name.
+    /// Finds a built-in benchmark by name.
     #[must_use]
     pub fn find_built_in(self, name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
         self.built_in.iter().copied().find(|benchmark| benchmark.name() == *name)
     }
 
-    /// The names of all built-in benchmarks, for messages.
+    /// Returns the names of the built-in benchmarks, separated by commas, for messages.
     #[must_use]
     pub fn names(self) -> String {
         self.built_in.iter().map(|benchmark| benchmark.name().to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Scores a golden case: its outputs by file name, each `{"evaluator", "aggregate", "items"}`. A case without outputs (as
-    /// vectors for single functions) gives none.
+    /// Scores a golden case and returns its outputs by file name, each `{"evaluator", "aggregate", "items"}`. A case
+    /// without outputs (test vectors of single functions, for example) returns an empty map.
     ///
     /// # Errors
     /// When the benchmark is unknown, or the case, an input or the data cannot be read.
@@ -67,7 +67,8 @@ impl Registry {
     }
 }
 
-/// The setting that sessions of `suite`, loaded by `benchmark`, run in where a spec names none.
+/// Returns the setting of sessions whose spec names none: the first that the data set declares, or else the
+/// benchmark's first.
 #[must_use]
 pub fn default_setting(benchmark: &dyn Benchmark, suite: &dyn Suite) -> Option<Setting> {
     suite.declared_settings().into_iter().chain(benchmark.settings()).next()

@@ -1,4 +1,4 @@
-//! Which items a sweep runs: all, the first of each task, or a sample that keeps the weights of the tasks.
+//! Selection of a sweep's items: all, the first of each task, or a sample that keeps the proportions of the tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,11 @@ use regatta_proto::{BenchmarkName, Digest, ItemIndex, Limit, Setting};
 
 use crate::{Item, SampledBy, SelectError, Suite};
 
-/// Items of `setting` of `tasks` (all when empty) that a sweep with this `seed` runs, ascending.
+/// Selects the items of `setting` and `tasks` (all tasks when empty) that a sweep with this `seed` runs, in ascending
+/// order.
 ///
-/// A sample depends on the seed, the benchmark and the items alone, so that all models and trials get the same one; settings get the same
-/// items as far as they have the same.
+/// A sample depends on the seed, the benchmark and the items alone, so all models and trials get the same one.
+/// Settings with the same items get the same sample.
 ///
 /// # Errors
 /// As [`Suite::select`].
@@ -32,14 +33,14 @@ pub fn select_items(
     }
 }
 
-/// The seed and the names that chance depends on.
+/// Inputs of the draw: the seed and the benchmark's name.
 struct Urn<'a> {
     benchmark: &'a BenchmarkName,
     seed: u64,
 }
 
 impl Urn<'_> {
-    /// `count` units of those that the items at `from` make up; all of them where there are no more.
+    /// Draws `count` units among the items at `from`, or all units when there are no more than `count`.
     fn draw(&self, items: &[Item], from: &[ItemIndex], unit: SampledBy, count: u32) -> Vec<ItemIndex> {
         let known = || from.iter().filter_map(|index| Some((*index, items.get(index.0 as usize)?)));
         let mut strata: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -58,8 +59,8 @@ impl Urn<'_> {
         known().filter(|(_, item)| drawn.contains(&(&*item.task, name(item, unit)))).map(|(index, _)| index).collect()
     }
 
-    /// Units of each stratum that make up `count`, in proportion to the sizes: by largest remainder (Hamilton's method), so that no
-    /// stratum is a whole unit away from its share. Of equal remainders chance decides.
+    /// Distributes `count` units over the strata in proportion to their sizes, by largest remainder (Hamilton's
+    /// method), so that no stratum is a whole unit away from its share. Ties of remainders are broken by ticket.
     fn apportion<'t>(&self, sizes: &BTreeMap<&'t str, u64>, count: u64) -> BTreeMap<&'t str, u64> {
         let all: u64 = sizes.values().sum();
         if count >= all {
@@ -76,14 +77,14 @@ impl Urn<'_> {
         counts
     }
 
-    /// A number that is as good as random, and the same wherever it is drawn.
+    /// A pseudo-random number from the seed, the benchmark and `of`; the same on every machine.
     fn ticket(&self, of: &str) -> Digest {
         let seed = self.seed.to_le_bytes();
         Digest::of_parts([b"regatta/sample/1".as_slice(), &seed, self.benchmark.as_str().as_bytes(), of.as_bytes()])
     }
 }
 
-/// The unit that `item` is of.
+/// Name of the unit that `item` belongs to.
 fn name(item: &Item, unit: SampledBy) -> &str {
     match (unit, &item.group) {
         (SampledBy::Group, Some(group)) => group,

@@ -1,7 +1,8 @@
-//! The one interface of every benchmark: four pure functions, and the fifth that simulates a model.
+//! The interface of every benchmark: four pure functions, and a fifth that simulates models.
 //!
-//! No I/O, no clock, no async, no randomness that is not a seed. A session is a function of its transcript: to continue it elsewhere
-//! is to call [`Suite::next`] with the transcript so far, to score it again is to call [`Suite::score`] again.
+//! No I/O, no clock, no async, no randomness except from seeds. A session is a function of its transcript: calling
+//! [`Suite::next`] with the transcript so far continues it on any machine, and calling [`Suite::score`] scores it
+//! again.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -15,30 +16,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CellResult, Drawing, Metric, PaperTable};
 
-/// A benchmark that can be loaded: its name and its four functions' first one.
+/// A benchmark: its name, settings and evaluators, and the function that loads a data set.
 pub trait Benchmark: Send + Sync {
-    /// Its short name.
+    /// Name in specs, paths and tables, such as `appbench`.
     fn name(&self) -> BenchmarkName;
 
-    /// Whether the file at `path` (relative to the data directory) belongs to the data set. Nothing else is read or stored.
+    /// Returns `true` if the file at `path` (relative to the data directory) belongs to the data set. Other files are
+    /// neither read nor stored.
     fn wants(&self, path: &str) -> bool;
 
-    /// Further files of the data set, which those that it [wants](Self::wants) name: relative paths within the data directory.
+    /// Returns further files of the data set that are named in the [wanted](Self::wants) ones, as relative paths
+    /// within the data directory.
     ///
     /// # Errors
-    /// When `files`, those it wants, cannot be read so far, or name something outside of the directory.
+    /// When `files`, the wanted ones, cannot be parsed, or name a path outside of the directory.
     fn further_files(&self, files: &FileSet) -> Result<Vec<String>, DataError> {
         let _ = files;
         Ok(Vec::new())
     }
 
-    /// The settings it can run in, the default first; none where each data set declares its own ([`Suite::declared_settings`]).
+    /// Returns the settings that the benchmark can run in, the default first; empty where each data set declares its
+    /// own ([`Suite::declared_settings`]).
     fn settings(&self) -> Vec<Setting>;
 
-    /// The evaluators it has, the default first.
+    /// Returns the benchmark's evaluators, the default first.
     fn evaluators(&self) -> Vec<Evaluator>;
 
-    /// Those of them that are used when a spec names none.
+    /// Returns the evaluators that are used when a spec names none.
     fn usual_evaluators(&self) -> Vec<Evaluator> {
         self.evaluators()
     }
@@ -46,10 +50,10 @@ pub trait Benchmark: Send + Sync {
     /// Reads the data set.
     ///
     /// # Errors
-    /// With file, record and field for everything that is malformed; a record is never skipped.
+    /// With the file, record and field of the first malformed value; no record is skipped.
     fn load(&self, files: &FileSet) -> Result<Arc<dyn Suite>, DataError>;
 
-    /// Scores one golden case: reads `case.json` and its inputs, never the expected files.
+    /// Scores one golden case from `case.json` and its inputs. The expected files are never read.
     ///
     /// # Errors
     /// When the case or an input cannot be read.
@@ -58,15 +62,17 @@ pub trait Benchmark: Send + Sync {
 
 /// A loaded data set.
 pub trait Suite: Send + Sync {
-    /// Its items, in the order of the data set; the position is the [`ItemIndex`].
+    /// Returns the items in the order of the data set; the position of an item is its [`ItemIndex`].
     fn items(&self) -> &[Item];
 
-    /// The settings that the data set itself declares, the default first; none where all data sets have the benchmark's.
+    /// Returns the settings that the data set itself declares, the default first; empty where the benchmark defines
+    /// them ([`Benchmark::settings`]).
     fn declared_settings(&self) -> Vec<Setting> {
         Vec::new()
     }
 
-    /// Items of `setting`, ascending, restricted to `tasks` (all when empty) and to the first `limit` of each task.
+    /// Returns the items of `setting` in ascending order, restricted to `tasks` (all when empty) and to the first
+    /// `limit` of each task.
     ///
     /// # Errors
     /// When a task or the setting is unknown, or a task cannot be run in that setting.
@@ -77,35 +83,35 @@ pub trait Suite: Send + Sync {
         SampledBy::Item
     }
 
-    /// How many calls of [`next`](Self::next), [`score`](Self::score) and their like can be answered at once, where these wait for others, as
-    /// for the processes of a pool; `None` where they only compute.
+    /// Returns the number of calls of [`next`](Self::next), [`score`](Self::score) and similar functions that can run
+    /// at once, where these wait for something, such as a process of a pool; `None` where they only compute.
     fn calls_at_once(&self) -> Option<NonZeroUsize> {
         None
     }
 
-    /// Who is asked in sessions of `setting`: the agent, and any role that needs a model of its own beside it.
+    /// Returns the roles that sessions of `setting` call: the agent, and any other role that needs a model of its own.
     fn roles(&self, setting: &Setting) -> Vec<Role> {
         let _ = setting;
         vec![Role::Agent]
     }
 
-    /// The members of the team that sessions of `setting` put to work; casts may have them played by models of their own.
+    /// Returns the team members in sessions of `setting`; a cast may assign a model to each.
     fn members(&self, setting: &Setting) -> Vec<MemberName> {
         let _ = setting;
         Vec::new()
     }
 
-    /// What the session of `item` does next, given what has happened so far.
+    /// Returns the next step of the session of `item` after `transcript`.
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step;
 
-    /// What the benchmark's tool servers answer to an external agent in the session of `item`.
+    /// Answers a request of an external agent to the benchmark's tool servers in the session of `item`.
     fn serve(&self, item: ItemIndex, setting: &Setting, request: &ToolRequest) -> ToolAnswer {
         let _ = (item, setting, request);
         ToolAnswer::not_found()
     }
 
-    /// Scores the finished session of `item` in `setting` with `evaluators`, or says which verdicts are missing. Most benchmarks need not
-    /// know the setting for that.
+    /// Scores the finished session of `item` in `setting` with `evaluators`, or returns the questions whose verdicts
+    /// are missing. Most benchmarks ignore the setting.
     fn score_session(
         &self,
         item: ItemIndex,
@@ -118,7 +124,8 @@ pub trait Suite: Send + Sync {
         self.score(item, evaluators, transcript, verdicts)
     }
 
-    /// The same in the default setting, or of what was recorded elsewhere, in whatever setting.
+    /// Scores as [`score_session`](Self::score_session) does, for the default setting and for predictions whose
+    /// setting is unknown.
     fn score(
         &self,
         item: ItemIndex,
@@ -127,60 +134,62 @@ pub trait Suite: Send + Sync {
         verdicts: &dyn Verdicts,
     ) -> Scoring;
 
-    /// The scores of a session that the model itself made impossible: everything wrong. It holds every value that some session of the
-    /// item can have: what it lacks, no session of the item has.
+    /// Returns the worst scores, for a session that failed because of the model. They hold every value that a session
+    /// of the item can have: a value that is absent here is absent in every session of the item.
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores;
 
-    /// `true` if the benchmark's own reading of the agent's answers found that one of them is no answer at all: no workflow, no plan, no call
-    /// that could be read. Where every text is an answer, none is.
+    /// Returns `true` if the benchmark's own parser found an answer of the agent unreadable: no workflow, no plan, or
+    /// no call in it. Always `false` where every text is a valid answer.
     fn is_invalid_format(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> bool {
         let _ = (item, setting, transcript);
         false
     }
 
-    /// The aggregate of some trials together in the shape of the golden files (`aggregate`), and the flat metrics that tables show. It is
-    /// asked for each trial alone, and once for all trials of a setting and model, which official code may pool in ways of its own.
-    /// Each trial has its scores by ascending item. [`Score::detail`] may be `null` here: tables are made of flat values alone.
+    /// Aggregates trials into the shape of the golden files (`aggregate`) and the columns that tables show. It is
+    /// called for each trial alone and once for all trials of a setting and model, because official code may pool
+    /// these in its own way. Each trial has its scores by ascending item. [`Score::detail`] may be `null` here:
+    /// tables need flat values alone.
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table;
 
-    /// What is measured in `setting`. By default, the means of all flat values, each in 0..=1.
+    /// Returns the metrics of `setting`. The default: the means of all flat values, each in 0..=1.
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
         let _ = setting;
-        // Every score has the same names then.
+        // Assumes that all items have the same values, which the default is for.
         let mut failure = self.score_failure(ItemIndex(0), &[evaluator]);
         let values = failure.remove(&evaluator).map(|score| score.values).unwrap_or_default();
         values.keys().map(|name| Metric::mean(name)).collect()
     }
 
-    /// Least and largest value of the number at the JSON pointer `pointer` in an aggregate, the latter infinite where there is none.
+    /// Returns the least and greatest possible value of the number at the JSON pointer `pointer` in an aggregate; the
+    /// greatest is infinite where there is no limit.
     ///
-    /// `None` of everything but averages and ratios over sessions, as of counts: only those are estimates of what new items would give, and
-    /// have an interval.
+    /// Returns `None` for everything but averages and ratios over sessions, for counts for example. Only averages and
+    /// ratios estimate the result on new items, so only they get an interval.
     fn aggregate_range(&self, evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
         let _ = (evaluator, pointer);
         None
     }
 
-    /// Parts of the data set that `item` belongs to, other than its task, for which the tables want metrics of their own.
+    /// Returns the parts of the data set, besides its task, that `item` belongs to and that tables need metrics of.
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
         let _ = item;
         Vec::new()
     }
 
-    /// The tables of the benchmark's paper, from all settings and models of a sweep in the order of its grid.
+    /// Makes the tables of the benchmark's paper from all settings and models of a sweep, in the order of its grid.
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         let _ = (evaluator, cells);
         Vec::new()
     }
 
-    /// Pictures of what happened in the session of `item` so far, for a person who looks at it.
+    /// Draws the session of `item` so far for people who inspect it.
     fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
         let _ = (item, setting, transcript);
         Vec::new()
     }
 
-    /// Graphs of what was answered in the session of `item` so far, over what is right: none where the benchmark is not about graphs.
-    /// `verdicts` are those of a scoring with `evaluators`; without them texts are partners that are equal.
+    /// Returns graphs of the answers in the session of `item` so far over the gold; empty where answers are not
+    /// graphs. `verdicts` come from a scoring with `evaluators`; without them, nodes with equal texts are partners.
     fn drawings(
         &self,
         item: ItemIndex,
@@ -193,23 +202,25 @@ pub trait Suite: Send + Sync {
         Vec::new()
     }
 
-    /// A right answer of the agent to `request` in the session of `item`, for a person who looks at what it said; there may be others. `None`
-    /// where none is known.
+    /// Returns a correct reply of the agent to `request` in the session of `item`, for people who inspect the
+    /// session; others may be correct too. `None` where none is known.
     fn right_reply(&self, item: ItemIndex, setting: &Setting, request: &ChatRequest) -> Option<Reply> {
-        // No draw decides what the oracle says, but for the ids of its calls.
+        // The oracle draws random numbers for the ids of its calls alone, so any seed will do.
         let seed = SessionSeed(0);
         let reply = self.simulate(item, setting, Role::Agent, Persona::Oracle, seed, request);
         (reply.answer_bytes() > 0).then_some(reply)
     }
 
-    /// Turns anybody's predictions (formats as in the section on predictions of its page in docs/benchmarks) into transcripts by item.
+    /// Converts predictions of other systems (formats: section on predictions of the benchmark's page in
+    /// docs/benchmarks) to transcripts by item.
     ///
     /// # Errors
-    /// With file and line of a prediction that cannot be read, or names no item.
+    /// With the file and line of a prediction that cannot be parsed or names an unknown item.
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError>;
 
-    /// What a simulated model that plays `role` answers in the session of `item` to `request`: a text, or calls of tools, or both. Each
-    /// call has an id that no other call of the session has. What the reply thinks, and how likely its tokens are, no simulated model tells.
+    /// Returns the reply of a simulated model that plays `role` to `request` in the session of `item`: a text, tool
+    /// calls, or both. The id of each call is unique in the session. Simulated replies have no reasoning and no log
+    /// probabilities.
     fn simulate(
         &self,
         item: ItemIndex,
@@ -220,131 +231,132 @@ pub trait Suite: Send + Sync {
         request: &ChatRequest,
     ) -> Reply;
 
-    /// The item whose session `request` belongs to, for callers that do not name it; the first one when several fit.
+    /// Finds the item whose session `request` belongs to, for callers that do not name it; the first one when several
+    /// match.
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex>;
 
-    /// A question as `evaluators` ask them, for a plan that must know whether there has to be a judge; `None` where the first sessions
-    /// show it.
+    /// Returns an example of the questions that `evaluators` ask, so that a plan knows that a judge is required.
+    /// `None` where that shows only in the first sessions.
     fn example_question(&self, evaluators: &[Evaluator]) -> Option<Question> {
         let _ = evaluators;
         None
     }
 
-    /// What a simulated judge replies to a judgement's `prompt`, the last message that it gets, whatever came before; `None` for what is
-    /// no prompt of this benchmark.
+    /// Returns a simulated judge's reply to `prompt`, the last message of the judge's request. `None` if `prompt` is
+    /// not one of this benchmark's.
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
         let _ = (prompt, persona, seed);
         None
     }
 }
 
-/// One item, as far as the pipeline needs to know it.
+/// An item, with the fields that the pipeline needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// The benchmark's own id.
+    /// The benchmark's id of the item.
     pub id: ItemId,
     /// The task it belongs to.
     pub task: Arc<str>,
-    /// What it shares with other items so that their scores are not independent, as the turns of one conversation are not.
+    /// Cluster of items whose scores are not independent, such as the turns of one conversation.
     pub group: Option<Arc<str>>,
 }
 
-/// The unit that samples of a data set are drawn in.
+/// The unit in which samples of a data set are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampledBy {
-    /// Each item by itself.
+    /// Single items.
     Item,
-    /// Whole groups: a part of one would be other data than the group, or other data in each setting.
+    /// Whole groups, because a part of a group would be a different data set.
     Group,
 }
 
-/// What a session does next.
+/// The next step of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Ask `role` this.
+    /// Send this request to the model of this role.
     Ask(Role, ChatRequest),
-    /// Have an external agent do the whole of it, and come back when it has ended.
+    /// Give the whole task to an external agent, and call [`Suite::next`] again when it has ended.
     Delegate(Errand),
-    /// Nothing; the session is over.
+    /// The session is over.
     Done,
-    /// Nothing; what has happened is not how this session goes, because another version began it or the transcript is damaged. It says
-    /// nothing about any model, and why is for people to read: it quotes none.
+    /// The transcript does not fit this session, because another version began it or because it is damaged; the text
+    /// gives the reason. It says nothing about any model and quotes no model output.
     Unfit(String),
-    /// Nothing; the benchmark's own program could not say. It says nothing about any model either.
+    /// The benchmark's own program failed. It says nothing about any model.
     Failed(BenchmarkFailed),
 }
 
 impl Step {
-    /// The answer for an item or a setting that [`Suite::select`] gives out to nobody.
+    /// Step for an item and setting that [`Suite::select`] never returns.
     #[must_use]
     pub fn not_selected(item: ItemIndex, setting: &Setting) -> Self {
         Self::Unfit(format!("item {item} in the setting {setting} is no session of this data set"))
     }
 }
 
-/// What an external agent is to do.
+/// A task that is delegated to an external agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Errand {
-    /// Which agent of the spec.
+    /// Name of the agent in the spec.
     pub agent: AgentName,
-    /// What it is told, a JSON object; addresses and the model's name are added to it.
+    /// Input of the agent, a JSON object; addresses and the model's name are added to it.
     pub input: serde_json::Value,
 }
 
 /// A request to a simulated tool server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRequest {
-    /// Method, in upper case.
+    /// HTTP method in upper case.
     pub method: String,
-    /// Whole URL: scheme, host, port, path and raw query.
+    /// Full URL: scheme, host, port, path and raw query.
     pub url: String,
-    /// Body, if there is one.
+    /// Body, if the request has one.
     pub body: Option<Vec<u8>>,
 }
 
-/// What a simulated tool server answers.
+/// Response of a simulated tool server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAnswer {
-    /// Status.
+    /// HTTP status.
     pub status: u16,
-    /// Type of the body.
+    /// Content type of the body.
     pub content_type: &'static str,
-    /// Methods that there are, where the status is about that (405, OPTIONS).
+    /// Allowed methods, for responses that list them (405, OPTIONS).
     pub allow: Option<&'static str>,
     /// Body.
     pub body: Vec<u8>,
 }
 
 impl ToolAnswer {
-    /// There is no such server, or no such path.
+    /// The response 404: the server or path does not exist.
     #[must_use]
     pub fn not_found() -> Self {
         Self { status: 404, content_type: "text/plain; charset=utf-8", allow: None, body: b"not found\n".to_vec() }
     }
 }
 
-/// Where answers to questions come from.
+/// A source of verdicts.
 pub trait Verdicts {
-    /// The answer to `question`, if it is known.
+    /// Returns the verdict on `question`, if it is known.
     fn answer(&self, question: &Question) -> Option<Verdict>;
 }
 
 /// The scores of one session, by evaluator.
 pub type Scores = BTreeMap<Evaluator, Score>;
 
-/// What one evaluator says of one session.
+/// Scores of one session by one evaluator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Flat values that metrics are made of, as `f1_chain`; each is finite.
+    /// Flat values that metrics are computed from, by name, such as `f1_chain`; all finite.
     pub values: BTreeMap<String, f64>,
     /// The item's entry in the shape of the golden files (`items[id]`).
     pub detail: serde_json::Value,
 }
 
-/// The flat value `name` of an evaluator whose scores all have it.
+/// Returns the flat value `name`, for evaluators whose scores always have it.
 ///
 /// # Panics
-/// When it is not there: taken for 0, it would be a wrong number in every average it is part of.
+/// When the value is absent: replacing it by 0 would distort every average that includes it.
 #[must_use]
 #[expect(clippy::panic, reason = "only another version of the evaluator, or nobody, writes scores without it")]
 pub fn flat_value(values: &BTreeMap<String, f64>, name: &str) -> f64 {
@@ -355,21 +367,21 @@ pub fn flat_value(values: &BTreeMap<String, f64>, name: &str) -> f64 {
     })
 }
 
-/// Whether a session could be scored.
+/// Result of scoring a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scoring {
-    /// It could.
+    /// The scores.
     Scored(Scores),
-    /// These answers are missing.
+    /// Questions whose verdicts are missing; score again with them.
     Needs(Vec<Question>),
-    /// It is not the whole of such a session, as in [`Step::Unfit`]; there is nothing to score.
+    /// The transcript is not a complete session of this benchmark, as in [`Step::Unfit`], with the reason.
     Unfit(String),
-    /// The benchmark's own program could not score it.
+    /// The benchmark's own program failed to score it.
     Failed(BenchmarkFailed),
 }
 
 impl Scoring {
-    /// The answer for an item that [`Suite::select`] gives out to nobody.
+    /// Result for an item that [`Suite::select`] never returns.
     #[must_use]
     pub fn not_selected(item: ItemIndex) -> Self {
         Self::Unfit(format!("item {item} is none of this data set"))
@@ -379,86 +391,86 @@ impl Scoring {
 /// The aggregate of one cell, or of all trials of a setting and model, under one evaluator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// `aggregate` of the golden files, with the names of the golden files.
+    /// The aggregate (`aggregate`) in the shape and with the names of the golden files.
     pub aggregate: serde_json::Value,
-    /// The columns of the paper's main table that it fills, in their order: label and value in 0..=1 (`None`: no items).
+    /// Columns of the paper's main table in order: label and value in 0..=1 (`None` when there are no items).
     pub columns: Vec<(String, Option<f64>)>,
 }
 
 /// A picture of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// What it shows, in a few words.
+    /// Title of a few words.
     pub title: String,
-    /// An SVG element that is complete in itself. Whatever a model or a data set says is escaped in it.
+    /// A self-contained SVG element in which all texts of models and data sets are escaped.
     pub svg: String,
-    /// The same in words, for terminals.
+    /// A text rendering for terminals.
     pub text: String,
 }
 
-/// How a simulated model behaves.
+/// Behaviour of a simulated model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Persona {
     /// Answers with the gold.
     Oracle,
-    /// Answers with the gold, perturbed with this probability (0..=1), deterministically from the session's seed.
+    /// Answers with the gold, perturbed with this probability (0..=1). The seed of the session decides which answers are.
     Noisy(f64),
 }
 
-/// What is wrong with a benchmark's files.
+/// A problem in a benchmark's files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DataError {
-    /// A file that must be there is not.
+    /// A required file is missing.
     #[error("{origin}: {path} is missing: {hint}")]
     MissingFile {
-        /// Where the files came from.
+        /// Where the files came from, such as a folder or an archive.
         origin: String,
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What to do.
+        /// Hint for the user: what the file is and where to get it.
         hint: String,
     },
-    /// A record that cannot be read.
+    /// A record could not be read.
     #[error("{origin}: {path}, {place}: {problem}")]
     Malformed {
-        /// Where the files came from.
+        /// Where the files came from, such as a folder or an archive.
         origin: String,
-        /// The file.
+        /// Path of the file.
         path: String,
         /// Record, line or field.
         place: String,
-        /// What is wrong and what to do.
+        /// The problem and its remedy.
         problem: String,
     },
 }
 
-/// Why a selection of items cannot be made.
+/// Reasons why items could not be selected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectError {
-    /// No such setting.
+    /// The setting does not exist.
     #[error("unknown setting {setting:?}; known: {known}")]
     UnknownSetting {
-        /// As given.
+        /// The requested setting.
         setting: String,
-        /// What there is.
+        /// List of the known settings.
         known: String,
     },
-    /// No such task in the data.
+    /// The task does not exist in the data.
     #[error("unknown task {task:?}; the data has: {known}")]
     UnknownTask {
-        /// As given.
+        /// The requested task.
         task: String,
-        /// What there is.
+        /// List of the tasks in the data.
         known: String,
     },
-    /// The task has no such setting.
+    /// The task cannot be run in the setting.
     #[error("task {task:?} cannot be run {setting}: {reason}")]
     NotInSetting {
         /// The task.
         task: String,
         /// The setting.
         setting: String,
-        /// Why, and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
 }

@@ -1,19 +1,19 @@
-//! Why a program did not answer.
+//! Failure of a program to answer a call.
 
-/// A call that a program did not answer. It says nothing about any model.
+/// A call that the program did not answer. It says nothing about any model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{about}: {why}")]
 pub struct Failure {
-    /// The call and its item.
+    /// Name of the called function, with the item where there is one.
     pub about: String,
-    /// What went wrong.
+    /// Reason, as a clause that follows the call's name.
     pub why: String,
-    /// The end of what the program wrote to standard error.
+    /// Last bytes that the program wrote to standard error.
     pub errors: String,
 }
 
 impl Failure {
-    /// All of it, for people.
+    /// Returns the message followed by the program's standard error.
     #[must_use]
     pub fn in_full(&self) -> String {
         if self.errors.trim().is_empty() { self.to_string() } else { format!("{self}\n{}", self.errors.trim_end()) }

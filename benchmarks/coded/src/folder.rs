@@ -1,4 +1,4 @@
-//! The folder of a benchmark, unpacked into a private place before its program is started.
+//! The files of a benchmark, unpacked into a private folder before its program is started.
 
 use std::fs;
 use std::io;
@@ -9,22 +9,23 @@ use regatta_processes::Account;
 use regatta_proto::FileSet;
 use tempfile::TempDir;
 
-/// Rights of the whole folder: only who runs the program looks into it.
+/// Mode of the folder itself: only the user that runs the program can enter it.
 const PRIVATE_MODE: u32 = 0o500;
-/// Rights within it: nobody changes anything, or leaves anything for the next process. Who runs as root may all the same.
+/// Modes of its files and folders: read-only, so that a process leaves nothing behind for the next one. Root can
+/// write all the same.
 const FILE_MODE: u32 = 0o444;
 const FOLDER_MODE: u32 = 0o555;
-/// Rights of folders while they are filled.
+/// Mode of folders while they are filled and when they are removed.
 const OPEN_MODE: u32 = 0o755;
 
-/// An unpacked folder; it is removed when this is dropped.
+/// An unpacked folder, which is removed on drop.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    /// Unpacks `files` where only this user, and `account`, can read them.
+    /// Unpacks `files` into a folder that only this user and `account` can read.
     ///
     /// # Errors
-    /// In words, when a path leads elsewhere or the disk refuses.
+    /// If a path leads out of the folder or the disk refuses; the text is for the user.
     pub(crate) fn unpack(files: &FileSet, account: Option<Account>) -> Result<Self, String> {
         let folder = regatta_processes::home("regatta-benchmark-", account)?;
         for (path, content) in files.iter() {
@@ -46,7 +47,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is the system's to clean up.
+        // If this fails, removing the folder fails too, and it stays until the system cleans its temporary folder.
         let _ = set_modes(self.0.path(), OPEN_MODE);
     }
 }
@@ -60,7 +61,7 @@ fn write(folder: &Path, path: &str, content: &[u8]) -> io::Result<()> {
     fs::set_permissions(&file, fs::Permissions::from_mode(FILE_MODE))
 }
 
-/// Gives `folder` and all folders in it these rights.
+/// Sets the mode of `folder` and of all folders below it.
 fn set_modes(folder: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o200))?;
     for entry in fs::read_dir(folder)? {

@@ -1,8 +1,8 @@
 //! Programs that answer the functions of a benchmark, in any language: a line of JSON for each call and each answer.
 //!
-//! A program is pure by contract: the same call gives the same answer, in every process and at any time. So calls go to whichever process
-//! of the pool is free, one that fails in a used process is repeated in a fresh one, and a sample of all calls is repeated in another
-//! process to see that the contract holds ([`Pool`]).
+//! A program is pure by contract: the same call gets the same answer, in every process and at any time. So [`Pool`]
+//! sends a call to any free process, repeats one that fails in a used process in a fresh one, and repeats a sample of
+//! all calls in another process to check the contract.
 
 mod failure;
 mod folder;

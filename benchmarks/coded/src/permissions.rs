@@ -1,4 +1,4 @@
-//! Programs that may be started here: all of a person's own machine, those of the policy file in a deployment.
+//! Permissions to start programs: every program on a person's own machine, those of the policy file in a deployment.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CodedRules {
-    /// Benchmarks whose programs run, by a name for people.
+    /// Benchmarks whose programs may run, by a name that is for people alone.
     benchmarks: BTreeMap<String, AllowedBenchmark>,
-    /// Interpreters by the first word of a `program`: every benchmark that names one of them runs.
+    /// Interpreters whose programs may run, by the first word of a benchmark's `program`.
     interpreters: BTreeMap<String, AllowedInterpreter>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AllowedBenchmark {
-    /// Digest of its data set: definition, program and data.
+    /// Digest of the data set: definition, program and data.
     digest: Digest,
-    /// User that it runs as.
+    /// User that the program runs as; the role's default without it.
     #[serde(default)]
     user: Option<String>,
     #[serde(default)]
@@ -31,7 +31,7 @@ struct AllowedBenchmark {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AllowedInterpreter {
-    /// Words that stand for the first word of a `program`; the word itself without them.
+    /// Command that replaces the first word of `program`; that word itself when empty.
     #[serde(default)]
     command: Vec<String>,
     #[serde(default)]
@@ -40,57 +40,57 @@ struct AllowedInterpreter {
     limits: Limits,
 }
 
-/// Programs that this process may start, and how.
+/// Programs that this process may start, with user and limits.
 #[derive(Debug, Clone)]
 pub struct Permissions {
-    /// `None`: all of them.
+    /// `None` permits every program.
     rules: Option<CodedRules>,
-    /// User of programs whose rule names none.
+    /// User of programs whose rule does not name one.
     user: Option<String>,
     is_root: bool,
 }
 
-/// A program as it is started.
+/// A permitted program with everything that starting it needs.
 #[derive(Debug, Clone)]
 pub struct Start {
     pub(crate) command: Vec<String>,
     pub(crate) account: Option<Account>,
     pub(crate) limits: Limits,
     pub(crate) path: String,
-    /// It sees no process but its own, where the system allows that.
+    /// The program is put into its own process namespace, where the system allows that.
     pub(crate) is_isolated: bool,
 }
 
 impl Permissions {
-    /// Of a person's own machine: every program runs.
+    /// For a person's own machine: permits every program.
     #[must_use]
     pub const fn trusting() -> Self {
         Self { rules: None, user: None, is_root: false }
     }
 
-    /// Of whoever only reads what others have run: no program runs.
+    /// For commands that only read recorded runs: permits no program.
     #[must_use]
     pub const fn none() -> Self {
         let rules = CodedRules { benchmarks: BTreeMap::new(), interpreters: BTreeMap::new() };
         Self { rules: Some(rules), user: None, is_root: false }
     }
 
-    /// Of a deployed role: what `rules` name, as `user` unless they say otherwise.
+    /// For a deployed role: permits the programs that `rules` name, run as `user` unless a rule names another.
     #[must_use]
     pub fn deployed(rules: CodedRules, user: Option<String>) -> Self {
         let is_root = rustix::process::geteuid().is_root();
         Self { rules: Some(rules), user, is_root }
     }
 
-    /// How the program `command` of the data set `files` is started.
+    /// Decides if the program `command` of the data set `files` may start, and how.
     ///
     /// # Errors
-    /// In words, when it is not to be.
+    /// If it may not; the text says how to permit it.
     pub fn start(&self, command: &[String], files: &FileSet) -> Result<Start, String> {
         let Some(first) = command.first().filter(|word| !word.is_empty()) else {
             return Err("is empty; begin it with a program, as [python3, benchmark.py]".to_owned());
         };
-        // Programs are looked for where this process looks for them.
+        // Programs are looked up in the `PATH` of this process.
         let path = std::env::var("PATH").unwrap_or_default();
         let Some(rules) = &self.rules else {
             let (command, limits) = (command.to_vec(), Limits::default());

@@ -1,4 +1,4 @@
-//! A line to a process and a line back, within a time and a size, while what it says beside that is listened to.
+//! Line-based exchange with a process, bounded in time and size, while its standard error is drained.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio, read, write};
 
-/// Bytes read at a time.
+/// Bytes read at once.
 const CHUNK: usize = 64 << 10;
-/// Bytes kept of standard error.
+/// Bytes of standard error that are kept, the last ones.
 const ERRORS_KEPT: usize = 8 << 10;
 
 /// The three pipes of a process.
@@ -19,22 +19,22 @@ pub(crate) struct Pipes {
     stdin: ChildStdin,
     stdout: ChildStdout,
     stderr: ChildStderr,
-    /// Read and not yet part of a line that was asked for.
+    /// Bytes that were read beyond the last returned line.
     unread: Vec<u8>,
     errors: VecDeque<u8>,
     are_errors_open: bool,
 }
 
-/// Reason why no line came back.
+/// Reason why no line was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Silence {
     /// The process closed its standard output.
     Closed,
-    /// Time was up.
+    /// The time limit passed.
     Late,
-    /// The line is longer than allowed.
+    /// The line is longer than the limit.
     Flood,
-    /// The system refused.
+    /// A read or write failed, with the system's message.
     Broken(String),
 }
 
@@ -52,7 +52,7 @@ impl Pipes {
         Ok(Self { stdin, stdout, stderr, unread: Vec::new(), errors: VecDeque::new(), are_errors_open: true })
     }
 
-    /// Writes `line` and reads the next one, which has at most `bytes_max` bytes, within `time`.
+    /// Writes `line` and reads a line of at most `bytes_max` bytes, within `time`.
     pub(crate) fn exchange(&mut self, line: &[u8], time: Duration, bytes_max: usize) -> Result<Vec<u8>, Silence> {
         let deadline = Instant::now() + time;
         let (mut unwritten, mut searched) = (line, 0);
@@ -75,7 +75,8 @@ impl Pipes {
             if ready.stdin {
                 match write(&self.stdin, unwritten) {
                     Ok(written) => unwritten = &unwritten[written..],
-                    // One that does not read may have answered, or said why it ends.
+                    // A process that does not read its input may still have answered, or said on standard error why
+                    // it ends.
                     Err(Errno::PIPE) => unwritten = &[],
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
@@ -111,10 +112,10 @@ impl Pipes {
         })
     }
 
-    /// Takes what is there of standard error.
+    /// Reads the available part of standard error.
     fn listen(&mut self) {
         let mut heard = Vec::new();
-        // A pipe that cannot be read any more has ended.
+        // A pipe that can no longer be read counts as closed.
         if !matches!(take(self.stderr.as_fd(), &mut heard), Ok(Some(1..) | None)) {
             self.are_errors_open = false;
         }
@@ -122,9 +123,9 @@ impl Pipes {
         self.errors.drain(..self.errors.len().saturating_sub(ERRORS_KEPT));
     }
 
-    /// The end of what came by standard error, of a process that has ended.
+    /// Returns the last bytes of standard error of a process that has ended.
     pub(crate) fn last_errors(&mut self) -> String {
-        // A process that it has left behind may hold the pipe and go on writing, so no more is taken than a pipe holds.
+        // A process left behind may hold the pipe and keep writing, so no more than a pipe's capacity is read.
         for _ in 0..CHUNKS_LEFT_MAX {
             let before = self.errors.len();
             if self.are_errors_open {
@@ -138,7 +139,7 @@ impl Pipes {
     }
 }
 
-/// Chunks that a pipe may still hold.
+/// Most chunks that a pipe can still hold.
 const CHUNKS_LEFT_MAX: usize = 32;
 
 struct Ready {
@@ -147,7 +148,8 @@ struct Ready {
     stderr: bool,
 }
 
-/// Appends what can be read now: its length, 0 at the end, `None` where nothing is there yet.
+/// Appends the available bytes to `to` and returns their number: 0 at the end of the pipe, `None` if none are
+/// available yet.
 fn take(from: BorrowedFd<'_>, to: &mut Vec<u8>) -> Result<Option<usize>, Errno> {
     let mut chunk = [0; CHUNK];
     match read(from, &mut chunk) {
@@ -160,9 +162,9 @@ fn take(from: BorrowedFd<'_>, to: &mut Vec<u8>) -> Result<Option<usize>, Errno> 
     }
 }
 
-/// Lets `time` pass.
+/// Sleeps for `time`.
 pub(crate) fn pause(time: Duration) {
-    // Woken early by a signal is early enough.
+    // A signal may end the sleep early, which does no harm.
     let _ = poll(&mut [], Some(&timespec(time)));
 }
 

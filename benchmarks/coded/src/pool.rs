@@ -1,4 +1,4 @@
-//! The processes of one program: calls go to whichever is free.
+//! The pool of processes of one program: each call goes to a free one.
 
 use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,60 +15,60 @@ use crate::process::{Bounds, Process, Said};
 use crate::protocol::{Answer, Call, Load, Loaded};
 use crate::purity::{Sample, difference};
 
-/// Limits of a program, as its benchmark declares them.
+/// Limits that a benchmark declares for its program.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolLimits {
-    /// Time of the first call of each process.
+    /// Time limit of the first call (`load`) of each process.
     pub load: Duration,
-    /// Time of every other call.
+    /// Time limit of every other call.
     pub call: Duration,
-    /// Memory of a process, in MiB.
+    /// Memory limit of a process, in MiB.
     pub memory_mb: u32,
-    /// Largest answer, in bytes.
+    /// Size limit of an answer, in bytes.
     pub answer_bytes: usize,
-    /// Most processes; at least two, because calls are repeated in another one.
+    /// Greatest number of processes; at least two are used, because sampled calls are repeated in another process.
     pub processes: NonZeroUsize,
 }
 
-/// A pool of processes that have all read the same data. It ends with everything that they started when it is dropped.
+/// A pool of processes that have loaded the same data. Dropping it ends them and everything that they started.
 pub struct Pool {
     start: Start,
     folder: Folder,
     limits: PoolLimits,
     load: Call,
-    /// What the first process said to `load`; every other one must say the same.
+    /// Answer of the first process to `load`; every other process must give the same.
     loaded: OnceLock<String>,
     state: Mutex<State>,
-    /// A process has become free, or there is room for one.
+    /// Signalled when a process becomes free, or there is room for another.
     freed: Condvar,
     sample: Sample,
-    /// Why nothing is asked any more.
+    /// Set once the program was found to be impure; every later call fails with it.
     impure: OnceLock<Failure>,
 }
 
 #[derive(Default)]
 struct State {
     idle: Vec<Process>,
-    /// Processes that are idle, busy, or being started.
+    /// Number of processes that are idle, busy, or being started.
     alive: usize,
     started: u64,
 }
 
-/// The process that a call must go to.
+/// Constraint on the process that a call goes to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Any,
-    /// One that has answered nothing yet but `load`.
+    /// A process that has answered nothing but `load`.
     Fresh,
-    /// Any but this one.
+    /// Any process but the one with this number.
     Another(u64),
 }
 
 impl Pool {
-    /// Unpacks `files`, starts the first process and has it load.
+    /// Unpacks `files`, starts the first process and calls its `load`.
     ///
     /// # Errors
-    /// When the program cannot be started, or does not load.
+    /// If the program cannot be started or its `load` fails.
     pub fn open(start: Start, limits: PoolLimits, files: &FileSet, load: Load) -> Result<(Self, Loaded), Failure> {
         let load = Call::Load(load);
         let failed = |why| Failure { about: load.about(), why, errors: String::new() };
@@ -93,16 +93,18 @@ impl Pool {
         Ok((pool, loaded))
     }
 
-    /// Calls that can be answered at the same time.
+    /// Number of calls that can be answered at once.
     #[must_use]
     pub const fn size(&self) -> usize {
         self.limits.processes.get()
     }
 
-    /// Asks a free process, and perhaps another one for comparison. Waits for them: the threads of a runtime are replaced meanwhile.
+    /// Asks a free process, and for sampled calls another one for comparison. Blocks; on a multi-threaded runtime the
+    /// blocked thread is replaced meanwhile.
     ///
     /// # Errors
-    /// When no answer came, or what came is none; and from then on always when two processes gave different answers to the same call.
+    /// If no answer comes, or an invalid one. Once two processes have answered the same call differently, every later
+    /// call fails too.
     pub fn ask<A: Answer>(&self, call: &Call) -> Result<A, Failure> {
         if let Some(impure) = self.impure.get() {
             return Err(impure.clone());
@@ -121,7 +123,7 @@ impl Pool {
         let again = match waiting(|| self.say(call, Wanted::Another(number))) {
             Ok((again, _)) => again,
             Err(error) => {
-                // It was answered once, which is what counts.
+                // The first answer stands; only the comparison is lost.
                 tracing::warn!(%error, "failed to repeat a call of a benchmark's program for comparison");
                 return Ok(());
             }
@@ -135,7 +137,7 @@ impl Pool {
         Err(self.is_impure(call, &text(said), &text(&again)))
     }
 
-    /// From now on nothing is asked: what was answered before may be wrong as well.
+    /// Records that the program is impure, so that nothing is asked any more: earlier answers may be wrong too.
     fn is_impure(&self, call: &Call, first: &str, second: &str) -> Failure {
         let why = format!(
             "the program is not pure: {}. Its answers must depend on the call alone, not on time, chance, or earlier calls; nothing more is \
@@ -151,8 +153,8 @@ impl Pool {
             .clone()
     }
 
-    /// Has a process answer. One that fails after it has answered other calls is replaced once: what these left behind must not cost this
-    /// call its answer.
+    /// Has a process answer. If one fails that has answered other calls before, the call is repeated once in a fresh
+    /// process, because state left by those calls may have caused the failure.
     fn say(&self, call: &Call, wanted: Wanted) -> Result<(Said, u64), Failure> {
         let mut process = self.take(wanted)?;
         let is_used = process.calls > 1;
@@ -184,7 +186,7 @@ impl Pool {
 
     fn take(&self, wanted: Wanted) -> Result<Process, Failure> {
         let mut state = self.locked();
-        // Ended where nobody waits for the pool meanwhile.
+        // Ending a process takes time, so it happens after the lock is released.
         let mut replaced = None;
         let number = loop {
             let fits = |process: &Process| match wanted {
@@ -211,7 +213,7 @@ impl Pool {
         self.begin(number).inspect_err(|_| self.is_gone())
     }
 
-    /// A new process that has loaded.
+    /// Starts a process and has it load.
     fn begin(&self, number: u64) -> Result<Process, Failure> {
         let failed = |why, errors| Failure { about: self.load.about(), why, errors };
         let mut process =
@@ -226,7 +228,7 @@ impl Pool {
 
     fn give_back(&self, process: Process) {
         self.locked().idle.push(process);
-        // Those who wait may want different ones.
+        // The waiting threads may want different processes, so all are woken.
         self.freed.notify_all();
     }
 
@@ -237,7 +239,7 @@ impl Pool {
         self.freed.notify_all();
     }
 
-    /// Processes that were started so far.
+    /// Number of processes that were started so far.
     #[must_use]
     pub fn started(&self) -> u64 {
         self.locked().started
@@ -255,7 +257,7 @@ fn read<A: Answer>(call: &Call, answer: &str) -> Result<A, Failure> {
     })
 }
 
-/// Runs `wait` where it holds up nobody else's tasks.
+/// Runs the blocking `wait` without holding up other tasks of the runtime.
 fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     match Handle::try_current() {
         Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => tokio::task::block_in_place(wait),

@@ -1,4 +1,4 @@
-//! One process of a program: started within limits, asked line by line, gone with everything that it started.
+//! One process of a program: started within limits, asked line by line, ended with everything that it started.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,47 +17,47 @@ use crate::permissions::Start;
 use crate::pipes::{Pipes, Silence, pause};
 use crate::protocol::{Call, Envelope, Message, VERSION};
 
-/// How long a process that has closed its output may take to end by itself.
+/// Time that a process which closed its output gets to end by itself.
 const ENDING: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// Bytes of a line that is no answer which are quoted.
+/// Bytes that are quoted of a line that is not a valid answer.
 const QUOTED_MAX: usize = 120;
 
-/// What a process said to a call.
+/// Answer of a process to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// The answer, as JSON.
+    /// The answer as JSON.
     Answer(String),
-    /// It refused the call, as when an exception was raised.
+    /// The call failed, with the program's message, such as that of an exception.
     Error(String),
 }
 
-/// Time and size of an answer.
+/// Limits of one answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) time: Duration,
     pub(crate) bytes_max: usize,
 }
 
-/// A process that is running.
+/// A running process.
 pub(crate) struct Process {
-    /// Unlike that of any other process of its pool.
+    /// Number of the process, unique in its pool.
     pub(crate) number: u64,
     child: Child,
     group: Group,
     pipes: Pipes,
-    /// Held until the group has ended.
+    /// Removed when the process group has ended.
     home: TempDir,
-    /// Calls that were sent.
+    /// Number of calls that were sent.
     pub(crate) calls: u64,
     is_over: bool,
 }
 
 impl Process {
-    /// Starts a process of `start` in `folder`.
+    /// Starts a process of `start` with the working directory `folder`.
     ///
     /// # Errors
-    /// In words, when the system refuses.
+    /// If the system refuses; the text gives the reason.
     pub(crate) fn start(number: u64, start: &Start, folder: &Path) -> Result<Self, String> {
         keep_to_ourselves();
         check(&start.command, Some(folder), &start.path)?;
@@ -67,7 +67,8 @@ impl Process {
         let mut variables: BTreeMap<OsString, OsString> =
             Place::variables(home.path()).map(|(name, folder)| (name.into(), folder.to_owned())).collect();
         variables.insert("PATH".into(), (&start.path).into());
-        // What differs between machines and starts, and is no part of a benchmark; and the folder is for reading.
+        // Fixes the settings that differ between machines and processes, since answers must not depend on them;
+        // Python writes no bytecode, because the folder is read-only.
         let fixed = [
             ("LANG", "C.UTF-8"),
             ("TZ", "UTC"),
@@ -90,10 +91,10 @@ impl Process {
         Ok(Self { number, child, group, pipes, home, calls: 0, is_over: false })
     }
 
-    /// Sends `call` and waits for what it says.
+    /// Sends `call` and waits for the answer.
     ///
     /// # Errors
-    /// In words, when nothing came that is an answer; the process is of no use then.
+    /// If no valid answer comes; the process cannot be used any more.
     pub(crate) fn ask(&mut self, call: &Call, bounds: Bounds) -> Result<Said, String> {
         self.calls += 1;
         let message = Message { v: VERSION, id: self.calls, call };
@@ -108,7 +109,7 @@ impl Process {
         }
     }
 
-    /// How a process that has closed its output ends.
+    /// Waits for a process that has closed its output and describes how it ended.
     fn ended(&mut self) -> String {
         let since = Instant::now();
         while since.elapsed() < ENDING {
@@ -121,7 +122,7 @@ impl Process {
         "it closed its standard output".to_owned()
     }
 
-    /// Ends it, and tells what it last wrote to standard error.
+    /// Ends the process and returns the last bytes of its standard error.
     pub(crate) fn end(mut self) -> String {
         self.stop();
         self.pipes.last_errors()
@@ -129,7 +130,7 @@ impl Process {
 
     fn stop(&mut self) {
         self.group.kill();
-        // One that cannot be waited for is not there any more.
+        // `wait` fails only when the process is gone already.
         let _ = self.child.wait();
         self.group.end();
         end_survivors(self.home.path());
@@ -139,7 +140,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has exited by itself may have left others behind.
+        // A process that exited by itself may have left children behind.
         if !self.is_over {
             self.stop();
         }
@@ -154,7 +155,7 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// Reads an answer to call number `id`.
+/// Parses an answer to call number `id`.
 fn said(line: &[u8], id: u64) -> Result<Said, String> {
     let envelope: Envelope<'_> = serde_json::from_slice(line)
         .map_err(|error| format!("it wrote a line to standard output that is no answer ({error}): {}", quoted(line)))?;

@@ -1,4 +1,4 @@
-//! The sample of calls that are repeated in another process, to see that a program is pure.
+//! Sample of the calls that are repeated in another process, to check that a program is pure.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,17 +7,18 @@ use regatta_proto::Digest;
 
 use crate::protocol::Call;
 
-/// First calls of each function that are repeated.
+/// Number of first calls of each function that are all repeated.
 const FIRST: u32 = 3;
-/// Of all others, one in so many.
+/// One in this many of the other calls is repeated.
 const ONE_IN: u8 = 32;
 
-/// Counts calls by function.
+/// Counts the calls of each function.
 #[derive(Default)]
 pub(crate) struct Sample(Mutex<BTreeMap<&'static str, u32>>);
 
 impl Sample {
-    /// `true` if `call` is to be repeated. Apart from the first calls this depends on the call alone, so that it can be seen again.
+    /// Returns `true` if `call` is to be repeated. After the first calls of a function this depends on the call
+    /// alone, so that a difference can be reproduced.
     pub(crate) fn takes(&self, call: &Call) -> bool {
         let so_far = {
             let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,13 +31,14 @@ impl Sample {
 }
 
 fn is_drawn(call: &Call) -> bool {
-    // A call is made of texts and numbers; one that cannot be written is not asked either.
+    // A call consists of texts and numbers, so it can always be serialised; one that could not be could not be sent
+    // either.
     let Ok(bytes) = serde_json::to_vec(call) else { return false };
     let digest = Digest::of_parts([b"coded/purity".as_slice(), &bytes]);
     digest.bytes()[0].is_multiple_of(ONE_IN)
 }
 
-/// Where `first` and `second` part, for people.
+/// Quotes both answers around the first byte in which they differ.
 pub(crate) fn difference(first: &str, second: &str) -> String {
     const AROUND: usize = 40;
     let at = first.bytes().zip(second.bytes()).take_while(|(one, other)| one == other).count();

@@ -1,11 +1,11 @@
 //! Agreement between judges or raters beyond chance: Cohen's kappa, Fleiss' kappa, Krippendorff's alpha.
 //!
-//! All are 1 for perfect agreement, 0 for what chance alone gives, and `None` where they are undefined: nothing to compare, or
-//! nobody ever used a second category.
+//! All are 1 for perfect agreement, 0 for agreement by chance alone, and `None` where they are undefined: without
+//! ratings to compare, or when all are of one category.
 
 use std::collections::BTreeMap;
 
-/// Cohen's kappa of two raters over the same items (Cohen 1960). Items that one of them did not rate are left out.
+/// Cohen's kappa of two raters over the same items (Cohen 1960). Items that lack one of the ratings are left out.
 pub fn cohen_kappa<C: Ord>(ratings: &[(Option<C>, Option<C>)]) -> Option<f64> {
     let mut counts: BTreeMap<&C, [usize; 2]> = BTreeMap::new();
     let (mut pairs, mut same) = (0_usize, 0_usize);
@@ -20,8 +20,8 @@ pub fn cohen_kappa<C: Ord>(ratings: &[(Option<C>, Option<C>)]) -> Option<f64> {
     beyond_chance(same as f64 / n, expected, pairs > 0 && counts.len() > 1)
 }
 
-/// Fleiss' kappa of many raters (Fleiss 1971). `table[item][category]` says how many raters put the item there; every item has
-/// the same number of raters, at least two, else `None`.
+/// Fleiss' kappa of many raters (Fleiss 1971). `table[item][category]` is the number of raters who chose the category
+/// for the item. Every item must have the same number of raters, at least two, else the result is `None`.
 pub fn fleiss_kappa(table: &[Vec<u32>]) -> Option<f64> {
     let raters: u32 = table.first()?.iter().sum();
     let regular = |row: &Vec<u32>| row.len() == table[0].len() && row.iter().sum::<u32>() == raters;
@@ -44,7 +44,7 @@ fn beyond_chance(observed: f64, expected: f64, defined: bool) -> Option<f64> {
     defined.then(|| (observed - expected) / (1.0 - expected))
 }
 
-/// How far apart two values are in Krippendorff's alpha.
+/// Distance between two values in Krippendorff's alpha.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatingScale {
     /// Categories: equal or not.
@@ -53,8 +53,8 @@ pub enum RatingScale {
     Interval,
 }
 
-/// Krippendorff's alpha of any number of raters (Krippendorff 2011). `units[unit][rater]`; missing values are allowed, and units
-/// with fewer than two values say nothing. Values are finite.
+/// Krippendorff's alpha of any number of raters (Krippendorff 2011). `units[unit][rater]`; missing values are
+/// allowed, and units with fewer than two values are ignored. Values must be finite.
 pub fn krippendorff_alpha(units: &[Vec<Option<f64>>], scale: RatingScale) -> Option<f64> {
     let units: Vec<Vec<f64>> = units.iter().map(|unit| unit.iter().copied().flatten().collect()).collect();
     let units: Vec<Vec<f64>> = units.into_iter().filter(|unit: &Vec<f64>| unit.len() > 1).collect();
@@ -69,7 +69,7 @@ pub fn krippendorff_alpha(units: &[Vec<Option<f64>>], scale: RatingScale) -> Opt
     Some(1.0 - observed / expected)
 }
 
-/// The sum of the distances of all ordered pairs, in the time that sorting takes.
+/// Sum of the distances of all ordered pairs, in the time of a sort.
 fn disagreement(values: &[f64], scale: RatingScale) -> f64 {
     let n = values.len() as f64;
     match scale {
@@ -79,7 +79,7 @@ fn disagreement(values: &[f64], scale: RatingScale) -> f64 {
             n * n - sorted.chunk_by(|a, b| a == b).map(|run| (run.len() as f64).powi(2)).sum::<f64>()
         }
         RatingScale::Interval => {
-            // Around their mean, so that large values lose no digits.
+            // Centred on the mean, so that large values lose no digits.
             let mean = values.iter().sum::<f64>() / n;
             2.0 * n * values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
         }

@@ -17,7 +17,7 @@ use super::statistics::stats_item;
 use super::turn_level::folder::{FolderScoring, score_folder};
 use super::{session_level, turn_level};
 
-/// Scores a case: its outputs by file name.
+/// Scores a case and returns its outputs by file name.
 ///
 /// # Errors
 /// When an input cannot be read, or a judgement is not recorded.
@@ -75,7 +75,7 @@ fn output_of(case: &Case, evaluator: Evaluator, files: &FileSet, data: &Data) ->
     Ok(output)
 }
 
-/// One entry a line, by its key.
+/// Makes one entry for each line, by its key.
 fn each(
     file: &Place<'_>,
     content: &[u8],

@@ -1,6 +1,7 @@
-//! Extraction from an agent's output: the tool it calls, the arguments, the reply to the user (docs/benchmarks/flowbench.md §4.1).
+//! Extraction from an agent's output: the called tool, the arguments, the reply to the user
+//! (docs/benchmarks/flowbench.md §4.1).
 //!
-//! All of it takes time linear in the output, whatever that is.
+//! Every function takes time linear in the output.
 
 use std::borrow::Cow;
 
@@ -9,19 +10,19 @@ use regatta_pycompat::strip;
 const ACTION: &str = "Action: ";
 const ACTION_INPUT: &str = "Action Input: ";
 
-/// What is found behind `Action Input: `.
+/// Text found after `Action Input: `.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Input<'a> {
     /// This text, which need not be JSON.
     Text(&'a str),
-    /// Nothing that counts.
+    /// No usable text.
     Absent,
-    /// Several opening braces in one line, and no group of balanced ones behind any label.
+    /// Several opening braces in one line, and no balanced group after any label.
     Unbalanced,
 }
 
 impl<'a> Input<'a> {
-    /// The text, empty when there is none.
+    /// Returns the text, or an empty one.
     pub(crate) const fn text(self) -> &'a str {
         match self {
             Self::Text(text) => text,
@@ -30,7 +31,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// `true` if `output` begins a call that cannot be read: it names no action, or its input is none or never ends.
+/// Returns `true` if `output` begins a call that cannot be parsed: it names no action, or has no complete input.
 pub(crate) fn is_unreadable_call(output: &str) -> bool {
     let has_input = match action_input(output) {
         Input::Text(_) => true,
@@ -39,33 +40,33 @@ pub(crate) fn is_unreadable_call(output: &str) -> bool {
     mentions_call(output) && (action(output).is_none() || !has_input)
 }
 
-/// Text that the inference of the official code puts in the place of an output that it could not get.
+/// Text that the official inference code puts in place of an output that it could not get.
 pub(crate) const CALL_ERROR: &str = "api call error";
 
-/// Whether the inference of the official code has put its error message in the place of the output.
+/// Returns `true` if the output is the official inference code's error message.
 pub(crate) fn is_call_error(output: &str) -> bool {
     output.contains(CALL_ERROR)
 }
 
-/// Whether either label of a call occurs.
+/// Returns `true` if either label of a call occurs.
 pub(crate) fn mentions_call(output: &str) -> bool {
     output.contains(ACTION) || output.contains(ACTION_INPUT)
 }
 
-/// The rest of the first line with `Action: ` that another line follows, as it is.
+/// Returns the rest, untrimmed, of the first line with `Action: ` that is followed by another line.
 pub(crate) fn action(output: &str) -> Option<&str> {
     let (_, after) = output.split_once(ACTION)?;
     after.split_once('\n').map(|(line, _)| line)
 }
 
-/// The name of the tool in an action: without one leading `functions.`, and only up to the first dot. Nothing is trimmed.
+/// Returns the tool's name in an action: without one leading `functions.`, and up to the first dot. Nothing is trimmed.
 pub(crate) fn tool_name(action: &str) -> &str {
     let name = action.strip_prefix("functions.").unwrap_or(action);
     name.split_once('.').map_or(name, |(name, _)| name)
 }
 
-/// The arguments: up to the first closing brace in the line of a label or, when that piece has several opening ones, the first
-/// balanced group right behind a label.
+/// Returns the arguments: the text up to the first closing brace in the line of a label or, when it has several
+/// opening braces, the first balanced group directly after a label.
 pub(crate) fn action_input(output: &str) -> Input<'_> {
     let Some(piece) = first_piece(output) else { return Input::Absent };
     match piece.bytes().filter(|byte| *byte == b'{').take(2).count() {
@@ -75,16 +76,16 @@ pub(crate) fn action_input(output: &str) -> Input<'_> {
     }
 }
 
-/// What follows the first label that has a `}` behind it in its line, up to that `}`.
+/// Returns the text after the first label that is followed by a `}` in its line, up to that `}`.
 fn first_piece(output: &str) -> Option<&str> {
     output.split('\n').find_map(|line| {
-        // If no brace follows a line's first label, none follows a later one.
+        // If no brace follows the first label of a line, none follows a later one.
         let (_, after) = line.split_once(ACTION_INPUT)?;
         after.split_inclusive('}').next().filter(|piece| piece.ends_with('}'))
     })
 }
 
-/// The first group of braces directly behind a label that is closed somewhere. Braces inside texts count like any other.
+/// Returns the first closed group of braces directly after a label. Braces inside texts count like any other.
 fn first_balanced_group(output: &str) -> Option<&str> {
     let mut open = Vec::new();
     let mut first: Option<(usize, usize)> = None;
@@ -105,8 +106,8 @@ fn first_balanced_group(output: &str) -> Option<&str> {
     first.and_then(|(start, end)| output.get(start..=end))
 }
 
-/// The reply to the user as the official report and the judge see it: what follows the last `Response:`, or the last action
-/// when no response is mentioned.
+/// Returns the reply to the user for the official report and the judge: the text after the last `Response:`, or after
+/// the last action when no response is mentioned.
 pub(crate) fn response(output: &str) -> Cow<'_, str> {
     let last = |label: &str| strip(output.rsplit(label).next().unwrap_or(output));
     if output.contains("Response") {
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(response(""), "Action: ");
     }
 
-    /// The rules once more, as slowly as they read.
+    /// The same rules in an obvious implementation that is quadratic.
     fn slow_action_input(output: &str) -> Input<'_> {
         let labels = || output.match_indices(ACTION_INPUT).map(|(at, _)| at + ACTION_INPUT.len());
         let piece = |start: usize| {

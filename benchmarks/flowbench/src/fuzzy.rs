@@ -1,5 +1,5 @@
-//! Two texts that may mean the same argument: compared by characters first, then by a judge (docs/benchmarks/flowbench.md §5.1, §6.1,
-//! §8.1).
+//! Equality of two argument texts: compared by characters first, then by a judge (docs/benchmarks/flowbench.md §5.1,
+//! §6.1, §8.1).
 
 use regatta_proto::Question;
 use regatta_pycompat::{lower, strip};
@@ -7,50 +7,51 @@ use regatta_pycompat::{lower, strip};
 use super::judge::REPLIES_MAX;
 use super::prompts::OfficialJudges;
 
-/// Kind of the judgement.
+/// Kind of the judgements.
 pub(crate) const KIND: &str = "fuzzy";
 
-/// What ends every question.
+/// End of every question.
 const ASK: &str = "\n\nDo both inputs mean the same? Answer with one word, yes or no.";
 
-/// What precedes the current time in every system prompt.
+/// Label of the current time in every system prompt.
 const TIME_LABEL: &str = "Please note that the current time is:";
 
-/// Whether the official evaluator takes the texts for the same without a judge: but for punctuation and spaces, the gold is part
-/// of the prediction. An empty gold is part of everything.
+/// Returns `true` if the official evaluator accepts the texts as equal without a judge: the prediction contains the
+/// gold when punctuation and spaces are ignored. An empty gold is contained in everything.
 pub(crate) fn alike(gold: &str, predicted: &str) -> bool {
     folded(predicted).contains(&folded(gold))
 }
 
-/// Stripped, and without spaces and the punctuation of ASCII. The backslash stays: the official list of characters lacks it.
+/// Strips the text and removes spaces and ASCII punctuation, except the backslash, which the official list of
+/// characters lacks.
 fn folded(text: &str) -> String {
     strip(text).chars().filter(|&c| c == '\\' || !(c == ' ' || c.is_ascii_punctuation())).collect()
 }
 
-/// The official reading of a reply: everything is agreement that does not hold "no", even inside another word.
+/// The official reading of a reply: agreement unless it contains "no", even inside another word.
 pub(crate) fn official_agrees(reply: &str) -> bool {
     !lower(reply).contains("no")
 }
 
-/// The paper's reading: a "yes", and no "no".
+/// The paper's reading of a reply: agreement if it contains "yes" and not "no".
 pub(crate) fn paper_agrees(reply: &str) -> bool {
     let reply = lower(reply);
     reply.contains("yes") && !reply.contains("no")
 }
 
-/// What a judge is told about a tool, cut from a system prompt.
+/// Information for the judge about a tool, cut from a system prompt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool<'a> {
-    /// Name of the tool that the arguments are for.
+    /// Name of the tool that takes the arguments.
     pub(crate) name: &'a str,
-    /// Its block in the prompt: from `API: NAME` to the next blank line. The first that begins so, wherever it stands.
+    /// Block of the tool in the prompt: from the first `API: NAME`, wherever it is, to the next blank line.
     pub(crate) block: Option<&'a str>,
-    /// The line that tells the current time.
+    /// Line with the current time.
     pub(crate) time: Option<&'a str>,
 }
 
 impl<'a> Tool<'a> {
-    /// What `system_prompt` says of the tool.
+    /// Finds the tool in `system_prompt`.
     pub(crate) fn find(system_prompt: &'a str, name: &'a str) -> Self {
         let from = |at: usize| system_prompt.get(at..).unwrap_or_default();
         let block = system_prompt
@@ -60,8 +61,8 @@ impl<'a> Tool<'a> {
         Self { name, block, time }
     }
 
-    /// The question whether the texts mean the same for the parameter, in the `official` words where they are known; what is not in the
-    /// system prompt is left empty.
+    /// Asks if the texts mean the same for the parameter, with the `official` prompt where it is known. Parts that
+    /// the system prompt lacks are left empty.
     pub(crate) fn question(
         &self,
         official: Option<&OfficialJudges>,
@@ -103,7 +104,7 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// The two inputs of a question's prompt, in their order; nothing when it is no such prompt.
+/// Parses the two inputs of a question's prompt; `None` for any other text.
 pub(crate) fn inputs_in(prompt: &str) -> Option<(&str, &str)> {
     let (inputs, _) = prompt.rsplit_once(ASK)?;
     let (_, inputs) = inputs.split_once("\nInput A: ")?;

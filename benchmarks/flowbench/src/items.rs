@@ -1,4 +1,4 @@
-//! The items of the data set as the pipeline knows them, and which of them a cell runs.
+//! Items of the pipeline, and the selection for a cell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use regatta_proto::{ItemIndex, Setting};
 use super::data::{Data, Entry, Origin};
 use super::setting::{Lengths, Mode};
 
-/// Task of the real turns that were published; they run only when they are named.
+/// Task of the published real turns; they run only when it is named.
 const REAL_SAMPLES: &str = "real_sample";
-/// Task of the session that the paper prints; likewise.
+/// Task of the session printed in the paper; it runs only when it is named.
 const PAPER_SESSION: &str = "paper_session";
-/// Task of records whose tools are of no known role.
+/// Task of records whose tools match no known role.
 const UNKNOWN_ROLE: &str = "unknown";
-/// What separates a session's id from the number of a turn in a turn's id.
+/// Separator of a session's id and the number of the turn in a turn's id.
 const TURN_MARK: &str = "_agent_turn";
 
-/// The items, in the order of the data.
+/// Lists the items in the order of the data.
 pub(crate) fn items(data: &Data) -> Vec<Item> {
     data.entries
         .iter()
@@ -26,7 +26,7 @@ pub(crate) fn items(data: &Data) -> Vec<Item> {
         .collect()
 }
 
-/// The task of an item: its role, or what it is a sample of.
+/// Returns the task of an item: its role, or the kind of sample.
 pub(crate) fn task(entry: &Entry) -> &str {
     match entry.origin {
         Origin::RealSample => REAL_SAMPLES,
@@ -36,8 +36,9 @@ pub(crate) fn task(entry: &Entry) -> &str {
     }
 }
 
-/// The scenario that a session or a turn is of, or the role where sessions cross scenarios: all of these share workflow, tools and kind of
-/// user, so that they are no independent samples. What is not of the main set shares no more than a conversation.
+/// Returns the group of a session or turn: its scenario, or the role where sessions cross scenarios. Items of a group
+/// share workflow, tools and kind of user, so they are not independent. Outside the main set, items share no more
+/// than a conversation.
 fn shared(entry: &Entry) -> Arc<str> {
     match entry.origin {
         Origin::Main => Arc::clone(&entry.group.file),
@@ -47,7 +48,8 @@ fn shared(entry: &Entry) -> Arc<str> {
     }
 }
 
-/// Items of `setting`, ascending, of `tasks` (all of the main set when empty), at most `limit` of each.
+/// Selects the items of `setting` and `tasks` (all of the main set when empty) in ascending order, at most `limit` of
+/// each task.
 ///
 /// # Errors
 /// When the setting or a task is unknown, or an item has no prompt in the setting's format.

@@ -1,4 +1,4 @@
-//! A judge that is asked while scores are computed: what has an answer is answered, what has none is remembered.
+//! Collects a judge's verdicts during scoring: known ones are returned, missing ones are recorded as questions.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,10 +7,10 @@ use regatta_proto::{Digest, PanelRule, Question, Verdict};
 
 use super::prompts::OfficialJudges;
 
-/// Most times that a judge is asked until its reply can be taken (docs/benchmarks/flowbench.md §8).
+/// Greatest number of times that a judge is asked until its reply is valid (docs/benchmarks/flowbench.md §8).
 pub(crate) const REPLIES_MAX: u8 = 10;
 
-/// Answers questions from verdicts, and collects those that are still to be asked.
+/// Answers questions from verdicts, and collects those that have none yet.
 pub(crate) struct Judge<'v> {
     verdicts: &'v dyn Verdicts,
     official: Option<&'v OfficialJudges>,
@@ -18,7 +18,7 @@ pub(crate) struct Judge<'v> {
     seen: HashSet<Digest>,
 }
 
-/// What was said to a question: the last reply of a judge, or of every member of a panel. There is at least one.
+/// Answer to a question: the last reply of a judge, or of each member of a panel. There is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Heard {
     replies: Vec<String>,
@@ -36,12 +36,13 @@ impl Heard {
         (!replies.is_empty()).then_some(Self { replies, rule })
     }
 
-    /// Whether more than half of the replies say so. (Of yes and no, the mean says the same as the majority.)
+    /// Returns `true` if `read` accepts more than half of the replies. (For yes and no, mean and majority agree.)
     pub(crate) fn agrees(&self, read: impl Fn(&str) -> bool) -> bool {
         self.replies.iter().filter(|reply| read(reply)).count() * 2 > self.replies.len()
     }
 
-    /// The number that is said: the mean over a panel, or the median if its majority decides. Replies without one do not count.
+    /// Returns the mean of the numbers in a panel's replies, or the median if its rule is the majority. Replies
+    /// without a number do not count.
     pub(crate) fn number(&self, read: impl Fn(&str) -> Option<f64>) -> Option<f64> {
         let mut numbers: Vec<f64> = self.replies.iter().filter_map(|reply| read(reply)).collect();
         numbers.sort_by(f64::total_cmp);
@@ -55,7 +56,7 @@ impl Heard {
         Some(taken.iter().sum::<f64>() / f64::from(count))
     }
 
-    /// The kind that is named most often, the lowest of equally frequent ones.
+    /// Returns the most frequent kind, the lowest in a tie.
     pub(crate) fn kind<T: Ord>(&self, read: impl Fn(&str) -> T) -> Option<T> {
         let mut counts: BTreeMap<T, usize> = BTreeMap::new();
         for reply in &self.replies {
@@ -67,17 +68,17 @@ impl Heard {
 }
 
 impl<'v> Judge<'v> {
-    /// With these verdicts, and told what is `official` where that is known.
+    /// Answers with these verdicts; `official` are the official prompts, where they are known.
     pub(crate) fn new(verdicts: &'v dyn Verdicts, official: Option<&'v OfficialJudges>) -> Self {
         Self { verdicts, official, missing: Vec::new(), seen: HashSet::new() }
     }
 
-    /// The official prompts, where they are known.
+    /// Returns the official prompts, where they are known.
     pub(crate) const fn official(&self) -> Option<&'v OfficialJudges> {
         self.official
     }
 
-    /// What was said to a question. `None` when nothing was yet; then the question is remembered, once.
+    /// Returns the answer to a question. If there is none yet, records the question once and returns `None`.
     pub(crate) fn ask(&mut self, question: Question) -> Option<Heard> {
         if let Some(heard) = self.verdicts.answer(&question).and_then(Heard::from_verdict) {
             return Some(heard);
@@ -88,7 +89,7 @@ impl<'v> Judge<'v> {
         None
     }
 
-    /// The questions without an answer, in the order in which they came up.
+    /// Returns the questions without an answer, in the order in which they were asked.
     pub(crate) fn into_missing(self) -> Vec<Question> {
         self.missing
     }

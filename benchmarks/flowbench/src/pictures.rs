@@ -1,4 +1,4 @@
-//! The way of an agent through its flowcharts, as far as it says where it is.
+//! Drawings of an agent's path through its flowcharts, as far as it states its nodes.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ use super::scoring::recorded;
 use super::session::{inference, plan};
 use super::setting::Mode;
 
-/// The flowcharts that were touched: by the agent's messages of a session, or by the gold turns before a turn and what the agent makes of
-/// it. None when no node was named, as where the agent was shown no flowchart.
+/// Draws the visited flowcharts: for a session by the agent's messages, for a turn by the gold turns before it and
+/// the agent's answer. Empty when no node was named, for example because the agent got no flowchart.
 pub(crate) fn pictures(entry: &Entry, mode: Mode, transcript: &Transcript) -> Vec<Picture> {
     let charts: Vec<&Flowchart> = entry.group.scenarios.iter().map(|scenario| &*scenario.chart).collect();
     match &entry.content {
@@ -31,7 +31,7 @@ pub(crate) fn pictures(entry: &Entry, mode: Mode, transcript: &Transcript) -> Ve
             visits.push(Visit::stated_in(&predicted));
             named(entry, lay_over(&charts, &visits))
         }
-        // A record has the thought of its own turn only: that says where the conversation was, not how it came there.
+        // A record has only the thought of its own turn, which shows the last node but not the path to it.
         Content::TurnRecord(record) => {
             let was = Visit { last: None, intent: None, current: record.gold.text("last_node") };
             named(entry, mark(&charts, &[was, Visit::stated_in(&predicted(transcript))]))

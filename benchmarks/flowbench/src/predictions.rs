@@ -1,4 +1,4 @@
-//! Predictions that were made elsewhere: outputs of turns, and whole conversations (docs/benchmarks/flowbench.md §11).
+//! Predictions of other systems: outputs of turns, and whole conversations (docs/benchmarks/flowbench.md §11).
 
 use std::collections::HashMap;
 
@@ -11,29 +11,29 @@ use super::data::{Data, Entry};
 use super::protocol::{Message, read_messages, write_messages};
 use super::setting::Level;
 
-/// What separates an item's id from what makes a prediction's key unique.
+/// Separator of an item's id and the suffix that makes a prediction's key unique.
 const SUFFIX: char = '#';
 
 /// One line of predictions.
 pub(crate) struct Prediction<'d> {
-    /// Its key: the item's id, perhaps with a suffix.
+    /// Key: the item's id, with an optional suffix.
     pub(crate) key: String,
-    /// The file that it is grouped under.
+    /// File that the prediction is grouped under.
     pub(crate) file: String,
-    /// Where it was read.
+    /// Number of the line.
     pub(crate) line: usize,
-    /// The item.
+    /// Index of the item.
     pub(crate) item: ItemIndex,
-    /// What the data says of the item.
+    /// The item in the data set.
     pub(crate) entry: &'d Entry,
-    /// The whole line.
+    /// The whole line as JSON.
     pub(crate) record: Value,
 }
 
-/// Reads lines of `{"item": …}`.
+/// Parses lines of `{"item": …}`.
 ///
 /// # Errors
-/// With the line that cannot be read, or names no item.
+/// With the line that cannot be parsed or names an unknown item.
 pub(crate) fn read_lines<'d>(
     data: &'d Data,
     file: &Place<'_>,
@@ -59,10 +59,10 @@ pub(crate) fn read_lines<'d>(
     Ok(predictions)
 }
 
-/// Predictions as transcripts, one an item: `output` (a text or null) of a turn, `messages` of a session.
+/// Converts predictions to transcripts, one for each item: `output` (a text or null) of a turn, `messages` of a session.
 ///
 /// # Errors
-/// With the line that cannot be read, names no item, or repeats one.
+/// With the line that cannot be parsed, names an unknown item, or repeats one.
 pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let file = Place::file("predictions", file);
     let mut first: HashMap<ItemIndex, usize> = HashMap::new();
@@ -81,7 +81,7 @@ pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemI
     Ok(transcripts)
 }
 
-/// The output of a turn; nothing when it is null.
+/// Returns the output of a turn; `None` when it is null.
 pub(crate) fn output<'v>(place: &Place<'_>, record: &'v Value) -> Result<Option<&'v str>, DataError> {
     match record.get("output") {
         Some(Value::Null) => Ok(None),
@@ -89,10 +89,10 @@ pub(crate) fn output<'v>(place: &Place<'_>, record: &'v Value) -> Result<Option<
     }
 }
 
-/// The conversation that [`read`] put into a reply; an empty one where nothing was predicted.
+/// Parses the conversation that [`read`] put into a reply; empty when nothing was predicted.
 ///
 /// # Errors
-/// When the reply holds something else.
+/// If the reply contains anything else.
 pub(crate) fn messages_of(reply: &Reply) -> Result<Vec<Message>, DataError> {
     let place = Place::file("predictions", "predictions");
     let Some(text) = reply.text.as_deref() else { return Ok(Vec::new()) };

@@ -1,11 +1,11 @@
-//! Which turn a request asks for, for callers that do not name it.
+//! Recognition of the turn that a request belongs to, for callers that do not name it.
 
 use regatta_proto::{ChatRequest, ChatRole, ItemIndex};
 
 use super::data::{Data, Speaker};
 use super::setting::{Format, Level};
 
-/// The first turn with this history, after whatever system prompt.
+/// Finds the first turn with this history; the system prompt is ignored.
 pub(crate) fn turn(data: &Data, request: &ChatRequest) -> Option<ItemIndex> {
     let said: Vec<&str> = request
         .messages

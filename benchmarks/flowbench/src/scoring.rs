@@ -1,4 +1,4 @@
-//! From the transcript of an item to its scores, or to the questions that judges must answer first.
+//! Scoring of an item's transcript, or the questions that judges must answer first.
 
 use regatta_benchmarks::{Score, Scores, Scoring, Verdicts};
 use regatta_proto::{Evaluator, Event, Reply, Transcript};
@@ -12,18 +12,18 @@ use super::session_level::{self, JudgePrompts};
 use super::setting::{Format, Stop};
 use super::turn_level::{self, GoldCall, GoldTurn, ParameterSchema, ToolSchema, TurnRecord};
 
-/// Why a transcript cannot be scored that fits as far as it goes.
+/// Reason why an incomplete transcript cannot be scored.
 const UNFINISHED: &str = "the session is not at its end";
 
-/// What an item was answered with.
+/// The answer to an item.
 pub(crate) enum Answer<'a> {
-    /// A turn's output; nothing for a prediction that is no text.
+    /// Output of a turn; `None` for a prediction that is not a text.
     Turn(Option<&'a str>),
-    /// A conversation, and why it broke off if it did.
+    /// Messages of a conversation, and the failure that aborted it, if any.
     Session(&'a [Message], Option<&'a Failure>),
 }
 
-/// Scores what happened in the session of `entry`. Judges are told what is `official` where that is known.
+/// Scores the session of `entry`. Judges get the `official` prompts where these are known.
 pub(crate) fn score(
     entry: &Entry,
     official: Option<&OfficialJudges>,
@@ -67,8 +67,8 @@ pub(crate) fn score(
                 continue;
             }
         };
-        // A transcript is that of a whole session. Read under other limits than its own it is too long or not yet at its end, or else
-        // no limit was reached and it is the same under both.
+        // A transcript is that of a whole session. Under limits other than its own, it is too long or incomplete,
+        // unless it reaches neither limit, in which case the result is the same.
         if let Some(ending) = conversation.ending() {
             let answer = Answer::Session(conversation.messages(), ending.failure());
             return score_answer(id, entry, official, &answer, evaluators, verdicts);
@@ -77,7 +77,8 @@ pub(crate) fn score(
     Scoring::Unfit(why)
 }
 
-/// The scores when the agent made its session impossible: of an empty turn, or of a conversation in which nothing was said.
+/// Returns the scores of a session that failed because of the agent: those of an empty turn, or of a conversation
+/// without messages.
 pub(crate) fn score_failure(entry: &Entry, evaluators: &[Evaluator]) -> Scores {
     let answer = match entry.content {
         Content::SessionTurn(..) | Content::TurnRecord(_) => Answer::Turn(Some("")),
@@ -89,7 +90,7 @@ pub(crate) fn score_failure(entry: &Entry, evaluators: &[Evaluator]) -> Scores {
     }
 }
 
-/// A judge with nothing good to say.
+/// A judge that gives the worst verdicts.
 struct Worst;
 
 impl Verdicts for Worst {
@@ -99,7 +100,7 @@ impl Verdicts for Worst {
     }
 }
 
-/// The answer that was recorded elsewhere, if it was.
+/// Returns the reply of a prediction, if the transcript is one.
 pub(crate) fn recorded(transcript: &Transcript) -> Option<&Reply> {
     transcript.events.iter().find_map(|event| match event {
         Event::Recorded(reply) => Some(reply),
@@ -107,7 +108,7 @@ pub(crate) fn recorded(transcript: &Transcript) -> Option<&Reply> {
     })
 }
 
-/// Scores one answer. `id` names the judgements about it: that of the item, or of one of several predictions for it.
+/// Scores one answer. `id` identifies judgements of it: the id of the item, or of one of several predictions for it.
 pub(crate) fn score_answer(
     id: &str,
     entry: &Entry,
@@ -153,8 +154,8 @@ pub(crate) fn score_answer(
     }
 }
 
-/// View of a session for its judges: the workflow as prose, whatever the agent was shown, so that they judge all formats alike
-/// (docs/benchmarks/flowbench.md §8.2); also where the official prompt speaks of a chart.
+/// Prompts for the judges of a session. They show the workflow as prose whatever the agent got, so that all formats
+/// are judged alike (docs/benchmarks/flowbench.md §8.2), even where the official prompt mentions a chart.
 struct Prompts<'a> {
     entry: &'a Entry,
     target: &'a str,
@@ -199,7 +200,7 @@ fn schema(tool: &Tool) -> ToolSchema {
     ToolSchema { name: tool.name.to_string(), parameters: parameters.collect() }
 }
 
-/// `aggregate` of the golden files for scores of turns, of sessions, or of both apart.
+/// Makes the `aggregate` of the golden files for scores of turns, of sessions, or of both separately.
 pub(crate) fn aggregate(evaluator: Evaluator, scores: &[(&Entry, &Score)]) -> serde_json::Value {
     let of = |is_turn: bool| -> Vec<&Score> {
         scores.iter().filter(|(entry, _)| entry.gold().is_some() == is_turn).map(|(_, score)| *score).collect()

@@ -1,4 +1,4 @@
-//! Whom the session of an item asks next, and what.
+//! Next step of an item's session: the role to ask, and the request.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use super::protocol::{
 };
 use super::setting::{Format, Level, Mode, Scope, Stop};
 
-/// The agent's parameters (docs/benchmarks/flowbench.md §3.3). Simulators and judges run with their provider's defaults.
+/// Sampling of the agent (docs/benchmarks/flowbench.md §3.3). Simulators and judges use their provider's defaults.
 const AGENT: Sampling = Sampling { temperature: Some(0.0), top_p: None, max_tokens: None, seed: None };
 const SIMULATOR: Sampling = Sampling { temperature: None, top_p: None, max_tokens: None, seed: None };
 
-/// What comes next in the session of `entry`. Simulators are told what is `official` where that is known.
+/// Returns the next step in the session of `entry`. Simulators get the `official` prompts where these are known.
 pub(crate) fn next(entry: &Entry, official: Option<&OfficialSimulators>, mode: Mode, transcript: &Transcript) -> Step {
     match mode.level {
         Level::Turn => next_of_turn(entry, mode.format, transcript),
@@ -41,15 +41,15 @@ fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step 
     }
 }
 
-/// The state of a turn after what its transcript holds.
+/// Replays a turn from its transcript.
 ///
 /// # Errors
-/// When that is not how a turn goes.
+/// If the transcript does not fit the course of a turn.
 pub(crate) fn inference(transcript: &Transcript) -> Result<TurnInference, Unexpected> {
     TurnInference::replay(Exchange::of_transcript(transcript))
 }
 
-/// What the conversation of a session depends on besides the replies.
+/// Returns the parameters of a session's conversation, besides the replies.
 pub(crate) fn plan(entry: &Entry, script: &Script, stop: Stop) -> Plan {
     let limits = match (stop, entry.group.scope) {
         (Stop::Code, _) => Limits::Code,
@@ -130,8 +130,8 @@ fn of_history(line: &Line) -> ChatMessage {
     }
 }
 
-/// A tool's result as the agent sees it. The agent writes its calls as text, and no provider takes the result of a tool for which it saw
-/// no call of its own; so it comes as a message of the user that says what it is.
+/// Wraps a tool's result for the agent. The agent writes its calls as text, and providers refuse the result of a tool
+/// that they saw no call of, so the result is sent as a labelled message of the user.
 fn tool_result(name: &str, result: &str) -> ChatMessage {
     ChatMessage::new(ChatRole::User, format!("Result of {name}:\n{result}"))
 }

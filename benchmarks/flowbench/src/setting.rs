@@ -2,7 +2,7 @@
 
 use regatta_proto::Setting;
 
-/// What is scored: one reply, or a whole conversation.
+/// Unit that is scored: one reply, or a whole conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Level {
     /// One agent turn after the gold history.
@@ -11,16 +11,16 @@ pub(crate) enum Level {
     Session,
 }
 
-/// How much of its role's knowledge the agent gets.
+/// Share of the role's knowledge that the agent gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Scope {
-    /// That of one scenario.
+    /// The knowledge of one scenario.
     Single,
-    /// That of every scenario of the role.
+    /// The knowledge of all scenarios of the role.
     Cross,
 }
 
-/// In which form the agent gets the workflows.
+/// Format of the workflows in the agent's prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Format {
     /// Tools only.
@@ -31,32 +31,32 @@ pub(crate) enum Format {
     Code,
     /// Mermaid.
     Flowchart,
-    /// No workflow, and of the tools only the names of tools and parameters.
+    /// No workflow, and only the names of tools and parameters.
     NoneWithoutTools,
     /// Prose, pseudo-code and Mermaid together.
     Ensemble,
 }
 
-/// What stops a conversation that the user does not end.
+/// Policy that stops a conversation which the user does not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Stop {
-    /// So many turns of the agent as the paper grants (docs/benchmarks/flowbench.md §3.8).
+    /// The paper's limit on turns of the agent (docs/benchmarks/flowbench.md §3.8).
     Paper,
-    /// The limits on messages and calls of the released code (docs/benchmarks/flowbench.md §3.5).
+    /// The released code's limits on messages and calls (docs/benchmarks/flowbench.md §3.5).
     Code,
 }
 
-/// Which sessions are evaluated as such.
+/// Selection of the sessions that are evaluated as sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Lengths {
     /// The longer ones, as in the paper (docs/benchmarks/flowbench.md §1, §2.5).
     Longer,
-    /// All of them.
+    /// All sessions.
     All,
 }
 
 impl Level {
-    /// As in names of settings.
+    /// Name in settings.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Turn => "turn",
@@ -66,10 +66,10 @@ impl Level {
 }
 
 impl Scope {
-    /// All, in the order of the paper.
+    /// Both scopes in the order of the paper.
     pub(crate) const ALL: [Self; 2] = [Self::Single, Self::Cross];
 
-    /// As in names of settings and in records.
+    /// Name in settings and in records.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Single => "single",
@@ -77,18 +77,18 @@ impl Scope {
         }
     }
 
-    /// The scope of this name.
+    /// Finds a scope by name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 }
 
 impl Format {
-    /// All, in the order of the paper's tables.
+    /// All formats in the order of the paper's tables.
     pub(crate) const ALL: [Self; 6] =
         [Self::None, Self::Text, Self::Code, Self::Flowchart, Self::NoneWithoutTools, Self::Ensemble];
 
-    /// As in names of settings.
+    /// Name in settings.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -100,40 +100,40 @@ impl Format {
         }
     }
 
-    /// The format of this name.
+    /// Finds a format by name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// Whether the paper runs it at this level: two formats are of whole conversations only.
+    /// Returns `true` if the paper runs the format at this level: two formats are run in whole conversations alone.
     pub(crate) const fn is_of(self, level: Level) -> bool {
         matches!((level, self), (Level::Session, _) | (_, Self::None | Self::Text | Self::Code | Self::Flowchart))
     }
 }
 
-/// One setting: `turn/single/flowchart`, `session/cross/text/code-limits`, `session/single/none/all-lengths`.
+/// A setting: `turn/single/flowchart`, `session/cross/text/code-limits`, `session/single/none/all-lengths`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Mode {
-    /// What is scored.
+    /// Unit that is scored.
     pub(crate) level: Level,
-    /// How much the agent knows.
+    /// Knowledge of the agent.
     pub(crate) scope: Scope,
-    /// In which form.
+    /// Format of the workflows.
     pub(crate) format: Format,
-    /// What stops a conversation; of turns always the first.
+    /// Policy that stops a conversation; always the first for turns.
     pub(crate) stop: Stop,
-    /// Which sessions there are; of turns always the first, although all sessions have turns.
+    /// Selection of sessions; always the first for turns, although turns are taken from all sessions.
     pub(crate) lengths: Lengths,
 }
 
-/// Follows in the name of a setting whose conversations the limits of the released code stop.
+/// Suffix of settings whose conversations are stopped by the released code's limits.
 const CODE_LIMITS: &str = "/code-limits";
-/// Ends the name of a setting that has sessions of every length.
+/// Suffix of settings with sessions of all lengths.
 const ALL_LENGTHS: &str = "/all-lengths";
 
 impl Mode {
-    /// Every setting, `turn/single/flowchart` first because it is the default: four formats at turn level, six at session level, these
-    /// under either limits and over the longer sessions or all.
+    /// Lists all settings, with `turn/single/flowchart` first because it is the default: four formats at turn level,
+    /// six at session level, the latter with either limits and with the longer sessions or all.
     pub(crate) fn all() -> Vec<Self> {
         let mut kinds = vec![(Level::Turn, Stop::Paper, Lengths::Longer)];
         for lengths in [Lengths::Longer, Lengths::All] {
@@ -150,7 +150,7 @@ impl Mode {
         modes
     }
 
-    /// The paper's best: what runs when nothing is said.
+    /// The paper's best setting, which is used when a spec names none.
     pub(crate) const DEFAULT: Self = Self {
         level: Level::Turn,
         scope: Scope::Single,
@@ -159,12 +159,12 @@ impl Mode {
         lengths: Lengths::Longer,
     };
 
-    /// The mode that `setting` names.
+    /// Finds the mode that `setting` names.
     pub(crate) fn of(setting: &Setting) -> Option<Self> {
         Self::all().into_iter().find(|mode| mode.name() == setting.as_str())
     }
 
-    /// The setting's name.
+    /// Returns the name of the setting.
     pub(crate) fn name(self) -> String {
         let stop = match self.stop {
             Stop::Paper => "",

@@ -1,4 +1,4 @@
-//! The loaded data set behind the one interface of all benchmarks.
+//! The loaded data set behind the interface of all benchmarks.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Suite for Loaded {
         self.data.entry(item).map_or_else(Scores::new, |entry| scoring::score_failure(entry, evaluators))
     }
 
-    /// A reply that begins a call which cannot be read: it names no action, or its input never ends.
+    /// A reply is invalid if it begins a call that cannot be parsed: it names no action, or its input never ends.
     fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
         let texts = transcript.replies(Role::Agent).filter_map(|reply| reply.text.as_deref());
         texts.into_iter().any(extraction::is_unreadable_call)

@@ -1,26 +1,26 @@
-//! Golden vectors and official data, for the tests of the parts.
+//! Golden vectors and official data for unit tests.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The folder with data and golden cases beside the project, if there is one.
+/// Returns the folder with the published data and golden cases, if it exists.
 pub(crate) fn shared() -> Option<PathBuf> {
     regatta_benchmark_testing::shared("flowbench")
 }
 
-/// A JSON file.
+/// Parses a JSON file.
 pub(crate) fn document(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// A JSONL file.
+/// Parses a JSONL file.
 pub(crate) fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Whether everything in `expected` is in `got`, numbers to within 1e-9; `got` may hold more.
+/// Asserts that everything in `expected` is in `got`, numbers to within 1e-9; `got` may contain more.
 pub(crate) fn assert_alike(expected: &Value, got: &Value, place: &str) {
     match (expected, got) {
         (Value::Object(expected), Value::Object(got)) => {

@@ -1,5 +1,5 @@
-//! Time to score plans of OrchestrationBench: reading the text, both graphs, the official and the exact edit distances, and the item's
-//! JSON; and the distances of the golden pairs alone. One thread; a throughput of plans.
+//! Benchmarks of the scoring of OrchestrationBench plans: the whole of it (parsing, both graphs, official and exact
+//! edit distances, JSON of the item), and the distances of the golden pairs alone. One thread; throughput in plans.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn score(suite: &Arc<dyn Suite>, item: ItemIndex, transcript: &Transcript) -> Sc
     suite.score(item, &[Evaluator::Official, Evaluator::Paper], transcript, &RecordedVerdicts::default())
 }
 
-/// The predictions that are plans; they need no verdicts.
+/// Keeps the predictions that are plans; these need no verdicts.
 fn plans_of(suite: &Arc<dyn Suite>, predictions: Vec<(ItemIndex, Transcript)>) -> Vec<(ItemIndex, Transcript)> {
     let is_plan = |(item, transcript): &(ItemIndex, Transcript)| {
         let scoring = score(suite, *item, transcript);
@@ -62,7 +62,7 @@ fn plans_of(suite: &Arc<dyn Suite>, predictions: Vec<(ItemIndex, Transcript)>) -
     predictions.into_iter().filter(is_plan).collect()
 }
 
-/// The files below a folder that are wanted, by their paths in it.
+/// Reads the wanted files below a folder, by their paths within it.
 fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<FileSet, Failure> {
     let mut files = FileSet::from_origin(folder.display().to_string());
     let mut folders = vec![folder.to_owned()];

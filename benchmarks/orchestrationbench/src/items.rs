@@ -1,4 +1,4 @@
-//! The items as the pipeline knows them, and which of them a cell runs: the steps of scenarios, and whole scenarios.
+//! Items of the pipeline, steps of scenarios and whole scenarios, and the selection for a cell.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use regatta_proto::{ItemId, ItemIndex, Setting};
 use super::data::{Data, Language, Scenario};
 use super::setting::Mode;
 
-/// The orchestrator as a part of the data set, beside the sub agents.
+/// Part of the data set that stands for the orchestrator, beside those of the sub agents.
 pub(crate) const ORCHESTRATOR: &str = "orchestrator";
 
-/// What an item is.
+/// Position of an item in the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A step at which a model is asked, of the scenario at this position.
+    /// A step at which a model is asked: position of its scenario, and step.
     Step(usize, u32),
     /// The scenario at this position.
     Scenario(usize),
 }
 
 impl Place {
-    /// Position of its scenario.
+    /// Position of the scenario.
     pub(crate) const fn scenario(self) -> usize {
         match self {
             Self::Step(scenario, _) | Self::Scenario(scenario) => scenario,
         }
     }
 
-    /// The step of the item, if it is one.
+    /// Returns the step, if the item is one.
     pub(crate) const fn step(self) -> Option<u32> {
         match self {
             Self::Step(_, step) => Some(step),
@@ -37,7 +37,7 @@ impl Place {
         }
     }
 
-    /// Where it is run.
+    /// Returns the mode in which the item is run.
     pub(crate) const fn mode(self) -> Mode {
         match self {
             Self::Step(..) => Mode::Stepwise,
@@ -46,10 +46,10 @@ impl Place {
     }
 }
 
-/// The items of a data set with what they are.
+/// The items of a data set with their positions in the data.
 #[derive(Debug)]
 pub(crate) struct Items {
-    /// As the pipeline knows them.
+    /// Items in the form of the pipeline.
     pub(crate) items: Vec<Item>,
     places: Vec<Place>,
     positions: HashMap<PlaceKey, ItemIndex>,
@@ -66,7 +66,8 @@ const fn key(place: Place) -> PlaceKey {
 }
 
 impl Items {
-    /// Every step of every scenario, as `EN/1/3`; then every scenario, as `EN/1`. The steps of a scenario are no independent samples.
+    /// Lists every step of every scenario, such as `EN/1/3`, then every scenario, such as `EN/1`. The steps of a
+    /// scenario form one group, because they are not independent.
     ///
     /// # Errors
     /// When a scenario's name cannot be part of an id.
@@ -86,18 +87,18 @@ impl Items {
         Ok(Self { items, places, positions })
     }
 
-    /// What the item is.
+    /// Returns the position of an item in the data.
     pub(crate) fn place(&self, item: ItemIndex) -> Option<Place> {
         self.places.get(usize::try_from(item.0).ok()?).copied()
     }
 
-    /// The item that is this.
+    /// Finds the item at a position in the data.
     pub(crate) fn position(&self, place: Place) -> Option<ItemIndex> {
         self.positions.get(&key(place)).copied()
     }
 
-    /// Items of `setting`, ascending, of `tasks` (all when empty), of the first `limit` scenarios of each: a limit in steps would cut
-    /// scenarios in two, and mean other data in each setting.
+    /// Selects the items of `setting` and `tasks` (all when empty) in ascending order, from the first `limit`
+    /// scenarios of each task. A limit in steps would cut scenarios, and mean different data in each setting.
     ///
     /// # Errors
     /// When the setting or a task is unknown.
@@ -144,7 +145,7 @@ fn item(scenario: &Scenario, id: &str) -> Result<Item, DataError> {
     Ok(Item { id, task: language.into(), group: Some(scenario.name().into()) })
 }
 
-/// The steps at which a model is asked, ascending.
+/// Returns the steps at which a model is asked, ascending.
 pub(crate) fn asked_steps(scenario: &Scenario) -> Vec<u32> {
     let decisions = scenario.decisions.iter().filter(|decision| decision.is_asked).map(|decision| decision.step);
     let mut steps: Vec<u32> = scenario.planning.iter().copied().chain(decisions).collect();
@@ -152,7 +153,7 @@ pub(crate) fn asked_steps(scenario: &Scenario) -> Vec<u32> {
     steps
 }
 
-/// Parts of the data set that `place` belongs to: whose step it is.
+/// Returns the part of the data set that `place` belongs to: the agent whose step it is.
 pub(crate) fn parts(data: &Data, place: Place) -> Vec<Arc<str>> {
     let Place::Step(position, step) = place else { return Vec::new() };
     let Some(scenario) = data.scenarios.get(position) else { return Vec::new() };

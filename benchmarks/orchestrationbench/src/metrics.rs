@@ -1,8 +1,8 @@
-//! What is measured, as means, ratios and averages of the flat values of steps.
+//! Metrics: means, ratios and averages of the flat values of steps.
 //!
-//! The official code rounds in between (docs/benchmarks/orchestrationbench.md §5.7); these numbers are what it rounds, so that they can
-//! have intervals. Its own, to four digits, are in the aggregates. All scenarios of both languages count alike here; the repository's table
-//! takes the mean of the languages.
+//! The official code rounds on the way (docs/benchmarks/orchestrationbench.md §5.7); these are the numbers before
+//! rounding, so that they can have intervals. The official ones, rounded to four digits, are in the aggregates. All
+//! scenarios of both languages have equal weight here; the repository's table averages the languages.
 
 use std::collections::BTreeMap;
 
@@ -15,47 +15,48 @@ use super::setting::Mode;
 pub(crate) mod value {
     /// Weight of a planning step: as a comparison, and for its failures (docs/benchmarks/orchestrationbench.md §5.3).
     pub(crate) const PLAN_WEIGHT: &str = "plan_weight";
-    /// 1 for a call where a call is right; steps where something else is right lack it.
+    /// 1 for an answer that is a call where a call is right; absent in steps where a rejection is right.
     pub(crate) const CALL: &str = "call";
-    /// 1 for such a call with a value F1 above zero: the official mean leaves the others out (docs/benchmarks/orchestrationbench.md §5.6).
+    /// 1 for such a call whose value F1 is above zero: the official mean leaves the others out
+    /// (docs/benchmarks/orchestrationbench.md §5.6).
     pub(crate) const VALUED_CALL: &str = "valued_call";
-    /// 1 for a decision to reject.
+    /// 1 for an answer that rejects.
     pub(crate) const REJECT_PREDICTED: &str = "reject_predicted";
-    /// 1 where it is right to reject.
+    /// 1 where a rejection is right.
     pub(crate) const REJECT_GOLD: &str = "reject_gold";
-    /// 1 for a decision to call.
+    /// 1 for an answer that calls.
     pub(crate) const CALL_PREDICTED: &str = "call_predicted";
-    /// 1 where it is right to call.
+    /// 1 where a call is right.
     pub(crate) const CALL_GOLD: &str = "call_gold";
     /// 1 for a planning step.
     pub(crate) const PLANS: &str = "plans";
     /// 1 for a decision step.
     pub(crate) const DECISIONS: &str = "decisions";
-    /// 1 for a decision that was not made.
+    /// 1 for a decision step without an answer.
     pub(crate) const UNANSWERED: &str = "unanswered";
-    /// 1 for a plan that could not be read, or was not given.
+    /// 1 for a planning step without a readable plan.
     pub(crate) const PLAN_FAILED: &str = "plan_failed";
-    /// 1 for a rejection where one is right.
+    /// 1 for an answer that rejects where a rejection is right.
     pub(crate) const RIGHT_REJECTION: &str = "right_rejection";
-    /// 1 for a call where a rejection is right, or the other way round.
+    /// 1 for a call where a rejection is right, or the reverse.
     pub(crate) const WRONG: &str = "wrong_decision";
 }
 
-/// Names of what whole scenarios have beside the sums over their steps.
+/// Names of the values of whole scenarios, beside the sums over their steps.
 pub(crate) mod scenario_value {
-    /// 1 when some call led elsewhere than the gold.
+    /// 1 when a call diverged from the gold.
     pub(crate) const DIVERGED: &str = "diverged";
-    /// Steps of the gold that some call stands for.
+    /// Number of the gold's steps that were matched with a call.
     pub(crate) const REACHED: &str = "reached";
-    /// Steps after the first divergence that were asked otherwise than in the gold, or not at all.
+    /// Number of steps after the first divergence that were not asked as in the gold.
     pub(crate) const CHANGED: &str = "changed";
-    /// Steps of the gold.
+    /// Number of the gold's steps.
     pub(crate) const STEPS: &str = "steps";
-    /// Calls that stand for no step.
+    /// Number of calls without a step.
     pub(crate) const EXTRA_CALLS: &str = "extra_calls";
 }
 
-/// Adds the values that metrics need to those of a step. `is_gold_call` says whether a call is right there.
+/// Adds to the values of a step those that metrics need. `is_gold_call` is `true` if a call is right there.
 pub(crate) fn derive(values: &mut BTreeMap<String, f64>, is_gold_call: bool) {
     let number = |values: &BTreeMap<String, f64>, name: &str| values.get(name).copied().unwrap_or_default();
     let has = |values: &BTreeMap<String, f64>, name: &str| values.contains_key(name);
@@ -75,8 +76,8 @@ pub(crate) fn derive(values: &mut BTreeMap<String, f64>, is_gold_call: bool) {
     if has(values, "answered") {
         let of = |one: &str, other: &str| number(values, one) + number(values, other);
         let (reject_gold, call_gold) = match number(values, "answered") {
-            // The official code leaves out what was never answered. Here the model made it impossible, so it is a decision that is missed;
-            // what merely was not measured has no values at all.
+            // The official code leaves unanswered steps out. Here the model itself failed to answer, so the decision
+            // counts as missed; a step that was not measured has no values at all.
             0.0 => (f64::from(u8::from(!is_gold_call)), f64::from(u8::from(is_gold_call))),
             _ => (of("reject_tp", "reject_fn"), of("reject_tn", "reject_fp")),
         };
@@ -100,7 +101,7 @@ pub(crate) fn derive(values: &mut BTreeMap<String, f64>, is_gold_call: bool) {
     values.extend(derived.into_iter().map(|(name, value)| (name.to_owned(), value)));
 }
 
-/// What is measured by `evaluator`; the first four are those of the tables.
+/// Metrics of `evaluator`; the first four are those of the tables.
 pub(crate) fn metrics(mode: Mode, evaluator: Evaluator) -> Vec<Metric> {
     let mut metrics = match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => official(),
@@ -176,7 +177,7 @@ fn paper() -> Vec<Metric> {
     ]
 }
 
-/// Mean over scenarios, whose runs are taken together; a run with a plan that the evaluator trips over is left out.
+/// Mean over scenarios with their runs taken together; a run whose plans crash the evaluator is left out.
 fn plan_mean(numerator: &str, denominator: &str) -> Measure {
     Measure::GroupMean {
         numerator: numerator.to_owned(),
@@ -188,7 +189,7 @@ fn plan_mean(numerator: &str, denominator: &str) -> Measure {
     }
 }
 
-/// Mean over scenarios of the mean over runs; a scenario on which the evaluator crashes is worth nothing.
+/// Mean over scenarios of the mean over runs; a scenario that crashes the evaluator counts as 0.
 fn call_mean(numerator: &str, denominator: &str) -> Measure {
     Measure::GroupMean {
         numerator: numerator.to_owned(),

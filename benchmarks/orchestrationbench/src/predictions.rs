@@ -1,4 +1,4 @@
-//! Predictions that were made elsewhere, as transcripts (docs/benchmarks/orchestrationbench.md §11).
+//! Predictions of other systems as transcripts (docs/benchmarks/orchestrationbench.md §11).
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::Place as Spot;
@@ -8,10 +8,11 @@ use super::case::read_predictions;
 use super::data::Data;
 use super::items::{Items, Place};
 
-/// Predictions of one run as transcripts, one a step; a call that failed is an empty one.
+/// Converts predictions of one run to transcripts, one for each step; a failed call becomes an empty one.
 ///
 /// # Errors
-/// With line and field of what cannot be read, is of another run than the first line, or of a step at which no model is asked.
+/// With line and field, if a line cannot be parsed, belongs to another run than the first line, or names a step at
+/// which no model is asked.
 pub(crate) fn transcripts(
     data: &Data,
     items: &Items,

@@ -1,4 +1,4 @@
-//! A step's answer and what each evaluator says of it.
+//! Scoring of a step's answer by each evaluator.
 
 use std::collections::HashMap;
 
@@ -15,19 +15,20 @@ use super::metrics::derive;
 use super::plan::{Costs, Extracted, drawings, score_step_official, score_step_paper};
 use super::protocol::{Unresolved, decision_request, judge_conversation, judge_index, planning_request};
 
-/// How many judges the paper asks; in details, a step that needs none has their number of equal scores.
+/// Number of judges that the paper asks; in details, a step that needs none has this many equal scores.
 pub(crate) const PAPER_JUDGES: usize = 3;
-/// Text that the official client of compatible servers makes of an answer without content (docs/benchmarks/orchestrationbench.md §3.4).
+/// Text that the official client of compatible servers puts in place of missing content
+/// (docs/benchmarks/orchestrationbench.md §3.4).
 const NO_CONTENT: &str = "\n\n";
 
-/// Gold plans by position of their scenario and step: of most planning steps.
+/// Gold plans by position of their scenario and step; some planning steps have none.
 #[derive(Debug, Default)]
 pub(crate) struct GoldPlans {
     plans: HashMap<(usize, u32), Extraction>,
 }
 
 impl GoldPlans {
-    /// Those of a data set.
+    /// Extracts the gold plans of a data set.
     pub(crate) fn of(data: &Data) -> Self {
         let mut plans = HashMap::new();
         for (position, scenario) in data.scenarios.iter().enumerate() {
@@ -41,7 +42,7 @@ impl GoldPlans {
         Self { plans }
     }
 
-    /// The gold of a planning step, if there is one that can be read.
+    /// Returns the gold plan of a step, if it has a readable one.
     fn plan(&self, position: usize, step: u32) -> Option<&regatta_pycompat::yaml::Dict> {
         self.plans.get(&(position, step)).and_then(Extraction::plan)
     }
@@ -52,7 +53,7 @@ impl GoldPlans {
 pub(crate) struct Step<'d> {
     /// The data.
     pub(crate) data: &'d Data,
-    /// Its gold plans.
+    /// Gold plans of the data set.
     pub(crate) gold_plans: &'d GoldPlans,
     /// Position of the scenario.
     pub(crate) position: usize,
@@ -60,18 +61,18 @@ pub(crate) struct Step<'d> {
     pub(crate) scenario: &'d Scenario,
     /// The step.
     pub(crate) step: u32,
-    /// What judgements about it are about.
+    /// Id that judgements of the step refer to.
     pub(crate) item: &'d str,
 }
 
-/// What the model answered: nothing when the call failed.
+/// Returns the model's answer; `None` when the call failed.
 pub(crate) fn answer(transcript: &Transcript) -> Option<Answer> {
     let is_recorded = transcript.events.iter().any(|event| matches!(event, Event::Recorded(_)));
     let reply = transcript.replies(Role::Agent).next()?;
     Some(if is_recorded { Answer::of_reply(reply) } else { of_call(reply) })
 }
 
-/// What a reply says as the official client takes it.
+/// Takes the answer from a reply as the official client does.
 pub(crate) fn of_call(reply: &Reply) -> Answer {
     let mut answer = Answer::of_reply(reply);
     answer.text.get_or_insert_with(|| NO_CONTENT.to_owned());
@@ -79,7 +80,7 @@ pub(crate) fn of_call(reply: &Reply) -> Answer {
 }
 
 impl Step<'_> {
-    /// What is asked at the step; nothing where there is no such agent.
+    /// Returns the request at the step; `None` where the agent does not exist.
     pub(crate) fn request(&self) -> Option<ChatRequest> {
         if self.is_planning() {
             return Some(planning_request(self.data, self.scenario, self.step));
@@ -90,7 +91,7 @@ impl Step<'_> {
     /// Scores an answer with `evaluators`.
     ///
     /// # Errors
-    /// With what judges must answer first.
+    /// With the questions that judges must answer first.
     pub(crate) fn score(
         &self,
         answer: Option<&Answer>,
@@ -110,7 +111,7 @@ impl Step<'_> {
         if missing.is_empty() { Ok(scores) } else { Err(missing) }
     }
 
-    /// The scores of a step that was never answered.
+    /// Scores a step without an answer.
     pub(crate) fn score_failure(&self, evaluators: &[Evaluator]) -> Scores {
         let one = |evaluator: &Evaluator| Some((*evaluator, self.score_one(None, *evaluator, Judging::Skip).ok()?));
         evaluators.iter().filter_map(one).collect()
@@ -138,10 +139,10 @@ impl Step<'_> {
         Ok(Score { values, detail })
     }
 
-    /// What the official evaluator makes of an answer, and its entry in the golden files' `items`.
+    /// Scores an answer with the official evaluator; returns the values and the entry in the golden files' `items`.
     ///
     /// # Errors
-    /// With what a judge must answer first.
+    /// With the question that a judge must answer first.
     pub(crate) fn official(
         &self,
         answer: Option<&Answer>,
@@ -156,10 +157,10 @@ impl Step<'_> {
         Ok((StepValues::Decision(decision.values()), decision.entry()))
     }
 
-    /// The same of the paper's, where `judges` are asked what needs judging.
+    /// Scores an answer with the paper's evaluator and `judges` judges; returns the values and the entry.
     ///
     /// # Errors
-    /// With what a judge must answer first.
+    /// With the question that a judge must answer first.
     pub(crate) fn paper(
         &self,
         answer: Option<&Answer>,
@@ -175,7 +176,8 @@ impl Step<'_> {
         Ok((PaperStepValues::Decision(decision.values()), decision.entry(judges)))
     }
 
-    /// `true` if the answer is none: no plan where one is to be written, calls that cannot be put together where something is decided.
+    /// Returns `true` if the answer is unreadable: without a plan at a planning step, or with calls whose arguments
+    /// cannot be merged at a decision step.
     pub(crate) fn is_unreadable(&self, answer: &Answer) -> bool {
         if self.is_planning() {
             return answer.text.as_deref().is_none_or(|text| extract(text).plan().is_none());
@@ -183,7 +185,7 @@ impl Step<'_> {
         decided(answer).is_err()
     }
 
-    /// The plan of an answer over the gold one; none where nothing is planned.
+    /// Draws the plan of an answer over the gold plan; empty at decision steps.
     pub(crate) fn drawings(&self, answer: Option<&Answer>) -> Vec<Drawing> {
         let gold = self.gold_plans.plan(self.position, self.step).filter(|_| self.is_planning());
         let Some(gold) = gold else { return Vec::new() };
@@ -191,7 +193,7 @@ impl Step<'_> {
         drawings(&format!("Plan of step {}", self.step), extraction.as_ref().and_then(Extraction::plan), gold)
     }
 
-    /// `true` if the model is to write a plan here, and no decision.
+    /// Returns `true` for a planning step and `false` for a decision step.
     pub(crate) fn is_planning(&self) -> bool {
         self.scenario.planning.contains(&self.step)
     }

@@ -1,8 +1,8 @@
-//! The settings: the published protocol, and the one that the paper names as future work.
+//! The settings: the published protocol, and the mode that the paper names as future work.
 
 use regatta_proto::Setting;
 
-/// The reach of an error: one step, or the rest of the scenario.
+/// Source of the history: the gold, or the models' own answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mode {
     /// Every call sees a history rebuilt from the gold: the published protocol.

@@ -1,4 +1,4 @@
-//! The loaded data set behind the one interface of all benchmarks.
+//! The loaded data set behind the interface of all benchmarks.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Loaded {
         self.data.scenarios.get(position).map(Arc::as_ref)
     }
 
-    /// The step that an item is, if it is one.
+    /// Returns the step of an item, if it is one.
     fn step(&self, item: ItemIndex) -> Option<scoring::Step<'_>> {
         let Place::Step(position, step) = self.items.place(item)? else { return None };
         let id = self.items.items.get(usize::try_from(item.0).ok()?)?.id.as_str();
@@ -44,7 +44,7 @@ impl Loaded {
         Some(scoring::Step { data: &self.data, gold_plans: &self.gold_plans, position, scenario, step, item: id })
     }
 
-    /// The scenario that an item is, if it is one.
+    /// Returns the scenario of an item, if it is one.
     fn whole(&self, item: ItemIndex) -> Option<Whole<'_>> {
         let Place::Scenario(position) = self.items.place(item)? else { return None };
         let scenario = self.scenario(position)?;
@@ -96,7 +96,7 @@ impl Suite for Loaded {
         }
     }
 
-    /// A step whose answer holds no plan, or calls that cannot be read. A decision that calls nothing is one.
+    /// A planning answer without a plan, or calls that cannot be merged, are invalid. A decision without calls is valid.
     fn is_invalid_format(&self, item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
         match (self.step(item), self.whole(item)) {
             (Some(step), _) => scoring::answer(transcript).is_some_and(|answer| step.is_unreadable(&answer)),
@@ -166,7 +166,7 @@ impl Suite for Loaded {
     }
 
     fn example_question(&self, _evaluators: &[Evaluator]) -> Option<Question> {
-        // Whether it is asked depends on what a model answers.
+        // An example is enough: judges may be needed, depending on the answers.
         Some(question("any", Conversation { before: Vec::new(), prompt: String::new() }))
     }
 

@@ -1,4 +1,4 @@
-//! A whole scenario as one session: the end-to-end mode behind the suite's interface.
+//! A whole scenario as one session: the end-to-end mode behind the interface of `Suite`.
 
 use regatta_benchmarks::{Drawing, Persona, Score, Scores, Verdicts};
 use regatta_proto::{ChatRequest, ChatRole, Evaluator, Question, Reply, Role, SessionSeed, Transcript};
@@ -15,7 +15,7 @@ use super::simulate;
 pub(crate) struct Whole<'d> {
     /// The data.
     pub(crate) data: &'d Data,
-    /// Its gold plans.
+    /// Gold plans of the data set.
     pub(crate) gold_plans: &'d GoldPlans,
     /// Position of the scenario.
     pub(crate) position: usize,
@@ -24,15 +24,15 @@ pub(crate) struct Whole<'d> {
 }
 
 impl<'d> Whole<'d> {
-    /// The session so far.
+    /// Replays the session up to the end of the transcript.
     pub(crate) fn session(&self, transcript: &Transcript) -> Session<'d> {
         Session::replay(self.data, self.scenario, transcript.replies(Role::Agent))
     }
 
-    /// Scores the session: the sums of what its steps are worth, each by the reply that stands for it, and where it left the gold.
+    /// Scores the session: the sums over its steps, each scored by its matched reply, and the divergence from the gold.
     ///
     /// # Errors
-    /// With what judges must answer first.
+    /// With the questions that judges must answer first.
     pub(crate) fn score(
         &self,
         evaluators: &[Evaluator],
@@ -63,7 +63,7 @@ impl<'d> Whole<'d> {
         Ok(sums.into_iter().map(|(evaluator, sum)| (evaluator, sum.score(&outcome))).collect())
     }
 
-    /// The plans that the steps' replies hold over the gold ones, in order; steps that were not reached are left out.
+    /// Draws the plans in the replies over the gold plans, in order, without steps that were not reached.
     pub(crate) fn drawings(&self, transcript: &Transcript) -> Vec<Drawing> {
         let replies: Vec<&Reply> = transcript.replies(Role::Agent).collect();
         let steps = self.session(transcript).outcome().steps;
@@ -72,7 +72,7 @@ impl<'d> Whole<'d> {
         reached.flat_map(|(step, reply)| of_step(step, reply)).collect()
     }
 
-    /// `true` if the answer that stands for some step is none.
+    /// Returns `true` if the matched answer of any step is unreadable.
     pub(crate) fn is_invalid_format(&self, transcript: &Transcript) -> bool {
         let replies: Vec<&Reply> = transcript.replies(Role::Agent).collect();
         self.session(transcript).outcome().steps.iter().any(|one| {
@@ -81,7 +81,7 @@ impl<'d> Whole<'d> {
         })
     }
 
-    /// The scores when no step was answered.
+    /// Returns the scores of a session without answers.
     #[expect(clippy::expect_used, reason = "an empty map of scores would count as a score of nothing")]
     pub(crate) fn score_failure(&self, evaluators: &[Evaluator]) -> Scores {
         let scores = self.score(evaluators, &Transcript::default(), &Nobody);
@@ -96,10 +96,10 @@ impl<'d> Whole<'d> {
         Step { data, gold_plans, position, scenario, step, item }
     }
 
-    /// What a simulated model answers: that to the step which the call stands for; a plain word where it stands for none.
+    /// Returns a simulated model's reply: that of the matched step, or a plain text when no step is matched.
     pub(crate) fn simulate(&self, persona: Persona, seed: SessionSeed, request: &ChatRequest) -> Reply {
-        // A request does not say which step it is; the sessions that lead to it do. Simulated replies depend on step and seed alone, so the
-        // session is played again up to the request.
+        // A request does not name its step, but the session before it determines it. Simulated replies depend on step
+        // and seed alone, so the session is simulated again up to the request.
         let mut replies: Vec<Reply> = Vec::new();
         loop {
             let session = Session::replay(self.data, self.scenario, &replies);
@@ -116,7 +116,8 @@ impl<'d> Whole<'d> {
     }
 }
 
-/// What a request says beside its instructions, and to whom. Providers' formats join messages of one role, and put space between them.
+/// Normal form of a request: messages without the instructions, and names of tools. Providers' formats join
+/// consecutive messages of one role and add white space.
 fn said(request: &ChatRequest) -> (Vec<(ChatRole, String)>, Vec<&str>) {
     let mut said: Vec<(ChatRole, String)> = Vec::new();
     for message in request.messages.iter().filter(|message| message.role != ChatRole::System) {
@@ -129,7 +130,7 @@ fn said(request: &ChatRequest) -> (Vec<(ChatRole, String)>, Vec<&str>) {
     (said, request.tools.iter().map(|tool| &*tool.name).collect())
 }
 
-/// Nobody judges what was never said.
+/// Verdicts for a session without answers, which has nothing to judge.
 struct Nobody;
 
 impl Verdicts for Nobody {
@@ -138,7 +139,7 @@ impl Verdicts for Nobody {
     }
 }
 
-/// Values of steps, added up.
+/// Sum of the values of steps.
 #[derive(Default)]
 struct Sum {
     values: std::collections::BTreeMap<String, f64>,

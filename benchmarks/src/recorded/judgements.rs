@@ -1,4 +1,4 @@
-//! Judgements in words: what a judge replied, in the order of its tries.
+//! Recorded judgements in words: the replies of a judge in the order of its tries.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::DataError;
 use crate::place::Place;
 
-/// The kinds of judgements, with the fields of a line that say what it is about.
+/// Kinds of judgements, with the fields of a line that identify the subject.
 const KINDS: [(&str, &[&str]); 4] = [
     ("fuzzy", &["api", "parameter", "input_a", "input_b"]),
     ("completion", &["item"]),
@@ -17,7 +17,7 @@ const KINDS: [(&str, &[&str]); 4] = [
     ("failure_type", &["item"]),
 ];
 
-/// Replies by kind and what they are about, whatever was asked in words.
+/// Replies by kind and subject. The prompt is not part of the key.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Judgements {
     replies: HashMap<(Box<str>, Vec<String>), Vec<String>>,
@@ -47,13 +47,13 @@ impl Judgements {
         }
     }
 
-    /// Whether something is recorded.
+    /// `true` if replies are recorded for this subject.
     pub(super) fn has(&self, kind: &str, about: &[String]) -> bool {
         self.recorded(kind, about).is_some()
     }
 
-    /// The replies up to the first that all of `accept` match. When they run out, the last one is repeated, `replies_max` being
-    /// the limit.
+    /// Returns the replies up to the first that matches all of `accept`. If none does, the last one is repeated up to
+    /// `replies_max`.
     pub(super) fn answer(&self, kind: &str, about: &[String], accept: &[String], replies_max: u8) -> Option<Verdict> {
         let recorded = self.recorded(kind, about)?;
         let accept = accept.iter().map(|pattern| Regex::new(pattern).ok()).collect::<Option<Vec<_>>>()?;

@@ -1,4 +1,5 @@
-//! Judgements of OrchestrationBench: what a judge replied about the arguments of a step, or the counts that each of several gave.
+//! Recorded judgements of OrchestrationBench about the arguments of a step: one judge's reply, or counts of several
+//! judges.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,26 +9,26 @@ use serde_json::{Map, Value, json};
 use crate::DataError;
 use crate::place::{Place, kind_of};
 
-/// The kind of its questions.
+/// Kind of the questions about arguments.
 const KIND: &str = "arguments";
 
-/// The reply that stands for an answer without a text. Models do not write it.
+/// Marks a reply without a text (`null`). Models do not write this character.
 pub const NULL_CONTENT: &str = "\0";
 
-/// What is recorded, by item.
+/// Recorded judgements by item.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ArgumentJudgements {
-    /// The reply; none when all calls failed.
+    /// The judge's reply by item; `None` when all calls failed.
     replies: HashMap<String, Option<String>>,
     /// The item with a run in its id (`EN/1/2/7`) by the id without (`EN/1/7`), under which single runs are scored; none where several
     /// runs are recorded.
     of_single_runs: HashMap<String, Option<String>>,
-    /// By judge and key, the counts in the form of a reply.
+    /// Counts by item, judge and key, in the JSON form of a reply.
     counts: HashMap<String, BTreeMap<String, Map<String, Value>>>,
 }
 
 impl ArgumentJudgements {
-    /// Whether a line is one of these: it has `item`, and `response`, or `judge` and `key`.
+    /// `true` for a line that this type reads: it has `item` and `response`, or `item`, `judge` and `key`.
     pub(super) fn is_theirs(line: &Value) -> bool {
         let has = |field: &str| line.get(field).is_some();
         has("item") && (has("response") || has("judge") && has("key"))
@@ -84,7 +85,7 @@ impl ArgumentJudgements {
         }
     }
 
-    /// Whether something is recorded.
+    /// `true` if a reply or counts are recorded for this subject.
     pub(super) fn has(&self, kind: &str, about: &[String]) -> bool {
         match about {
             [item] if kind == KIND => {
@@ -95,12 +96,12 @@ impl ArgumentJudgements {
         }
     }
 
-    /// The id under which an item is recorded.
+    /// Returns the id under which the item is recorded.
     fn recorded_as<'i>(&'i self, item: &'i str) -> &'i str {
         self.of_single_runs.get(item).and_then(Option::as_deref).unwrap_or(item)
     }
 
-    /// What one judge replied, or each of several; no replies at all when the calls of the one failed.
+    /// Returns the reply of the one judge (an empty list when its calls failed), or the counts of each of several judges.
     pub(super) fn answer(&self, kind: &str, about: &[String]) -> Option<Verdict> {
         let [item] = about else { return None };
         if kind != KIND {
@@ -115,7 +116,7 @@ impl ArgumentJudgements {
         Some(Verdict::Panel { rule: PanelRule::Mean, members })
     }
 
-    /// How many judges gave counts.
+    /// Number of distinct judges that gave counts.
     pub(super) fn judges(&self) -> usize {
         let judges: std::collections::BTreeSet<&str> =
             self.counts.values().flat_map(|judges| judges.keys().map(String::as_str)).collect();

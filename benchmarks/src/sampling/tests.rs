@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Items of tasks of these sizes, in groups of three.
+/// Items of tasks with these sizes, in groups of three.
 fn items(sizes: &[u32]) -> Vec<Item> {
     let mut items = Vec::new();
     for (task, size) in sizes.iter().enumerate() {
@@ -58,7 +58,7 @@ fn every_item_is_drawn_about_as_often_as_every_other() {
     for seed in 0..600 {
         draw(&items, &all(&items), SampledBy::Item, 6, seed).iter().for_each(|index| times[index.0 as usize] += 1);
     }
-    // Each has 200 expected, with a standard deviation of 11.5.
+    // Each count has expectation 200 and standard deviation 11.5.
     assert!(times.iter().all(|count| (150..=250).contains(count)), "{times:?}");
 }
 

@@ -1,4 +1,5 @@
-//! The released code of a benchmark beside ours, on cases that a seeded generator makes (`tests/differential`).
+//! Differential tests: the released code of a benchmark beside ours, on cases of a seeded generator
+//! (`tests/differential`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,13 +8,14 @@ use regatta_benchmarks::Benchmark;
 
 use crate::score_cases;
 
-/// Generates cases with the seed and number of items that `REGATTA_DIFFERENTIAL_SEED` (default 1) and `REGATTA_DIFFERENTIAL_ITEMS` (default
-/// 2,000) give, runs the released code on them, and compares every value. The checkout of that code is given by
-/// `REGATTA_OFFICIAL_` and the benchmark's name in capitals; without it nothing is done, which is printed. `REGATTA_PYTHON` names the
-/// interpreter (default `python3`), which needs what the released code imports.
+/// Generates cases with the seed and number of items that `REGATTA_DIFFERENTIAL_SEED` (default 1) and
+/// `REGATTA_DIFFERENTIAL_ITEMS` (default 2,000) give, runs the released code on them, and compares every value.
+/// `REGATTA_OFFICIAL_` followed by the benchmark's name in capitals gives the checkout of that code; without it the
+/// test is skipped with a printed note. `REGATTA_PYTHON` names the interpreter (default `python3`), which needs the
+/// packages that the released code imports.
 ///
 /// # Panics
-/// With every difference, and when a driver fails.
+/// If any value differs (all differences are listed), or a driver fails.
 pub fn differ(benchmark: &dyn Benchmark, data: &Path) {
     let name = benchmark.name();
     let variable = format!("REGATTA_OFFICIAL_{}", name.as_str().to_uppercase());

@@ -1,11 +1,11 @@
-//! Sessions that run without a pipeline: the suite itself plays every model.
+//! Sessions driven without a pipeline: the suite itself simulates every model.
 
 use regatta_benchmarks::{Persona, Step, Suite};
 use regatta_proto::{
     Call, ChatRequest, Event, ItemIndex, Lane, Reply, Role, Served, SessionSeed, Setting, Transcript, Usage,
 };
 
-/// An answered call.
+/// Makes the event of an answered call.
 #[must_use]
 pub fn answered(role: Role, request: ChatRequest, reply: Reply) -> Event {
     Event::Call(Box::new(Call {
@@ -28,10 +28,10 @@ pub fn answered(role: Role, request: ChatRequest, reply: Reply) -> Event {
     }))
 }
 
-/// A session that `reply` answers to its end.
+/// Drives a session to its end with the replies of `reply`.
 ///
 /// # Panics
-/// When it does not end.
+/// If the session does not end within 1,000 calls.
 #[must_use]
 pub fn drive_with(
     suite: &dyn Suite,
@@ -48,7 +48,7 @@ pub fn drive_with(
     transcript
 }
 
-/// A session driven to its end, the agent being played by `agent` and everybody else by the oracle.
+/// Drives a session to its end; `agent` plays the agent and the oracle every other role.
 #[must_use]
 pub fn drive(suite: &dyn Suite, item: ItemIndex, setting: &Setting, agent: Persona, seed: u64) -> Transcript {
     drive_with(suite, item, setting, |role, request| {

@@ -1,4 +1,4 @@
-//! Every golden case of a benchmark through the same door as the command line.
+//! Golden cases, scored through the entry point of the command line.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use crate::read_folder;
 
 const TOLERANCE: f64 = 1e-9;
 
-/// Parts of a golden file that are compared.
+/// Parts of a golden file that are compared; others are notes.
 const PARTS: [&str; 7] = ["aggregate", "items", "scenarios", "runs", "by_file", "by_setting", "by_domain"];
 
 /// Scores every case below `shared`, and returns how many files were compared.
 ///
 /// # Panics
-/// With every file that differs from what is expected.
+/// If a file differs from the expected one; all are listed.
 pub fn score_every_case(benchmark: &dyn Benchmark, shared: &Path) -> usize {
     score_cases(benchmark, &shared.join("data"), &shared.join("golden"))
 }
@@ -23,7 +23,7 @@ pub fn score_every_case(benchmark: &dyn Benchmark, shared: &Path) -> usize {
 /// Scores every case below `golden` on the data set in the folder `data`, and returns how many files were compared.
 ///
 /// # Panics
-/// With every file that differs from what is expected.
+/// If a file differs from the expected one; all are listed.
 pub fn score_cases(benchmark: &dyn Benchmark, data: &Path, golden: &Path) -> usize {
     let data = read_folder(data, Some(benchmark));
     let (mut files, mut problems) = (0, Vec::new());
@@ -45,7 +45,7 @@ pub fn score_cases(benchmark: &dyn Benchmark, data: &Path, golden: &Path) -> usi
     files
 }
 
-/// What is expected in any of the parts and was not found, or found otherwise. More may be found than is expected.
+/// Lists the values of `expected` that are missing or different in `found`. Further values in `found` are ignored.
 fn differences(expected: &Value, found: &Value) -> Vec<String> {
     let mut out = Vec::new();
     for part in PARTS.iter().filter(|part| expected.get(**part).is_some()) {

@@ -1,5 +1,5 @@
-//! Tools for the tests of every benchmark: files of data sets and golden cases, sessions that run without a pipeline, and golden files
-//! compared.
+//! Test support for all benchmarks: reading data sets and golden cases, driving sessions without a pipeline,
+//! comparing golden files.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -19,10 +19,10 @@ pub use self::differential::differ;
 pub use self::driving::{answered, drive, drive_with};
 pub use self::golden::{score_cases, score_every_case};
 
-/// The files below `root` that `benchmark` wants, or all when there is none.
+/// Reads the files below `root` that `benchmark` wants, or all of them without a benchmark.
 ///
 /// # Panics
-/// When a folder or file cannot be read.
+/// If a folder or file cannot be read.
 #[must_use]
 pub fn read_folder(root: &Path, benchmark: Option<&dyn Benchmark>) -> FileSet {
     let mut files = FileSet::from_origin(root.file_name().unwrap().to_string_lossy());
@@ -43,22 +43,23 @@ pub fn read_folder(root: &Path, benchmark: Option<&dyn Benchmark>) -> FileSet {
     files
 }
 
-/// The folder of examples.
+/// Returns the folder `examples` of the repository.
 #[must_use]
 pub fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
-/// The miniature data set of `benchmark`.
+/// Reads the miniature data set of `benchmark`.
 ///
 /// # Panics
-/// When it is not there.
+/// If it is missing.
 #[must_use]
 pub fn miniature(benchmark: &dyn Benchmark) -> FileSet {
     read_folder(&examples().join("data").join(benchmark.name().as_str()), Some(benchmark))
 }
 
-/// The folder with the published data and the golden cases of `benchmark`, if there is one; that it is not there is printed.
+/// Returns the folder with the published data and the golden cases of `benchmark`. Prints a note and returns `None`
+/// if it does not exist.
 #[must_use]
 pub fn shared(benchmark: &str) -> Option<PathBuf> {
     let root = std::env::var_os("REGATTA_SHARED")

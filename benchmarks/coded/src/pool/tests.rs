@@ -1,4 +1,5 @@
-//! Programs that behave, and all ways not to. They are shell scripts: what is tested is the pool, not a language.
+//! Programs that follow the protocol, and programs that break it in every way. They are shell scripts, because the
+//! pool is under test and not a language.
 
 use std::time::Instant;
 
@@ -41,7 +42,7 @@ fn opened(script: &str, limits: PoolLimits) -> Result<(Pool, Loaded), Failure> {
     Pool::open(start(), limits, &files, Load { data: [].into(), settings: Vec::new() })
 }
 
-/// A pool whose processes do `body` for every call but `load`.
+/// Opens a pool whose processes run `body` for every call but `load`.
 fn pool_of(body: &str) -> Pool {
     opened(&format!("{BEGINNING}{body}{END}"), limits()).unwrap().0
 }
@@ -139,7 +140,7 @@ fn one_that_hangs_is_ended_when_its_time_is_up_with_everything_that_it_started()
     is_gone(&child);
 }
 
-/// A process that was killed is there until somebody has looked at it.
+/// A killed process stays visible as a zombie until its parent waits for it.
 fn is_gone(child: &str) {
     assert!(!child.is_empty());
     let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
@@ -156,7 +157,7 @@ fn what_a_program_leaves_behind_ends_with_its_pool_also_outside_of_its_group() {
     );
     let child = ask(&pool, "a").unwrap_err();
     drop(pool);
-    // It is not pure, so there were two of them.
+    // The answers vary with the process, so the pool compared those of two.
     let numbers = child.why.split(|c: char| !c.is_ascii_digit()).filter(|word| word.len() > 1).map(str::to_owned);
     let numbers: Vec<String> = numbers.collect();
     assert!(!numbers.is_empty(), "{child}");

@@ -1,4 +1,4 @@
-//! Archives as they are downloaded, unpacked in memory and within limits.
+//! Downloaded archives, unpacked in memory and within limits.
 
 use std::io::{Cursor, Read};
 
@@ -8,16 +8,16 @@ use zip::ZipArchive;
 
 use super::files::Kind;
 
-/// Most entries of an archive.
+/// Greatest number of entries of an archive.
 const ENTRIES_MAX: usize = 20_000;
-/// Most bytes that the files of an archive have together when unpacked. The synthetic set has 67 million.
+/// Greatest total size in bytes of an archive's files when unpacked. The synthetic set has 67 million.
 const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 
-/// The files of the archive at `path` that belong to the data set, with their paths (`path` before that within the archive), in
-/// the order of their paths.
+/// Unpacks the files of the archive at `path` that belong to the data set. Their paths are `path` followed by the
+/// path within the archive, and sorted.
 ///
 /// # Errors
-/// When the archive is damaged or encrypted, or would unpack to more than the limits.
+/// If the archive is damaged or encrypted, or exceeds the limits when unpacked.
 pub(super) fn unpack(file: &Place<'_>, path: &str, content: &[u8]) -> Result<Vec<(String, Vec<u8>)>, DataError> {
     unpack_within(file, path, content, UNPACKED_BYTES_MAX)
 }
@@ -42,7 +42,7 @@ fn unpack_within(
         if entry.is_dir() || !matches!(Kind::of(&name), Some(kind) if kind != Kind::Archive) {
             continue;
         }
-        // What the directory says of sizes is not believed: one byte more than is allowed is asked for, and must not come.
+        // The sizes in the directory are not trusted: one byte more than the limit is read, and must not be there.
         let mut unpacked = Vec::new();
         entry.take(left + 1).read_to_end(&mut unpacked).map_err(|error| unreadable(&error))?;
         let length = unpacked.len() as u64;

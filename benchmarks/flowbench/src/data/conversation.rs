@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::scenario::Scenario;
 
-/// Who wrote a line of a conversation.
+/// Speaker of a line of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Speaker {
     /// The user.
@@ -19,7 +19,7 @@ pub(crate) enum Speaker {
 }
 
 impl Speaker {
-    /// As in the records.
+    /// Name in the records.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -28,20 +28,20 @@ impl Speaker {
         }
     }
 
-    /// The speaker of this name.
+    /// Finds a speaker by name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::User, Self::Assistant, Self::Function].into_iter().find(|speaker| speaker.name() == name)
     }
 }
 
-/// One line of a conversation as a model sees it.
+/// One line of a conversation in a model's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Who wrote it.
+    /// Speaker of the line.
     pub(crate) speaker: Speaker,
-    /// The tool whose result it is; of functions only.
+    /// Tool whose result the line is; of [`Speaker::Function`] alone.
     pub(crate) name: Option<Arc<str>>,
-    /// What it says.
+    /// Text of the line.
     pub(crate) content: Arc<str>,
 }
 
@@ -58,22 +58,22 @@ pub(crate) struct GoldTurn {
 }
 
 impl GoldTurn {
-    /// A text of the thought, as `current_node`.
+    /// Returns a text of the thought, such as `current_node`.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.thought.get(key)?.as_str()
     }
 
-    /// The tool that is called: `Action`, whatever it holds.
+    /// Returns the called tool: `Action`, whatever it contains.
     pub(crate) fn action(&self) -> Option<&str> {
         self.text("Action")
     }
 
-    /// The call's arguments, as written: `Action Input`.
+    /// Returns the arguments of the call as written: `Action Input`.
     pub(crate) fn action_input(&self) -> Option<&str> {
         self.text("Action Input")
     }
 
-    /// `true` if the thought has the key `Action`. (Whether the evaluator counts it as a call is a matter of
+    /// Returns `true` if the thought has the key `Action`. (The evaluators count calls by their own rules,
     /// docs/benchmarks/flowbench.md §4.1.)
     pub(crate) fn has_action(&self) -> bool {
         self.thought.contains_key("Action")
@@ -83,9 +83,9 @@ impl GoldTurn {
 /// One message of a canonical session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
-    /// The user speaks.
+    /// A message of the user.
     User(Arc<str>),
-    /// The agent's gold turn.
+    /// A gold turn of the agent.
     Agent(GoldTurn),
     /// The result of a call: tool and text.
     Function(Arc<str>, Arc<str>),
@@ -94,46 +94,46 @@ pub(crate) enum Message {
 /// A gold call and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Invocation {
-    /// The tool.
+    /// Name of the tool.
     pub(crate) action: Arc<str>,
-    /// Its arguments.
+    /// Arguments of the call.
     pub(crate) input: Map<String, Value>,
-    /// Its result, as the tool's line in the conversation says it: compact JSON, or the text where it is none.
+    /// Result as in the tool's line of the conversation: compact JSON, or the text where it is not JSON.
     pub(crate) result: Arc<str>,
 }
 
-/// Who the user is.
+/// Profile of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UserProfile {
-    /// What they are called.
+    /// Name of the user.
     pub(crate) name: Arc<str>,
-    /// How they speak.
+    /// Tone in which the user speaks.
     pub(crate) tone: Arc<str>,
-    /// Who they are, in a sentence.
+    /// Description of the user, in a sentence.
     pub(crate) background: Arc<str>,
 }
 
 /// A session in canonical form. Every turn record and every prompt is derived from it.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
-    /// Its id, as `syn-s-0001`.
+    /// Id, such as `syn-s-0001`.
     pub(crate) id: Arc<str>,
-    /// What time it is in it: `YYYY-MM-DD HH:MM:SS Weekday`.
+    /// Time at which the session takes place: `YYYY-MM-DD HH:MM:SS Weekday`.
     pub(crate) datetime: Arc<str>,
-    /// Who the user is; the paper's session does not say.
+    /// Profile of the user; the paper's session has none.
     pub(crate) profile: Option<UserProfile>,
-    /// What the user wants.
+    /// Goals of the user, in order.
     pub(crate) goals: Vec<Arc<str>>,
-    /// The scenarios that occur, in the order in which they do.
+    /// Scenarios of the session, in the order in which they occur.
     pub(crate) scenarios: Vec<Arc<Scenario>>,
     /// The gold calls.
     pub(crate) invocations: Vec<Invocation>,
-    /// What is said.
+    /// Messages in order.
     pub(crate) messages: Vec<Message>,
 }
 
 impl Session {
-    /// The agent's gold turns with their positions among the messages.
+    /// Returns the agent's gold turns with their positions among the messages.
     pub(crate) fn agent_turns(&self) -> impl Iterator<Item = (usize, &GoldTurn)> {
         self.messages.iter().enumerate().filter_map(|(position, message)| match message {
             Message::Agent(gold) => Some((position, gold)),

@@ -1,15 +1,15 @@
-//! Which files belong to the data set, and what each of them is (docs/benchmarks/flowbench.md §2.1 to §2.5).
+//! Files of the data set and their kinds (docs/benchmarks/flowbench.md §2.1 to §2.5).
 
 use crate::setting::{Format, Scope};
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `workflow_final.jsonl`: the scenarios, one a line.
     Scenarios,
     /// `knowledge.json`: the scenarios by role and name.
     Knowledge,
-    /// `role_datetime.json`: what time it is for each role.
+    /// `role_datetime.json`: time of each role's prompts.
     Datetimes,
     /// `pools/role_desc.json`: a paragraph on each role.
     RoleDescriptions,
@@ -25,12 +25,12 @@ pub(super) enum Kind {
     SessionRecords,
     /// `turn_data….zip`, `session_data….zip`.
     Archive,
-    /// `utils/eval_utils.py` of the official repository: what it tells simulators and judges.
+    /// `utils/eval_utils.py` of the official repository: prompts of simulators and judges.
     OfficialPrompts,
 }
 
 impl Kind {
-    /// What the file at `path` is; nothing when it does not belong to the data set.
+    /// Returns the kind of the file at `path`; `None` when the file does not belong to the data set.
     pub(super) fn of(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').collect();
         let (name, folders) = parts.split_last()?;
@@ -59,17 +59,17 @@ impl Kind {
     }
 }
 
-/// Whether the file at `path` belongs to the data set.
+/// Returns `true` if the file at `path` belongs to the data set.
 pub(crate) fn wants(path: &str) -> bool {
     Kind::of(path).is_some()
 }
 
-/// The scope that a folder's name says, as in `turn_data/single/…` or `turn_data_cross.zip/…`.
+/// Takes the scope from a folder's name, as in `turn_data/single/…` or `turn_data_cross.zip/…`.
 pub(super) fn scope_of(path: &str) -> Option<Scope> {
     words_of_folders(path).find_map(|word| Scope::named(&word))
 }
 
-/// The format that a folder's name says, as in `turn_data/single/flowchart/…`.
+/// Takes the format from a folder's name, as in `turn_data/single/flowchart/…`.
 pub(super) fn format_of(path: &str) -> Option<Format> {
     let folders = folders(path);
     folders
@@ -78,7 +78,7 @@ pub(super) fn format_of(path: &str) -> Option<Format> {
         .or_else(|| words_of_folders(path).find_map(|word| Format::named(&word)))
 }
 
-/// The file's name without its ending.
+/// Returns the file's name without its extension.
 pub(super) fn base_name(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map_or(name, |(base, _)| base)

@@ -1,4 +1,4 @@
-//! Reads the whole data set.
+//! Loading of the whole data set.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -21,7 +21,7 @@ use super::scenario::Scenario;
 use crate::prompts::OfficialPrompts;
 use crate::setting::{Level, Scope};
 
-/// The files of the data set by kind, in the order of their paths; archives unpacked.
+/// Files of the data set with their kinds, in the order of their paths, archives unpacked.
 struct Files<'f> {
     origin: &'f str,
     files: Vec<(Kind, Cow<'f, str>, Cow<'f, [u8]>)>,
@@ -34,7 +34,7 @@ impl<'f> Files<'f> {
         let mut files = Vec::new();
         for (kind, path, content) in named() {
             match kind {
-                // Canonical sessions hold all that their official form does, so that one is not read besides.
+                // Canonical sessions contain everything that their official form does, so the latter is not read.
                 Kind::Archive | Kind::TurnRecords | Kind::SessionRecords if canonical => {}
                 Kind::Archive => {
                     let place = Place::file(set.origin(), path);
@@ -56,7 +56,7 @@ impl<'f> Files<'f> {
     }
 }
 
-/// Groups that items share, and the ids that are taken.
+/// Groups of items, and the ids that are in use.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     known: HashMap<(Scope, String, Arc<str>), Arc<Group>>,
@@ -64,7 +64,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Makes an item's id from what stands in `field`. Every id may occur once in a data set.
+    /// Makes an item's id from the text in `field`; an error if it is invalid or used before.
     pub(super) fn id(&mut self, place: &Place<'_>, field: &str, id: &str) -> Result<ItemId, DataError> {
         let id = ItemId::new(id).map_err(|error| place.error(field, error))?;
         if !self.ids.insert(id.clone()) {
@@ -73,7 +73,7 @@ impl Groups {
         Ok(id)
     }
 
-    /// The group of a file: the knowledge of `scenario`, or of all of its role.
+    /// Returns the group of a file: the knowledge of `scenario`, or of its whole role.
     pub(super) fn of(&mut self, registry: &Registry, file: &str, scope: Scope, scenario: &Arc<Scenario>) -> Arc<Group> {
         let key = match scope {
             Scope::Single => Arc::clone(&scenario.uuid),
@@ -96,10 +96,11 @@ impl Groups {
     }
 }
 
-/// Reads the data set. The order of its items: turns, then sessions, each single before cross and as written; then samples.
+/// Reads the data set. Order of the items: turns, then sessions, each with single before cross and otherwise as in
+/// the files; then samples.
 ///
 /// # Errors
-/// With file, line and field of whatever is malformed.
+/// With file, line and field of the first malformed value.
 pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
     let files = Files::of(set)?;
     let registry = read_registry(&files)?;
@@ -130,7 +131,8 @@ pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
     Ok(Data::new(entries, read_official_prompts(&files)?))
 }
 
-/// What the user's copy of the official repository tells simulators and judges, if there is one beside the data.
+/// Reads the official prompts of simulators and judges from the user's copy of the official repository, if it is
+/// beside the data.
 fn read_official_prompts(files: &Files<'_>) -> Result<Option<OfficialPrompts>, DataError> {
     let mut known: Option<OfficialPrompts> = None;
     for (file, _, content) in files.of_kind(Kind::OfficialPrompts) {
@@ -163,7 +165,7 @@ fn read_registry(files: &Files<'_>) -> Result<Registry, DataError> {
     if registry.scenarios().is_empty() {
         let mut known: Option<&[u8]> = None;
         for (file, _, content) in files.of_kind(Kind::Knowledge) {
-            // Both archives hold it.
+            // The file is in both archives.
             match known {
                 None => registry.read_knowledge(&file, content)?,
                 Some(first) if first == content => {}
@@ -189,7 +191,7 @@ fn read_registry(files: &Files<'_>) -> Result<Registry, DataError> {
     Ok(registry)
 }
 
-/// One session a line, or the one of a whole file.
+/// Returns one session for each line, or the one of a whole file.
 fn session_values<'p>(kind: Kind, file: &Place<'p>, content: &'p [u8]) -> Result<Vec<(Place<'p>, Value)>, DataError> {
     if kind == Kind::PaperSession {
         let value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
@@ -198,7 +200,7 @@ fn session_values<'p>(kind: Kind, file: &Place<'p>, content: &'p [u8]) -> Result
     lines(file, content).collect()
 }
 
-/// A session's turns, and the session.
+/// Makes the items of a session: its turns, and the session itself.
 fn entries_of(
     place: &Place<'_>,
     kind: Kind,

@@ -1,5 +1,5 @@
-//! Contents of an official record's system prompt: tools, time, format, and whose scenarios they are
-//! (docs/benchmarks/flowbench.md §2.2).
+//! Contents of an official record's system prompt: tools, time, format, and scenarios (docs/benchmarks/flowbench.md
+//! §2.2).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::scenario::{Scenario, Tool};
 use super::tool_text::{time_in, tools_in};
 use crate::setting::{Format, Scope};
 
-/// What a system prompt says, and what the place of its file adds.
+/// Contents of a system prompt, completed by the location of its file.
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) system: Arc<str>,
@@ -24,10 +24,10 @@ pub(super) struct Prompt {
     pub(super) group: Arc<Group>,
 }
 
-/// Reads a prompt. Domain, role and scenarios are those whose tools it has; nothing when there are none such.
+/// Parses a prompt. Domain, role and scenarios are those with the same tools; empty when there are none.
 ///
 /// # Errors
-/// When a tool is malformed, or neither the folder nor the prompt tells the format.
+/// If a tool is malformed, or neither the folder nor the prompt shows the format.
 pub(super) fn read_prompt(
     registry: &Registry,
     place: &Place<'_>,
@@ -73,7 +73,8 @@ fn names_of<'s>(scenarios: impl IntoIterator<Item = &'s Arc<Scenario>>) -> BTree
     scenarios.into_iter().flat_map(|scenario| &scenario.tools).map(|tool| &*tool.name).collect()
 }
 
-/// The scenario that has exactly these tools. Of several, the one whose workflow stands in the prompt or whose name is the file's.
+/// Finds the scenario that has exactly these tools. Of several, the one whose workflow is in the prompt or whose name
+/// is the file's.
 fn scenario_with(registry: &Registry, system: &str, names: &BTreeSet<&str>, file: &str) -> Option<Arc<Scenario>> {
     let fitting: Vec<_> = registry.scenarios().iter().filter(|scenario| names_of([*scenario]) == *names).collect();
     let by_text = |scenario: &&&Arc<Scenario>| {
@@ -87,7 +88,7 @@ fn scenario_with(registry: &Registry, system: &str, names: &BTreeSet<&str>, file
     found.map(|scenario| Arc::clone(scenario))
 }
 
-/// The scenarios of the role that has exactly these tools, or of several such roles the one that the file is named after.
+/// Finds the scenarios of the role that has exactly these tools; of several roles, the one that the file is named after.
 fn role_with(registry: &Registry, names: &BTreeSet<&str>, file: &str) -> Vec<Arc<Scenario>> {
     let roles: BTreeSet<&Arc<str>> = registry.scenarios().iter().map(|scenario| &scenario.role).collect();
     let fitting: Vec<Vec<Arc<Scenario>>> =
@@ -99,7 +100,7 @@ fn role_with(registry: &Registry, names: &BTreeSet<&str>, file: &str) -> Vec<Arc
     }
 }
 
-/// The base name of a scenario's file: every run of other characters than letters and digits is one `_`
+/// Base name of a scenario's file: every run of characters other than letters and digits becomes one `_`
 /// (docs/benchmarks/flowbench.md §2.5).
 fn file_of(scenario: &Scenario) -> String {
     let mut name = String::new();
@@ -113,12 +114,13 @@ fn file_of(scenario: &Scenario) -> String {
     format!("{}__{name}", scenario.role)
 }
 
-/// A workflow's text without what prompts may put differently around it.
+/// Returns a workflow's text without the characters around it that vary between prompts.
 fn core_of(text: &str) -> &str {
     text.trim().trim_start_matches('：').trim()
 }
 
-/// In which format a prompt gives the workflows, if that can be told: by the words of Mermaid, or by the known workflows.
+/// Determines the format of the workflows in a prompt, by Mermaid keywords or by the known workflows; `None` if
+/// neither occurs.
 fn format_in(system: &str, scenarios: &[Arc<Scenario>]) -> Option<Format> {
     let any =
         |pick: fn(&Scenario) -> &Arc<str>| scenarios.iter().any(|scenario| system.contains(core_of(pick(scenario))));

@@ -1,11 +1,11 @@
-//! JSON on one line as Python writes it: `, ` and `: ` between, no escapes for letters beyond ASCII.
+//! JSON on one line in Python's layout: separators `, ` and `: `, non-ASCII characters not escaped.
 
 use std::io;
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-/// `value` on one line, as `{"a": [1, 2]}`.
+/// Serialises `value` on one line, such as `{"a": [1, 2]}`.
 #[expect(clippy::expect_used, reason = "an empty text would be another prompt")]
 pub(crate) fn one_line(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();

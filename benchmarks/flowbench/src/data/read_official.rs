@@ -1,5 +1,5 @@
-//! Reads records in the official form (docs/benchmarks/flowbench.md §2.2). They are kept with their own system prompts; a record that comes
-//! in several formats (in folders named after them) is one item.
+//! Parser of records in the official form (docs/benchmarks/flowbench.md §2.2). They keep their own system prompts; a
+//! record that exists in several formats (in folders named after them) is one item.
 
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use super::read_sessions::read_thought;
 use crate::prompts;
 use crate::setting::{Format, Level};
 
-/// Fields of a turn record that are read or derived; the others are kept.
+/// Fields of a turn record that are used or derived; all others are kept as they are.
 const TURN_FIELDS: [&str; 7] = ["id", "messages", "apis", "gt_thought", "gt_content", "gt_response", "synthetic"];
-/// Fields of a session record that are read or derived; the others are kept.
+/// Fields of a session record that are used or derived; all others are kept as they are.
 const SESSION_FIELDS: [&str; 10] = [
     "id",
     "apis",
@@ -35,14 +35,14 @@ const SESSION_FIELDS: [&str; 10] = [
     "synthetic",
 ];
 
-/// Reads files of records one after another.
+/// Reads files of records one after another and merges their formats.
 #[derive(Debug)]
 pub(super) struct OfficialReader<'r> {
     registry: &'r Registry,
     groups: &'r mut Groups,
     entries: Vec<Entry>,
     by_id: HashMap<ItemId, usize>,
-    /// Texts that many records share.
+    /// Interned texts, because many records share them.
     texts: HashSet<Arc<str>>,
 }
 
@@ -61,7 +61,7 @@ impl<'r> OfficialReader<'r> {
         let scope = scope_of(path).ok_or_else(|| {
             file.problem("no folder says whether it is single or cross; put it into a folder of that name")
         })?;
-        // Few prompts are shared by all records of a file.
+        // The records of a file share a few prompts.
         let mut prompts: HashMap<String, Arc<Prompt>> = HashMap::new();
         for line in lines(&file, content) {
             let (place, value) = line?;
@@ -129,7 +129,7 @@ impl<'r> OfficialReader<'r> {
         text
     }
 
-    /// Adds a record, or its format to the record of the same id.
+    /// Adds a record, or adds its format to the record with the same id.
     fn add(&mut self, place: &Place<'_>, entry: Entry) -> Result<(), DataError> {
         let position = match self.by_id.entry(entry.id.clone()) {
             hash_map::Entry::Occupied(known) => *known.get(),
@@ -156,7 +156,7 @@ impl<'r> OfficialReader<'r> {
                 if new.variants.keys().any(|format| known.variants.contains_key(format)) {
                     return Err(again());
                 }
-                // Flowcharts have nodes, which the gold of other formats may lack.
+                // Only the gold of the flowchart format is sure to name nodes.
                 if new.variants.contains_key(&Format::Flowchart) {
                     known.gold = new.gold.clone();
                 }
@@ -189,7 +189,7 @@ fn system_of_turn<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str, Da
 
 fn system_of_session<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str, DataError> {
     let system = nested(place, value, "assistant_agent", "assistant_prompt")?;
-    // Simulation reads one, evaluation the other.
+    // The official simulation reads one, its evaluation the other.
     if let Some(other) = value.get("assistant_prompt")
         && place.text_at(Some(other), "assistant_prompt")? != system
     {
@@ -251,7 +251,7 @@ fn read_function(place: &Place<'_>, field: &str, function: &Value) -> Result<Fun
     Ok(Function { name: name.into(), parameters, result })
 }
 
-/// A message of a history.
+/// Parses a message of a history.
 pub(super) fn read_line(place: &Place<'_>, field: &str, message: &Value) -> Result<Line, DataError> {
     let at = |name: &str| format!("{field}.{name}");
     let role = place.text_at(message.get("role"), &at("role"))?;
@@ -272,7 +272,7 @@ pub(super) fn optional_text(place: &Place<'_>, value: &Value, field: &str) -> Re
     }
 }
 
-/// Fields that nothing reads.
+/// Returns the fields that are not `known`.
 pub(super) fn others(fields: &Map<String, Value>, known: &[&str]) -> Map<String, Value> {
     let unknown = fields.iter().filter(|(key, _)| !known.contains(&key.as_str()));
     unknown.map(|(key, value)| (key.clone(), value.clone())).collect()

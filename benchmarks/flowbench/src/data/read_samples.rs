@@ -1,4 +1,4 @@
-//! Reads the real turns that were published (docs/benchmarks/flowbench.md §2.3): history and gold, without a system message.
+//! Parser of the published real turns (docs/benchmarks/flowbench.md §2.3): history and gold, without a system message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::read_sessions::read_thought;
 use super::scenario::Scenario;
 use crate::setting::Scope;
 
-/// The grouping key of all of them (`file` of the golden cases).
+/// Grouping key of all samples (`file` of the golden cases).
 const FILE: &str = "real_sample.jsonl";
 const KNOWN: [&str; 3] = ["turn_id", "messages", "ground_truth"];
 
-/// The turns of a file. They run as cross-scenario turns of their role.
+/// Parses the turns of a file. They run as cross-scenario turns of their role.
 pub(super) fn read_samples(
     file: &Place<'_>,
     content: &[u8],
@@ -68,7 +68,7 @@ pub(super) fn read_samples(
     Ok(entries)
 }
 
-/// The first known scenario among `answer` and `last_turn_workflow`. The latter is an empty text in a first turn.
+/// Finds the first known scenario among `answer` and `last_turn_workflow`. The latter is an empty text in a first turn.
 fn scenario_of<'r>(place: &Place<'_>, value: &Value, registry: &'r Registry) -> Result<&'r Arc<Scenario>, DataError> {
     let answer = place.array(value, "answer")?;
     let last = match value.get("last_turn_workflow") {

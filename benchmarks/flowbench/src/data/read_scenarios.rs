@@ -1,4 +1,4 @@
-//! Reads the scenarios, from `workflow_final.jsonl` or from `knowledge.json`, and what is known of roles.
+//! Parser of the scenarios, from `workflow_final.jsonl` or from `knowledge.json`, and of the descriptions of roles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,40 +11,40 @@ use super::scenario::{Scenario, Tool};
 use super::tool_text::{block, repaired, tools_in};
 use crate::flowchart;
 
-/// Every scenario, and what is known of their roles.
+/// All scenarios, with times and descriptions of their roles.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Registry {
-    /// In the order of the file.
+    /// Scenarios in the order of the file.
     scenarios: Vec<Arc<Scenario>>,
     by_uuid: BTreeMap<Arc<str>, usize>,
-    /// Role to time.
+    /// Time by role.
     datetimes: BTreeMap<String, Arc<str>>,
-    /// Role to paragraph.
+    /// Description by role.
     backgrounds: BTreeMap<String, Arc<str>>,
 }
 
 impl Registry {
-    /// All scenarios, in the order of the file.
+    /// Returns all scenarios in the order of the file.
     pub(crate) fn scenarios(&self) -> &[Arc<Scenario>] {
         &self.scenarios
     }
 
-    /// The scenario of this id.
+    /// Finds a scenario by id.
     pub(crate) fn scenario(&self, uuid: &str) -> Option<&Arc<Scenario>> {
         self.by_uuid.get(uuid).and_then(|&position| self.scenarios.get(position))
     }
 
-    /// The scenarios of a role, in the order of the file.
+    /// Returns the scenarios of a role in the order of the file.
     pub(crate) fn of_role(&self, role: &str) -> Vec<Arc<Scenario>> {
         self.scenarios.iter().filter(|scenario| &*scenario.role == role).cloned().collect()
     }
 
-    /// What time it is for a role.
+    /// Returns the time of a role's prompts.
     pub(crate) fn datetime(&self, role: &str) -> Option<&Arc<str>> {
         self.datetimes.get(role)
     }
 
-    /// A paragraph on a role.
+    /// Returns the description of a role, a paragraph.
     pub(crate) fn background(&self, role: &str) -> Option<&Arc<str>> {
         self.backgrounds.get(role)
     }
@@ -151,7 +151,8 @@ impl Registry {
     }
 }
 
-/// A tool, and the time that stood below its block. The block is made from the parts where the record has none.
+/// Parses a tool, and the time if it stands below the tool's block. The block is rendered from the parts where the
+/// record has none.
 fn tool_of(place: &Place<'_>, field: &str, value: &Value) -> Result<(Tool, Option<Arc<str>>), DataError> {
     let at = |name: &str| format!("{field}.{name}");
     let name = place.text_at(value.get("api_name"), &at("api_name"))?;
@@ -190,7 +191,7 @@ fn specs(place: &Place<'_>, field: &str, value: Option<&Value>) -> Result<Map<St
     Ok(specs.clone())
 }
 
-/// An object of texts.
+/// Parses an object whose values are texts.
 fn texts(file: &Place<'_>, content: &[u8]) -> Result<BTreeMap<String, Arc<str>>, DataError> {
     let value: Value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
     let Value::Object(entries) = &value else {

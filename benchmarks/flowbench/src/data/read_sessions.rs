@@ -1,4 +1,5 @@
-//! Reads sessions in canonical form (docs/benchmarks/flowbench.md §2.5) and the session printed in the paper (§2.4).
+//! Parser of sessions in canonical form (docs/benchmarks/flowbench.md §2.5) and of the session printed in the paper
+//! (§2.4).
 
 use std::sync::Arc;
 
@@ -11,17 +12,17 @@ use super::read_scenarios::Registry;
 use super::scenario::Scenario;
 use crate::setting::Scope;
 
-/// A session and where it belongs.
+/// A session with its place in the data set.
 #[derive(Debug)]
 pub(super) struct ReadSession {
     pub(super) session: Session,
     pub(super) synthetic: bool,
     pub(super) scope: Scope,
-    /// The file of the official layout that its turns would lie in.
+    /// File of the official layout that would contain its turns.
     pub(super) file: Arc<str>,
 }
 
-/// Reads one session.
+/// Parses one session.
 pub(super) fn read_session(place: &Place<'_>, value: &Value, registry: &Registry) -> Result<ReadSession, DataError> {
     if !value.is_object() {
         return Err(place.problem(format!("must be an object, is {}", kind_of(value))));
@@ -112,7 +113,7 @@ fn read_invocation(place: &Place<'_>, field: &str, call: &Value) -> Result<Invoc
         }
         None => return Err(place.error(&format!("{field}.action_input"), "is missing; it must be an object")),
     };
-    // The result that the paper prints is no JSON, so it comes as a text.
+    // The result printed in the paper is not JSON, so it is stored as a text.
     let result = match (call.get("result"), call.get("result_text")) {
         (Some(result), None) => result.to_string(),
         (None, text) => place.text_at(text, &format!("{field}.result_text"))?.to_owned(),
@@ -144,7 +145,7 @@ fn read_message(place: &Place<'_>, position: usize, message: &Value, turns: &mut
     }
 }
 
-/// A gold thought: an object, or a text that holds one. What the evaluators read of it must be texts.
+/// Parses a gold thought: an object, or a text that contains one. The fields that evaluators use must be texts.
 pub(super) fn read_thought(
     place: &Place<'_>,
     field: &str,

@@ -1,4 +1,4 @@
-//! What an item shows to models and judges. What its record does not bring is rendered when it is asked for.
+//! Texts of an item for models and judges. Texts that the record lacks are rendered on request.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::prompts::{
 use crate::setting::Format;
 
 impl Entry {
-    /// The agent's system prompt in `format`: the record's own where it brings one, else ours. Nothing when the record brings none
-    /// and the scenarios of its tools are not known. At turn level [`prompts::thought_first`] comes on top.
+    /// Returns the agent's system prompt in `format`: the record's own, else ours. `None` when the record has none
+    /// and the scenarios of its tools are not known. At turn level [`prompts::thought_first`] is added to it.
     pub(crate) fn system(&self, format: Format) -> Option<Arc<str>> {
         let own = match &self.content {
             Content::TurnRecord(record) => record.variants.get(&format).map(|variant| &variant.system),
@@ -25,8 +25,8 @@ impl Entry {
         own.cloned().or_else(|| self.rendered(format))
     }
 
-    /// The system prompt that evaluators search for tools and time: scoring depends on the item alone, not on the setting that it ran
-    /// in. The one with flowcharts, or the only one there is. Empty when there is none.
+    /// Returns the system prompt in which evaluators look up tools and time; it does not depend on the setting, so
+    /// scores depend on the item alone. It is the one with flowcharts, or the only one; empty when there is none.
     pub(crate) fn reference_system(&self) -> Arc<str> {
         let first = match &self.content {
             Content::TurnRecord(record) => record.variants.values().next().map(|variant| &variant.system),
@@ -43,7 +43,7 @@ impl Entry {
         flowchart.or_else(|| first.cloned()).unwrap_or_default()
     }
 
-    /// What time it is in the item: the one of its prompt or record.
+    /// Returns the time of the item, from its prompt or record.
     pub(crate) fn datetime(&self) -> Option<Arc<str>> {
         match &self.content {
             Content::SessionTurn(session, _) | Content::Session(session) => Some(Arc::clone(&session.datetime)),
@@ -55,8 +55,8 @@ impl Entry {
         }
     }
 
-    /// The gold history of a turn (docs/benchmarks/flowbench.md §2.5): an earlier agent turn that calls a tool stands there whole, any
-    /// other as its response. Empty for a session.
+    /// Returns the gold history of a turn (docs/benchmarks/flowbench.md §2.5): an earlier agent turn that calls a
+    /// tool is given in full, any other as its response. Empty for a session.
     pub(crate) fn history(&self, format: Format) -> Vec<Line> {
         match &self.content {
             Content::SessionTurn(session, position) => session.messages.iter().take(*position).map(line).collect(),
@@ -67,8 +67,8 @@ impl Entry {
         }
     }
 
-    /// The workflows as prose, for judges who are shown that format (docs/benchmarks/flowbench.md §8.2): those of the scenarios, or what
-    /// the record's own prompt says of them.
+    /// Returns the workflows as prose for judges that are shown that format (docs/benchmarks/flowbench.md §8.2):
+    /// those of the scenarios, or the workflows in the record's own prompt.
     pub(crate) fn workflow_text(&self) -> String {
         if self.group.scenarios.is_empty() {
             return workflow_info(&self.reference_system()).to_owned();
@@ -77,7 +77,7 @@ impl Entry {
         texts.collect::<Vec<_>>().join("\n\n")
     }
 
-    /// What the simulators and the judge of a session need; nothing for a turn.
+    /// Returns the texts for the simulators and the judge of a session; `None` for a turn.
     pub(crate) fn script(&self) -> Option<Script> {
         match &self.content {
             Content::Session(session) => Some(self.script_of(session)),
@@ -121,7 +121,7 @@ impl Entry {
     }
 }
 
-/// A message of a canonical session as a later turn sees it.
+/// Converts a message of a canonical session to a line of a later turn's history.
 fn line(message: &Message) -> Line {
     match message {
         Message::User(content) => Line { speaker: Speaker::User, name: None, content: Arc::clone(content) },

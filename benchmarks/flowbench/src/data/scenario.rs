@@ -9,15 +9,15 @@ use crate::flowchart::Flowchart;
 /// One scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
-    /// Its id.
+    /// Id of the scenario.
     pub(crate) uuid: Arc<str>,
-    /// Its domain, as `Customer Service`.
+    /// Domain, such as `Customer Service`.
     pub(crate) domain: Arc<str>,
-    /// Its role, as `hotel_reception`.
+    /// Role, such as `hotel_reception`.
     pub(crate) role: Arc<str>,
-    /// Its name, as `Book a hotel`.
+    /// Name, such as `Book a hotel`.
     pub(crate) name: Arc<str>,
-    /// Its tools.
+    /// Tools in the order of the file.
     pub(crate) tools: Vec<Arc<Tool>>,
     /// The workflow as prose.
     pub(crate) text: Arc<str>,
@@ -25,46 +25,46 @@ pub(crate) struct Scenario {
     pub(crate) code: Arc<str>,
     /// The workflow as Mermaid, as written (real ones begin with a full-width colon).
     pub(crate) flowchart: Arc<str>,
-    /// The same as a graph.
+    /// The flowchart as a graph.
     pub(crate) chart: Arc<Flowchart>,
 }
 
-/// One tool. It is known by scenario and name: the same name may mean different tools.
+/// A tool of a scenario. It is identified by scenario and name: the same name may mean different tools.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tool {
-    /// Its name.
+    /// Name of the tool.
     pub(crate) name: Arc<str>,
-    /// What it does.
+    /// Description for the model.
     pub(crate) description: Arc<str>,
-    /// Parameter specs by name, as written.
+    /// Parameter specifications by name, as written.
     pub(crate) inputs: Map<String, Value>,
-    /// Result specs by name, as written.
+    /// Result specifications by name, as written.
     pub(crate) outputs: Map<String, Value>,
-    /// The tool as it stands in a prompt, without the blank line that ends it.
+    /// The tool's block in a prompt, without the blank line that ends it.
     pub(crate) block: Arc<str>,
 }
 
 impl Tool {
-    /// The input parameter of this name.
+    /// Finds an input parameter by name.
     pub(crate) fn parameter(&self, name: &str) -> Option<Parameter<'_>> {
         self.inputs.get(name).map(|spec| Parameter { spec })
     }
 }
 
-/// A parameter's spec.
+/// Specification of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parameter<'t> {
-    /// As written.
+    /// The JSON as written.
     pub(crate) spec: &'t Value,
 }
 
 impl<'t> Parameter<'t> {
-    /// What it is for; enumerations are written in here.
+    /// Returns the description; enumerations are listed in it.
     pub(crate) fn description(self) -> &'t str {
         self.spec.get("description").and_then(Value::as_str).unwrap_or("")
     }
 
-    /// Whether the tool needs it.
+    /// Returns `true` if the parameter is required.
     pub(crate) fn required(self) -> bool {
         self.spec.get("required").and_then(Value::as_bool).unwrap_or(false)
     }

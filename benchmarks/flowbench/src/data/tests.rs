@@ -1,4 +1,4 @@
-//! The data set as it is read.
+//! Loading of the data set.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::flowchart::{Finding, Visit, path_check};
 use crate::setting::{Format, Level, Mode};
 use crate::vectors;
 
-/// The files below a folder that belong to the data set, those that `skip` names left out.
+/// Reads the files below a folder that belong to the data set, without those that `skip` names.
 fn folder(root: &Path, skip: &[&str]) -> FileSet {
     let mut files = FileSet::from_origin("the data");
     let mut folders = vec![root.to_path_buf()];
@@ -32,7 +32,7 @@ fn folder(root: &Path, skip: &[&str]) -> FileSet {
     files
 }
 
-/// The shared data, if it is here.
+/// Returns the folder of the shared data, if it exists.
 fn shared() -> Option<PathBuf> {
     vectors::shared().map(|folder| folder.join("data"))
 }
@@ -221,7 +221,7 @@ fn the_example_names_settings_and_data_that_there_are() {
     assert!(benchmark.data.as_ref().is_some_and(|data| examples().join(data).is_dir()));
 }
 
-/// A small data set with one scenario and one session; `change` may spoil it.
+/// A small data set with one scenario and one session, which `change` may make invalid.
 fn spoiled(change: impl FnOnce(&mut Value, &mut Value)) -> FileSet {
     let mut scenario = json!({
         "uuid": "u-1", "domain": "Shops", "role": "bicycle_shop", "scenario": "Buy a bicycle",
@@ -430,7 +430,7 @@ proptest! {
             ("turn_data/single/text/a.jsonl", turn_record()),
             ("session_data/single/text/a.jsonl", session_record()),
         ];
-        // Canonical sessions hide records, so each form is damaged by itself.
+        // Canonical sessions take the place of records, so each form is damaged separately.
         for whole in [spoiled(|_, _| {}), official(&records)] {
             let paths: Vec<&str> = whole.iter().map(|(path, _)| path).collect();
             let path = paths[which.index(paths.len())];

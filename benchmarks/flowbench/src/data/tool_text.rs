@@ -1,5 +1,6 @@
-//! Tools as they stand in a prompt: a block that begins with `API: <name>` and is ended by a blank line
-//! (docs/benchmarks/flowbench.md §2.2). The label `API Desciption:` is misspelt in the real data, and looked for by nobody.
+//! Blocks of tools in a prompt: a block begins with `API: <name>` and ends with a blank line
+//! (docs/benchmarks/flowbench.md §2.2). The label `API Desciption:` is misspelt in the real data, and no evaluator
+//! searches for it.
 
 use std::sync::Arc;
 
@@ -13,10 +14,10 @@ pub(crate) const NAME_LABEL: &str = "API: ";
 const DESCRIPTION_LABEL: &str = "API Desciption: ";
 const INPUTS_LABEL: &str = "Input parameters: ";
 const OUTPUTS_LABEL: &str = "Output parameters: ";
-/// The line with the time. Evaluators search for it; what follows is the time, without a blank between.
+/// Label of the line with the time. Evaluators search for it; the time follows without a space.
 pub(crate) const TIME_LABEL: &str = "Please note that the current time is:";
 
-/// A tool's block, from its parts.
+/// Renders a tool's block from its parts.
 pub(super) fn block(
     name: &str,
     description: &str,
@@ -30,8 +31,8 @@ pub(super) fn block(
     )
 }
 
-/// A tool's block as it was cut out of a prompt, without what came along: in 23 of the real ones the line with the time
-/// (docs/benchmarks/flowbench.md §2.6, oddity 1), which is the second part if it was there.
+/// Removes the text after a block that was cut out of a prompt too generously: in 23 of the real ones the line with
+/// the time (docs/benchmarks/flowbench.md §2.6, oddity 1), which is returned as the second part.
 pub(super) fn repaired(raw: &str) -> (&str, Option<&str>) {
     raw.find(TIME_LABEL).map_or((raw.trim_end(), None), |at| {
         let (block, rest) = raw.split_at(at);
@@ -39,14 +40,14 @@ pub(super) fn repaired(raw: &str) -> (&str, Option<&str>) {
     })
 }
 
-/// The time that a prompt says it is.
+/// Returns the time that a prompt states.
 pub(crate) fn time_in(prompt: &str) -> Option<&str> {
     let (_, after) = prompt.split_once(TIME_LABEL)?;
     let time = after.lines().next().unwrap_or("").trim();
     (!time.is_empty()).then_some(time)
 }
 
-/// The tools whose blocks stand in a text, in their order. What is wrong with one, by its name.
+/// Parses the tools whose blocks are in a text, in order. The error names the malformed tool.
 pub(super) fn tools_in(text: &str) -> Result<Vec<Tool>, String> {
     let mut tools = Vec::new();
     let mut lines = text.lines().peekable();

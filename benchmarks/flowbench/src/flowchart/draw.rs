@@ -1,4 +1,4 @@
-//! Draws a flowchart as SVG, with the way of a conversation laid over it.
+//! Drawing of a flowchart as SVG, with the path of a conversation on it.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -17,20 +17,20 @@ use super::path::Finding;
 /// Characters in a line of an edge's label.
 const LABEL_CHARS: usize = 26;
 const LABEL_HEIGHT: usize = 13;
-/// Pixels that a character of the words takes at most, about.
+/// Approximate greatest width of a character, in pixels.
 const WORD_WIDTH: usize = 7;
 
-/// What is shown besides the flowchart. Ids that it does not have are ignored.
+/// Path of a conversation to be drawn over the flowchart. Ids that the flowchart lacks are ignored.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Overlay {
-    /// Nodes that the conversation was at.
+    /// Nodes that the conversation visited.
     pub(crate) visited: BTreeSet<Arc<str>>,
-    /// Where it left the flowchart first: the nodes where it was, and the one it went to.
+    /// First departure from the flowchart: the nodes before it, and the node that it went to.
     pub(crate) departure: Option<Finding>,
 }
 
 impl Overlay {
-    /// The departure, if there is one, with what could have come instead.
+    /// Describes the departure, if there is one, with the nodes that could have followed instead.
     pub(super) fn departure_in_words(&self, chart: &Flowchart) -> Option<String> {
         let finding = self.departure.as_ref()?;
         let mut words =
@@ -48,7 +48,7 @@ impl Overlay {
     }
 }
 
-/// The flowchart as an SVG element, complete in itself. Rows go downwards whatever direction the source asks for.
+/// Draws the flowchart as a self-contained SVG element. Rows go downwards whatever direction the source asks for.
 pub(crate) fn draw(chart: &Flowchart, overlay: &Overlay) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -128,7 +128,7 @@ impl Drawing<'_> {
 
     fn edge(&self, out: &mut String, edge: EdgeReference<'_, Option<Arc<str>>>) -> fmt::Result {
         let (Some(from), Some(to)) = (self.place(edge.source()), self.place(edge.target())) else { return Ok(()) };
-        // Edges that lead down leave a node side by side, and arrive so.
+        // Edges that lead down leave a node side by side, and arrive side by side.
         let x1 = self.port(edge, from, self.chart.graph.edges(edge.source()));
         let x2 = self.port(edge, to, self.chart.graph.edges_directed(edge.target(), Direction::Incoming));
         let (y1, y2) = (from.y + from.height, to.y);
@@ -139,10 +139,10 @@ impl Drawing<'_> {
         let (path, label_x, label_y) = if to.row > from.row {
             let bend = (y2 - y1) / 2;
             let path = format!("M{x1} {y1}C{x1} {} {x2} {} {x2} {y2}", y1 + bend, y2 - bend);
-            // Nearer to the source, where edges are still apart.
+            // Nearer to the source, where edges are still separate.
             (path, (2 * x1 + x2) / 3, y1 + 24)
         } else {
-            // Back up, or along the row: around the right side.
+            // Edges that lead up, or stay in the row, go around the right side.
             let side = (from.x.max(to.x) + NODE_WIDTH + 30 + 6 * (edge.id().index() % 8)).min(self.layout.width - 4);
             let (start, end) = (from.y + from.height / 2, to.y + to.height / 2);
             let right = (from.x + NODE_WIDTH, to.x + NODE_WIDTH);
@@ -158,7 +158,7 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// Where an edge that leads down meets the node at `place`, whose edges of that side are `siblings`.
+    /// Position at which an edge that leads down meets the node at `place`, whose edges on that side are `siblings`.
     fn port<'c>(
         &'c self,
         edge: EdgeReference<'_, Option<Arc<str>>>,
@@ -173,7 +173,7 @@ impl Drawing<'_> {
         place.x + NODE_WIDTH * (rank + 1) / (ids.len() + 1)
     }
 
-    /// The step that nobody drew: as a dashed line, and in words with what could have come instead.
+    /// Draws the departure as a dashed line, and in words with the nodes that could have followed instead.
     fn departure(&self, out: &mut String) -> fmt::Result {
         let Some(finding) = &self.overlay.departure else { return Ok(()) };
         let words = self.overlay.departure_in_words(self.chart).unwrap_or_default();
@@ -182,7 +182,7 @@ impl Drawing<'_> {
         }
         let Some(to) = self.chart.by_id.get(&finding.to).and_then(|index| self.place(*index)) else { return Ok(()) };
         for from in finding.from.iter().filter_map(|id| self.place(*self.chart.by_id.get(id)?)) {
-            // From border to border where one is below the other, else from middle to middle behind the nodes.
+            // From border to border when one node is below the other, else from centre to centre behind the nodes.
             let ends = match from.row.cmp(&to.row) {
                 Ordering::Less => (from.y + from.height, to.y),
                 Ordering::Equal => (from.y + from.height / 2, to.y + to.height / 2),

@@ -9,29 +9,29 @@ use petgraph::visit::EdgeRef;
 /// A node of a flowchart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// Two letters and three digits.
+    /// Id of two letters and three digits.
     pub(crate) id: Arc<str>,
-    /// How it is drawn.
+    /// Shape in the drawing.
     pub(crate) shape: Shape,
-    /// What happens there; `Start` for the start node.
+    /// Text in the node; `Start` for the start node.
     pub(crate) text: Arc<str>,
 }
 
-/// How a node is drawn.
+/// Shape of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Where every conversation begins: `XX000(Start)`.
+    /// Start of every conversation: `XX000(Start)`.
     Start,
-    /// `[text]`: something is said.
+    /// `[text]`: usually a message.
     Box,
-    /// `>text]`: usually a tool is called, or its result decides.
+    /// `>text]`: usually a call of a tool, or a decision by its result.
     Flag,
 }
 
-/// A node that can come next.
+/// A node that can follow another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Next<'f> {
-    /// Under which intent or condition; nothing when the edge has no label.
+    /// Intent or condition of the edge; `None` when it has no label.
     pub(crate) intent: Option<&'f str>,
     /// The node.
     pub(crate) node: &'f Node,
@@ -40,17 +40,17 @@ pub(crate) struct Next<'f> {
 /// A flowchart.
 #[derive(Debug, Clone)]
 pub(crate) struct Flowchart {
-    /// Nodes in the order in which they are mentioned; edges with their labels, in the order in which they are written.
+    /// Nodes in the order of their first mention; edges with their labels in the order of the source.
     pub(super) graph: DiGraph<Node, Option<Arc<str>>>,
     pub(super) start: NodeIndex,
     pub(super) by_id: BTreeMap<Arc<str>, NodeIndex>,
-    /// What follows the statements, as explanations of parameters; nothing in most.
+    /// Text after the statements, such as explanations of parameters; absent in most.
     pub(super) notes: Option<Arc<str>>,
 }
 
 impl Flowchart {
-    /// The nodes that can follow the node of this id, in the order in which their edges are written. None for an unknown id and
-    /// for a node where the workflow ends.
+    /// Returns the nodes that can follow the node with this id, in the order of the edges. Empty for an unknown id
+    /// and for a node where the workflow ends.
     pub(crate) fn next_nodes(&self, id: &str) -> Vec<Next<'_>> {
         let Some(&from) = self.by_id.get(id) else { return Vec::new() };
         let mut next: Vec<_> = self.graph.edges(from).collect();
@@ -60,12 +60,12 @@ impl Flowchart {
             .collect()
     }
 
-    /// How many steps each node is away from the start, by the shortest way; nothing for what cannot be reached.
+    /// Returns the number of steps from the start to each node, by the shortest path; `None` for unreachable nodes.
     pub(super) fn depths(&self) -> Vec<Option<usize>> {
         self.distances(self.start, |_| true).into_iter().map(|found| found.map(|(steps, _)| steps)).collect()
     }
 
-    /// The nodes strictly between two, on the shortest way that does not lead over the start; nothing when there is no way.
+    /// Returns the nodes strictly between two on the shortest path that avoids the start; `None` when there is no path.
     pub(super) fn between(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<Arc<str>>> {
         let distances = self.distances(from, |index| index != self.start);
         distances[to.index()]?;
@@ -82,7 +82,7 @@ impl Flowchart {
         Some(way)
     }
 
-    /// Steps and predecessor of every node that can be reached from `from` over nodes that `open` lets through.
+    /// Returns the distance and predecessor of every node that can be reached from `from` over nodes that `open` accepts.
     fn distances(&self, from: NodeIndex, open: impl Fn(NodeIndex) -> bool) -> Vec<Option<(usize, Option<NodeIndex>)>> {
         let mut found = vec![None; self.graph.node_count()];
         found[from.index()] = Some((0, None));

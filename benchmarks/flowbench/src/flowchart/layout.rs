@@ -1,13 +1,13 @@
-//! Where the nodes of a drawing go: one row for each number of steps from the start, and within a row below their predecessors.
+//! Layout of a drawing: one row for each number of steps from the start, nodes of a row ordered by their predecessors.
 
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 
 use super::graph::Flowchart;
 
-/// Characters in a line of a node.
+/// Greatest number of characters in a line of a node.
 const LINE_CHARS: usize = 34;
-/// Lines of a node; longer texts end with an ellipsis and are whole in the node's tooltip.
+/// Greatest number of lines of a node; a longer text ends with an ellipsis and is complete in the tooltip.
 const LINES_MAX: usize = 9;
 /// Pixels.
 pub(super) const NODE_WIDTH: usize = 240;
@@ -27,22 +27,22 @@ pub(super) struct Place {
     pub(super) lines: Vec<String>,
 }
 
-/// A drawing's geometry.
+/// Geometry of a drawing.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
-    /// By node index.
+    /// Rectangles by node index.
     pub(super) places: Vec<Place>,
     pub(super) width: usize,
     pub(super) height: usize,
 }
 
-/// Places every node. Equal flowcharts have equal drawings.
+/// Computes the position of every node; deterministic.
 pub(super) fn layout(chart: &Flowchart) -> Layout {
     let depths = chart.depths();
     let last = depths.iter().flatten().max().copied().unwrap_or(0);
     let mut rows: Vec<Vec<NodeIndex>> = vec![Vec::new(); last + 1];
     for index in chart.graph.node_indices() {
-        // What cannot be reached stands in a row of its own, below.
+        // Unreachable nodes get a row of their own at the bottom.
         let row = depths[index.index()].unwrap_or(last + 1);
         if row == rows.len() {
             rows.push(Vec::new());
@@ -66,12 +66,13 @@ pub(super) fn layout(chart: &Flowchart) -> Layout {
         }
         y += tallest + GAP_DOWN;
     }
-    // Room at the right for edges that lead back.
+    // Space at the right for edges that lead back.
     let width = inner + 2 * MARGIN + GAP_ACROSS * 2;
     Layout { places: places.into_iter().flatten().collect(), width, height: y - GAP_DOWN + MARGIN }
 }
 
-/// One pass of the barycentre rule: a node stands by the mean position of its predecessors in the row above, ties as written.
+/// One pass of the barycentre heuristic: a node is placed by the mean position of its predecessors in the row above;
+/// ties keep the order of the source.
 fn order_below_predecessors(chart: &Flowchart, rows: &mut [Vec<NodeIndex>]) {
     let mut position = vec![0.5; chart.graph.node_count()];
     for row in rows.iter_mut() {
@@ -113,7 +114,7 @@ fn lines(chart: &Flowchart, index: NodeIndex) -> Vec<String> {
     lines
 }
 
-/// Breaks a line between words; a word that is longer than a line is cut.
+/// Wraps a line between words; a word longer than a line is broken.
 pub(super) fn wrap(line: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut current = String::new();

@@ -1,5 +1,5 @@
-//! Flowcharts in the data's subset of Mermaid (docs/benchmarks/flowbench.md §2.7): parsing, walking, comparing a conversation with them,
-//! drawing.
+//! Flowcharts in the data's subset of Mermaid (docs/benchmarks/flowbench.md §2.7): parsing, traversal, comparison
+//! with a conversation, drawing.
 
 mod draw;
 mod graph;

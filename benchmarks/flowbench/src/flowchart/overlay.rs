@@ -1,4 +1,4 @@
-//! A conversation laid over the flowcharts that it touched.
+//! Drawings of a conversation over the flowcharts that it visited.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use super::draw::{Overlay, draw};
 use super::graph::Flowchart;
 use super::path::{Finding, Visit, parts, path_check};
 
-/// A flowchart with the way of a conversation on it.
+/// A flowchart with the path of a conversation on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LaidOver {
-    /// Position among the flowcharts.
+    /// Index of the flowchart.
     pub(crate) chart: usize,
-    /// As an SVG element.
+    /// The drawing as an SVG element.
     pub(crate) svg: String,
-    /// In words: the nodes it was at, and where it left first.
+    /// Description in words: the visited nodes, and the first departure.
     pub(crate) words: String,
 }
 
-/// The flowcharts with the nodes that `visits` name and the first step that left each, in the order of `charts`; those that the
-/// conversation never touched are left out. A node of no flowchart is shown on the first one.
+/// Draws the flowcharts, in the order of `charts`, with the nodes in `visits` and the first departure from each;
+/// flowcharts that were not visited are left out. A node of no flowchart is shown on the first one.
 pub(crate) fn lay_over(charts: &[&Flowchart], visits: &[Visit<'_>]) -> Vec<LaidOver> {
     draw_all(charts, visits, path_check(charts, visits))
 }
 
-/// The same of visits that are not all there were: whether one of them left a flowchart cannot be told.
+/// Draws an incomplete list of visits, which cannot show departures.
 pub(crate) fn mark(charts: &[&Flowchart], visits: &[Visit<'_>]) -> Vec<LaidOver> {
     draw_all(charts, visits, Vec::new())
 }

@@ -1,4 +1,4 @@
-//! Reads the data's subset of Mermaid.
+//! Parser of the data's subset of Mermaid.
 //!
 //! ```text
 //! chart     = [ "：" ] "flowchart" ( "TD" | "TB" | "LR" ) statement* [ notes ]
@@ -7,8 +7,8 @@
 //! shape     = "[" text "]" | ">" text "]" | ">[" text "]" | '["' text '"]'
 //! ```
 //!
-//! A text may span lines and ends at the first `]` that ends a line; brackets before that belong to it. Blanks may stand around
-//! everything. Notes are a paragraph below the statements that begins like none of them.
+//! A text may span lines and ends at the first `]` at the end of a line; brackets before that belong to it. Spaces
+//! are allowed between all parts. Notes are a paragraph after the statements that does not begin like one.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::graph::{Flowchart, Node, Shape};
 
-/// Why a text is no flowchart.
+/// Reason why a text could not be parsed, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column} of the flowchart: {problem}")]
 pub(crate) struct FlowchartError {
-    /// Counted from 1.
+    /// Line, from 1.
     pub(crate) line: usize,
-    /// In characters, counted from 1.
+    /// Column in characters, from 1.
     pub(crate) column: usize,
-    /// What is wrong.
+    /// Description of the problem.
     pub(crate) problem: String,
 }
 
-/// Reads a flowchart.
+/// Parses a flowchart.
 ///
 /// # Errors
-/// With line and column of the first thing that does not fit.
+/// With line and column of the first syntax error.
 pub(crate) fn parse(text: &str) -> Result<Flowchart, FlowchartError> {
     let mut scanner = Scanner { text, at: 0 };
     scanner.skip_blanks_and_lines();
@@ -66,10 +66,10 @@ pub(crate) fn parse(text: &str) -> Result<Flowchart, FlowchartError> {
     building.finish(&scanner, notes)
 }
 
-/// Where the parser is.
+/// Position of the parser in the text.
 struct Scanner<'t> {
     text: &'t str,
-    /// In bytes, always between characters.
+    /// Offset in bytes, always at a character boundary.
     at: usize,
 }
 
@@ -91,7 +91,7 @@ impl<'t> Scanner<'t> {
         self.at += rest.len() - rest.trim_start_matches(is_blank).len();
     }
 
-    /// Skips to the next character that is no blank and no end of line; how many lines ended on the way.
+    /// Skips spaces and line ends and returns the number of line ends.
     fn skip_blanks_and_lines(&mut self) -> usize {
         let rest = self.rest();
         let skipped = rest.len() - rest.trim_start_matches(|c| is_blank(c) || c == '\n').len();
@@ -99,7 +99,7 @@ impl<'t> Scanner<'t> {
         rest.get(..skipped).unwrap_or("").matches('\n').count()
     }
 
-    /// Nothing but blanks may follow in this line. The end itself stays.
+    /// Checks that only spaces follow in this line. The line end itself is not consumed.
     fn end_of_line(&mut self) -> Result<(), FlowchartError> {
         self.skip_blanks();
         if self.rest().is_empty() || self.rest().starts_with('\n') {
@@ -121,7 +121,7 @@ impl<'t> Scanner<'t> {
         Ok(id)
     }
 
-    /// The arrow with its label, if it has one.
+    /// Parses an arrow and returns its label, if it has one.
     fn arrow(&mut self) -> Result<Option<&'t str>, FlowchartError> {
         if self.eat("-->") {
             return Ok(None);
@@ -138,7 +138,7 @@ impl<'t> Scanner<'t> {
         Ok(Some(label).filter(|label| !label.is_empty()))
     }
 
-    /// The shape that follows a node, if one does.
+    /// Parses the shape that follows a node, if there is one.
     fn shape(&mut self) -> Result<Option<(Shape, String)>, FlowchartError> {
         let opening = self.at;
         let shape = if self.eat(">") {
@@ -176,12 +176,12 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// What has been read so far.
+/// The graph under construction.
 #[derive(Default)]
 struct Building {
     graph: DiGraph<Node, Option<Arc<str>>>,
     by_id: BTreeMap<Arc<str>, NodeIndex>,
-    /// Nodes that were mentioned, with the place of their first mention in bytes, until they get a text.
+    /// Nodes without a text so far, with the byte offset of their first mention.
     bare: BTreeMap<NodeIndex, usize>,
     start: Option<NodeIndex>,
 }
@@ -237,7 +237,8 @@ impl Building {
         })
     }
 
-    /// Gives a node its text. A later one replaces an earlier one, as in Mermaid: a real flowchart has two for one node.
+    /// Sets the text of a node. A later text replaces an earlier one, as in Mermaid: a real flowchart has two for one
+    /// node.
     fn define(&mut self, index: NodeIndex, shape: Shape, text: &str) {
         self.bare.remove(&index);
         let node = &mut self.graph[index];

@@ -1,8 +1,9 @@
-//! Compares the way that an agent says it went with the flowcharts: where did it leave them?
+//! Comparison of an agent's stated path with the flowcharts, to find where it departed from them.
 //!
-//! The way is a sequence of `last_node`, `intent`, `current_node` as the agent states them. Where it *was* is what this file keeps
-//! account of, one place for each flowchart, because a conversation may leave a scenario and come back to it; what the agent says
-//! its last node was is not believed. Beginning a scenario again is always allowed. `UNK` goes nowhere: out of scope is no departure.
+//! The path is a sequence of `last_node`, `intent`, `current_node` as the agent states them. The position *before* a
+//! step is tracked here, separately for each flowchart, because a conversation may leave a scenario and come back to
+//! it; the agent's `last_node` is not trusted. Restarting a scenario is always allowed. `UNK` moves nowhere: out of
+//! scope is not a departure.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,22 +13,22 @@ use petgraph::visit::EdgeRef;
 
 use super::graph::Flowchart;
 
-/// Most parts of a combination that are looked at. Golds have two; a model's output is bounded by this.
+/// Greatest number of parts of a combination that are compared. Gold ones have two; a model can write any number.
 const PARTS_MAX: usize = 16;
 
-/// What one agent turn says about where it is. Every part may be a combination: ` AND `, ` OR `.
+/// Position that one agent turn states. Every part may be a combination joined by ` AND ` or ` OR `.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Visit<'v> {
     /// `last_node`, if it is stated.
     pub(crate) last: Option<&'v str>,
     /// `intent`, if it is stated.
     pub(crate) intent: Option<&'v str>,
-    /// `current_node`, if it is stated. Turns that do not state it move nowhere.
+    /// `current_node`, if it is stated. Turns that do not state it do not move.
     pub(crate) current: Option<&'v str>,
 }
 
 impl<'v> Visit<'v> {
-    /// What an agent's output states in its thought. A value ends at a comma or at the end of its line, a node also at a full stop.
+    /// Parses the thought of an agent's output. A value ends at a comma or line end, a node also at a full stop.
     pub(crate) fn stated_in(output: &'v str) -> Self {
         let stated = |label: &str, ends: &[char]| {
             let (_, after) = output.split_once(label)?;
@@ -42,22 +43,22 @@ impl<'v> Visit<'v> {
     }
 }
 
-/// How a step left the flowchart.
+/// Kind of a departure from the flowchart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// The node is further on; these in between were left out (failure category 1).
+    /// Nodes were skipped: these lie between the last one and the new one (failure category 1).
     MissingSteps(Vec<Arc<str>>),
-    /// No way leads there from where the conversation was (failure category 2).
+    /// No path leads there from the last node (failure category 2).
     WrongOrder,
-    /// The stated intent leads elsewhere, or the edge that was taken is for another intent (failure category 3). Where the intent
-    /// would have led, if it leads anywhere.
+    /// The stated intent leads elsewhere, or the edge taken is for another intent (failure category 3). Holds the
+    /// node that the intent leads to, if any.
     WrongTransition(Option<Arc<str>>),
-    /// No flowchart has this node (failure category 3: a transition that nobody drew).
+    /// No flowchart has this node (failure category 3: a transition that does not exist).
     UnknownNode,
 }
 
 impl Departure {
-    /// In a few words.
+    /// Describes the departure in a few words.
     pub(crate) const fn words(&self) -> &'static str {
         match self {
             Self::MissingSteps(_) => "steps are missing",
@@ -67,7 +68,7 @@ impl Departure {
         }
     }
 
-    /// The paper's failure category (docs/benchmarks/flowbench.md §6.6), 1 to 3.
+    /// Returns the paper's failure category (docs/benchmarks/flowbench.md §6.6), 1 to 3.
     pub(crate) const fn category(&self) -> u8 {
         match self {
             Self::MissingSteps(_) => 1,
@@ -77,20 +78,21 @@ impl Departure {
     }
 }
 
-/// One step that left the flowchart.
+/// One step that departed from the flowcharts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// Position among the visits.
+    /// Index of the visit.
     pub(crate) visit: usize,
-    /// Where the conversation was in that flowchart; empty for an unknown node.
+    /// Nodes before the step in that flowchart; empty for an unknown node.
     pub(crate) from: Vec<Arc<str>>,
-    /// Where it went.
+    /// Node that the step went to.
     pub(crate) to: Arc<str>,
-    /// How.
+    /// Kind of the departure.
     pub(crate) departure: Departure,
 }
 
-/// The steps of `visits` that left the flowcharts (those of the scenario, or of all scenarios of the role), in their order.
+/// Returns the steps of `visits` that departed from the flowcharts (of the scenario, or of all scenarios of the
+/// role), in order.
 pub(crate) fn path_check(charts: &[&Flowchart], visits: &[Visit<'_>]) -> Vec<Finding> {
     let mut here: Vec<BTreeSet<NodeIndex>> = charts.iter().map(|chart| BTreeSet::from([chart.start])).collect();
     let mut findings = Vec::new();
@@ -119,7 +121,7 @@ pub(crate) fn path_check(charts: &[&Flowchart], visits: &[Visit<'_>]) -> Vec<Fin
     findings
 }
 
-/// What is wrong with going from one of `here` to `to` under one of `intents`.
+/// Returns the departure of a step from one of `here` to `to` under one of `intents`; `None` if the flowchart allows it.
 fn step(chart: &Flowchart, here: &BTreeSet<NodeIndex>, intents: &[String], to: NodeIndex) -> Option<Departure> {
     if here.contains(&to) {
         return None;
@@ -129,7 +131,7 @@ fn step(chart: &Flowchart, here: &BTreeSet<NodeIndex>, intents: &[String], to: N
     let mut meant = None;
     for edge in origins.iter().flat_map(|&from| chart.graph.edges(from)) {
         let named = edge.weight().as_deref().map(label);
-        // A label with a comma may have been cut there: the released code ends an intent at its first comma
+        // A stated intent may be cut at a comma of the label: the released code ends an intent at its first comma
         // (docs/benchmarks/flowbench.md §3.5).
         let stated = |name: &String| {
             let beginning = name.split(',').next().unwrap_or(name).trim_end();
@@ -152,7 +154,7 @@ fn step(chart: &Flowchart, here: &BTreeSet<NodeIndex>, intents: &[String], to: N
     Some(skipped.map_or(Departure::WrongOrder, Departure::MissingSteps))
 }
 
-/// The parts of a combination.
+/// Splits a combination into its parts.
 pub(super) fn parts(text: &str) -> std::vec::IntoIter<&str> {
     let mut found = vec![text];
     for joint in [" AND ", " OR "] {
@@ -163,7 +165,7 @@ pub(super) fn parts(text: &str) -> std::vec::IntoIter<&str> {
     found.into_iter().map(str::trim).collect::<Vec<_>>().into_iter()
 }
 
-/// A label or intent as it is compared: blanks and capitals do not matter, because agents copy them freely.
+/// Normal form of a label or intent: white space and case are ignored, because agents copy them loosely.
 fn label(text: impl AsRef<str>) -> String {
     text.as_ref().split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }

@@ -1,4 +1,4 @@
-//! Flowcharts as the data has them.
+//! Parsing and comparison of flowcharts in the forms of the real data.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ The parameters are explained as follows:
 \"colour\": \"as red\"
 ";
 
-/// What tests look at.
+/// Accessors for tests.
 impl Flowchart {
     fn start_node(&self) -> &Node {
         &self.graph[self.start]
@@ -34,19 +34,19 @@ impl Flowchart {
         self.by_id.get(id).map(|&index| &self.graph[index])
     }
 
-    /// In the order in which they are mentioned.
+    /// Nodes in the order of their first mention.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.graph.node_weights()
     }
 
-    /// From, label, to, in the order in which they are written.
+    /// Edges (from, label, to) in the order of the source.
     fn edges(&self) -> impl Iterator<Item = (&Node, Option<&str>, &Node)> {
         self.graph
             .edge_references()
             .map(|edge| (&self.graph[edge.source()], edge.weight().as_deref(), &self.graph[edge.target()]))
     }
 
-    /// Nodes where the workflow ends.
+    /// Nodes without outgoing edges.
     fn terminals(&self) -> impl Iterator<Item = &Node> {
         self.graph.externals(petgraph::Direction::Outgoing).map(|index| &self.graph[index])
     }
@@ -134,7 +134,7 @@ fn a_bracket_within_a_line_belongs_to_the_text_and_a_later_text_replaces_an_earl
     assert_eq!(read.node("AB001").map(|node| &*node.text), Some("a] -->AB002[b"));
 }
 
-/// The real flowcharts, if they are here.
+/// The real flowcharts, if the shared data exist.
 fn real() -> Option<Vec<(String, String)>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/benchmarks/flowbench/data/data/workflow_final.jsonl");
@@ -307,7 +307,7 @@ fn nodes_of_a_drawing_never_overlap() {
     }
 }
 
-/// Text made of the pieces that mean something.
+/// Text composed of the syntax elements.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "：",

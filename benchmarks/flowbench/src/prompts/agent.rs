@@ -1,7 +1,7 @@
 //! The agent's system prompt (docs/benchmarks/flowbench.md §3.2): task, rules, output format, workflows, tools, time.
 //!
-//! Evaluators search it for three things (docs/benchmarks/flowbench.md §2.2), so nothing before them may look like them:
-//! [`KNOWLEDGE_LINE`], the tools' blocks, and the line with the time.
+//! Evaluators search the prompt for three things (docs/benchmarks/flowbench.md §2.2), so no earlier text may look
+//! like them: [`KNOWLEDGE_LINE`], the tools' blocks, and the line with the time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use serde_json::Value;
 use crate::data::{NAME_LABEL, Scenario, TIME_LABEL, Tool, one_line};
 use crate::setting::{Format, Scope};
 
-/// Everything from here to the time is what the agent knows. Evaluators search for this line.
+/// Begins the agent's knowledge, which extends to the time. Evaluators search for this line.
 pub(crate) const KNOWLEDGE_LINE: &str = "Your capabilities are based on the following workflows and API information:";
-/// Where evaluators end what the agent knows.
+/// Text at which evaluators end the agent's knowledge.
 const KNOWLEDGE_END: &str = "Please note that the current time";
-/// The real prompts end the heading of a flowchart with it.
+/// Ends the heading of a flowchart in the real prompts.
 const FULL_WIDTH_COLON: char = '：';
 
-/// What an agent is told.
+/// Inputs of an agent's system prompt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AgentPrompt<'p> {
-    /// Its role, as `hotel_reception`.
+    /// Role, such as `hotel_reception`.
     pub(crate) role: &'p str,
-    /// A paragraph on the role, if there is one.
+    /// Description of the role, a paragraph, if there is one.
     pub(crate) background: Option<&'p str>,
-    /// One scenario, or all of the role.
+    /// Scope of the knowledge: one scenario, or all of the role.
     pub(crate) scope: Scope,
-    /// In which form it gets the workflows.
+    /// Format of the workflows.
     pub(crate) format: Format,
-    /// The scenarios that it knows, in order.
+    /// Scenarios that the agent knows, in order.
     pub(crate) scenarios: &'p [Arc<Scenario>],
-    /// What time it is: `YYYY-MM-DD HH:MM:SS Weekday`.
+    /// Time: `YYYY-MM-DD HH:MM:SS Weekday`.
     pub(crate) datetime: &'p str,
 }
 
-/// The agent's system prompt.
+/// Renders the agent's system prompt.
 pub(crate) fn agent_system(prompt: &AgentPrompt<'_>) -> String {
     let mut parts = vec![task(prompt), rules(prompt), output_format(prompt.format)];
     parts.push(KNOWLEDGE_LINE.to_owned());
@@ -46,7 +46,7 @@ pub(crate) fn agent_system(prompt: &AgentPrompt<'_>) -> String {
         };
         parts.extend(workflows(prompt.format, scenario, &title));
     }
-    // Identical blocks of several scenarios stand there once.
+    // A block that several scenarios share is given once.
     let mut seen = BTreeSet::new();
     for tool in prompt.scenarios.iter().flat_map(|scenario| &scenario.tools) {
         let block = match prompt.format {
@@ -61,14 +61,14 @@ pub(crate) fn agent_system(prompt: &AgentPrompt<'_>) -> String {
     format!("{}\n\n\n{TIME_LABEL}{}", parts.join("\n\n"), prompt.datetime)
 }
 
-/// The agent's system prompt as turns are asked for: with the demand that the thought comes first, after the time
+/// Adds the demand that the thought comes first, which follows the time in the system prompts of turns
 /// (docs/benchmarks/flowbench.md §3.2).
 pub(crate) fn thought_first(system: &str) -> String {
     format!("{system}\nBegin every output with its Thought part; never leave it out.")
 }
 
-/// Workflows and tools of a system prompt, for judges: everything between the two lines that say so
-/// (docs/benchmarks/flowbench.md §2.2). Empty when the prompt has no such lines.
+/// Returns the workflows and tools of a system prompt, for judges: the text between the lines that mark them
+/// (docs/benchmarks/flowbench.md §2.2). Empty when the prompt lacks these lines.
 pub(crate) fn workflow_info(system: &str) -> &str {
     let after = system.split_once(KNOWLEDGE_LINE).map(|(_, after)| after);
     after.and_then(|after| after.split_once(KNOWLEDGE_END)).map_or("", |(info, _)| info.trim())
@@ -147,12 +147,12 @@ fn output_format(format: Format) -> String {
     )
 }
 
-/// The workflow of a scenario under its heading, once or (for an ensemble) three times.
+/// Renders the workflow of a scenario under its heading, once or (for an ensemble) three times.
 fn workflows(format: Format, scenario: &Scenario, title: &str) -> Vec<String> {
     let text = || format!("Workflow of {title} as text:\n{}", scenario.text.trim());
     let code = || format!("Workflow of {title} as pseudo-code:\n{}", scenario.code.trim());
     let flowchart = || {
-        // The real ones bring the colon of their heading along.
+        // The real flowcharts begin with the colon of their heading.
         let chart = scenario.flowchart.trim_start().trim_start_matches(FULL_WIDTH_COLON).trim();
         format!("Workflow of {title} as a flowchart{FULL_WIDTH_COLON}\n{chart}")
     };
@@ -165,7 +165,7 @@ fn workflows(format: Format, scenario: &Scenario, title: &str) -> Vec<String> {
     }
 }
 
-/// A tool without descriptions: its name and those of its parameters and results.
+/// Renders a tool without descriptions: its name and the names of its parameters and results.
 fn names_only(tool: &Tool) -> String {
     let names = |specs: &serde_json::Map<String, Value>| one_line(&specs.keys().collect::<Vec<_>>());
     let (inputs, outputs) = (names(&tool.inputs), names(&tool.outputs));

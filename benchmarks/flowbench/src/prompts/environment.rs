@@ -1,4 +1,4 @@
-//! The simulated tools (docs/benchmarks/flowbench.md §3.7).
+//! Prompts of the simulated tools (docs/benchmarks/flowbench.md §3.7).
 
 use serde_json::{Map, Value};
 
@@ -8,10 +8,10 @@ use crate::protocol::HistoryLine;
 use super::section::marked;
 use super::user::lines;
 
-/// Most elements of a list in a result.
+/// Greatest number of elements of a list in a result.
 const LIST_ELEMENTS: usize = 3;
 
-/// The system text of whoever plays the tools. `function_prompt` lists the gold calls with their results.
+/// System text of the tool simulator. `function_prompt` lists the gold calls with their results.
 pub(crate) fn environment_system(function_prompt: &str) -> String {
     format!(
         "Play a tool that an assistant calls. Write its result and nothing else: one realistic JSON value that a parser accepts, on \
@@ -22,7 +22,8 @@ pub(crate) fn environment_system(function_prompt: &str) -> String {
     )
 }
 
-/// The user text of whoever plays the tools: the tool, the time, what was said, and the call. `arguments` is as the agent wrote it.
+/// User text of the tool simulator: the tool, the time, the conversation, and the call. `arguments` is as the agent
+/// wrote it.
 pub(crate) fn environment_text(
     function: &Function,
     datetime: &str,
@@ -40,7 +41,7 @@ pub(crate) fn environment_text(
     )
 }
 
-/// Descriptions of parameters by name, from their specs.
+/// Returns the descriptions of parameters by name, from their specifications.
 pub(crate) fn descriptions(specs: &Map<String, Value>) -> Map<String, Value> {
     let description = |spec: &Value| spec.get("description").cloned().unwrap_or_else(|| Value::String(String::new()));
     specs.iter().map(|(name, spec)| (name.clone(), description(spec))).collect()

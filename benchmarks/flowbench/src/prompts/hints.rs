@@ -1,5 +1,5 @@
-//! Texts of a canonical session for the simulators and the judge; records in the official form bring these texts along
-//! (docs/benchmarks/flowbench.md §2.2).
+//! Texts of a canonical session for the simulators and the judge; records in the official form contain these texts
+//! themselves (docs/benchmarks/flowbench.md §2.2).
 
 use std::fmt::Write as _;
 
@@ -17,13 +17,13 @@ pub(crate) fn calls_with_results(calls: &[Invocation]) -> String {
     blocks.join("\n\n")
 }
 
-/// What the user says first (`first_turn_hint`).
+/// Renders the hint for the user's first message (`first_turn_hint`).
 pub(crate) fn first_turn_hint(session: &Session) -> String {
     let need = session.goals.first().map_or("help", |goal| goal);
     format!("In the first turn, what you need is: {need}. Do not speak of anything else yet.")
 }
 
-/// Who the user is, what they want and what they know (`every_turn_hint`).
+/// Renders the user's profile, goals and known values (`every_turn_hint`).
 pub(crate) fn every_turn_hint(session: &Session) -> String {
     let mut hint = String::new();
     if let Some(UserProfile { name, tone, background }) = &session.profile {
@@ -47,7 +47,7 @@ pub(crate) fn every_turn_hint(session: &Session) -> String {
     hint
 }
 
-/// What must be reached (`user_target`): who asks, what for, and which calls are expected.
+/// Renders the goals to be reached (`user_target`): profile, role of the assistant, goals, and expected calls.
 pub(crate) fn user_target(session: &Session, role: &str) -> String {
     let background = session.profile.as_ref().map_or("not known", |profile| &profile.background);
     let mut target = format!("User: {background}\nAssistant: {}\nGoals:", role.replace('_', " "));

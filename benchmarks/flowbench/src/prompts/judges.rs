@@ -1,4 +1,5 @@
-//! The judges of whole sessions and of replies (docs/benchmarks/flowbench.md §8.2 to §8.4). Each is one message; nothing else is sent.
+//! Prompts of the judges of whole sessions and of replies (docs/benchmarks/flowbench.md §8.2 to §8.4). Each is sent
+//! as a single message.
 
 use super::section::marked;
 

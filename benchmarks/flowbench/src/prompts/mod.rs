@@ -1,8 +1,8 @@
-//! Prompts of the models, in our own words with the content that docs/benchmarks/flowbench.md §3.2, §3.6, §3.7 and §8 demand. Records in
-//! the official form bring their own system prompts and hints, which are used as they are; and where `utils/eval_utils.py` of the official
-//! repository is among the files, the simulators and the judges that it knows are told what that says.
+//! Prompts of the models, in our own wording of the content that docs/benchmarks/flowbench.md §3.2, §3.6, §3.7 and §8
+//! require. Records in the official form contain their own system prompts and hints, which are used as they are; and
+//! where `utils/eval_utils.py` of the official repository is among the files, simulators and judges get its prompts.
 //!
-//! Functions from small inputs to texts; who is asked when is the protocol's matter.
+//! Pure functions from small inputs to texts; `protocol` decides which model is asked when.
 
 mod agent;
 mod environment;

@@ -1,15 +1,16 @@
-//! Named parts of a prompt, so that whoever plays a role by rule finds in it what it needs.
+//! Named sections of a prompt, which rule-based simulators parse.
 
-/// A named part: the content between two marks on lines of their own.
+/// Wraps a section: the content between two tags on lines of their own.
 pub(super) fn marked(name: &str, content: &str) -> String {
     format!("<{name}>\n{content}\n</{name}>")
 }
 
-/// The content of the first part of this name: from its first mark to its last, because the content may hold anything.
+/// Returns the content of the first section with this name: from its first tag to its last, because the content may
+/// be anything.
 pub(crate) fn section<'p>(prompt: &'p str, name: &str) -> Option<&'p str> {
     let (opening, closing) = (format!("<{name}>\n"), format!("\n</{name}>"));
     let (_, after) = prompt.split_once(&*opening)?;
-    // An empty content shares its line end with the opening.
+    // An empty content shares its line break with the opening tag.
     after.rsplit_once(&*closing).map(|(content, _)| content).or_else(|| after.starts_with(closing.trim()).then_some(""))
 }
 

@@ -1,4 +1,4 @@
-//! Prompts as models see them.
+//! Snapshots of the prompts.
 
 use std::sync::Arc;
 

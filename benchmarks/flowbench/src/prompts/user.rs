@@ -1,15 +1,15 @@
-//! The simulated user (docs/benchmarks/flowbench.md §3.6).
+//! Prompts of the simulated user (docs/benchmarks/flowbench.md §3.6).
 
 use crate::protocol::{HistoryLine, Side};
 
 use super::section::marked;
 
-/// What ends a conversation when the user says it.
+/// Message with which the user ends a conversation.
 pub(crate) const DONE: &str = "[DONE]";
-/// Longest utterance that is asked for, in characters.
+/// Greatest length of an utterance that the prompt asks for, in characters.
 const UTTERANCE_CHARS: usize = 200;
 
-/// The system text of whoever plays the user.
+/// Renders the system text of the user simulator.
 pub(crate) fn user_system(first_turn_hint: &str, datetime: &str) -> String {
     let rules = [
         "Play the user of an assistant. Everything that you write is said by that user, in spoken English: natural, varied, brief.",
@@ -30,7 +30,7 @@ pub(crate) fn user_system(first_turn_hint: &str, datetime: &str) -> String {
     rules.enumerate().map(|(number, rule)| format!("{}. {rule}", number + 1)).collect::<Vec<_>>().join("\n")
 }
 
-/// The user text of whoever plays the user: persona, what was said, and what is wanted.
+/// Renders the user text of the user simulator: persona, conversation, and task.
 pub(crate) fn user_text(every_turn_hint: &str, history: &[HistoryLine<'_>]) -> String {
     format!(
         "User's Persona: {every_turn_hint}\n\nThe dialogue so far:\n{}\n\nWrite what the user says next, in English and in at most \
@@ -39,7 +39,7 @@ pub(crate) fn user_text(every_turn_hint: &str, history: &[HistoryLine<'_>]) -> S
     )
 }
 
-/// A conversation as simulators see it: a line for everything that was said.
+/// Renders a conversation for simulators, one line for each utterance.
 pub(super) fn lines(history: &[HistoryLine<'_>]) -> String {
     let spoken: Vec<String> = history
         .iter()

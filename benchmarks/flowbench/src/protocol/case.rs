@@ -1,4 +1,5 @@
-//! Golden cases of kinds `turn-inference` and `sim-loop` (docs/benchmarks/flowbench.md §11): models that say what a script says.
+//! Golden cases of kinds `turn-inference` and `sim-loop` (docs/benchmarks/flowbench.md §11), in which the models'
+//! replies come from a script.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +12,11 @@ use super::write_messages;
 use super::{Conversation, Ending, Exchange, Failure, Limits, Message, Next, Plan, Speaker, TurnInference, TurnStep};
 use crate::session_level::{actions_string, dialogue, intents, nodes};
 
-/// What the released code appends to the system message of a turn. It is here because vectors name it; what models are told
-/// is in our own words ([`crate::prompts::thought_first`]).
+/// Suffix that the released code adds to the system message of a turn. Golden vectors contain it; our prompts use
+/// [`crate::prompts::thought_first`].
 const OFFICIAL_SUFFIX: &str = "\nPlease ensure to output the 'Thought' segment first before any other segments.";
 
-/// Replies of one model in order, null for a try without reply. The last one is given for ever.
+/// Replies of one model in order, null for a try without a reply. The last one is repeated without end.
 struct Script<'s> {
     replies: Vec<Option<&'s str>>,
     asked: usize,
@@ -42,10 +43,10 @@ impl<'s> Script<'s> {
     }
 }
 
-/// The entry of one line of `turn-inference`: `attempts` are what the agent replies.
+/// Makes the entry of one line of `turn-inference`; `attempts` are the agent's replies.
 ///
 /// # Errors
-/// When the script is of another form.
+/// If the script has an unexpected form.
 pub(crate) fn turn_inference_item(place: &Place<'_>, line: &Value) -> Result<Value, DataError> {
     let mut script = Script::read(place, line, "attempts")?;
     let mut turn = TurnInference::default();
@@ -63,11 +64,11 @@ pub(crate) fn turn_inference_item(place: &Place<'_>, line: &Value) -> Result<Val
     Ok(item)
 }
 
-/// The entry of one line of `sim-loop`: `script` tells what user, assistant and function reply. `tools` are those that exist.
-/// A conversation that ends with an exception has no messages.
+/// Makes the entry of one line of `sim-loop`; `script` has the replies of user, assistant and function, `tools` are
+/// the existing tools. A conversation that ends with an exception has no messages.
 ///
 /// # Errors
-/// When the script is of another form.
+/// If the script has an unexpected form.
 pub(crate) fn conversation_item(place: &Place<'_>, line: &Value, tools: BTreeSet<String>) -> Result<Value, DataError> {
     let script = line.get("script").ok_or_else(|| place.error("script", "is missing; it must be an object"))?;
     let mut user = Script::read(place, script, "user")?;
@@ -102,8 +103,8 @@ pub(crate) fn conversation_item(place: &Place<'_>, line: &Value, tools: BTreeSet
     Ok(item)
 }
 
-/// The keys of `gen_dialog_trace`: what is noted of every step of user and agent. Their numbers are one and two more than
-/// that of the messages before the step.
+/// Returns the keys of `gen_dialog_trace`, with the records of every step of user and agent. Their numbers are one
+/// and two more than the number of messages before the step.
 fn trace_keys(conversation: &Conversation<'_>) -> Vec<String> {
     let user = |before: usize| {
         (format!("User.msg-{}", before + 1), ["prompt.system", "prompt.user", "response", "output"].as_slice())
@@ -118,12 +119,12 @@ fn trace_keys(conversation: &Conversation<'_>) -> Vec<String> {
         Speaker::Function(_) => None,
     };
     let steps = messages.iter().enumerate().filter_map(step);
-    // Saying that it is done is a step without message.
+    // The user's final `[DONE]` is a step without a message.
     let last = (conversation.ending() == Some(&Ending::Finished)).then(|| user(messages.len()));
     steps.chain(last).flat_map(|(name, keys)| keys.iter().map(move |key| format!("{name}.{key}"))).collect()
 }
 
-/// `aggregate` of such cases: how many items there are, under `name`, and how many ended with which exception.
+/// Makes the `aggregate` of such cases: the number of items, under `name`, and the number of exceptions by kind.
 pub(crate) fn error_counts<'v>(name: &str, items: impl IntoIterator<Item = &'v Value>) -> Value {
     let mut count = 0_usize;
     let mut errors = serde_json::Map::new();

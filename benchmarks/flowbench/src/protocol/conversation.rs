@@ -11,38 +11,39 @@ use super::{
     Ending, EnvironmentInput, Exchange, Failure, Limit, Limits, Message, Speaker, ToolCall, Unexpected, UserInput,
 };
 
-/// Said by whoever plays the user when there is nothing more to say.
+/// Reply of the user simulator that ends the conversation.
 const DONE: &str = "[DONE]";
 
-/// How many replies whoever plays the tools gets to write JSON.
+/// Greatest number of replies in which the tool simulator may fail to write JSON.
 const RESULTS_MAX: u8 = 5;
 
-/// How often whoever plays the user may be done before it has begun. The released code asks for ever.
+/// Greatest number of times that the user simulator may end the conversation before it has begun. The released code
+/// has no limit.
 const BEGINNINGS_MAX: u8 = 100;
 
-/// What a conversation depends on besides the replies.
+/// Parameters of a conversation, besides the replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// When it is stopped.
+    /// Limits that stop the conversation.
     pub(crate) limits: Limits,
-    /// Names of the tools that exist.
+    /// Names of the existing tools.
     pub(crate) tools: BTreeSet<String>,
 }
 
-/// What a conversation does next.
+/// Next step of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next<'a> {
     /// Ask the agent: its system prompt, then these messages.
     Agent(&'a [Message]),
-    /// Ask whoever plays the user.
+    /// Ask the user simulator.
     User(UserInput<'a>),
-    /// Ask whoever plays the tools.
+    /// Ask the tool simulator.
     Environment(EnvironmentInput<'a>),
-    /// Nothing.
+    /// The conversation is over.
     Over(&'a Ending),
 }
 
-/// Whose reply is awaited, and what went wrong with it so far.
+/// Role whose reply is awaited, with its failures so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Awaited {
     User { tries: Tries, beginnings: u8 },
@@ -51,7 +52,7 @@ enum Awaited {
     Nothing(Ending),
 }
 
-/// A conversation after some exchanges.
+/// State of a conversation after some exchanges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Conversation<'p> {
     plan: &'p Plan,
@@ -64,16 +65,16 @@ pub(crate) struct Conversation<'p> {
 }
 
 impl<'p> Conversation<'p> {
-    /// Before anything was said.
+    /// Begins a conversation without messages.
     pub(crate) fn new(plan: &'p Plan) -> Self {
         let awaited = Awaited::User { tries: Tries::default(), beginnings: 0 };
         Self { plan, messages: Vec::new(), exchanges: 0, calls: 0, calls_in_turn: 0, agent_turns: 0, awaited }
     }
 
-    /// After `exchanges`, in order.
+    /// Replays `exchanges` in order.
     ///
     /// # Errors
-    /// When one of them is with a role that is not asked there.
+    /// If an exchange is with a role that is not asked at that point.
     pub(crate) fn replay<'a>(
         plan: &'p Plan,
         exchanges: impl IntoIterator<Item = Exchange<'a>>,
@@ -85,26 +86,26 @@ impl<'p> Conversation<'p> {
         Ok(conversation)
     }
 
-    /// What comes next.
+    /// Returns the next step.
     pub(crate) fn next(&self) -> Next<'_> {
         match &self.awaited {
             Awaited::User { .. } => Next::User(UserInput::of(&self.messages)),
             Awaited::Agent { .. } => Next::Agent(&self.messages),
             Awaited::Environment { .. } => match self.messages.last().and_then(|message| message.call.as_ref()) {
                 Some(call) => Next::Environment(EnvironmentInput::of(call, &self.messages)),
-                // Tools are awaited only after a call.
+                // A tool's result is awaited only after a call, so this does not happen.
                 None => Next::Agent(&self.messages),
             },
             Awaited::Nothing(ending) => Next::Over(ending),
         }
     }
 
-    /// What was said so far; at the end without a result that the agent did not answer.
+    /// Returns the messages so far; at the end without a result that the agent did not answer.
     pub(crate) fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// How it ended, when it has.
+    /// Returns the ending, once the conversation is over.
     pub(crate) const fn ending(&self) -> Option<&Ending> {
         match &self.awaited {
             Awaited::Nothing(ending) => Some(ending),
@@ -112,10 +113,10 @@ impl<'p> Conversation<'p> {
         }
     }
 
-    /// Takes the reply to what [`Self::next`] asks.
+    /// Adds the reply to the request of [`Self::next`].
     ///
     /// # Errors
-    /// When the exchange is with somebody else. The conversation is as before then.
+    /// If the exchange is with another role; the conversation then stays unchanged.
     pub(crate) fn push(&mut self, exchange: Exchange<'_>) -> Result<(), Unexpected> {
         let expected = self.expected();
         if expected != Some(exchange.role) {
@@ -170,7 +171,7 @@ impl<'p> Conversation<'p> {
             Attempt::Output(output) if calls >= CALLS_MAX => {
                 self.take_output(Output { content: format!("Thought:{}", output.content), ..output });
             }
-            // What earlier calls gave is forgotten, also when the last one fails.
+            // Outputs of earlier calls are dropped, even when the last call fails.
             Attempt::Failed if calls >= CALLS_MAX => self.fail(Failure::NoAgentOutput),
             Attempt::Output(_) | Attempt::Failed => self.awaited = Awaited::Agent { tries: Tries::default(), calls },
         }
@@ -257,7 +258,7 @@ impl<'p> Conversation<'p> {
     }
 }
 
-/// Text that the agent gets instead of a result (docs/benchmarks/flowbench.md §3.8).
+/// Message that the agent gets in place of a result (docs/benchmarks/flowbench.md §3.8).
 fn unknown_tool(name: String) -> Message {
     let result = serde_json::json!({"error": format!("there is no tool named {name}")});
     Message::function(name, result.to_string())

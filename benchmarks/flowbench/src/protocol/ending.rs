@@ -1,18 +1,18 @@
-//! How a conversation ends.
+//! Endings of a conversation.
 
 /// The end of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The user was done.
+    /// The user ended it.
     Finished,
     /// A limit stopped it.
     Stopped(Limit),
-    /// It broke off. The released code loses such a session; here it counts as failed.
+    /// It was aborted. The released code loses such a session; here it counts as failed.
     Failed(Failure),
 }
 
 impl Ending {
-    /// Why it broke off, if it did.
+    /// Returns the failure, if the conversation was aborted.
     pub(crate) const fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failed(failure) => Some(failure),
@@ -24,38 +24,38 @@ impl Ending {
 /// The limit that stopped a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// Messages, of the code's policy.
+    /// Number of messages, in the policy of the released code.
     Messages,
-    /// Calls of tools, of the code's policy.
+    /// Number of tool calls, in the policy of the released code.
     Calls,
-    /// Messages of the agent, of the paper's policy.
+    /// Number of agent messages, in the policy of the paper.
     AgentTurns,
 }
 
-/// Why a conversation broke off.
+/// Reason why a conversation was aborted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The agent gave no readable output in all its calls, or not in the last of them.
+    /// The agent gave no readable output in all its calls, or in the last one.
     NoAgentOutput,
     /// The agent called a tool that does not exist.
     UnknownTool(String),
-    /// The agent used up its calls of one user turn and never spoke to the user.
+    /// The agent used up its calls in one user turn without a reply to the user.
     NeverReplied,
-    /// Whoever plays the user gave no reply in all tries.
+    /// The user simulator gave no reply in all tries.
     NoUserReply,
-    /// Whoever plays the user was done before it began, again and again.
+    /// The user simulator repeatedly ended the conversation before it had begun.
     UserNeverBegan,
-    /// Whoever plays the tools gave no reply in all tries.
+    /// The tool simulator gave no reply in all tries.
     NoToolReply,
-    /// Whoever plays the tools wrote no JSON in all tries.
+    /// The tool simulator wrote no JSON in all tries.
     ToolWroteNoJson {
-        /// `true` if that was the last call of a user turn, so that whoever plays the user would have come next.
+        /// `true` if that was the last call of a user turn, after which the user simulator would have been asked.
         ends_turn: bool,
     },
 }
 
 impl Failure {
-    /// The exception that leaves the released code here; `None` where that never ends.
+    /// Returns the exception of the released code in this situation; `None` where that code loops for ever.
     pub(crate) const fn official_error(&self) -> Option<&'static str> {
         match self {
             Self::NoAgentOutput | Self::ToolWroteNoJson { ends_turn: false } => Some("AttributeError"),
@@ -67,7 +67,7 @@ impl Failure {
         }
     }
 
-    /// Whether the agent under test is to blame, rather than who plays the user or the tools.
+    /// Returns `true` if the agent under test caused the failure, and not the user or tool simulator.
     pub(crate) const fn is_agents(&self) -> bool {
         match self {
             Self::NoAgentOutput | Self::UnknownTool(_) | Self::NeverReplied => true,
@@ -75,7 +75,7 @@ impl Failure {
         }
     }
 
-    /// The reason in a word, for details and reports.
+    /// Returns the reason as a word for details and reports.
     pub(crate) const fn as_str(&self) -> &'static str {
         match self {
             Self::NoAgentOutput => "no_agent_output",

@@ -1,4 +1,4 @@
-//! What was asked and answered, as the protocols take it from a transcript.
+//! Exchanges with models, in the form in which the protocols take them from a transcript.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use regatta_proto::{Role, Transcript};
 /// One exchange with a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exchange<'a> {
-    /// Whom the request went to.
+    /// Role that was asked.
     pub(crate) role: Role,
-    /// What came back; `None` for a try without reply.
+    /// Text of the reply; `None` for a try without a reply.
     pub(crate) reply: Option<&'a str>,
 }
 
 impl<'a> Exchange<'a> {
-    /// The answered calls of a transcript, in order. An answer without text is a try without reply.
+    /// Returns the answered calls of a transcript in order. An answer without text is a try without a reply.
     pub(crate) fn of_transcript(transcript: &'a Transcript) -> impl Iterator<Item = Self> {
         transcript.calls().map(|call| Self { role: call.role, reply: call.reply.text.as_deref() })
     }
 }
 
-/// An exchange that does not belong where it stands: the transcript is of another session or version.
+/// An exchange with a role that the protocol does not ask there: the transcript is of another session or version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct Unexpected {
-    /// Its position, from 0.
+    /// Position of the exchange, from 0.
     pub(crate) at: usize,
-    /// Whom the protocol would ask there; `None` when it is over.
+    /// Role that the protocol would ask; `None` when the conversation is over.
     pub(crate) expected: Option<Role>,
-    /// Whom the exchange is with.
+    /// Role of the exchange.
     pub(crate) got: Role,
 }
 

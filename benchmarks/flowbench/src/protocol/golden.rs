@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::case::{conversation_item, error_counts, turn_inference_item};
 use crate::vectors::{document, lines, shared};
 
-/// Computes a case's items and compares them, whole.
+/// Computes a case's items and compares them completely.
 fn check(folder: &Path, counted: &str, item: impl Fn(&Place<'_>, &Value) -> Result<Value, DataError>) {
     let expected = document(&folder.join("expected.json"));
     let mut items = Vec::new();
@@ -30,7 +30,7 @@ fn every_golden_turn_is_inferred_as_by_the_released_code() {
     check(&shared.join("golden/turn-inference"), "items", turn_inference_item);
 }
 
-/// Names of the tools by session.
+/// Returns the names of the tools by session.
 fn tools_by_session(shared: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let scenarios = lines(&shared.join("data/data/workflow_final.jsonl"));
     let tools = |session: &Value| {

@@ -1,8 +1,8 @@
-//! What the prompts of the simulators are built from.
+//! Inputs of the simulators' prompts.
 
 use super::{Message, Speaker, ToolCall};
 
-/// Whose line it is in a simulator's view of the conversation.
+/// Speaker of a line in a simulator's view of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// `User: …`.
@@ -14,20 +14,20 @@ pub(crate) enum Side {
 /// One line of a simulator's view of the conversation. Calls and their results are hidden from simulators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HistoryLine<'a> {
-    /// Whose it is.
+    /// Speaker of the line.
     pub(crate) side: Side,
-    /// What was said.
+    /// Text of the line.
     pub(crate) text: &'a str,
 }
 
-/// The conversation as it is shown to whoever plays the user (docs/benchmarks/flowbench.md §3.6).
+/// Conversation in the prompt of the user simulator (docs/benchmarks/flowbench.md §3.6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UserInput<'a> {
-    /// Messages of the user, and of the agent's replies what follows the last `Response: `. Empty at the beginning.
+    /// Messages of the user, and the text after the last `Response: ` of the agent's replies. Empty at the beginning.
     pub(crate) history: Vec<HistoryLine<'a>>,
 }
 
-/// The conversation as it is shown to whoever plays the tools (docs/benchmarks/flowbench.md §3.7).
+/// Conversation in the prompt of the tool simulator (docs/benchmarks/flowbench.md §3.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EnvironmentInput<'a> {
     /// The call whose result is wanted.

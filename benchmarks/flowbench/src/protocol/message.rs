@@ -1,18 +1,18 @@
 //! Messages of a conversation.
 
-/// Who speaks.
+/// Speaker of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Speaker {
-    /// The user, or who plays it.
+    /// The user, simulated or not.
     User,
     /// The agent.
     Assistant,
-    /// The tool of this name, or who plays it.
+    /// The tool with this name, simulated or not.
     Function(String),
 }
 
 impl Speaker {
-    /// The word for it in transcripts and files (docs/benchmarks/flowbench.md §2.2).
+    /// Name in transcripts and files (docs/benchmarks/flowbench.md §2.2).
     pub(crate) const fn as_str(&self) -> &'static str {
         match self {
             Self::User => "user",
@@ -25,45 +25,45 @@ impl Speaker {
 /// A call of a tool, as the agent wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolCall {
-    /// The tool's name, without a leading `functions.`.
+    /// Name of the tool, without a leading `functions.`.
     pub(crate) name: String,
-    /// The text of the arguments; `None` when the text after the label is no group of braces that can be read.
+    /// Text of the arguments; `None` when the text after the label is not a readable group of braces.
     pub(crate) arguments: Option<String>,
 }
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// Who said it.
+    /// Speaker of the message.
     pub(crate) speaker: Speaker,
-    /// What was said; `None` only in transcripts that were recorded elsewhere.
+    /// Text of the message; `None` only in transcripts that were recorded elsewhere.
     pub(crate) content: Option<String>,
-    /// The call in it; of the agent's messages only.
+    /// Tool call in the message; of the agent's messages only.
     pub(crate) call: Option<ToolCall>,
 }
 
 impl Message {
-    /// What the user says.
+    /// Makes a message of the user.
     pub(crate) fn user(content: impl Into<String>) -> Self {
         Self { speaker: Speaker::User, content: Some(content.into()), call: None }
     }
 
-    /// What the agent says.
+    /// Makes a message of the agent.
     pub(crate) fn assistant(content: impl Into<String>, call: Option<ToolCall>) -> Self {
         Self { speaker: Speaker::Assistant, content: Some(content.into()), call }
     }
 
-    /// What the tool `name` returns.
+    /// Makes a message with a result of the tool `name`.
     pub(crate) fn function(name: impl Into<String>, content: impl Into<String>) -> Self {
         Self { speaker: Speaker::Function(name.into()), content: Some(content.into()), call: None }
     }
 
-    /// Whether the agent said it.
+    /// Returns `true` for a message of the agent.
     pub(crate) const fn is_assistant(&self) -> bool {
         matches!(self.speaker, Speaker::Assistant)
     }
 
-    /// The text, empty when there is none.
+    /// Returns the text, or an empty one.
     pub(crate) fn text(&self) -> &str {
         self.content.as_deref().unwrap_or_default()
     }

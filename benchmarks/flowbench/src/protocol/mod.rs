@@ -1,7 +1,8 @@
-//! How the models are asked: the call of the agent with its retries, one turn, and the conversation of agent, user and tools.
+//! Calls of the models: the agent's call with its retries, a single turn, and the conversation of agent, user and tools.
 //!
-//! Everything here is a function of the replies so far, so a session can go on wherever its transcript is. A new way to run
-//! a session belongs here; what a prompt says does not: prompts are built from the plain inputs in [`inputs`].
+//! Everything here is a function of the replies so far, so a session can continue on any machine with its transcript.
+//! New ways to run a session belong here; wording of prompts does not: prompts are built from the plain inputs in
+//! [`inputs`].
 
 mod agent_call;
 mod case;

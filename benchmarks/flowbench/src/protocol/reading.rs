@@ -1,26 +1,26 @@
-//! Reading of an agent's reply (docs/benchmarks/flowbench.md §3.4), before it is scored.
+//! Parsing of an agent's reply (docs/benchmarks/flowbench.md §3.4), before it is scored.
 
 use regatta_pycompat::is_word;
 
 use super::ToolCall;
 
-/// Precedes the arguments of a call.
+/// Label of a call's arguments.
 const INPUT_LABEL: &str = "Action Input: ";
 
-/// A reply as it enters the conversation.
+/// A reply in the form in which it enters the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Output {
-    /// The text, cleaned when it holds a call.
+    /// Text of the reply, cleaned when it contains a call.
     pub(super) content: String,
     /// The call in it.
     pub(super) call: Option<ToolCall>,
 }
 
-/// A reply announces a call but names no tool. The released code raises an exception there.
+/// The reply announces a call but names no tool. The released code raises an exception there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NamelessCall;
 
-/// Reads a reply. Only one that holds both labels of a call is cleaned.
+/// Parses a reply. Only one with both labels of a call is cleaned.
 pub(super) fn read(text: &str) -> Result<Output, NamelessCall> {
     if !(text.contains("Action:") && text.contains("Action Input:")) {
         return Ok(Output { content: text.to_owned(), call: None });
@@ -31,14 +31,14 @@ pub(super) fn read(text: &str) -> Result<Output, NamelessCall> {
     Ok(Output { content, call: Some(ToolCall { name, arguments }) })
 }
 
-/// First match of `Action: (?:functions\.)?(\w+)`, the group.
+/// Returns the group of the first match of `Action: (?:functions\.)?(\w+)`.
 pub(crate) fn call_name(text: &str) -> Option<&str> {
     text.match_indices("Action: ").find_map(|(at, label)| name_at(&text[at + label.len()..]))
 }
 
-/// The name that stands right behind the label.
+/// Returns the name directly after the label.
 pub(crate) fn name_at(text: &str) -> Option<&str> {
-    // `functions.` alone is a name of its own, as the optional prefix then matches nothing.
+    // A lone `functions.` is itself the name, since the optional prefix then matches nothing.
     let after_prefix = text.strip_prefix("functions.").map(leading_word).filter(|name| !name.is_empty());
     after_prefix.or_else(|| Some(leading_word(text)).filter(|name| !name.is_empty()))
 }
@@ -47,26 +47,26 @@ fn leading_word(text: &str) -> &str {
     &text[..text.find(|c| !is_word(c)).unwrap_or(text.len())]
 }
 
-/// An open brace of the search in [`braces_after_label`].
+/// An open brace in the search of [`braces_after_label`].
 struct Open {
     at: usize,
-    /// The first group that was closed inside, should this one turn out not to close.
+    /// The first group closed inside it, in case this one never closes.
     closed_inside: Option<(usize, usize)>,
 }
 
-/// The braces with their content after the first `Action Input: ` that such a group follows. A group holds no braces, unless
-/// they follow the same label inside of it: the official pattern recurses as a whole, label included, so that plain nested
-/// JSON is never matched.
+/// Returns the first group of braces, with its content, that directly follows an `Action Input: `. A group may
+/// contain braces only if they follow the same label: the official pattern recurses as a whole, label included, so it
+/// never matches plain nested JSON.
 pub(crate) fn braces_after_label(text: &str) -> Option<&str> {
     let mut open: Vec<Open> = Vec::new();
     for (at, brace) in text.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'{' | b'}')) {
-        // Inside of a group the label must not reach back beyond the brace before it; it holds none, so it cannot.
+        // Inside a group the label must not reach back over the previous brace; it contains none, so it cannot.
         if brace == b'{' && text[..at].ends_with(INPUT_LABEL) {
             open.push(Open { at, closed_inside: None });
             continue;
         }
         if brace == b'{' {
-            // A brace without label: no open group can close any more.
+            // A brace without a label: no open group can be closed any more.
             if let Some(group) = first_closed(&open) {
                 return text.get(group.0..group.1);
             }
@@ -83,12 +83,12 @@ pub(crate) fn braces_after_label(text: &str) -> Option<&str> {
     first_closed(&open).and_then(|(from, to)| text.get(from..to))
 }
 
-/// The closed group that begins first. An outer group's own begin before what is still open inside of it.
+/// Returns the closed group that begins first. Closed groups inside an outer one begin before its inner open ones.
 fn first_closed(open: &[Open]) -> Option<(usize, usize)> {
     open.iter().find_map(|group| group.closed_inside)
 }
 
-/// Without every `Response:` and the rest of its line.
+/// Removes every `Response:` with the rest of its line.
 fn without_responses(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
@@ -100,8 +100,8 @@ fn without_responses(text: &str) -> String {
     kept
 }
 
-/// Without the first `Thought:` (and the rest of its line) after the line of the very first one. When no line end follows the
-/// very first one, that is itself.
+/// Removes the first `Thought:` (with the rest of its line) after the line of the very first one, or that one itself
+/// when no line end follows it.
 fn without_second_thought(text: String) -> String {
     let Some(first) = text.find("Thought:") else { return text };
     let head = text[first..].find('\n').map_or(first, |end| first + end + 1);

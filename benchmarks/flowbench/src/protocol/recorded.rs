@@ -1,5 +1,5 @@
-//! Messages as they are written in files: the official `gen_dialog_list`, and predictions of whole sessions
-//! (docs/benchmarks/flowbench.md §2.2, §11).
+//! Messages in files: the official `gen_dialog_list`, and predictions of whole sessions (docs/benchmarks/flowbench.md
+//! §2.2, §11).
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::{Place, kind_of};
@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Message, Speaker, ToolCall};
 
-/// The messages in a field: `role` (`user`, `assistant`, `function`), `content` (a text or null), `name` of functions and
-/// `function_call` (`name`, `arguments`) of assistants where there is one. Other fields are not looked at.
+/// Parses the messages in a field: `role` (`user`, `assistant`, `function`), `content` (a text or null), `name` of
+/// functions, and the optional `function_call` (`name`, `arguments`) of assistants. Other fields are ignored.
 ///
 /// # Errors
-/// With the first message that is of another form.
+/// With the first message that has an unexpected form.
 pub(crate) fn read_messages(place: &Place<'_>, record: &Value, field: &str) -> Result<Vec<Message>, DataError> {
     let messages = place.array(record, field)?.iter().enumerate();
     messages.map(|(at, message)| read(place, &format!("{field}[{at}]"), message)).collect()
@@ -45,7 +45,7 @@ fn read(place: &Place<'_>, at: &str, message: &Value) -> Result<Message, DataErr
     Ok(Message { speaker, content: text(message.get("content"), "content")?, call })
 }
 
-/// The messages in the same form.
+/// Serialises messages in the same form.
 pub(crate) fn write_messages(messages: &[Message]) -> Value {
     messages.iter().map(write).collect()
 }

@@ -1,4 +1,4 @@
-//! Rules of turns and conversations, and what holds for all of them.
+//! Rules of turns and conversations, and properties that hold for all of them.
 
 use proptest::prelude::*;
 use regatta_proto::Role;
@@ -33,7 +33,7 @@ fn after<'p>(plan: &'p Plan, exchanges: &[Exchange<'_>]) -> Conversation<'p> {
     Conversation::replay(plan, exchanges.iter().copied()).unwrap()
 }
 
-/// Who is asked next; nobody when it is over.
+/// The role that is asked next; `None` when the conversation is over.
 fn asked(conversation: &Conversation<'_>) -> Option<Role> {
     match conversation.next() {
         Next::Agent(_) => Some(Role::Agent),
@@ -47,7 +47,7 @@ fn agent_turns(conversation: &Conversation<'_>) -> usize {
     conversation.messages().iter().filter(|message| message.is_assistant()).count()
 }
 
-/// Answers every request with what `answer` says, to the end.
+/// Answers every request with `answer`, to the end.
 fn run<'p>(plan: &'p Plan, mut answer: impl FnMut(Role) -> Option<&'static str>) -> (Conversation<'p>, usize) {
     let mut conversation = Conversation::new(plan);
     let mut exchanges = 0;
@@ -109,7 +109,7 @@ fn five_results_that_are_no_json_end_the_session() {
     assert_eq!(after(&plan, &exchanges).ending(), Some(&Ending::Failed(Failure::ToolWroteNoJson { ends_turn: false })));
 }
 
-/// The released code makes nothing of it, and trips over that when it asks whoever comes next.
+/// The released code turns the result into nothing, and fails on it in the step that comes next.
 #[test]
 fn the_exception_after_a_result_that_is_no_json_depends_on_who_comes_next() {
     for (limits, calls, error) in [

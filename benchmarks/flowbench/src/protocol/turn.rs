@@ -1,23 +1,24 @@
-//! Inference of one turn: up to ten calls of the agent until a thought is among what it says (docs/benchmarks/flowbench.md §3.4).
+//! Inference of one turn: up to ten calls of the agent until an output contains a thought
+//! (docs/benchmarks/flowbench.md §3.4).
 
 use regatta_proto::Role;
 
 use super::agent_call::{Attempt, CALLS_MAX, TRIES_MAX, Tries};
 use super::{Exchange, Unexpected};
 
-/// What the inference of a turn does next.
+/// Next step of the inference of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnStep<'a> {
     /// Ask the agent, with the same request each time.
     Ask,
-    /// The turn is this text.
+    /// The turn is over with this text.
     Predicted(&'a str),
-    /// The first call failed for good; the released code ends with an `UnboundLocalError`.
+    /// The first call failed in all tries; the released code ends with an `UnboundLocalError`.
     Lost,
 }
 
 impl TurnStep<'_> {
-    /// The exception that leaves the released code here.
+    /// Returns the exception of the released code in this situation.
     pub(crate) const fn official_error(&self) -> Option<&'static str> {
         match self {
             Self::Lost => Some("UnboundLocalError"),
@@ -26,21 +27,21 @@ impl TurnStep<'_> {
     }
 }
 
-/// The state of one turn, a function of the replies so far.
+/// State of one turn, a function of the replies so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TurnInference {
     calls: u8,
     tries: Tries,
-    /// The output of the latest call that did not fail.
+    /// Output of the latest successful call.
     latest: Option<String>,
     over: bool,
 }
 
 impl TurnInference {
-    /// The state after `exchanges`, in order.
+    /// Replays `exchanges` in order.
     ///
     /// # Errors
-    /// When one of them is not with the agent, or comes when the turn is over.
+    /// If an exchange is not with the agent, or comes after the end of the turn.
     pub(crate) fn replay<'a>(exchanges: impl IntoIterator<Item = Exchange<'a>>) -> Result<Self, Unexpected> {
         let mut turn = Self::default();
         for (at, Exchange { role, reply }) in exchanges.into_iter().enumerate() {
@@ -53,7 +54,7 @@ impl TurnInference {
         Ok(turn)
     }
 
-    /// Takes the reply to [`TurnStep::Ask`]; one beyond the end is ignored.
+    /// Adds the reply to [`TurnStep::Ask`]; replies after the end are ignored.
     pub(crate) fn push(&mut self, reply: Option<&str>) {
         if self.over {
             return;
@@ -61,7 +62,7 @@ impl TurnInference {
         match Attempt::of(reply, &mut self.tries, TRIES_MAX) {
             Attempt::Again => return,
             Attempt::Output(output) => self.latest = Some(output.content),
-            // What the call before said is looked at again, and refused again.
+            // The output of the call before is checked again, and rejected again.
             Attempt::Failed => {}
         }
         self.tries = Tries::default();
@@ -77,7 +78,7 @@ impl TurnInference {
         }
     }
 
-    /// What comes next.
+    /// Returns the next step.
     pub(crate) fn step(&self) -> TurnStep<'_> {
         match &self.latest {
             _ if !self.over => TurnStep::Ask,

@@ -1,4 +1,4 @@
-//! Scores of many sessions together (docs/benchmarks/flowbench.md §5.6, §6.4 to §6.6).
+//! Aggregates of the scores of many sessions (docs/benchmarks/flowbench.md §5.6, §6.4 to §6.6).
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,30 @@ use serde_json::{Map, Value, json};
 
 use crate::statistics::FAILURE_TYPES;
 
-/// Names of the flat values, each of which is summed up.
+/// Names of the flat values, all of which are summed.
 pub(super) mod value {
-    /// 1 when the session was successful.
+    /// 1 for a successful session.
     pub(crate) const SUCCESS: &str = "success";
-    /// Accomplished by total goals.
+    /// Accomplished goals divided by all goals.
     pub(crate) const PROGRESS: &str = "progress";
-    /// Gold calls; for the official evaluators entries, of which there is always one.
+    /// Number of gold calls; for the official evaluators the number of entries, which is at least one.
     pub(crate) const GOLD: &str = "gold_calls";
-    /// Predicted calls; likewise.
+    /// Number of predicted calls; the number of entries likewise.
     pub(crate) const PREDICTED: &str = "predicted_calls";
-    /// Gold calls that were made.
+    /// Number of gold calls that were made.
     pub(crate) const RIGHT: &str = "right_calls";
-    /// Messages of the agent.
+    /// Number of the agent's messages.
     pub(crate) const AGENT_TURNS: &str = "agent_turns";
-    /// 1 when the session was not successful; of the paper's evaluator, like the categories.
+    /// 1 for an unsuccessful session; like the categories, of the paper's evaluator alone.
     pub(crate) const FAILED: &str = "failed";
 
-    /// 1 when it failed in this way, 1 to 5.
+    /// Name of the value that is 1 when the session failed in this category, 1 to 5.
     pub(crate) fn failure(category: u8) -> String {
         format!("failure_{category}")
     }
 }
 
-/// `aggregate` of the golden files.
+/// Makes the `aggregate` of the golden files.
 pub(crate) fn aggregate(evaluator: Evaluator, scores: &[&Score]) -> Value {
     let sums = Sums::of(scores);
     if evaluator == Evaluator::Paper {
@@ -51,7 +51,8 @@ pub(crate) fn aggregate(evaluator: Evaluator, scores: &[&Score]) -> Value {
     Value::Object(entries)
 }
 
-/// `by_file` of the official evaluators, `by_setting` and `by_domain` of the paper's: every score comes with its group.
+/// Makes `by_file` of the official evaluators, or `by_setting` and `by_domain` of the paper's, from scores with their
+/// group.
 pub(crate) fn by_group(evaluator: Evaluator, scores: &[(&str, &Score)]) -> Value {
     let mut groups: BTreeMap<&str, Vec<&Score>> = BTreeMap::new();
     for (group, score) in scores {
@@ -64,7 +65,7 @@ pub(crate) fn by_group(evaluator: Evaluator, scores: &[(&str, &Score)]) -> Value
     groups.iter().map(|(group, scores)| ((*group).to_owned(), Value::Object(entries(scores)))).collect()
 }
 
-/// Sums of flat values; counts are exact in a float.
+/// Sums of flat values; floats hold these counts exactly.
 struct Sums<'a> {
     sessions: usize,
     sums: BTreeMap<&'a str, f64>,
@@ -95,7 +96,7 @@ impl<'a> Sums<'a> {
         ratio(self.of_value(value::RIGHT), self.of_value(value::GOLD))
     }
 
-    /// What the released code prints.
+    /// Metrics that the released code prints.
     fn official(&self) -> Map<String, Value> {
         let means = [
             ("success_rate", self.mean(value::SUCCESS)),
@@ -106,7 +107,7 @@ impl<'a> Sums<'a> {
         means.into_iter().map(|(name, mean)| (name.to_owned(), json!(mean))).collect()
     }
 
-    /// What the paper reports.
+    /// Metrics that the paper reports.
     fn paper(&self) -> Map<String, Value> {
         let (precision, recall) = (self.tool_precision(), self.tool_recall());
         let failed = self.of_value(value::FAILED);
@@ -128,7 +129,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// 0 where nothing can be divided by.
+/// Divides; 0 when `whole` is 0.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 0.0 } else { part / whole }
 }

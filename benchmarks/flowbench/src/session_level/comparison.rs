@@ -1,13 +1,14 @@
-//! Two calls side by side: what can be said of them without a judge, and what the judge adds.
+//! Comparison of two calls: the result without a judge, and the judge's part.
 
 use crate::fuzzy::Tool;
 use crate::judge::Judge;
 
-/// How many pairs with one gold call a judge is asked about. Nobody makes a hundred calls of one tool in twenty turns, except a
-/// model that repeats itself until it is cut off; that must not cost a fortune. (The released code has no such bound.)
+/// Greatest number of pairs with one gold call that a judge is asked about. Only a model that repeats itself until it
+/// is stopped makes a hundred calls of one tool in twenty turns, and judging these would cost a fortune. (The
+/// released code has no such limit.)
 const JUDGED_MAX: usize = 100;
 
-/// How many calls there are, and how many of the gold's are right.
+/// Numbers of calls: in the gold, predicted, and right ones of the gold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     pub(super) gold: usize,
@@ -15,16 +16,16 @@ pub(super) struct Counts {
     pub(super) right: usize,
 }
 
-/// What can be said of two calls without a judge.
+/// Result of comparing two calls without a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Comparison<'a> {
     Different,
     Equal,
-    /// They are equal if these texts mean the same.
+    /// The calls are equal if these texts mean the same.
     IfAlike(Vec<Texts<'a>>),
 }
 
-/// Two texts for one parameter that differ.
+/// Two different texts for one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Texts<'a> {
     pub(super) parameter: &'a str,
@@ -33,14 +34,15 @@ pub(super) struct Texts<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Everything is the same but for these texts.
+    /// Everything else is equal; returns [`Self::Equal`] when there are no such texts.
     pub(super) fn but_for(texts: Vec<Texts<'a>>) -> Self {
         if texts.is_empty() { Self::Equal } else { Self::IfAlike(texts) }
     }
 }
 
-/// Whether any of the calls compared with one gold call equals it. No judge is needed where one does anyway; else everything
-/// that is not known yet is asked, and what is said here means nothing.
+/// Returns `true` if any of the calls compared with one gold call equals it. If one does without a judge, none is
+/// asked; else all questions without an answer are recorded, and the returned value is meaningless until they are
+/// answered.
 pub(super) fn any_equal(
     compared: &[Comparison<'_>],
     tool: &Tool<'_>,
@@ -57,7 +59,7 @@ pub(super) fn any_equal(
     doubtful.take(JUDGED_MAX).any(|texts| all_alike(texts, tool, judge, agrees))
 }
 
-/// One refusal settles it; nothing follows from an answer that is missing, except that the others are needed as well.
+/// One refusal is decisive. A missing answer is not, except that all further questions are needed too.
 fn all_alike(texts: &[Texts<'_>], tool: &Tool<'_>, judge: &mut Judge<'_>, agrees: fn(&str) -> bool) -> bool {
     let mut known = true;
     for texts in texts {

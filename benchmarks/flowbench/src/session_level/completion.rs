@@ -10,20 +10,20 @@ const FAILURE: &str = "Result: no";
 const TOTAL: &str = "Total number of goals:";
 const ACCOMPLISHED: &str = "Number of accomplished goals:";
 
-/// What the judge says.
+/// Verdict of the judge on the goals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Completion {
-    /// Whether all goals were reached.
+    /// All goals were reached.
     pub(super) success: bool,
-    /// Accomplished by total goals; may exceed 1, and is 0 where a number is missing or the total is 0.
+    /// Accomplished goals divided by all goals; may exceed 1, and is 0 when a number is missing or there are no goals.
     pub(super) progress: f64,
 }
 
 impl Completion {
-    /// Nothing was reached.
+    /// No goal was reached.
     pub(super) const NONE: Self = Self { success: false, progress: 0.0 };
 
-    /// Reads the reply that was taken: an acceptable one, or the last that the judge was allowed.
+    /// Parses the final reply: the first valid one, or the last that was allowed.
     pub(super) fn of(reply: &str) -> Self {
         let progress = match (number_after(reply, TOTAL), number_after(reply, ACCOMPLISHED)) {
             (Some(total), Some(accomplished)) if total > 0.0 => accomplished / total,
@@ -33,7 +33,7 @@ impl Completion {
     }
 }
 
-/// The question whether the goals of `item` were reached.
+/// Asks if the goals of `item` were reached.
 pub(super) fn question(item: &str, prompt: String) -> Question {
     Question::Judgement {
         kind: "completion".to_owned(),
@@ -54,8 +54,8 @@ fn first_line(reply: &str) -> &str {
     reply.split('\n').next().unwrap_or_default()
 }
 
-/// The number after the first `label` that white space and digits follow. Beyond 30 digits it stays what it is then: no
-/// judge counts that far, and a ratio of two such numbers is still a number.
+/// Returns the number after the first `label` that is followed by white space and digits. Digits after the thirtieth
+/// are ignored: no judge counts that far, and a ratio of two such numbers stays finite.
 fn number_after(reply: &str, label: &str) -> Option<f64> {
     reply.match_indices(label).find_map(|(at, label)| {
         let rest = &reply[at + label.len()..];

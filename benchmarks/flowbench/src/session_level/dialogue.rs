@@ -1,4 +1,5 @@
-//! A conversation as one text, and what the released code reads off it (docs/benchmarks/flowbench.md §3.5).
+//! A conversation as one text, and the values that the released code extracts from it (docs/benchmarks/flowbench.md
+//! §3.5).
 
 use regatta_pycompat::strip;
 
@@ -16,7 +17,7 @@ pub(crate) fn dialogue(messages: &[Message]) -> String {
     strip(&text).to_owned()
 }
 
-/// `gen_intents_list`: all matches of `intent=([^,]+),`, wherever they stand and however long they are.
+/// `gen_intents_list`: all matches of `intent=([^,]+),` anywhere, of any length.
 pub(crate) fn intents(dialogue: &str) -> Vec<&str> {
     labelled(dialogue, "intent=", ',')
 }
@@ -31,7 +32,7 @@ fn labelled<'a>(text: &'a str, label: &str, end: char) -> Vec<&'a str> {
     let mut rest = text;
     while let Some(at) = rest.find(label) {
         rest = &rest[at + label.len()..];
-        // Without an end here there is none for later labels either.
+        // Without an end here, later labels have none either.
         let Some(length) = rest.find(end) else { break };
         if length > 0 {
             found.push(&rest[..length]);

@@ -1,18 +1,18 @@
-//! The calls that stand in a text, as the session evaluator finds them (docs/benchmarks/flowbench.md §4.2).
+//! Calls in a text, as the session evaluator finds them (docs/benchmarks/flowbench.md §4.2).
 
 use crate::protocol::{call_name, name_at};
 
-/// One found call: the rest of the line after `Action: `, and what follows `Action Input: ` on the next line.
+/// A call: the rest of the line after `Action: `, and the text after `Action Input: ` on the next line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
-    /// At least one character, of one line.
+    /// At least one character, within a line.
     pub(super) action: &'a str,
     /// At least one character, up to a blank line, the next call or the end.
     pub(super) input: &'a str,
 }
 
 impl<'a> Entry<'a> {
-    /// The tool that the entry as a block names first; empty when it names none.
+    /// Returns the tool that the entry names first; empty when it names none.
     pub(super) fn name(&self) -> &'a str {
         name_at(self.action).or_else(|| call_name(self.action)).or_else(|| call_name(self.input)).unwrap_or_default()
     }
@@ -21,14 +21,14 @@ impl<'a> Entry<'a> {
 const ACTION: &str = "Action: ";
 const INPUT: &str = "Action Input: ";
 
-/// All calls in `text`, in order, without overlap.
+/// Finds all calls in `text`, in order and without overlap.
 pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(ACTION) {
         let line = &rest[at + ACTION.len()..];
         let Some(end) = line.find('\n') else { break };
-        // Should this label not do, then no later one of its line does, unless this one has nothing after it.
+        // If this label does not begin a call, no later one in its line does, unless nothing follows this one.
         rest = &line[end + 1..];
         let Some(input) = rest.strip_prefix(INPUT).filter(|input| end > 0 && !input.is_empty()) else { continue };
         let (input, after) = input.split_at(end_of_input(input));
@@ -38,7 +38,7 @@ pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
     found
 }
 
-/// Where the text stops being input: after at least one character, before a blank line, a further call or at the end.
+/// Returns the end of the input: after at least one character, at a blank line, a further call or the end of the text.
 fn end_of_input(input: &str) -> usize {
     let first = input.chars().next().map_or(0, char::len_utf8);
     let ends = |at: &usize| input[at + 1..].starts_with('\n') || input[at + 1..].starts_with(ACTION);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     proptest! {
-        /// The rule of docs/benchmarks/flowbench.md §4.2 as a pattern, tried at every position.
+        /// The rule of docs/benchmarks/flowbench.md §4.2 as a pattern that is tried at every position.
         #[test]
         fn the_scanner_finds_what_the_pattern_says(
             parts in proptest::collection::vec(

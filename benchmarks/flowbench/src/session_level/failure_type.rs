@@ -1,14 +1,14 @@
-//! Why a session failed, by a judge (docs/benchmarks/flowbench.md §6.6, §8.4).
+//! Failure category of a session by a judge (docs/benchmarks/flowbench.md §6.6, §8.4).
 
 use regatta_proto::Question;
 use regatta_pycompat::{decimal_digit, is_space};
 
 use crate::judge::REPLIES_MAX;
 
-/// What the judge never decided on is of the last category.
+/// Category of failures that the judge did not classify.
 const OTHER: u8 = 5;
 
-/// The question why `item` failed.
+/// Asks for the reason why `item` failed.
 pub(super) fn question(item: &str, prompt: String) -> Question {
     Question::Judgement {
         kind: "failure_type".to_owned(),
@@ -21,12 +21,12 @@ pub(super) fn question(item: &str, prompt: String) -> Question {
     }
 }
 
-/// The category 1 to 5 that the reply names, or 5.
+/// Returns the category that the reply names, 1 to 5; 5 if it names none.
 pub(super) fn category(reply: &str) -> u8 {
     parse(reply).unwrap_or(OTHER)
 }
 
-/// First match of `Type:\s*([1-5])` without another digit behind it.
+/// Parses the first match of `Type:\s*([1-5])` that is not followed by another digit.
 fn parse(reply: &str) -> Option<u8> {
     reply.match_indices("Type:").find_map(|(at, label)| {
         let mut rest = reply[at + label.len()..].trim_start_matches(is_space).chars();

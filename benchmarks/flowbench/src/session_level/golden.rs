@@ -1,4 +1,4 @@
-//! Sessions against the golden vectors of all three evaluators.
+//! Sessions scored by all three evaluators, compared with the golden vectors.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -21,7 +21,7 @@ const EVALUATORS: [(Evaluator, &str); 3] = [
     (Evaluator::Paper, "expected.paper.json"),
 ];
 
-/// What is said to have been replied, by kind and subject.
+/// Recorded replies by kind and subject.
 struct Recorded(HashMap<(String, Vec<String>), Vec<String>>);
 
 impl Recorded {
@@ -41,7 +41,7 @@ impl Recorded {
 }
 
 impl Verdicts for Recorded {
-    /// Feeds the replies one by one, as a judge that is asked again until its reply can be taken.
+    /// Returns the replies up to the first valid one, as a judge that is asked again until then.
     fn answer(&self, question: &Question) -> Option<Verdict> {
         let Question::Judgement { kind, about, accept, replies_max, .. } = question else { return None };
         let recorded = self.0.get(&(kind.clone(), about.clone()))?;
@@ -57,7 +57,7 @@ impl Verdicts for Recorded {
     }
 }
 
-/// A session of the data with what is needed to score it.
+/// A session of the data with everything that its scoring needs.
 struct Target {
     scope: Scope,
     domain: String,
@@ -226,7 +226,7 @@ fn every_synthetic_gold_session_makes_every_gold_call() {
             assert!(judge.into_missing().is_empty(), "{session}");
         }
     }
-    // docs/benchmarks/flowbench.md §5.4 and §7; 16 of the entries are those of sessions without calls.
+    // docs/benchmarks/flowbench.md §5.4 and §7; 16 of the entries belong to sessions without calls.
     assert_eq!((entries, literal, fixed), (1219, 113, 1219));
     assert_eq!((calls, right), (1203, 1203));
 }

@@ -1,5 +1,5 @@
-//! Which gold calls were made, as the released code decides it and as it would with the names it forgot to define
-//! (docs/benchmarks/flowbench.md §5.4, §7).
+//! Matching of gold calls with predicted ones: as the released code does it, and as it would with the names that it
+//! forgot to define (docs/benchmarks/flowbench.md §5.4, §7).
 
 use regatta_pycompat::{Json, Object, equal, lower, parse, strip};
 
@@ -8,25 +8,26 @@ use crate::fuzzy::{self, Tool};
 use crate::judge::Judge;
 use crate::protocol::{braces_after_label, call_name};
 
-/// Which of the two.
+/// Variant of the released code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
-    /// The code as it is. Comparing texts raises an exception, which makes the calls differ, equal texts or not.
+    /// The code as it is. Comparing texts raises an exception, so the calls count as different even when the texts
+    /// are equal.
     Undefined,
-    /// With the names supplied.
+    /// The code with the missing names supplied.
     Supplied,
 }
 
-/// Compares the blocks of two texts. A gold block is right when any predicted one equals it; that may be equal to others too.
-/// While answers are missing, the counts mean nothing.
+/// Compares the blocks of two texts. A gold block is right when any predicted block equals it; a predicted one may
+/// equal several. The counts are meaningless while answers are missing.
 pub(super) fn count(gold: &str, predicted: &str, names: Names, prompt: &str, judge: &mut Judge<'_>) -> Counts {
     let (gold, predicted) = (blocks(gold), blocks(predicted));
     let mut right = 0;
     for gold in &gold {
         let tool = Tool::find(prompt, gold.name);
-        // A question that cannot be asked, because the prompt lacks tool or time, is a refusal.
+        // A question that cannot be asked because the prompt lacks the tool or the time counts as a refusal.
         let has_judge = tool.block.is_some() && tool.time.is_some();
-        // Those of other names are never equal.
+        // Calls of other tools are never equal, so they are not compared.
         let compared: Vec<Comparison<'_>> = predicted
             .iter()
             .filter(|predicted| predicted.lower_name == gold.lower_name)
@@ -38,11 +39,11 @@ pub(super) fn count(gold: &str, predicted: &str, names: Names, prompt: &str, jud
     Counts { gold: gold.len(), predicted: predicted.len(), right }
 }
 
-/// One entry of the list that the text is split into. Empty texts give one entry.
+/// An entry of the list that the text is split into. Empty texts give one entry.
 struct Block<'a> {
     name: &'a str,
     lower_name: String,
-    /// In lower case; `None` when they are no JSON.
+    /// Arguments in lower case; `None` when they are not JSON.
     arguments: Option<Object>,
 }
 
@@ -55,8 +56,8 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
     strip(text).split("\n\n").map(block).collect()
 }
 
-/// Looks at every gold argument that was not left out. The keys are sorted, so that a judge is asked in the order of the
-/// released code.
+/// Compares every gold argument that was not left out. The keys are sorted, so that questions come in the order of
+/// the released code.
 fn compare<'a>(gold: &'a Block<'_>, predicted: &'a Block<'_>, names: Names) -> Comparison<'a> {
     let (Some(gold), Some(predicted)) = (&gold.arguments, &predicted.arguments) else { return Comparison::Different };
     let mut arguments: Vec<(&str, &Json)> = gold.iter().filter(|(_, value)| !value.is_left_out()).collect();

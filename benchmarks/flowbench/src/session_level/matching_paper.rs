@@ -1,4 +1,4 @@
-//! Which gold calls were made, as the paper defines it (docs/benchmarks/flowbench.md §6.1, §6.4).
+//! Matching of gold calls with predicted ones by the paper's definition (docs/benchmarks/flowbench.md §6.1, §6.4).
 
 use regatta_pycompat::{Json, Object, equal_by_kind, parse_prefix, strip};
 
@@ -12,13 +12,13 @@ use crate::turn_level::{ParameterSchema, ToolSchema};
 /// A call with its arguments.
 #[derive(Debug, Clone)]
 pub(super) struct Call<'a> {
-    /// The tool's name, in the case it was written in; empty when there is none.
+    /// Name of the tool as written; empty when there is none.
     pub(super) name: &'a str,
-    /// The JSON object right behind the label; empty when there is another value, or none.
+    /// JSON object directly after the label; empty when there is another value, or none.
     arguments: Object,
 }
 
-/// The calls in a text: of the gold's blocks, or of one message of the agent.
+/// Parses the calls in a text: the gold's blocks, or a message of the agent.
 fn calls(text: &str) -> impl Iterator<Item = Call<'_>> {
     entries(text).into_iter().map(|entry| {
         let arguments = parse_prefix(entry.input).and_then(Json::into_object).unwrap_or_default();
@@ -26,18 +26,18 @@ fn calls(text: &str) -> impl Iterator<Item = Call<'_>> {
     })
 }
 
-/// The calls that the gold's blocks hold; none for an empty text.
+/// Parses the calls in the gold's blocks; none for an empty text.
 pub(super) fn gold_calls(actions: &str) -> Vec<Call<'_>> {
     calls(actions).collect()
 }
 
-/// The calls that the agent made. What users and tools say does not count.
+/// Parses the calls in the agent's messages. Messages of users and tools do not count.
 pub(super) fn made_calls(messages: &[Message]) -> Vec<Call<'_>> {
     messages.iter().filter(|message| message.is_assistant()).flat_map(|message| calls(message.text())).collect()
 }
 
-/// Compares gold calls with those that were made; one that was made may be right for several. While answers are missing, the
-/// counts mean nothing.
+/// Compares gold calls with the calls that were made; one of these may match several gold calls. The counts are
+/// meaningless while answers are missing.
 pub(super) fn count(
     gold: &[Call<'_>],
     made: &[Call<'_>],
@@ -55,7 +55,7 @@ pub(super) fn count(
     Counts { gold: gold.len(), predicted: made.len(), right }
 }
 
-/// Compares the gold's required arguments, those that were left out excepted.
+/// Compares the gold's required arguments, except those that were left out.
 fn compare<'a>(gold: &'a Call<'_>, made: &'a Call<'_>, schema: Option<&ToolSchema>) -> Comparison<'a> {
     let mut unlike = Vec::new();
     for (key, gold) in gold.arguments.iter().filter(|(_, value)| !value.is_left_out()) {

@@ -1,4 +1,4 @@
-//! Whole sessions: which of the gold calls were made, whether the user's goals were reached, and why not.
+//! Scoring of whole sessions: gold calls that were made, goals of the user that were reached, and reasons of failures.
 //!
 //! `official` and `official_fixed` read the whole conversation as one text (docs/benchmarks/flowbench.md §5.4, §5.5); `paper` reads the
 //! agent's messages (§6.4 to §6.6). [`score`] scores one session, [`aggregate`] and [`by_group`] many.
@@ -39,43 +39,44 @@ pub(crate) use dialogue::{dialogue, intents, nodes};
 pub(crate) use entries::actions_string;
 use regatta_benchmarks::{Score, Scores, Scoring, Verdicts};
 
-/// A conversation that is over, and what it is scored against.
+/// A conversation that is over, with everything it is scored against.
 #[derive(Clone, Copy)]
 pub(crate) struct Session<'a> {
-    /// Id of the item: judgements about the session are recorded under it.
+    /// Id of the item, under which judgements of the session are recorded.
     pub(crate) id: &'a str,
-    /// How much the agent knew, which decides how many turns it may take.
+    /// Scope of the agent's knowledge, which decides the limit on its turns.
     pub(crate) scope: Scope,
-    /// The domain, for the details.
+    /// Domain, which is copied to the details.
     pub(crate) domain: &'a str,
-    /// What was said.
+    /// Messages of the conversation.
     pub(crate) messages: &'a [Message],
-    /// Why it broke off, if it did. Such a session is a failed one (docs/benchmarks/flowbench.md §3.8); the released code loses it.
+    /// Failure that aborted the conversation, if any. Such a session counts as failed (docs/benchmarks/flowbench.md
+    /// §3.8); the released code loses it.
     pub(crate) failure: Option<&'a Failure>,
     /// `gt_actions_string`: the gold calls as blocks, empty when there are none.
     pub(crate) gold_actions: &'a str,
-    /// The agent's system prompt: judges are told what it says of a tool and of the time.
+    /// System prompt of the agent, from which judges get the descriptions of the tool and the time.
     pub(crate) system_prompt: &'a str,
-    /// The toolbox: of the scenario, or of all scenarios of the role in their order.
+    /// Tools of the scenario, or of all scenarios of the role in order.
     pub(crate) tools: &'a [ToolSchema],
-    /// The flowcharts of these scenarios; empty where nobody was shown them.
+    /// Flowcharts of these scenarios; empty if the agent got none.
     pub(crate) charts: &'a [&'a Flowchart],
-    /// Writes the prompts of the judges.
+    /// Renders the prompts of the judges.
     pub(crate) prompts: &'a dyn JudgePrompts,
-    /// What judges of arguments are told officially, where that is known.
+    /// Official prompts of the judges of arguments, where they are known.
     pub(crate) official: Option<&'a OfficialJudges>,
 }
 
-/// Writes what judges of sessions are asked. The dialogue is what [`dialogue`] makes of the messages.
+/// Renders the prompts of the judges of sessions. `dialogue` is the text that [`dialogue`] makes of the messages.
 pub(crate) trait JudgePrompts {
-    /// Prompt that asks if the user's goals were reached (docs/benchmarks/flowbench.md §8.2).
+    /// Asks if the user's goals were reached (docs/benchmarks/flowbench.md §8.2).
     fn completion(&self, dialogue: &str) -> String;
-    /// Prompt that asks why they were not (docs/benchmarks/flowbench.md §8.4).
+    /// Asks for the reason why they were not (docs/benchmarks/flowbench.md §8.4).
     fn failure_type(&self, dialogue: &str) -> String;
 }
 
-/// Scores a session with `evaluators`, or says everything that judges must be asked before. The evaluators share questions.
-/// (Whether a session failed is known only when its completion was judged; so the reason is asked in a second round.)
+/// Scores a session with `evaluators`, or returns all questions that judges must answer first. The evaluators share
+/// questions. (A failed completion is known only after its judgement, so the reason is asked in a second round.)
 pub(crate) fn score(session: &Session<'_>, evaluators: &[Evaluator], verdicts: &dyn Verdicts) -> Scoring {
     let mut judge = Judge::new(verdicts, session.official);
     let scores = session.scores(evaluators, &mut judge);
@@ -94,7 +95,8 @@ impl Session<'_> {
         evaluators.iter().map(|&evaluator| (evaluator, one(evaluator))).collect()
     }
 
-    /// What the judge says of the goals, nobody's progress beyond `progress_max`; `None` while that is not known.
+    /// Returns the judge's verdict on the goals, with the progress of each judge limited to `progress_max`; `None`
+    /// while it is missing.
     #[expect(clippy::expect_used, reason = "no verdict would be a progress of nothing")]
     fn completion(&self, text: &str, progress_max: f64, judge: &mut Judge<'_>) -> Option<Completion> {
         if self.failure.is_some() {
@@ -118,7 +120,7 @@ impl Session<'_> {
         let predicted = actions_string(text);
         let mut counts = matching_official::count(self.gold_actions, &predicted, names, self.system_prompt, judge);
         if self.failure.is_some() && self.gold_actions.is_empty() {
-            // Having made no call is no merit of a session that broke off.
+            // A conversation that was aborted gets no credit for its calls.
             counts.right = 0;
         }
         let mut detail = json!({
@@ -183,7 +185,7 @@ impl Session<'_> {
         structured_failure(&gold, &made, self.charts, self.messages)
     }
 
-    /// The score with the values that all evaluators have.
+    /// Makes the score with the values that all evaluators have.
     fn scored(&self, completion: Completion, counts: Counts, mut detail: Value) -> Score {
         let values = [
             (value::SUCCESS, f64::from(u8::from(completion.success))),

@@ -1,27 +1,27 @@
-//! Why a session failed, without a judge: from the calls it made and the nodes it said it was at (docs/benchmarks/flowbench.md §6.6,
-//! categories 1 to 3).
+//! Failure category without a judge, from the calls that were made and the nodes that the agent stated
+//! (docs/benchmarks/flowbench.md §6.6, categories 1 to 3).
 //!
-//! This is a companion to the judge's category, not one of the paper's numbers. What it cannot see is left to the judge: wrong
-//! parameters (4) and everything else (5).
+//! It complements the judge's category and is not one of the paper's metrics. It cannot detect wrong parameters (4)
+//! or other failures (5).
 
 use serde_json::{Value, json};
 
 use crate::flowchart::{Finding, Flowchart, Visit, path_check};
 use crate::protocol::Message;
 
-/// What is seen to be wrong.
+/// A detected failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StructuredFailure {
-    /// Category 1: the tool was called less often than the gold calls it, or never.
+    /// Category 1: the tool was called less often than in the gold, or never.
     CallMissing(String),
-    /// Category 2: all calls were made, but this one not after those that the gold has before it.
+    /// Category 2: all calls were made, but this one before one that precedes it in the gold.
     CallTooEarly(String),
-    /// The conversation left the flowchart; the category is the departure's.
+    /// The conversation departed from the flowchart; the category is that of the departure.
     LeftFlowchart(Finding),
 }
 
 impl StructuredFailure {
-    /// The paper's category, 1 to 3.
+    /// Returns the paper's category, 1 to 3.
     const fn category(&self) -> u8 {
         match self {
             Self::CallMissing(_) => 1,
@@ -30,7 +30,7 @@ impl StructuredFailure {
         }
     }
 
-    /// What the detail of a session says about it. Turns of the agent are counted from 1.
+    /// Entry in the detail of a session. Turns of the agent are counted from 1.
     pub(super) fn detail(&self) -> Value {
         match self {
             Self::CallMissing(tool) => json!({ "category": self.category(), "call_missing": tool }),
@@ -43,8 +43,8 @@ impl StructuredFailure {
     }
 }
 
-/// What went wrong first: calls before ways, because a call is a fact and a node is what the agent says of itself. `None` when
-/// nothing is seen to be wrong.
+/// Returns the first detected failure, `None` if there is none. Calls are checked before paths, because calls are
+/// facts and nodes are the agent's own statements.
 pub(super) fn structured_failure(
     gold_calls: &[&str],
     made_calls: &[&str],

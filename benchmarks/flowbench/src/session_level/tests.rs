@@ -1,4 +1,4 @@
-//! Rules of session scores, and what holds for every conversation.
+//! Rules of session scores, and properties that hold for every conversation.
 
 use proptest::prelude::*;
 use regatta_proto::{Question, Verdict};
@@ -10,7 +10,7 @@ const ALL: [Evaluator; 3] = [Evaluator::Official, Evaluator::OfficialFixed, Eval
 
 const PROMPT: &str = "API: rent\nRents a bicycle.\n\nPlease note that the current time is:2024-01-01 00:00:00 Monday";
 
-/// Writes the dialogue itself, so that questions show what they are about.
+/// Uses the dialogue as the prompt, so that questions show their subject.
 struct Plain;
 
 impl JudgePrompts for Plain {
@@ -23,7 +23,7 @@ impl JudgePrompts for Plain {
     }
 }
 
-/// Knows some answers by kind.
+/// A judge with fixed answers by kind.
 struct Judged(&'static [(&'static str, &'static str)]);
 
 impl Verdicts for Judged {
@@ -76,7 +76,7 @@ fn gold(input: &str) -> String {
     format!("Action: rent\nAction Input: {input}")
 }
 
-/// Right, predicted and gold calls by each evaluator.
+/// Right, predicted and gold calls of each evaluator.
 fn counts(gold: &str, messages: &[Message], judged: Judged) -> [(f64, f64, f64); 3] {
     let tools = tools();
     let Scoring::Scored(scores) = score(&session(gold, messages, &tools), &ALL, &judged) else { panic!("{gold}") };

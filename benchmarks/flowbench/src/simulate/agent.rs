@@ -1,4 +1,4 @@
-//! The simulated agent: says what the gold says at this turn, or something near it.
+//! The simulated agent, which answers with the gold of its turn, or with a perturbed version.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::data::{Content, Entry, GoldTurn, Script};
 
 const GOODBYE: &str = "Thought: The user needs nothing more.\nResponse: That is all done. Goodbye!";
 
-/// The reply to `request`: of a turn, its gold; of a session, the gold of its next turn.
+/// Replies to `request`: for a turn with its gold, for a session with the gold of the next turn.
 pub(super) fn reply(entry: &Entry, persona: Persona, seed: SessionSeed, request: &ChatRequest) -> String {
     let said = request.messages.iter().filter(|message| message.role == ChatRole::Assistant).count();
     let gold = gold_output(entry, said);
@@ -29,15 +29,15 @@ fn gold_output(entry: &Entry, said: usize) -> String {
     }
 }
 
-/// The official record of a session holds its calls only: they are made one after the other.
+/// Returns the next gold call, because the official record of a session contains only calls.
 fn next_call(script: &Script, said: usize) -> String {
     let call = script.gold_actions.split("\n\n").filter(|call| !call.is_empty()).nth(said);
     call.map_or_else(|| GOODBYE.to_owned(), |call| format!("Thought: The next step is a call.\n{call}"))
 }
 
-/// The whole gold output, put together when the record holds its parts only.
+/// Returns the whole gold output, composed from its parts when the record has only these.
 fn output(gold: &GoldTurn) -> String {
-    // The paper's session is printed without its thoughts.
+    // The paper prints the session without thoughts.
     if let Some(content) = gold.content.as_deref().filter(|content| content.contains("Thought:")) {
         return content.to_owned();
     }

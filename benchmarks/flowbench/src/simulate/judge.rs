@@ -1,4 +1,4 @@
-//! Simulated judges. They read nothing but the prompt, as a real judge does.
+//! Simulated judges, which read only the prompt, as a real judge does.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::Mistakes;
 use crate::fuzzy::inputs_in;
 use crate::prompts::{OfficialJudges, section};
 
-/// The reply to a judgement's prompt, in the `official` words or our own; nothing to what is no prompt of a judge here.
+/// Answers a prompt of a judge, `official` or our own; `None` for any other text.
 pub(crate) fn reply(
     prompt: &str,
     official: Option<&OfficialJudges>,
@@ -51,14 +51,15 @@ fn is_numbered(line: &str) -> bool {
     line.split_once(". ").is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit()))
 }
 
-/// A call as it stands in a text.
+/// A call in a text.
 struct Call {
     name: String,
     arguments: Map<String, Value>,
 }
 
 impl Call {
-    /// Whether it is the expected call: the same tool, and every expected argument that is not empty means the same.
+    /// Returns `true` if it matches the expected call: the same tool, and an equivalent value for every expected
+    /// argument that is not empty.
     fn is_like(&self, expected: &Self) -> bool {
         let fits = |(name, value): (&String, &Value)| {
             is_empty(value) || self.arguments.get(name).is_some_and(|given| means_the_same(&text(value), &text(given)))
@@ -75,7 +76,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The calls that a text holds: two lines each.
+/// Parses the calls in a text, two lines each.
 fn calls_in(text: &str) -> Vec<Call> {
     let mut lines = text.lines().peekable();
     let mut calls = Vec::new();
@@ -88,7 +89,7 @@ fn calls_in(text: &str) -> Vec<Call> {
     calls
 }
 
-/// Why a session failed: a tool that was never called, calls in another order, wrong arguments, or something else.
+/// Returns the failure category: a missing call, another order of calls, wrong arguments, or something else.
 fn failure(expected: &[Call], made: &[Call]) -> u8 {
     if expected.iter().any(|call| !made.iter().any(|other| other.name == call.name)) {
         return 1;
@@ -100,7 +101,7 @@ fn failure(expected: &[Call], made: &[Call]) -> u8 {
     if expected.iter().all(|call| rest.any(|other| other.is_like(call))) { 5 } else { 2 }
 }
 
-/// Whether two texts have the same words in any order, whatever their case and punctuation, articles aside.
+/// Returns `true` if both texts have the same words in any order; case, punctuation and articles are ignored.
 fn means_the_same(one: &str, other: &str) -> bool {
     words(one) == words(other)
 }
@@ -111,7 +112,7 @@ fn words(text: &str) -> BTreeSet<String> {
     words.map(str::to_owned).collect()
 }
 
-/// The part of all words that both texts have.
+/// Returns the share of all words that both texts have.
 fn overlap(one: &str, other: &str) -> f64 {
     let (one, other) = (words(one), words(other));
     let all = one.union(&other).count();

@@ -1,5 +1,5 @@
-//! Simulated models for every role, so that the whole benchmark runs without a real one: an agent, a user, tools and judges that know the
-//! gold, or get it wrong with a given probability.
+//! Simulated models for every role, so that the whole benchmark runs without a real one: agent, user, tools and
+//! judges that answer with the gold, or err with a given probability.
 
 mod agent;
 mod judge;
@@ -16,8 +16,8 @@ use regatta_benchmarks::Persona;
 
 pub(crate) use self::judge::reply as judge_reply;
 
-/// What a model that plays `role` answers in the session of `entry` to `request`; `judges` says how judges are asked
-/// officially, where that is known.
+/// Returns the reply of a model that plays `role` in the session of `entry` to `request`; `judges` are the official
+/// prompts of judges, where they are known.
 pub(crate) fn reply(
     entry: &Entry,
     judges: Option<&OfficialJudges>,
@@ -36,7 +36,7 @@ pub(crate) fn reply(
     }
 }
 
-/// How often a persona errs, with the draws for one of its replies: equal requests of one session are answered alike.
+/// Error rate of a persona, with the random draws for one reply: equal requests of a session always get the same answer.
 struct Mistakes {
     probability: f64,
     draws: ChaCha8Rng,
@@ -51,9 +51,9 @@ impl Mistakes {
         Self { probability, draws: rng(seed.0, purpose) }
     }
 
-    /// Whether it errs here, `share` being how much rarer this mistake is than others. Never for the oracle.
+    /// Draws if a mistake happens here; `share` scales the persona's probability. Never `true` for the oracle.
     fn happens(&mut self, share: f64) -> bool {
-        // A comparison with a draw from 0..1 is never true for 0 and never panics, whatever the number.
+        // The comparison is never true for 0 and accepts any number, where a Bernoulli distribution would panic.
         self.draws.random::<f64>() < self.probability * share
     }
 

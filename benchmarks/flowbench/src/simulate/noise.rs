@@ -1,19 +1,20 @@
-//! Mistakes as agents make them: another tool, a missing or wrong parameter, a reply instead of a call, another node, a broken format.
+//! Typical mistakes of agents: another tool, a missing or wrong parameter, a reply instead of a call, another node, a
+//! broken format.
 
 use serde_json::{Map, Value};
 
 use super::Mistakes;
 use crate::data::Entry;
 
-/// How much rarer a broken format is than any other mistake.
+/// Probability of a broken format, relative to any other mistake.
 const FORMAT_SHARE: f64 = 0.15;
-/// How much rarer a call where none belongs is.
+/// Probability of a call where none is right, relative to any other mistake.
 const SPURIOUS_SHARE: f64 = 0.2;
 
 const ACTION: &str = "\nAction: ";
 const INPUT: &str = "\nAction Input: ";
 
-/// The output with mistakes drawn from `mistakes`; word for word the same when none happens.
+/// Returns the output with mistakes drawn from `mistakes`; verbatim when none happens.
 pub(super) fn disturbed(gold: &str, entry: &Entry, mistakes: &mut Mistakes) -> String {
     let gold = if mistakes.happens(1.0) { other_node(gold) } else { gold.to_owned() };
     let changed = match parts(&gold) {
@@ -25,7 +26,7 @@ pub(super) fn disturbed(gold: &str, entry: &Entry, mistakes: &mut Mistakes) -> S
     if mistakes.happens(FORMAT_SHARE) { broken(&changed, mistakes) } else { changed }
 }
 
-/// Thought, tool and arguments of an output that calls.
+/// Splits an output with a call into thought, tool and arguments.
 fn parts(output: &str) -> Option<(&str, &str, &str)> {
     let (thought, call) = output.split_once(ACTION)?;
     let (name, input) = call.split_once(INPUT)?;
@@ -57,12 +58,12 @@ fn call(thought: &str, name: &str, input: &str, entry: &Entry, mistakes: &mut Mi
             }
         }
     }
-    // What was not changed keeps its spaces too.
+    // Unchanged arguments keep their white space.
     let input = if is_changed { Value::Object(arguments).to_string() } else { input.to_owned() };
     format!("{thought}{ACTION}{name}{INPUT}{input}")
 }
 
-/// A text that a judge may take for the same, or not.
+/// Returns a text that a judge may or may not accept as equal.
 fn other_text(text: &str, kind: usize) -> String {
     match kind {
         0 => text.split(' ').rev().collect::<Vec<_>>().join(" "),
@@ -71,7 +72,7 @@ fn other_text(text: &str, kind: usize) -> String {
     }
 }
 
-/// The node after the one where the conversation is, as its number goes.
+/// Replaces the current node by the one with the next number.
 fn other_node(output: &str) -> String {
     const LABEL: &str = "current_node=";
     let Some((before, after)) = output.split_once(LABEL) else { return output.to_owned() };
@@ -93,27 +94,27 @@ fn spurious_call(output: &str, entry: &Entry) -> String {
     }
 }
 
-/// Half of what should be said.
+/// Returns the first half of the reply.
 fn vague(output: &str) -> String {
     let words: Vec<&str> = output.split(' ').collect();
     words[..words.len().div_ceil(2)].join(" ")
 }
 
-/// The output in a form that parsers trip over, one way or another.
+/// Returns the output in a format that some parsers fail on.
 fn broken(output: &str, mistakes: &mut Mistakes) -> String {
     match mistakes.pick(6) {
-        // No thought.
+        // Without the thought.
         0 => output.split_once('\n').map_or_else(String::new, |(_, rest)| rest.to_owned()),
-        // A fence around the arguments.
+        // With a fence around the arguments.
         1 => output.replace(INPUT, "\nAction Input: ```json\n"),
-        // JSON with a comment.
+        // With a comment in the JSON.
         2 => output.replacen('{', "{ // as asked\n", 1),
-        // Two actions.
+        // With two actions.
         3 => match parts(output) {
             Some((_, name, input)) => format!("{output}{ACTION}{name}{INPUT}{input}"),
             None => format!("{output}\nResponse: And one thing more."),
         },
-        // Cut off.
+        // Truncated.
         4 => output.chars().take(output.chars().count() / 2).collect(),
         _ => output.replace('\n', " "),
     }

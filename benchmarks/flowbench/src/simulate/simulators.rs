@@ -1,4 +1,5 @@
-//! The simulated user, who says what the gold user says, and the simulated tools, which return what the gold's tools returned.
+//! The simulated user, who repeats the gold user's messages, and the simulated tools, which return the results of the
+//! gold.
 
 use regatta_benchmarks::Persona;
 use regatta_proto::SessionSeed;
@@ -8,11 +9,11 @@ use super::Mistakes;
 use crate::data::{Content, Entry, Message};
 use crate::prompts::section;
 
-/// What ends a conversation.
+/// Message that ends a conversation.
 const DONE: &str = "[DONE]";
 
-/// What the user says next: as many lines of theirs as the prompt shows have been said. A prompt that was not built here has no named
-/// parts, and is looked at as a whole; so it is below.
+/// Returns the user's next message: as many of the gold's are skipped as the prompt shows. A prompt that was not
+/// built here has no named sections and is searched as a whole, in the functions below too.
 pub(super) fn user(entry: &Entry, persona: Persona, seed: SessionSeed, prompt: &str) -> String {
     let dialogue = section(prompt, "dialogue").unwrap_or(prompt);
     let said = dialogue.lines().filter(|line| line.starts_with("User: ")).count();
@@ -35,7 +36,8 @@ pub(super) fn user(entry: &Entry, persona: Persona, seed: SessionSeed, prompt: &
     }
 }
 
-/// The result of the call in the prompt: that of the gold's first call of this tool with these arguments, or else of this tool.
+/// Returns the result of the call in the prompt: that of the gold's first call of this tool with these arguments, or
+/// else of this tool.
 pub(super) fn environment(entry: &Entry, persona: Persona, seed: SessionSeed, prompt: &str) -> String {
     let arguments = section(prompt, "arguments").or_else(|| last_object(prompt)).unwrap_or_default();
     let mut mistakes = Mistakes::of(persona, seed, &format!("flowbench/environment/{arguments}"));
@@ -51,13 +53,13 @@ pub(super) fn environment(entry: &Entry, persona: Persona, seed: SessionSeed, pr
     result.unwrap_or(r#"{"result": "done"}"#).to_owned()
 }
 
-/// The tool whose name ends the line, after a label.
+/// Finds the tool whose name ends the line, after a label.
 fn tool_named<'e>(entry: &'e Entry, line: &str) -> Option<&'e str> {
     let (_, name) = line.split_once(": ")?;
     entry.tools().into_iter().map(|tool| &*tool.name).find(|known| *known == name.trim())
 }
 
-/// The last line that is a JSON object after a label.
+/// Returns the last line that is a JSON object after a label.
 fn last_object(prompt: &str) -> Option<&str> {
     prompt
         .lines()

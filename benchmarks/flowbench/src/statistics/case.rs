@@ -1,4 +1,4 @@
-//! Golden cases of kind `stats` (docs/benchmarks/flowbench.md §11): one statistic a line.
+//! Golden cases of kind `stats` (docs/benchmarks/flowbench.md §11): one statistic in each line.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::{failure_shares, repetitions};
 
-/// The entry of one line: `op` is `pearson` (`x`, `y`), `repeat_mean` (`runs`) or `failure_share` (`types`).
+/// Makes the entry of one line: `op` is `pearson` (`x`, `y`), `repeat_mean` (`runs`) or `failure_share` (`types`).
 ///
 /// # Errors
-/// With the field that is missing or not of its form.
+/// With the field that is missing or has the wrong type.
 pub(crate) fn stats_item(place: &Place<'_>, line: &Value) -> Result<Value, DataError> {
     match place.text(line, "op")? {
         "pearson" => Ok(json!({ "pearson": pearson(&scores(place, line, "x")?, &scores(place, line, "y")?) })),
@@ -36,7 +36,7 @@ pub(crate) fn stats_item(place: &Place<'_>, line: &Value) -> Result<Value, DataE
     }
 }
 
-/// Scores, of which some may be missing.
+/// Parses scores, some of which may be null.
 fn scores(place: &Place<'_>, line: &Value, field: &str) -> Result<Vec<Option<f64>>, DataError> {
     let values = place.array(line, field)?.iter().enumerate();
     values

@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 
 pub(crate) use self::case::stats_item;
 
-/// Metrics over the repetitions of an experiment.
+/// Metrics over the repeated runs of an experiment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Repetitions {
     /// Mean of each metric, every run with the same weight.
     pub(crate) mean: BTreeMap<String, f64>,
     /// Sample standard deviation (n−1); `None` for a single run.
     pub(crate) sd: BTreeMap<String, Option<f64>>,
-    /// How many there are.
+    /// Number of runs.
     pub(crate) runs: usize,
 }
 
-/// Mean and deviation of every metric that all runs have.
+/// Computes mean and deviation of every metric that all runs have.
 pub(crate) fn repetitions(runs: &[BTreeMap<String, f64>]) -> Repetitions {
     let mut summary = Repetitions { runs: runs.len(), ..Repetitions::default() };
     for metric in runs.first().into_iter().flat_map(BTreeMap::keys) {
@@ -46,8 +46,8 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// Number of categories of failures (docs/benchmarks/flowbench.md §6.6).
 pub(crate) const FAILURE_TYPES: u8 = 5;
 
-/// Percent of the failed sessions in each of the categories 1 to 5; all zero when none failed. Other numbers count only in the
-/// whole.
+/// Returns the percentage of failed sessions in each of the categories 1 to 5; all zero when none failed. Other
+/// numbers count in the denominator alone.
 pub(crate) fn failure_shares(types: &[u8]) -> BTreeMap<u8, f64> {
     let share = |category: u8| {
         let count = types.iter().filter(|failure| **failure == category).count();

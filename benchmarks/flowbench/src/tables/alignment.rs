@@ -1,4 +1,4 @@
-//! Agreement of the judge with people: the paper's Table 11, from ratings that people gave to recorded sessions
+//! Agreement of the judge with people: the paper's Table 11, from people's ratings of recorded sessions
 //! (docs/benchmarks/flowbench.md §6.7).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use super::published;
 use crate::agreement::{RatingScale, cohen_kappa, fleiss_kappa, krippendorff_alpha};
 use crate::setting::{Format, Mode, Scope};
 
-/// A session and the score that the judge gave it.
+/// A session with the judge's score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedSession {
     /// Setting of the session.
@@ -24,11 +24,11 @@ pub struct JudgedSession {
     pub trial: u16,
     /// The item.
     pub item: ItemId,
-    /// As the metric that is compared.
+    /// Score in the metric that is compared.
     pub score: f64,
 }
 
-/// A line of a file of ratings.
+/// A line of a ratings file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -37,29 +37,30 @@ struct Line {
     #[serde(default)]
     trial: u16,
     item: ItemId,
-    /// Scores by the name of who gave them, on any scale.
+    /// Ratings by name of the person, on any scale.
     ratings: BTreeMap<String, f64>,
 }
 
-/// The ratings of one scope and format: by person, and the judge's, at the same positions.
+/// Ratings of one scope and format: by person and by the judge, at the same indices.
 #[derive(Default)]
 struct Samples {
     people: BTreeMap<String, Vec<Option<f64>>>,
     judge: Vec<Option<f64>>,
 }
 
-/// The correlations between people, and of people with the judge, by scope and format, over the sessions that `content` rates.
+/// Correlates people with each other and with the judge, by scope and format, over the sessions rated in `content`.
 ///
-/// `content` (of `file`, for errors) has one JSON object a line: `setting`, `model`, `trial` (0 when missing), `item`, and `ratings`, an
-/// object of numbers by the name of who gave them. With more than two people, a correlation is the mean over pairs of them; that with the
-/// judge is the mean over people. The interval is Fisher's, where there is one pair only.
+/// `content` (of `file`, for errors) is JSONL: `setting`, `model`, `trial` (0 when missing), `item`, and `ratings`,
+/// an object of numbers by name of the person. With more than two people, the correlation between people is the mean
+/// over pairs; that with the judge is the mean over people. With a single pair there is Fisher's interval.
 ///
-/// Beside them: Krippendorff's alpha of numbers (of all people at once; with the judge the mean over people), and kappa where all ratings
-/// in question are whole numbers, which are taken as categories: Cohen's for two people and for a person and the judge, Fleiss' for more
-/// people who all rated everything. Both compare the ratings themselves, so they tell something only where all rate on one scale.
+/// Further columns: Krippendorff's alpha of numbers (of all people at once; with the judge the mean over people), and
+/// kappa where all the ratings are whole numbers, which are taken as categories: Cohen's for two people and for a
+/// person and the judge, Fleiss' for more people who all rated everything. Both compare the ratings themselves, so
+/// they are meaningful only when all rate on the same scale.
 ///
 /// # Errors
-/// With file and line of a rating that cannot be read, of one that is given twice, and of one of a session that the judge has no score of.
+/// With file and line of a rating that cannot be parsed, occurs twice, or is of a session without a score of the judge.
 pub fn alignment(file: &str, content: &str, judged: &[JudgedSession]) -> Result<PaperTable, DataError> {
     let whole = Place::file("ratings", file);
     let score_of: BTreeMap<_, f64> =
@@ -139,7 +140,8 @@ impl Samples {
             return cohen_kappa(&one.iter().copied().zip(other.iter().copied()).collect::<Vec<_>>());
         }
         let all: BTreeSet<i64> = people.iter().flatten().copied().flatten().collect();
-        // Who did not rate a sample is in no row, and rows of different sums have no kappa.
+        // A person without a rating is missing from the row's sum, and Fleiss' kappa is undefined for rows with
+        // different sums.
         let row = |at: usize| {
             let put = |category: &i64| people.iter().filter(|ratings| ratings[at] == Some(*category)).count() as u32;
             all.iter().map(put).collect()
@@ -157,19 +159,19 @@ impl Samples {
     }
 }
 
-/// The ratings as categories; `None` when one is no whole number.
+/// Converts ratings to categories; `None` when one is not a whole number.
 fn categories(ratings: &Ratings) -> Option<Vec<Option<i64>>> {
     let whole = |rating: f64| (rating.fract() == 0.0 && rating.abs() < 1e15).then_some(rating as i64);
     ratings.iter().map(|rating| rating.map_or(Some(None), |rating| whole(rating).map(Some))).collect()
 }
 
-/// One rater's, by sample.
+/// Ratings of one rater, by sample.
 type Ratings = [Option<f64>];
 
-/// The mean of Pearson's correlation over `pairs` of raters; with Fisher's interval when there is one pair.
+/// Mean of Pearson's correlation over `pairs` of raters; with Fisher's interval for a single pair.
 fn correlation(pairs: &[(&Ratings, &Ratings)]) -> Measured {
     let mut found = Measured::over_trials(pairs.iter().map(|(one, other)| pearson(one, other)));
-    // The pairs are no trials.
+    // Pairs are not trials, so they have no deviation over trials.
     found.sd = None;
     if let ([(one, other)], Some(r)) = (pairs, found.value) {
         let n = one.iter().zip(*other).filter(|(one, other)| one.is_some() && other.is_some()).count();

@@ -1,6 +1,6 @@
-//! Numbers of aggregates that are averages over sessions, and so have an interval: all but counts.
+//! Numbers of aggregates that are averages over sessions, and so have an interval: all except counts.
 
-/// Least and largest value of the number at `pointer` in an aggregate; `None` of counts.
+/// Returns the least and greatest possible value of the number at `pointer` in an aggregate; `None` for counts.
 pub(crate) fn aggregate_range(pointer: &str) -> Option<(f64, f64)> {
     if pointer.contains("/failure_share_percent/") {
         return Some((0.0, 100.0));

@@ -1,4 +1,4 @@
-//! The cells of a sweep by what they are, and rows made of them.
+//! Lookup of a sweep's cells by setting and model, and rows made from them.
 
 use regatta_benchmarks::{CellResult, PaperEntry, PaperRow};
 use regatta_proto::ModelRef;
@@ -8,7 +8,7 @@ use crate::setting::{Format, Level, Mode, Scope};
 /// Cells by model, level, scope and format.
 pub(crate) struct Grid<'a> {
     cells: Vec<(Mode, &'a CellResult<'a>)>,
-    /// In the order of their first cells.
+    /// Models in the order of their first cells.
     pub(crate) models: Vec<&'a ModelRef>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Grid<'a> {
         Self { cells, models }
     }
 
-    /// The cell of `model` in a mode, if the sweep has it.
+    /// Finds the cell of `model` in a mode.
     pub(crate) fn cell(
         &self,
         model: &ModelRef,
@@ -36,16 +36,17 @@ impl<'a> Grid<'a> {
             (of.level, of.scope, of.format) == (level, scope, format) && cell.model == model
         };
         let cells = self.cells.iter().filter(|(of, cell)| is_it(of, cell));
-        // With both limits or all lengths in a sweep, the paper's tables show the longer sessions first, and what the paper's limits gave.
+        // When a sweep has both limits or both selections of lengths, the paper's tables show the longer sessions and
+        // the paper's limits.
         cells.min_by_key(|(of, _)| (of.lengths, of.stop)).map(|(_, cell)| *cell)
     }
 
-    /// Whether cells at `level` know `metric`.
+    /// Returns `true` if any cell at `level` has `metric`.
     pub(crate) fn has(&self, level: Level, metric: &str) -> bool {
         self.cells.iter().any(|(of, cell)| of.level == level && cell.metrics.contains_key(metric))
     }
 
-    /// Scopes of the cells at `level` in one of `formats`.
+    /// Returns the scopes of the cells at `level` in one of `formats`.
     pub(crate) fn scopes(&self, level: Level, formats: &[Format]) -> Vec<Scope> {
         let has = |scope: &Scope| {
             self.cells.iter().any(|(of, _)| of.level == level && of.scope == *scope && formats.contains(&of.format))
@@ -53,13 +54,13 @@ impl<'a> Grid<'a> {
         Scope::ALL.into_iter().filter(has).collect()
     }
 
-    /// Those of `formats` that have a cell at `level`.
+    /// Filters `formats` by those with a cell at `level`.
     pub(crate) fn formats(&self, level: Level, formats: &[Format]) -> Vec<Format> {
         let has = |format: &Format| self.cells.iter().any(|(of, _)| of.level == level && of.format == *format);
         formats.iter().copied().filter(has).collect()
     }
 
-    /// Domains of the data (the parts that cells know), in the order of the paper; unknown ones come after, by name.
+    /// Returns the domains of the data (the parts of the cells) in the order of the paper, then unknown ones by name.
     pub(crate) fn domains(&self, level: Level) -> Vec<&'a str> {
         const PUBLISHED: [&str; 6] = [
             "Customer Service",
@@ -78,7 +79,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// A row over `cells`; `None` when the sweep has none of them.
+/// Makes a row over `cells`; `None` when the sweep has none of them.
 pub(crate) fn row(keys: Vec<String>, cells: &[Option<&CellResult<'_>>], entries: Vec<PaperEntry>) -> Option<PaperRow> {
     let known: Vec<&CellResult<'_>> = cells.iter().copied().flatten().collect();
     let (scored, sessions) =

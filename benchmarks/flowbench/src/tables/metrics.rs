@@ -7,33 +7,33 @@ use crate::setting::{Format, Level, Mode};
 
 /// Names of metrics.
 pub(crate) mod name {
-    /// Right calls among the predicted.
+    /// Right calls as a share of the predicted ones.
     pub(crate) const TOOL_PRECISION: &str = "tool_precision";
-    /// Right calls among the gold.
+    /// Right calls as a share of the gold ones.
     pub(crate) const TOOL_RECALL: &str = "tool_recall";
-    /// Their harmonic mean.
+    /// Harmonic mean of tool precision and recall.
     pub(crate) const TOOL_F1: &str = "tool_f1";
-    /// Right parameters among the predicted.
+    /// Right parameters as a share of the predicted ones.
     pub(crate) const PARAM_PRECISION: &str = "param_precision";
-    /// Right parameters among the gold.
+    /// Right parameters as a share of the gold ones.
     pub(crate) const PARAM_RECALL: &str = "param_recall";
-    /// Their harmonic mean.
+    /// Harmonic mean of parameter precision and recall.
     pub(crate) const PARAM_F1: &str = "param_f1";
-    /// The judge's grade of replies, 0–10.
+    /// The judge's grade of replies, 0 to 10.
     pub(crate) const RESPONSE_SCORE: &str = "response_score";
-    /// Turns whose node of the flowchart is named rightly.
+    /// Share of turns that state the right node of the flowchart.
     pub(crate) const NODE_ACCURACY: &str = "node_accuracy";
-    /// Sessions in which every goal was reached.
+    /// Share of sessions in which every goal was reached.
     pub(crate) const SUCCESS_RATE: &str = "success_rate";
-    /// The part of a session's goals that was reached.
+    /// Share of a session's goals that were reached.
     pub(crate) const PROGRESS: &str = "progress";
-    /// Messages of the agent in a session.
+    /// Number of the agent's messages in a session.
     pub(crate) const AVG_TURNS: &str = "avg_turns";
-    /// Shares of the failures of types 1 to 5.
+    /// Shares of failures of types 1 to 5.
     pub(crate) const FAILURES: [&str; 5] = ["failure_1", "failure_2", "failure_3", "failure_4", "failure_5"];
 }
 
-/// What is measured in `mode`. The sums run over all sessions of a trial (micro averages).
+/// Metrics of `mode`. The sums run over all sessions of a trial (micro averages).
 pub(crate) fn metrics(mode: Mode, evaluator: Evaluator) -> Vec<Metric> {
     match mode.level {
         Level::Turn => of_turns(mode.format, evaluator),
@@ -56,7 +56,7 @@ fn of_turns(format: Format, evaluator: Evaluator) -> Vec<Metric> {
     );
     let hidden = |metric: Metric| Metric { headline: false, ..metric };
     let mut all = vec![tool_precision, tool_recall, tool_f1, hidden(param_precision), hidden(param_recall), param_f1];
-    // No released code grades replies or looks at nodes.
+    // The released code neither grades replies nor checks nodes.
     if evaluator != Evaluator::Paper {
         return all;
     }
@@ -72,8 +72,8 @@ fn of_turns(format: Format, evaluator: Evaluator) -> Vec<Metric> {
 }
 
 fn of_sessions(evaluator: Evaluator) -> Vec<Metric> {
-    // One prediction may be right for several gold calls (docs/benchmarks/flowbench.md §5.4, §6.4), so a precision may exceed 1, and an F1
-    // come near to 2.
+    // One prediction may match several gold calls (docs/benchmarks/flowbench.md §5.4, §6.4), so a precision may
+    // exceed 1, and an F1 may approach 2.
     let [precision, recall, f1] = ratios(
         [name::TOOL_PRECISION, name::TOOL_RECALL, name::TOOL_F1],
         ["right_calls", "predicted_calls", "gold_calls"],
@@ -81,7 +81,7 @@ fn of_sessions(evaluator: Evaluator) -> Vec<Metric> {
         evaluator,
     );
     let f1 = Metric { range: (0.0, 2.0), ..f1 };
-    // The official progress is the quotient of two numbers that a judge names, whatever they are (docs/benchmarks/flowbench.md §5.5).
+    // The official progress is the quotient of any two numbers that a judge names (docs/benchmarks/flowbench.md §5.5).
     let most = if evaluator == Evaluator::Paper { 1.0 } else { f64::INFINITY };
     let success = Measure::Mean { value: "success".to_owned() };
     let mut all = vec![
@@ -106,7 +106,7 @@ fn of_sessions(evaluator: Evaluator) -> Vec<Metric> {
         measure: Measure::Ratio { numerator: name.to_owned(), denominator: "failed".to_owned(), of_item: false },
         better: Better::Lower,
         unit: Unit::Percent,
-        // Without failures there are none of any type (docs/benchmarks/flowbench.md §6.6).
+        // Without failures, all shares are 0 (docs/benchmarks/flowbench.md §6.6).
         if_empty: Some(0.0),
         headline: false,
         ..Metric::mean(name)
@@ -114,16 +114,16 @@ fn of_sessions(evaluator: Evaluator) -> Vec<Metric> {
     all
 }
 
-/// Precision, recall and F1 of `right` among `predicted` and `gold`; none of the predictions counts more than `most` times.
+/// Precision, recall and F1 of `right` relative to `predicted` and `gold`; a prediction counts at most `most` times.
 fn ratios(
     [precision, recall, f1]: [&str; 3],
     [right, predicted, gold]: [&str; 3],
     most: f64,
     evaluator: Evaluator,
 ) -> [Metric; 3] {
-    // Where there is nothing to divide by, the published code divides by −1 (docs/benchmarks/flowbench.md §5.6).
+    // The published code divides by −1 when a denominator is 0 (docs/benchmarks/flowbench.md §5.6).
     let nothing = if evaluator == Evaluator::Paper { 0.0 } else { -0.0 };
-    // Where the published code crashes, it prints no number (docs/benchmarks/flowbench.md §5.3).
+    // The published code prints no number when it crashes (docs/benchmarks/flowbench.md §5.3).
     let void_if = (evaluator == Evaluator::Official).then(|| "crashed".to_owned());
     let ratio = |name: &str, denominator: &str, range, of_item| Metric {
         measure: Measure::Ratio { numerator: right.to_owned(), denominator: denominator.to_owned(), of_item },

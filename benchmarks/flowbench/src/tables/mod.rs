@@ -23,13 +23,14 @@ use regatta_benchmarks::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow
 
 /// Formats of the main tables.
 const MAIN: [Format; 4] = [Format::None, Format::Text, Format::Code, Format::Flowchart];
-/// Formats of the table about less and more knowledge than these.
+/// Formats of the table with less and with more knowledge.
 const EXTREMES: [Format; 2] = [Format::NoneWithoutTools, Format::Ensemble];
 
-/// A column of each scope: a heading and its metric.
+/// A column of each scope: heading and metric.
 type Heading = (&'static str, &'static str);
 
-/// Everything of the paper that `cells` fill. The parts of the data set that cells know are its domains.
+/// Makes all tables and figures of the paper that `cells` can fill. The parts of the data set in the cells are its
+/// domains.
 pub(crate) fn paper_tables(evaluator: Evaluator, synthetic: bool, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
     let grid = Grid::new(cells);
     let tables = [
@@ -122,10 +123,10 @@ fn nodes(grid: &Grid<'_>) -> PaperTable {
     }
 }
 
-/// Rows are models and formats, columns the metrics of each scope that was run.
+/// Makes a table with models and formats as rows, and the metrics of each scope that was run as columns.
 fn by_scope(grid: &Grid<'_>, level: Level, formats: &[Format], headings: &[Heading]) -> PaperTable {
     let scopes = grid.scopes(level, formats);
-    // Not every evaluator has every metric.
+    // Some evaluators lack some metrics.
     let headings: Vec<Heading> = headings.iter().copied().filter(|(_, metric)| grid.has(level, metric)).collect();
     let headings = headings.as_slice();
     let columns = scopes.iter().flat_map(|scope| {
@@ -178,7 +179,7 @@ fn domains(grid: &Grid<'_>, level: Level, metric: &'static str, heading: &str) -
         for scope in Scope::ALL {
             let cells: Vec<_> = formats.iter().map(|format| grid.cell(model, level, scope, *format)).collect();
             for domain in grid.domains(level) {
-                // Coverage is of the whole cells, as parts do not know their own.
+                // The coverage is that of the whole cells, because parts have none of their own.
                 let of = |cell: &Option<&CellResult<'_>>| {
                     ours(cell.map(|cell| cell.metric_of_part(domain, metric)).unwrap_or_default())
                 };
@@ -222,7 +223,7 @@ fn turns(grid: &Grid<'_>) -> PaperTable {
     }
 }
 
-/// A column with the unit and the digits that the paper gives `metric`.
+/// Makes a column with the unit and digits that the paper gives `metric`.
 fn column(label: &str, metric: &str) -> PaperColumn {
     match metric {
         name::RESPONSE_SCORE => PaperColumn { label: label.to_owned(), unit: Unit::OutOfTen, decimals: 2 },

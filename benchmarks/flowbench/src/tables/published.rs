@@ -1,10 +1,10 @@
-//! The published numbers (the paper's Tables 3, 4, 5, 7, 9 and 11), in percent but for response scores (0–10) and correlations. Domains and
-//! average turns are published as pictures only.
+//! Published numbers (the paper's Tables 3, 4, 5, 7, 9 and 11), in percent except response scores (0–10) and
+//! correlations. Domains and average turns are published as figures only.
 
 use super::metrics::name;
 use crate::setting::{Format, Level, Scope};
 
-/// Number of a model in [`MODELS`].
+/// Index of a model in [`MODELS`].
 type Model = usize;
 
 const GPT4O: Model = 0;
@@ -13,7 +13,7 @@ const GPT35_TURBO: Model = 2;
 const QWEN2_7B: Model = 3;
 const QWEN2_72B: Model = 4;
 
-/// Names by which providers and people call the paper's models, in lower case.
+/// Names that providers and people use for the paper's models, in lower case.
 const MODELS: [&[&str]; 5] = [
     &["gpt-4o", "gpt-4o-0513", "gpt-4o-2024-05-13"],
     &["gpt-4-turbo", "gpt-4-turbo-preview", "gpt-4-0125-preview", "gpt-4-turbo-0125-preview"],
@@ -22,7 +22,7 @@ const MODELS: [&[&str]; 5] = [
     &["qwen2-72b", "qwen2-72b-instruct"],
 ];
 
-/// A model and format, and `N` numbers each of the single-scenario and the cross-scenario setting.
+/// Model, format, and `N` numbers each for the single-scenario and the cross-scenario setting.
 type Row<const N: usize> = (Model, Format, [f64; N], [f64; N]);
 
 const TURN_METRICS: [&str; 5] =
@@ -65,7 +65,7 @@ const SESSION: [Row<5>; 12] = [
     (GPT35_TURBO, Format::Flowchart, [43.6, 54.3, 48.4, 34.9, 68.6], [24.9, 33.0, 28.5, 24.7, 67.0]),
 ];
 
-/// Table 3, models of which only the tool F1 is published.
+/// Table 3, models with only the tool F1 published.
 const TURN_F1: [Row<1>; 8] = [
     (QWEN2_7B, Format::None, [35.0], [26.9]),
     (QWEN2_7B, Format::Text, [37.6], [29.0]),
@@ -106,17 +106,17 @@ const ALIGNMENT: [(Format, [f64; 2], [f64; 2]); 4] = [
     (Format::Flowchart, [0.82, 0.78], [0.83, 0.85]),
 ];
 
-/// Which numbers are asked for.
+/// Key of a published number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// What the model is, whoever serves it.
+    /// Model family, independent of the provider.
     pub(crate) model: &'a str,
     pub(crate) level: Level,
     pub(crate) scope: Scope,
     pub(crate) format: Format,
 }
 
-/// The published value of `metric`, in the measure of ours: a share in 0..=1, a response score in 0..=10.
+/// Returns the published value of `metric` in our unit: a share in 0..=1, a response score in 0..=10.
 pub(crate) fn published(place: Place<'_>, metric: &str) -> Option<f64> {
     let found = match place.level {
         Level::Turn => find(&TURN, &TURN_METRICS, place, metric)
@@ -126,11 +126,11 @@ pub(crate) fn published(place: Place<'_>, metric: &str) -> Option<f64> {
             .or_else(|| find(&EXTREMES, &EXTREMES_METRICS, place, metric))
             .or_else(|| find(&FAILURES, &name::FAILURES, place, metric)),
     }?;
-    // Tenths of a percent, without what dividing a binary fraction leaves behind.
+    // Rounded to tenths of a percent, which removes the error of the division.
     Some(if metric == name::RESPONSE_SCORE { found } else { (found * 10.0).round() / 1000.0 })
 }
 
-/// The published correlations: between humans, and of humans with the judge.
+/// Returns the published correlations: between humans, and of humans with the judge.
 pub(crate) fn alignment(scope: Scope, format: Format) -> Option<[f64; 2]> {
     let (_, single, cross) = ALIGNMENT.iter().find(|(of, _, _)| *of == format)?;
     Some(of_scope(scope, *single, *cross))
@@ -150,7 +150,7 @@ fn of_scope<T>(scope: Scope, single: T, cross: T) -> T {
     }
 }
 
-/// The paper's model that is called `name`; what stands before the last slash, as an organisation, does not matter.
+/// Finds the paper's model that is called `name`; text up to the last slash, such as an organisation, is ignored.
 fn model(name: &str) -> Option<Model> {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     MODELS.iter().position(|names| names.contains(&name.as_str()))

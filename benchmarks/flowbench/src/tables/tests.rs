@@ -57,7 +57,7 @@ fn tables(evaluator: Evaluator, synthetic: bool, keep: impl Fn(&Setting) -> bool
     paper_tables(evaluator, synthetic, &cells(&of, &metrics))
 }
 
-/// A table as lines: `ours (published)`.
+/// Prints a table as lines of `ours (published)`.
 fn text(table: &PaperTable) -> String {
     let mut lines = vec![format!("{} [{}]", table.title, table.name)];
     let labels = table.columns.iter().map(|column| column.label.as_str());

@@ -1,4 +1,4 @@
-//! Scores of many turns together: sums over all items (docs/benchmarks/flowbench.md §5.6, §6.1 to §6.3).
+//! Aggregates of the scores of many turns: sums over all items (docs/benchmarks/flowbench.md §5.6, §6.1 to §6.3).
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use regatta_benchmarks::Score;
 use regatta_proto::Evaluator;
 use serde_json::{Map, Value, json};
 
-/// A count as a flat value. Nobody sends 2^53 parameters.
+/// Converts a count to a flat value; counts of parameters stay far below 2^53.
 pub(super) fn to_value(count: usize) -> f64 {
     count as f64
 }
 
-/// `aggregate` of the golden files: micro-averages with their counts. Null for an official run that crashed.
+/// Makes the `aggregate` of the golden files: micro averages with their counts. Null for an official run that crashed.
 pub(crate) fn aggregate(evaluator: Evaluator, scores: &[&Score]) -> Value {
     let sums = Sums::of(scores);
     match evaluator {
@@ -38,7 +38,8 @@ pub(crate) fn aggregate(evaluator: Evaluator, scores: &[&Score]) -> Value {
     }
 }
 
-/// `by_file` of the golden files: the ratios of each group of turns. Null for an official run that crashed anywhere.
+/// Makes `by_file` of the golden files: the ratios of each group of turns. Null for an official run in which any turn
+/// crashed.
 pub(crate) fn by_file(evaluator: Evaluator, scores: &[(&str, &Score)]) -> Value {
     let mut files: BTreeMap<&str, Vec<&Score>> = BTreeMap::new();
     for (file, score) in scores {
@@ -58,7 +59,7 @@ pub(crate) fn by_file(evaluator: Evaluator, scores: &[(&str, &Score)]) -> Value 
     Value::Object(entries)
 }
 
-/// The official division: a denominator of zero is replaced by −1, so that 0 of 0 is −0.0.
+/// The official division: a denominator of 0 is replaced by −1, so 0 / 0 is −0.0.
 fn official_ratio(part: f64, whole: f64) -> f64 {
     part / if whole == 0.0 { -1.0 } else { whole }
 }
@@ -79,7 +80,7 @@ struct Ratios {
 }
 
 impl Ratios {
-    /// Under the names that the official code prints.
+    /// Returns the ratios under the names that the official code prints.
     fn official(&self) -> Map<String, Value> {
         entries([
             ("turn_call_pre", self.call_precision),
@@ -89,7 +90,7 @@ impl Ratios {
         ])
     }
 
-    /// With F1, under plain names.
+    /// Returns the ratios and F1 under plain names.
     fn named(&self) -> Map<String, Value> {
         entries([
             ("tool_precision", self.call_precision),
@@ -106,10 +107,10 @@ fn entries<const N: usize>(values: [(&str, f64); N]) -> Map<String, Value> {
     values.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
 }
 
-/// Sums of flat values; counts are exact in a float.
+/// Sums of flat values; floats hold these counts exactly.
 struct Sums<'a> {
     sums: BTreeMap<&'a str, f64>,
-    /// How many scores have the value.
+    /// Number of scores that have the value.
     numbers: BTreeMap<&'a str, u32>,
     crashed: bool,
 }
@@ -170,7 +171,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// A sum of counts, written as an integer; it is neither negative nor huge.
+/// Serialises a sum of counts as an integer.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

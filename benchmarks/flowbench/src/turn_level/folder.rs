@@ -1,8 +1,8 @@
-//! A folder of predictions in the official form, read as leniently as the official loader reads it (docs/benchmarks/flowbench.md §2.2,
-//! §5.3).
+//! Scoring of a folder of predictions in the official form, which is read as leniently as the official loader reads
+//! it (docs/benchmarks/flowbench.md §2.2, §5.3).
 //!
-//! The loader puts a file into a table: fields are columns, which a record may lack. The thoughts of all files are looked at first, and
-//! what else records hold when they are scored; a wrong type ends the official run.
+//! The loader turns a file into a table: fields are columns, which a record may lack. It checks the thoughts of all
+//! files first, and the other fields of records when they are scored; a wrong type ends the official run.
 
 use regatta_benchmarks::{Score, Verdicts};
 use regatta_proto::{Evaluator, FileSet, Question};
@@ -13,17 +13,18 @@ use super::table::Table;
 use super::{Crash, aggregate, by_file};
 use crate::judge::Judge;
 
-/// What can be said of a folder.
+/// Result of scoring a folder.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FolderScoring {
     /// `error` (the exception that ends the run, or null), `aggregate` and `by_file`, as in the golden files.
     Scored(Value),
-    /// These answers are missing.
+    /// Questions whose verdicts are missing.
     Needs(Vec<Question>),
 }
 
-/// Scores the files of `folder` (its path in `files`) whose path contains `filter`, by `official`, or with crashes `repaired` by
-/// `official_fixed`. The official code takes files in the order of the directory; here that is the order of their names.
+/// Scores the files of `folder` (its path in `files`) whose path contains `filter`, by `official`, or by
+/// `official_fixed` with crashes `repaired`. The official code takes files in the order of the directory listing;
+/// here they are sorted by name.
 pub(crate) fn score_folder(
     files: &FileSet,
     folder: &str,
@@ -38,13 +39,13 @@ pub(crate) fn score_folder(
         .filter_map(|(path, content)| Some((name_in(folder, path)?, Table::read(content)?)))
         .collect();
     let ended = |crash: Crash| FolderScoring::Scored(json!({ "error": crash.to_string(), "aggregate": null }));
-    // The thoughts of all files are looked at before anything is scored.
+    // The thoughts of all files are checked before anything is scored.
     if !repaired && let Err(crash) = tables.iter().try_for_each(|(_, table)| check_thoughts(table)) {
         return ended(crash);
     }
     let mut run = Run::default();
     for (name, table) in &tables {
-        // A file without predictions ends the official loop over files; what was counted until then stays.
+        // A file without predictions ends the official loop over files; the counts so far remain.
         let Some(predictions) = table.column("response").or_else(|| table.column("predict")) else { break };
         if !repaired && ["messages", "gt_thought", "id"].iter().any(|name| !table.has(name)) {
             return ended(Crash::Key);
@@ -66,14 +67,14 @@ pub(crate) fn score_folder(
     if missing.is_empty() { FolderScoring::Scored(run.total(repaired)) } else { FolderScoring::Needs(missing) }
 }
 
-/// The name of a JSONL file directly in the folder.
+/// Returns the name of a JSONL file that is directly in the folder.
 fn name_in<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
     let folder = folder.trim_end_matches('/');
     let name = if folder.is_empty() { path } else { path.strip_prefix(folder)?.strip_prefix('/')? };
     (!name.contains('/') && name.ends_with(".jsonl")).then_some(name)
 }
 
-/// What has been scored so far.
+/// Scores of the files so far.
 #[derive(Default)]
 struct Run<'f> {
     files: Vec<&'f str>,
@@ -84,7 +85,7 @@ impl Run<'_> {
     fn total(&self, repaired: bool) -> Value {
         let evaluator = if repaired { Evaluator::OfficialFixed } else { Evaluator::Official };
         let all: Vec<&Score> = self.scores.iter().map(|(_, score)| score).collect();
-        // A file without records is shown too.
+        // A file without records has an entry too.
         let nothing = Score { values: std::collections::BTreeMap::new(), detail: Value::Null };
         let empty = self.files.iter().map(|file| (*file, &nothing));
         let named: Vec<(&str, &Score)> = self.scores.iter().map(|(file, score)| (*file, score)).chain(empty).collect();

@@ -1,4 +1,5 @@
-//! The turn level against the golden vectors, with all evaluators of a case asking at once; and against the gold itself.
+//! Turns scored by all evaluators of a case at once, compared with the golden vectors; and the gold scored against
+//! itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::vectors::{assert_alike, document, lines, shared};
 
 const TURN_CASES: [&str; 5] = ["turn-mixed", "turn-strong", "turn-edge", "turn-real", "turn-crash"];
 
-/// The files below a folder, by their path in it.
+/// Reads the files below a folder, by their path within it.
 fn files_below(root: &Path) -> FileSet {
     let mut files = FileSet::from_origin("shared");
     let mut folders = vec![root.to_path_buf()];
@@ -104,7 +105,7 @@ fn the_golden_folders_are_scored_as_the_official_code_scores_them_and_the_repair
         assert_alike(&expected["items"][line["item"].as_str().unwrap()], &official, folder);
         match score_folder(&files, folder, filter, true, &verdicts) {
             FolderScoring::Scored(repaired) => assert!(repaired["error"].is_null(), "{folder}: {repaired}"),
-            // Only what the official code could not ask is not recorded.
+            // Only questions that the official code could not ask are missing from the record.
             FolderScoring::Needs(_) => assert_eq!(official["error"], "AttributeError", "{folder}"),
         }
     }

@@ -28,70 +28,70 @@ use regatta_benchmarks::{Score, Scores, Scoring, Verdicts};
 /// One turn to be scored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TurnRecord<'a> {
-    /// Id of the item: judgements about its response are recorded under it.
+    /// Id of the item, under which judgements of its response are recorded.
     pub(crate) id: &'a str,
-    /// The system message of the record: the official evaluator looks for tools and the current time in it.
+    /// System message of the record, in which the official evaluator looks up tools and the current time.
     pub(crate) system_prompt: &'a str,
-    /// What the turn should have been.
+    /// Gold of the turn.
     pub(crate) gold: GoldTurn<'a>,
-    /// The toolbox: of the scenario, or of all scenarios of the role in their order.
+    /// Tools of the scenario, or of all scenarios of the role in order.
     pub(crate) tools: &'a [ToolSchema],
-    /// The workflow of the scenarios in text format, for the judge of responses.
+    /// Workflow of the scenarios in text format, for the judge of responses.
     pub(crate) workflow_text: &'a str,
-    /// What judges are told officially, where that is known.
+    /// Official prompts of the judges, where they are known.
     pub(crate) official: Option<&'a OfficialJudges>,
 }
 
-/// What a turn should have been.
+/// Gold of a turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct GoldTurn<'a> {
-    /// The call, if it is one.
+    /// The call, if the gold turn is one.
     pub(crate) call: Option<GoldCall<'a>>,
     /// `current_node` of the gold thought, if it has one.
     pub(crate) current_node: Option<&'a str>,
-    /// `gt_response`: the text for the user, or the call as text.
+    /// `gt_response`: the reply to the user, or the call as text.
     pub(crate) response: &'a str,
 }
 
-/// A gold call. A thought whose `Action` or `Action Input` is an empty text is no call.
+/// A gold call. A thought whose `Action` or `Action Input` is an empty text is not a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GoldCall<'a> {
     /// `Action`: name of the tool.
     pub(crate) action: &'a str,
-    /// `Action Input`: the arguments as the text that holds them, which may be broken JSON.
+    /// `Action Input`: the arguments as text, which may be broken JSON.
     pub(crate) input: &'a str,
 }
 
-/// A tool as the paper's evaluator needs it.
+/// Schema of a tool, as far as the paper's evaluator uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolSchema {
-    /// Its name.
+    /// Name of the tool.
     pub(crate) name: String,
-    /// Its input parameters.
+    /// Input parameters.
     pub(crate) parameters: Vec<ParameterSchema>,
 }
 
 /// An input parameter of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParameterSchema {
-    /// Its name.
+    /// Name of the parameter.
     pub(crate) name: String,
-    /// Whether a call must have it.
+    /// A call must have the parameter.
     pub(crate) required: bool,
-    /// Its description, which also tells an enumeration's values.
+    /// Description, in which the values of an enumeration are listed.
     pub(crate) description: String,
 }
 
 /// The exception that ends a run of the official evaluator (docs/benchmarks/flowbench.md §5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Crash {
-    /// `ValueError`: the tool that the judge should be told about is not in the prompt.
+    /// `ValueError`: the prompt lacks the tool that the judge needs a description of.
     Value,
-    /// `AttributeError`: the current time is not in the prompt, or braces are not balanced.
+    /// `AttributeError`: the prompt lacks the current time, or braces are not balanced.
     Attribute,
-    /// `TypeError`: a prediction or thought has a type that nobody expected.
+    /// `TypeError`: a prediction or thought has an unexpected type.
     Type,
-    /// `KeyError`: a field is not there.
+    /// `KeyError`: a field is missing.
     Key,
     /// `IndexError`: there is no first message.
     Index,
@@ -109,9 +109,10 @@ impl fmt::Display for Crash {
     }
 }
 
-/// Scores one output with `evaluators`, or says everything that judges must be asked before. The evaluators share questions.
+/// Scores one output with `evaluators`, or returns all questions that judges must answer first. The evaluators share
+/// questions.
 ///
-/// `None` is a prediction that is no text: the official evaluator crashes, for the others it is empty.
+/// `None` is a prediction that is not a text: the official evaluator crashes on it, the others treat it as empty.
 pub(crate) fn score(
     record: &TurnRecord<'_>,
     output: Option<&str>,
@@ -125,7 +126,7 @@ pub(crate) fn score(
     if missing.is_empty() { Scoring::Scored(scores) } else { Scoring::Needs(missing) }
 }
 
-/// One evaluator's score. It means nothing when the judge could not answer everything.
+/// Computes one evaluator's score, which is meaningless while answers of the judge are missing.
 fn score_one(record: &TurnRecord<'_>, output: Option<&str>, evaluator: Evaluator, judge: &mut Judge<'_>) -> Score {
     match evaluator {
         Evaluator::Official => match output.ok_or(Crash::Type) {

@@ -1,4 +1,4 @@
-//! Which node of the flowchart an output says it is at (docs/benchmarks/flowbench.md §6.3).
+//! The node of the flowchart that an output states (docs/benchmarks/flowbench.md §6.3).
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -8,11 +8,11 @@ use regex::Regex;
 
 const LABEL: &str = "current_node=";
 
-/// What joins several nodes. White space as in Python, which counts four control characters as such.
+/// Conjunction of several nodes, with white space as in Python, which includes four control characters.
 static JOINT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[\s\x1c-\x1f]+(?:AND|OR)[\s\x1c-\x1f]+").ok());
 
-/// The node, or several joined by AND or OR, as written behind the first label: up to a full stop or the end of the line, without
-/// closing punctuation.
+/// Returns the node, or several joined by AND or OR, as written after the first label: up to a full stop or the end
+/// of the line, without closing punctuation.
 pub(super) fn predicted(output: &str) -> Option<&str> {
     let (_, after) = output.split_once(LABEL)?;
     let node = after.split(['.', '\n']).next().unwrap_or_default();
@@ -20,7 +20,7 @@ pub(super) fn predicted(output: &str) -> Option<&str> {
     Some(strip(strip(node).trim_end_matches(closing))).filter(|node| !node.is_empty())
 }
 
-/// Whether both name the same nodes, in any order.
+/// Returns `true` if both texts name the same nodes, in any order.
 pub(super) fn same(gold: &str, predicted: &str) -> bool {
     nodes(gold) == nodes(predicted)
 }

@@ -1,5 +1,5 @@
-//! `official`: what the released code computes of one turn, crashes included; and `official_fixed`, which repairs only these
-//! (docs/benchmarks/flowbench.md §4.1, §5.1 to §5.3).
+//! `official`: the released code's scoring of one turn, crashes included; and `official_fixed`, which only repairs
+//! these (docs/benchmarks/flowbench.md §4.1, §5.1 to §5.3).
 
 use regatta_benchmarks::Score;
 use regatta_pycompat::{Json, Kind, Object, equal, lower, parse, strip};
@@ -11,21 +11,21 @@ use crate::extraction::{self, Input};
 use crate::fuzzy::{self, Tool};
 use crate::judge::Judge;
 
-/// The fields of a record that the released code looks at.
+/// Fields of a record that the released code uses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn<'a> {
-    /// The system message, unless it is no text.
+    /// The system message, if it is a text.
     pub(super) system_prompt: Option<&'a str>,
-    /// The gold call, if the gold is one.
+    /// The gold call, if the gold turn is one.
     pub(super) call: Option<Call<'a>>,
 }
 
-/// A gold call, whose fields may be anything but empty texts.
+/// A gold call, whose fields may be anything except empty texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call<'a> {
-    /// `Action`, unless it is no text: then it is the name of no tool.
+    /// `Action`, if it is a text; otherwise it matches no tool.
     pub(super) action: Option<&'a str>,
-    /// `Action Input`, unless it is no text: then no argument is read from it.
+    /// `Action Input`, if it is a text; otherwise it has no arguments.
     pub(super) input: Option<&'a str>,
 }
 
@@ -36,10 +36,11 @@ impl<'a> From<&TurnRecord<'a>> for Turn<'a> {
     }
 }
 
-/// What the official report shows of a comparison: `"1"`, `"0"`, or nothing where none was made or an exception was swallowed.
+/// Result of a comparison in the official report: `"1"`, `"0"`, or empty when there was no comparison or an exception
+/// was caught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub(super) enum Flag {
-    /// Nothing to show.
+    /// Empty.
     #[default]
     #[serde(rename = "")]
     Nothing,
@@ -51,7 +52,7 @@ pub(super) enum Flag {
     Right,
 }
 
-/// One turn's counts, and its cells of the official report.
+/// Counts of one turn, and its cells of the official report.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(super) struct TurnScore {
     all_function: u8,
@@ -73,7 +74,7 @@ pub(super) struct TurnScore {
 }
 
 impl TurnScore {
-    /// As `official`'s entry: an item that was skipped says nothing else.
+    /// Makes the entry of `official`; a skipped item has only the flag.
     pub(super) fn entry(&self) -> Score {
         let mut score = self.entry_fixed();
         score.values.insert("crashed".to_owned(), 0.0);
@@ -83,7 +84,7 @@ impl TurnScore {
         score
     }
 
-    /// As `official_fixed`'s entry.
+    /// Makes the entry of `official_fixed`.
     pub(super) fn entry_fixed(&self) -> Score {
         let counts = [
             ("all_function", usize::from(self.all_function)),
@@ -101,34 +102,34 @@ impl TurnScore {
     }
 }
 
-/// The score of a turn that is not looked at, since its prediction is the message of an error.
+/// Score of a turn that is skipped because its prediction is an error message.
 pub(super) fn skipped() -> TurnScore {
     TurnScore { skipped: true, ..TurnScore::default() }
 }
 
-/// The entry of a turn that ended the run.
+/// Entry of a turn that ended the run.
 pub(super) fn crashed(crash: Crash) -> Score {
     Score { values: [("crashed".to_owned(), 1.0)].into(), detail: json!({ "error": crash.to_string() }) }
 }
 
-/// What happens where the official code raises an exception.
+/// Handling of exceptions of the official code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Repair {
-    /// It is raised.
+    /// The exception is raised.
     Nothing,
-    /// The question is asked without what is missing, the unbalanced input is empty.
+    /// The question is asked without the missing parts, and an unbalanced input counts as empty.
     Everything,
 }
 
-/// What the released code computes.
+/// Scores a turn as the released code does.
 ///
 /// # Errors
-/// The exception with which it would end.
+/// The exception that ends the released code.
 pub(super) fn score(turn: &Turn<'_>, output: &str, judge: &mut Judge<'_>) -> Result<TurnScore, Crash> {
     repaired(turn, output, Repair::Nothing, judge)
 }
 
-/// The same without crashes.
+/// Scores a turn with all crashes repaired.
 #[expect(clippy::expect_used, reason = "a turn without a score would drop out of every sum")]
 pub(super) fn score_fixed(turn: &Turn<'_>, output: &str, judge: &mut Judge<'_>) -> TurnScore {
     repaired(turn, output, Repair::Everything, judge).expect("where everything is repaired, nothing is raised")
@@ -147,7 +148,7 @@ fn repaired(turn: &Turn<'_>, output: &str, repair: Repair, judge: &mut Judge<'_>
     Ok(score)
 }
 
-/// The gold is a reply: a call in the output only counts as one too many.
+/// Scores a turn whose gold is a reply: a call in the output only counts as a false positive.
 fn score_reply(output: &str, repair: Repair) -> Result<TurnScore, Crash> {
     let shown = |text: &str| Some(text.to_owned());
     if !extraction::mentions_call(output) {
@@ -207,7 +208,7 @@ fn score_call(
     if gold.action == Some(name) {
         score.right_api = 1;
         score.right_api_name = Flag::Right;
-        // The repair must not change a turn that did not crash, so here it is only made where it was needed above.
+        // The repair must not change a turn that did not crash, so it is made only if the first comparison needed it.
         if !comparison.asked_without {
             comparison.on_missing = OnMissing::Raise;
         }
@@ -221,10 +222,10 @@ fn score_call(
     Ok(score)
 }
 
-/// The arguments of the gold; none in a broken text, or in what is no text.
+/// Parses the arguments of the gold; empty for a broken text, or a value that is not a text.
 ///
 /// # Errors
-/// For a text that holds a value of another kind: it has no length, or no keys.
+/// If the text contains a JSON value without a length or without keys.
 fn gold_arguments(text: Option<&str>) -> Result<Object, Crash> {
     match text.and_then(parse) {
         None => Ok(Object::default()),
@@ -236,10 +237,10 @@ fn gold_arguments(text: Option<&str>) -> Result<Object, Crash> {
     }
 }
 
-/// An exception that the official code catches: the call is wrong, and the report shows nothing.
+/// An exception that the official code catches: the call is wrong, and the report's cell stays empty.
 struct Swallowed;
 
-/// What to do when the prompt lacks what a question must tell.
+/// Behaviour when the prompt lacks a part of the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnMissing {
     Raise,
@@ -248,16 +249,16 @@ enum OnMissing {
 
 struct Comparison<'a, 'j, 'v> {
     tool: Tool<'a>,
-    /// `true` if there is a system message in which the tool could be described.
+    /// `true` if there is a system message, in which the tool may be described.
     is_prompt_text: bool,
     on_missing: OnMissing,
-    /// Whether a question was asked although the prompt lacks something.
+    /// A question was asked although the prompt lacks a part of it.
     asked_without: bool,
     judge: &'j mut Judge<'v>,
 }
 
 impl Comparison<'_, '_, '_> {
-    /// How many gold arguments the prediction has with the same type and value.
+    /// Counts the gold arguments that the prediction has with the same type and value.
     fn right_arguments(&mut self, gold: &Object, predicted: &Object) -> Result<usize, Crash> {
         let mut right = 0;
         for (key, gold) in gold.iter() {
@@ -273,7 +274,7 @@ impl Comparison<'_, '_, '_> {
         Ok(right)
     }
 
-    /// Whether the call is right: both inputs in lower case, arguments that were left out dropped.
+    /// Returns `true` if the call is right: both inputs in lower case, without arguments that were left out.
     fn is_right_call(&mut self, gold: Option<&str>, predicted: &str) -> Result<bool, Swallowed> {
         let predicted = if strip(predicted).is_empty() { Object::default() } else { lower_arguments(predicted)? };
         let gold = lower_arguments(gold.ok_or(Swallowed)?)?;

@@ -1,4 +1,4 @@
-//! `paper`: what the paper defines for one turn (docs/benchmarks/flowbench.md §6.1 to §6.3).
+//! `paper`: the paper's scoring of one turn (docs/benchmarks/flowbench.md §6.1 to §6.3).
 
 use std::sync::LazyLock;
 
@@ -13,11 +13,11 @@ use crate::extraction;
 use crate::fuzzy::{self, Tool};
 use crate::judge::Judge;
 
-/// An enumeration is told in a parameter's description, as "Enumeration type, [a, b]".
+/// Marks an enumeration in a parameter's description, such as "Enumeration type, [a, b]".
 static ENUMERATION: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[Ee]numerat(?:ed|ion) types?,?[^\[]{0,14}\[").ok());
 
-/// One turn's counts and judgements.
+/// Counts and judgements of one turn.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(super) struct TurnScore {
     all_function: u8,
@@ -40,7 +40,7 @@ struct NodeScore {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct ResponseScore {
-    /// 0 to 10; `None` when no reply of the judge could be read.
+    /// Grade in 0..=10; `None` when no reply of the judge could be parsed.
     response_score: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ impl TurnScore {
     }
 }
 
-/// Scores one output; the message of a failed call counts as an empty one.
+/// Scores one output; the error message of a failed call counts as an empty output.
 pub(super) fn score(record: &TurnRecord<'_>, output: &str, judge: &mut Judge<'_>) -> TurnScore {
     let output = if extraction::is_call_error(output) { "" } else { strip(output) };
     let mut score = match record.gold.call {
@@ -151,7 +151,7 @@ impl ToolSchema {
 }
 
 impl ParameterSchema {
-    /// Whether the description tells all possible values; then no judge is asked whether two mean the same.
+    /// Returns `true` if the description lists all possible values; then no judge is asked if two values are equivalent.
     pub(crate) fn is_enumeration(&self) -> bool {
         ENUMERATION.as_ref().is_some_and(|enumeration| enumeration.is_match(&self.description))
     }

@@ -1,4 +1,4 @@
-//! The reply to the user, judged with 0 to 10 points (docs/benchmarks/flowbench.md §6.2, §8.3).
+//! The judge's grade of the reply to the user, 0 to 10 points (docs/benchmarks/flowbench.md §6.2, §8.3).
 
 use std::sync::LazyLock;
 
@@ -13,18 +13,18 @@ use crate::prompts;
 /// Kind of the judgement.
 const KIND: &str = "response_score";
 
-/// A score from 0 to 10, decimals allowed. What follows must not be more of the number.
+/// A score from 0 to 10, with optional decimals, that is not the beginning of a longer number.
 const SCORE: &str =
     concat!(r"Score:\s*(?:(0*10|0*[0-9])(?:$|[^0-9.]|\.(?:$|[^0-9]))", r"|(0*10\.0+|0*[0-9]\.[0-9]+)(?:$|[^0-9]))");
 
 static SCORE_PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SCORE).ok());
 
-/// The points for a turn's reply; `None` when they are not known yet, or nobody's reply has any.
+/// Returns the points for a turn's reply; `None` when they are not known yet, or no judge's reply contains any.
 pub(super) fn ask(record: &TurnRecord<'_>, output: &str, judge: &mut Judge<'_>) -> Option<f64> {
     judge.ask(question(record, &extraction::response(output)))?.number(response_score)
 }
 
-/// The first score of 0 to 10 in a judge's reply.
+/// Parses the first score of 0 to 10 in a judge's reply.
 fn response_score(reply: &str) -> Option<f64> {
     let found = SCORE_PATTERN.as_ref()?.captures(reply)?;
     found.get(1).or_else(|| found.get(2))?.as_str().parse().ok()

@@ -1,5 +1,5 @@
-//! A row of a table of predictions, as the released code scores it: what it looks at, and the exception that it raises at what it does not
-//! expect there (docs/benchmarks/flowbench.md §5.3).
+//! Scoring of a row of a table of predictions as in the released code: the fields that it uses, and the exceptions
+//! that unexpected values raise (docs/benchmarks/flowbench.md §5.3).
 
 use regatta_benchmarks::Score;
 use regatta_pycompat::{Json, Object};
@@ -10,11 +10,11 @@ use super::table::{Cell, Table};
 use crate::extraction::{CALL_ERROR, is_call_error};
 use crate::judge::Judge;
 
-/// Reads the thoughts of a file, as the released code does before it scores anything.
+/// Checks the thoughts of a file, as the released code does before it scores anything.
 ///
 /// # Errors
-/// For a gold content without a column of responses, and for a thought that is neither an object with a whole call or none, nor a text or
-/// array without the word.
+/// If there is gold content without a column of responses, or a thought is neither an object with a complete call or
+/// none, nor a text or array without `Action`.
 pub(super) fn check_thoughts(table: &Table) -> Result<(), Crash> {
     if table.has("gt_content") && !table.has("gt_response") {
         return Err(Crash::Key);
@@ -22,15 +22,15 @@ pub(super) fn check_thoughts(table: &Table) -> Result<(), Crash> {
     table.column("gt_thought").into_iter().flatten().try_for_each(|thought| call(thought).map(|_| ()))
 }
 
-/// As the official code scores a row of a table that has all columns.
+/// Scores a row of a table that has all columns, as the official code does.
 ///
 /// # Errors
-/// The exception with which it would end.
+/// The exception that ends the official code.
 pub(super) fn score(row: &Object, prediction: Cell<'_>, judge: &mut Judge<'_>) -> Result<Score, Crash> {
     if says_call_error(prediction)? {
         return Ok(official::skipped().entry());
     }
-    // An id that is not there is no text; all others are made texts.
+    // A missing id is not a text; all other ids are converted to texts.
     if matches!(row.get("id"), None | Some(Json::Null)) {
         return Err(Crash::Attribute);
     }
@@ -40,7 +40,8 @@ pub(super) fn score(row: &Object, prediction: Cell<'_>, judge: &mut Judge<'_>) -
     Ok(official::score(&Turn { system_prompt, call }, output, judge)?.entry())
 }
 
-/// With the repairs of `official_fixed`: what cannot be read is an empty prediction, or a gold that is no call.
+/// Scores a row with the repairs of `official_fixed`: unreadable values become an empty prediction, or a gold without
+/// a call.
 pub(super) fn score_repaired(row: &Object, prediction: Cell<'_>, judge: &mut Judge<'_>) -> Score {
     if says_call_error(prediction) == Ok(true) {
         return official::skipped().entry_fixed();
@@ -56,7 +57,8 @@ pub(super) fn score_repaired(row: &Object, prediction: Cell<'_>, judge: &mut Jud
     official::score_fixed(&Turn { system_prompt, call }, output, judge).entry_fixed()
 }
 
-/// `true` if the message of an error is in the prediction: in a text, among the members of an array, or the keys of an object.
+/// Returns `true` if the prediction contains the error message: in a text, among the members of an array, or among
+/// the keys of an object.
 fn says_call_error(prediction: Cell<'_>) -> Result<bool, Crash> {
     match prediction {
         Cell::Value(Json::String(text)) => Ok(is_call_error(text)),
@@ -67,7 +69,7 @@ fn says_call_error(prediction: Cell<'_>) -> Result<bool, Crash> {
     }
 }
 
-/// The content of the first message, whatever it is.
+/// Returns the content of the first message, of any type.
 fn system_prompt(messages: Option<&Json>) -> Result<&Json, Crash> {
     match messages {
         Some(Json::List(messages)) => match messages.first().ok_or(Crash::Index)? {
@@ -77,17 +79,17 @@ fn system_prompt(messages: Option<&Json>) -> Result<&Json, Crash> {
             }
         },
         Some(Json::String(text)) if text.is_empty() => Err(Crash::Index),
-        // Its keys are texts, and a number is looked for.
+        // An object has text keys, and the code looks up the key 0.
         Some(Json::Object(_)) => Err(Crash::Key),
         Some(Json::Null | Json::Bool(_) | Json::Int(_) | Json::Float(_) | Json::String(_)) | None => Err(Crash::Type),
     }
 }
 
-/// The gold call in a thought, if its gold is one.
+/// Returns the gold call in a thought, if there is one.
 fn call(thought: Cell<'_>) -> Result<Option<Call<'_>>, Crash> {
     let thought = match thought {
         Cell::Value(Json::Object(thought)) => thought,
-        // The word is looked for, and its value then asked of what has none.
+        // A text or array that contains `Action` is then indexed by it, which raises an exception.
         Cell::Value(Json::String(text)) if !text.contains("Action") => return Ok(None),
         Cell::Value(Json::List(members)) if members.iter().all(|member| member.as_str() != Some("Action")) => {
             return Ok(None);

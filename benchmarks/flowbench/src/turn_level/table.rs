@@ -1,21 +1,22 @@
-//! A file of predictions as the official loader, that of pandas, puts it into a table (docs/benchmarks/flowbench.md §5.3).
+//! A file of predictions as a table, as made by the official loader, which is that of pandas
+//! (docs/benchmarks/flowbench.md §5.3).
 
 use regatta_pycompat::{Json, Object, is_numeric, parse_ujson, strip};
 
-/// A file's records. Fields are columns; a record without one has nothing there.
+/// Records of a file. Fields are columns; a record may lack some.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     rows: Vec<Object>,
 }
 
-/// A record's value in a column.
+/// Value of a record in a column.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cell<'a> {
-    /// The record lacks it, which is a number: `NaN`.
+    /// The record lacks the column; in pandas the value is the number `NaN`.
     Absent,
-    /// A text in a column where all texts are numbers, so that the loader makes them numbers.
+    /// A text in a column whose texts are all numbers, so that the loader converts it to a number.
     NumericText(&'a str),
-    /// As it is in the file.
+    /// The value in the file.
     Value(&'a Json),
 }
 
@@ -30,8 +31,9 @@ impl<'a> Cell<'a> {
 }
 
 impl Table {
-    /// `None` for a file that the loader cannot read; it is passed over. All lines that are not blank, joined by commas, are one array, so
-    /// that a line may hold several records. If the first is no object, the table has nameless columns only.
+    /// Parses a file; `None` if the loader cannot read it, and then it is skipped. All lines that are not blank,
+    /// joined by commas, form one array, so a line may contain several records. If the first is not an object, the
+    /// table has only columns without names.
     pub(super) fn read(content: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(content).ok()?;
         let lines: Vec<&str> = text.split('\n').map(strip).filter(|line| !line.is_empty()).collect();
@@ -39,30 +41,30 @@ impl Table {
         let rows = match values.first() {
             None => Vec::new(),
             Some(Json::Object(_)) => values.into_iter().map(row).collect::<Option<_>>()?,
-            // The members of arrays are cells; what has none cannot stand below them.
+            // The members of arrays are cells, so every other record needs members too.
             Some(Json::List(_)) if !values.iter().all(has_members) => return None,
             Some(_) => Vec::new(),
         };
         Some(Self { rows })
     }
 
-    /// The records, in order.
+    /// Returns the records in order.
     pub(super) fn rows(&self) -> &[Object] {
         &self.rows
     }
 
-    /// `true` if any record has the field.
+    /// Returns `true` if any record has the field.
     pub(super) fn has(&self, name: &str) -> bool {
         self.rows.iter().any(|row| row.get(name).is_some())
     }
 
-    /// A column, unless no record has it.
+    /// Returns a column; `None` if no record has it.
     pub(super) fn column(&self, name: &str) -> Option<Vec<Cell<'_>>> {
         if !self.has(name) {
             return None;
         }
         let values = || self.rows.iter().map(|row| row.get(name));
-        // The loader turns a column into numbers if it can.
+        // The loader converts a column to numbers if it can.
         let all_numbers = values().flatten().all(|value| match value {
             Json::String(text) => is_numeric(text),
             Json::List(_) | Json::Object(_) => false,
@@ -76,15 +78,15 @@ const fn has_members(value: &Json) -> bool {
     matches!(value, Json::List(_) | Json::Object(_) | Json::String(_))
 }
 
-/// A value below a record as a record: what `dict` makes of it. An array may hold pairs of a key and a value; an empty one, or an empty
-/// text, is a record without fields.
+/// Converts a value to a record as `dict` does. An array may contain pairs of a key and a value; an empty array or
+/// text is a record without fields.
 fn row(value: Json) -> Option<Object> {
     match value {
         Json::Object(object) => Some(object),
         Json::List(pairs) => {
             let mut row = Object::default();
             for pair in pairs {
-                // Keys that are no texts name no column that anybody asks for.
+                // Keys that are not texts are columns that are never used.
                 if let (Json::String(key), value) = self::pair(pair)? {
                     row.insert(key, value);
                 }
@@ -96,7 +98,8 @@ fn row(value: Json) -> Option<Object> {
     }
 }
 
-/// The two members of an array, the two characters of a text, or the two keys of an object; the first must be hashable.
+/// Returns the two members of an array, the two characters of a text, or the two keys of an object; the first must be
+/// hashable.
 fn pair(value: Json) -> Option<(Json, Json)> {
     let members: Vec<Json> = match value {
         Json::List(members) => members,

@@ -1,4 +1,4 @@
-//! How one turn is scored, as laws and as examples of what the golden vectors do not hold.
+//! Scoring of a turn: properties, and examples that the golden vectors lack.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const ALL: [Evaluator; 3] = [Evaluator::Official, Evaluator::OfficialFixed, Eval
 const PROMPT: &str = "Be kind.\n\nAPI: alpha\nAPI Desciption: first\n\nAPI: beta\nAPI Desciption: second\n\n\n\
                       Please note that the current time is:2035-01-02 10:00:00 Tuesday";
 
-/// A judge that always says the same, if it says anything.
+/// A judge that always gives the same reply, if any.
 struct Says(Option<&'static str>);
 
 impl Verdicts for Says {
@@ -129,7 +129,7 @@ fn the_time_must_be_in_the_prompt_when_a_judge_is_needed() {
 
 #[test]
 fn an_exception_of_the_second_comparison_only_makes_the_call_wrong() {
-    // The keys differ in case, so the first comparison asks nothing; the second would, but cannot.
+    // The keys differ in case, so the first comparison asks nothing; the second one would, but lacks the tool.
     let mut record = record(Some(("alpha", r#"{"K": "a"}"#)));
     record.system_prompt = "nothing";
     let scores = scored(&record, &output("alpha", r#"{"k": "b"}"#), Some("yes"));
@@ -291,7 +291,7 @@ fn files_without_predictions_end_the_official_loop_and_unreadable_ones_do_not() 
     }
 }
 
-/// A JSON argument, and whether the evaluators take it for left out.
+/// A JSON argument, and `true` if the evaluators treat it as left out.
 fn argument() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -308,7 +308,7 @@ fn argument() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Outputs made of what the evaluators look for.
+/// Outputs composed of the labels that the evaluators search for.
 fn any_output() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("Thought: ".to_owned()),
@@ -407,6 +407,6 @@ fn a_megabyte_of_anything_is_scored_in_linear_time() {
             }
         }
     }
-    // Quadratic behaviour would take hours.
+    // Generous; quadratic time would take hours.
     assert!(start.elapsed() < Duration::from_secs(120), "{:?}", start.elapsed());
 }

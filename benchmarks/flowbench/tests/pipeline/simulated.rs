@@ -1,4 +1,4 @@
-//! The whole benchmark with simulated models in every role.
+//! Whole runs with simulated models in every role.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::harness::{flowbench, miniature, setting, shared, shared_files};
 
 const ALL: [Evaluator; 3] = [Evaluator::Official, Evaluator::OfficialFixed, Evaluator::Paper];
 
-/// A judge that the suite itself plays.
+/// A judge that the suite simulates.
 struct SimulatedJudge<'s>(&'s dyn Suite);
 
 impl Verdicts for SimulatedJudge<'_> {
@@ -139,7 +139,7 @@ proptest! {
     }
 }
 
-/// The gold is right in every call, parameter and node, through the whole interface.
+/// The oracle's answers are right in every call, parameter and node, through the whole interface.
 #[test]
 fn the_oracle_scores_what_the_gold_scores_on_all_synthetic_turns() {
     let Some(shared) = shared() else { return };
@@ -241,7 +241,7 @@ fn a_prediction_that_holds_no_messages_is_no_conversation() {
     assert!(error.to_string().starts_with(&format!("failed to score item {id}: ")), "{error}");
 }
 
-/// A module in the form of the official `utils/eval_utils.py`, with other words.
+/// A module in the form of the official `utils/eval_utils.py`, with other texts.
 const OFFICIAL: &str = r#"USER_PROMPT_INSTRUCTION_IN = """
 Play a user. ${instruction} Now: ${datetime}. Say ${done} at the end.
 """.strip()
@@ -307,7 +307,7 @@ fn beside_the_official_module_simulators_are_told_what_it_says_and_conversations
     assert!(values["gold_calls"] > 0.0 && values["right_calls"] == values["gold_calls"], "{values:?}");
 }
 
-/// Answers nothing.
+/// Verdicts without any answer.
 struct Nobody;
 
 impl Verdicts for Nobody {
@@ -357,7 +357,7 @@ fn beside_the_official_module_judges_are_told_what_it_says_and_all_else_stays() 
     assert!(["fuzzy", "completion", "response_score"].iter().all(|kind| kinds.contains_key(*kind)), "{kinds:?}");
 }
 
-/// The question without its prompts.
+/// The question without the texts of its prompts.
 fn without_words(question: Question) -> Question {
     match question {
         Question::Judgement { kind, about, before, accept, replies_max, .. } => {

@@ -1,5 +1,5 @@
-//! From steps to a language (docs/benchmarks/orchestrationbench.md §5.2 to §5.7, §6): plain values of steps, which a pipeline can store as
-//! numbers, and what each evaluator makes of them.
+//! Aggregation from steps to a language (docs/benchmarks/orchestrationbench.md §5.2 to §5.7, §6): values of steps
+//! that are stored as numbers, and the aggregate of each evaluator.
 
 mod official;
 mod official_record;

@@ -9,30 +9,31 @@ use crate::plan::{RunScore, ScenarioScore, python_sum};
 /// The runs of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ScenarioRuns {
-    /// The scenario's id, without its language.
+    /// Id without the language.
     pub(crate) id: String,
-    /// Its runs, in order.
+    /// Runs in order.
     pub(crate) runs: Vec<Run>,
 }
 
-/// How many decisions of each kind the labels of a scenario hold, also of agents that do not exist. A call that could not be read counts
-/// as a call here, and as a rejection elsewhere.
+/// Number of decisions of each kind in the labels of a scenario, those of agents that do not exist included. A call
+/// with unreadable arguments counts as a call here, but as a rejection elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct GoldCases {
-    /// Without calls.
+    /// Decisions without calls, which are rejections.
     pub(crate) rejections: u32,
-    /// With calls.
+    /// Decisions with calls.
     pub(crate) calls: u32,
 }
 
 impl GoldCases {
-    /// Of a scenario, as the official code counts them.
+    /// Counts the whole scenario, as the official code does.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         Self::of_steps(scenario, |_| true)
     }
 
-    /// Of a run in which only the steps for which `is_scored` says so were asked and measured: what nobody asked, no model has failed at.
-    /// Steps of agents that do not exist belong to a run of all others.
+    /// Counts a run in which only the steps that `is_scored` accepts were asked and measured, so that a model is not
+    /// charged with steps that it was never asked. Steps of agents that do not exist count when all other steps were
+    /// scored.
     pub(crate) fn of_run(scenario: &Scenario, is_scored: impl Fn(u32) -> bool) -> Self {
         let asked = scenario.decisions.iter().filter(|decision| decision.is_asked).map(|decision| decision.step);
         let is_whole = asked.chain(scenario.planning.iter().copied()).all(&is_scored);
@@ -53,10 +54,10 @@ impl GoldCases {
     }
 }
 
-/// One run of a scenario: its steps, each kind in order.
+/// One run of a scenario: the steps of each kind in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Run {
-    /// Counts of the scenario's labels, as far as it was run.
+    /// Counts of the scenario's labels, restricted to the scored steps.
     pub(crate) gold: GoldCases,
     /// Planning steps.
     pub(crate) plans: Vec<PlanValues>,
@@ -65,7 +66,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Of steps in their order.
+    /// Sorts steps, given in order, by kind.
     pub(crate) fn of(gold: GoldCases, steps: impl IntoIterator<Item = StepValues>) -> Self {
         let mut run = Self { gold, ..Self::default() };
         for step in steps {
@@ -77,7 +78,7 @@ impl Run {
         run
     }
 
-    /// The plan scores; nothing of a run that an exception drops.
+    /// Scores the plans; a run with an exception is dropped.
     pub(crate) fn plan(&self) -> RunScore {
         let unreadable = self.plans.iter().filter(|plan| plan.is_unreadable).find_map(|plan| plan.exception);
         if let Some(exception) = unreadable.or_else(|| self.plans.iter().find_map(|plan| plan.exception)) {
@@ -93,10 +94,10 @@ impl Run {
         }
     }
 
-    /// The scores of its decisions.
+    /// Scores the decisions.
     ///
     /// # Errors
-    /// The first exception.
+    /// The first exception of the official code.
     pub(crate) fn decisions(&self) -> Result<RunDecisions, Crash> {
         if let Some(crash) = self.decisions.iter().find_map(|decision| decision.crash.as_ref()) {
             return Err(crash.clone());
@@ -121,17 +122,17 @@ impl Run {
 /// Scores of a run's decisions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RunDecisions {
-    /// Mean F1 of names over calls for calls, rounded.
+    /// Mean F1 of tool names over the calls where a call is right, rounded.
     pub(crate) name: f64,
-    /// Mean F1 of keys, rounded.
+    /// Mean F1 of argument keys over the same calls, rounded.
     pub(crate) key: f64,
-    /// Mean of the F1s of values that are above zero, not rounded.
+    /// Mean of the value F1s above zero, not rounded.
     pub(crate) value: f64,
-    /// Calls that the official code takes for perfect; no score depends on it.
+    /// Calls that the official code counts as perfect; no score depends on it.
     pub(crate) perfect: u32,
-    /// Counters.
+    /// Counts of calls and rejections.
     pub(crate) confusion: Confusion,
-    /// Counts of the labels, as far as they were run.
+    /// Counts of the labels, restricted to the scored steps.
     pub(crate) gold: GoldCases,
 }
 
@@ -144,25 +145,25 @@ pub(crate) struct ScenarioDecisions {
     pub(crate) key: f64,
     /// `arguments_value_score_not_count_rejection`.
     pub(crate) value: f64,
-    /// Sum over runs.
+    /// Sum of the runs' perfect calls.
     pub(crate) perfect: u32,
-    /// Sum over runs.
+    /// Sum of the runs' counts.
     pub(crate) confusion: Confusion,
-    /// Gold cases of all runs.
+    /// Sum of the runs' gold cases.
     pub(crate) gold: GoldCases,
 }
 
 impl ScenarioRuns {
-    /// The plan scores of all runs.
+    /// Scores the plans of all runs.
     pub(crate) fn plan(&self) -> ScenarioScore {
         let runs: Vec<RunScore> = self.runs.iter().map(Run::plan).collect();
         ScenarioScore::of(&runs)
     }
 
-    /// The scores of decisions of all runs.
+    /// Scores the decisions of all runs.
     ///
     /// # Errors
-    /// The first exception of any run: then the scenario has no scores and no counts.
+    /// The first exception of any run; the scenario then has neither scores nor counts.
     pub(crate) fn decisions(&self) -> Result<ScenarioDecisions, Crash> {
         let runs = self.runs.iter().map(Run::decisions).collect::<Result<Vec<_>, _>>()?;
         let (mut confusion, mut gold) = (Confusion::default(), GoldCases::default());
@@ -182,7 +183,7 @@ impl ScenarioRuns {
     }
 }
 
-/// The mean as a loop adds it up; 0 of nothing.
+/// Mean with the terms added in order; 0 for an empty list.
 fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = numbers.len();
     ratio(numbers.fold(0.0, |sum, number| sum + number), count)
@@ -192,7 +193,8 @@ fn ratio(sum: f64, count: usize) -> f64 {
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
 
-/// The official code puts the values of judged steps first, beside keys that are in the order of the steps.
+/// The official code lists the values of judged steps first and the keys in the order of the steps, and compares the
+/// two position by position.
 fn perfect(calls: &[CallValues]) -> u32 {
     let values = calls.iter().filter(|call| call.is_judged).chain(calls.iter().filter(|call| !call.is_judged));
     let both = calls.iter().zip(values).filter(|(key, value)| key.key_f1 == 1.0 && value.value_f1 == 1.0);

@@ -6,7 +6,7 @@ use super::official::{Run, ScenarioDecisions, ScenarioRuns};
 use super::rounding::round4;
 use crate::decision::Confusion;
 
-/// `runs[EN/1/2]`.
+/// Entry of a run, as `runs["EN/1/2"]` in the golden files.
 pub(crate) fn run_record(run: &Run) -> Value {
     let decision = match run.decisions() {
         Err(crash) => json!({ "exception": crash.exception.name() }),
@@ -32,7 +32,7 @@ pub(crate) fn run_record(run: &Run) -> Value {
     json!({ "plan": run.plan().entry(), "decision": decision })
 }
 
-/// `scenarios[1]`.
+/// Entry of a scenario, as `scenarios["1"]` in the golden files.
 pub(crate) fn scenario_record(scenario: &ScenarioRuns) -> Value {
     let mut record = scenario.plan().entry();
     let decisions = scenario.decisions();
@@ -52,7 +52,7 @@ pub(crate) fn scenario_record(scenario: &ScenarioRuns) -> Value {
         "total_true_positive_fc": c.tn_reject, "total_false_positive_fc": c.fn_reject,
         "total_false_negative_fc": c.fp_reject, "total_true_negative_fc": c.tp_reject,
         "arguments_error": decisions.as_ref().err().map(|crash| &crash.message),
-        // The details of a scenario that crashed have none of these.
+        // Absent from the details of a scenario that crashed.
         "detail_total_rejection_type_mismatch": known.map(|_| c.type_mismatch),
         "detail_total_failed_generation": known.map(|_| 0),
         "detail_total_perfect_function_calls": known.map(|scores| scores.perfect),

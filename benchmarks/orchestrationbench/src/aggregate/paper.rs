@@ -9,14 +9,14 @@ use crate::plan::python_sum;
 /// All runs of a scenario.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct PaperScenario {
-    /// The scenario's id, without its language.
+    /// Id without the language.
     pub(crate) id: String,
     /// Steps of all runs.
     pub(crate) steps: Vec<PaperStepValues>,
 }
 
 impl PaperScenario {
-    /// The mean similarity of its plans; `None` where there are no gold plans.
+    /// Mean similarity of the plans; `None` without gold plans.
     pub(crate) fn plan(&self) -> Option<f64> {
         mean(self.steps.iter().filter_map(|step| match step {
             PaperStepValues::Plan(score) => *score,
@@ -35,13 +35,13 @@ impl PaperScenario {
 /// The aggregate of a language.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PaperAggregate {
-    /// The four numbers of the tables; 0 where nothing is counted.
+    /// The four metrics of the paper's tables; 0 where there is nothing to count.
     pub(crate) key: KeyMetrics,
     /// `aggregate`, in the shape of the golden files.
     pub(crate) aggregate: Value,
 }
 
-/// The aggregate of the scenarios of one language.
+/// Aggregates the scenarios of one language.
 pub(crate) fn aggregate_paper(scenarios: &[PaperScenario]) -> PaperAggregate {
     let decisions = || scenarios.iter().flat_map(PaperScenario::decisions);
     let count = |counts: fn(&PaperDecisionValues) -> bool| decisions().filter(|decision| counts(decision)).count();

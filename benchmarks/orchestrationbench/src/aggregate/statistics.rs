@@ -1,4 +1,4 @@
-//! A language of the official evaluator: `overall_statistics` (docs/benchmarks/orchestrationbench.md §5.7).
+//! Official aggregate of a language: `overall_statistics` (docs/benchmarks/orchestrationbench.md §5.7).
 
 use serde_json::{Value, json};
 
@@ -10,29 +10,29 @@ use crate::plan::{ScenarioScore, python_sum};
 /// The aggregate of a language.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OfficialAggregate {
-    /// The four numbers of the tables.
+    /// The four metrics of the tables.
     pub(crate) key: KeyMetrics,
     /// `overall_statistics`, in the shape of the golden files.
     pub(crate) overall_statistics: Value,
-    /// `unrounded_means`.
+    /// `unrounded_means`, in the shape of the golden files.
     pub(crate) unrounded_means: Value,
 }
 
-/// The four numbers of the tables, in 0..=1.
+/// The four metrics of the tables, in 0..=1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct KeyMetrics {
-    /// Plan.
+    /// Score of the plans.
     pub(crate) plan: f64,
-    /// Call/rejection.
+    /// Score of the choice between call and rejection.
     pub(crate) call_rejection: f64,
-    /// Function calls.
+    /// Score of the function calls.
     pub(crate) function_call: f64,
-    /// Mean of the three; rounded where they are.
+    /// Mean of the three; of rounded values where these are rounded.
     pub(crate) average: f64,
 }
 
 impl KeyMetrics {
-    /// Of both languages together: means, not rounded.
+    /// Means of two languages, not rounded.
     pub(crate) fn mean_with(self, other: Self) -> Self {
         Self {
             plan: f64::midpoint(self.plan, other.plan),
@@ -43,7 +43,7 @@ impl KeyMetrics {
     }
 }
 
-/// Precision, recall, F1 and accuracy of one view.
+/// Precision, recall, F1 and accuracy with calls, or with rejections, as the positive class.
 struct Performance {
     precision: f64,
     recall: f64,
@@ -66,7 +66,7 @@ fn share(part: u32, whole: u32) -> f64 {
     if whole == 0 { 0.0 } else { f64::from(part) / f64::from(whole) }
 }
 
-/// Means over scenarios. What a scenario lacks because it crashed counts as zero.
+/// Means over scenarios. A scenario that crashed counts as zero.
 struct Means {
     plan: [f64; 4],
     name: f64,
@@ -96,7 +96,7 @@ impl Means {
     }
 }
 
-/// The aggregate of the scenarios of one language.
+/// Aggregates the scenarios of one language.
 pub(crate) fn aggregate_official(scenarios: &[ScenarioRuns]) -> OfficialAggregate {
     let plans: Vec<ScenarioScore> = scenarios.iter().map(ScenarioRuns::plan).collect();
     let decisions: Vec<Option<ScenarioDecisions>> =
@@ -152,7 +152,7 @@ pub(crate) fn aggregate_official(scenarios: &[ScenarioRuns]) -> OfficialAggregat
                     "underaction_rate": share(c.fp_reject, errors),
                     "type_mismatch_rate": 0.0,
                 },
-                // The official code counts other types of rejections, and then leaves them behind.
+                // The official code counts mismatches of rejection types, but does not use the counts.
                 "rejection_type_accuracy": if c.tp_reject > 0 { 1.0 } else { 0.0 },
                 "total_rejection_type_mismatch": 0,
                 "total_failed_generation": 0,

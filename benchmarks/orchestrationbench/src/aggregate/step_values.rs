@@ -1,4 +1,4 @@
-//! What a step adds to scores, as plain numbers.
+//! Contributions of a step to the scores, as flat numbers.
 
 use regatta_benchmarks::flat_value;
 use std::collections::BTreeMap;
@@ -18,52 +18,53 @@ pub(crate) enum StepValues {
 /// A planning step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct PlanValues {
-    /// Whether there is a gold plan, so that the step counts.
+    /// The step has a gold plan; others do not count.
     pub(crate) has_gold: bool,
-    /// What drops the step's run.
+    /// Exception that drops the step's run.
     pub(crate) exception: Option<Exception>,
-    /// Whether that comes from reading the answer, which happens to all steps of a run before any is compared.
+    /// The exception comes from parsing the answer, which the official code does for all steps of a run before it
+    /// compares any.
     pub(crate) is_unreadable: bool,
-    /// Failures that the step adds, 0 to 2.
+    /// Failures that the step adds, 0..=2.
     pub(crate) failures: u32,
     /// Similarity of the plans.
     pub(crate) overall: f64,
-    /// Similarity of their structure graphs.
+    /// Similarity of the structure graphs.
     pub(crate) structure: f64,
-    /// Similarity of their component graphs.
+    /// Similarity of the component graphs.
     pub(crate) component: f64,
 }
 
 /// A decision step.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DecisionValues {
-    /// Whether there is an answer; otherwise the step counts nowhere.
+    /// The step has an answer; others do not count.
     pub(crate) is_answered: bool,
-    /// What makes the scenario worth nothing. Numbers keep its class alone.
+    /// Crash that sets the scenario's scores to 0. Only its class survives the conversion to numbers.
     pub(crate) crash: Option<Crash>,
-    /// What was decided for what was right.
+    /// Counts of the decision against the gold.
     pub(crate) confusion: Confusion,
-    /// How well it was called, where both are calls.
+    /// Scores of the call, where gold and answer are calls.
     pub(crate) call: Option<CallValues>,
 }
 
-/// Scores of a call for a gold call.
+/// Scores of a predicted call against the gold call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CallValues {
-    /// F1 of names.
+    /// F1 of tool names.
     pub(crate) name_f1: f64,
-    /// F1 of keys.
+    /// F1 of argument keys.
     pub(crate) key_f1: f64,
-    /// F1 of values; a judge can make it larger than 1.
+    /// F1 of argument values; a judge's counts can make it larger than 1.
     pub(crate) value_f1: f64,
-    /// Whether a judge was asked, whose results the official code lists first.
+    /// A judge was asked; the official code lists judged steps first.
     pub(crate) is_judged: bool,
 }
 
 /// A step of the paper's evaluator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum PaperStepValues {
-    /// A planning step: its similarity, where there is a gold plan.
+    /// Similarity of a planning step; `None` without a gold plan.
     Plan(Option<f64>),
     /// A decision step.
     Decision(PaperDecisionValues),
@@ -72,15 +73,15 @@ pub(crate) enum PaperStepValues {
 /// A decision step of the paper's evaluator.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct PaperDecisionValues {
-    /// Whether the gold is a call; otherwise it is a rejection.
+    /// The gold is a call and not a rejection.
     pub(crate) is_gold_call: bool,
-    /// Whether a call was answered with a call, or a rejection with a rejection.
+    /// A call was answered with a call, or a rejection with a rejection.
     pub(crate) is_right: bool,
-    /// Whether the answer is neither.
+    /// The answer is neither a call nor a rejection.
     pub(crate) has_failed: bool,
-    /// Whether it is the right kind of rejection.
+    /// The rejection is of the gold's type.
     pub(crate) is_right_type: bool,
-    /// F1 of names, keys and values, where both are calls.
+    /// F1 of names, keys and values, where gold and answer are calls.
     pub(crate) call: Option<[f64; 3]>,
 }
 
@@ -103,13 +104,13 @@ fn number(values: &Values, name: &str) -> f64 {
     flat_value(values, name)
 }
 
-/// A count: values are the sums of what was counted, so they are whole and small.
+/// Reads a count back: sums of ones, so whole and small.
 fn count(values: &Values, name: &str) -> u32 {
     number(values, name).clamp(0.0, f64::from(u32::MAX)) as u32
 }
 
 impl StepValues {
-    /// As numbers by name.
+    /// Converts to flat values by name.
     pub(crate) fn to_values(&self) -> BTreeMap<String, f64> {
         match self {
             Self::Plan(plan) => plan.to_values(),
@@ -117,7 +118,7 @@ impl StepValues {
         }
     }
 
-    /// From such numbers. `None` when they are none of a step.
+    /// Converts back from flat values; `None` if they are not those of a step.
     pub(crate) fn from_values(values: &BTreeMap<String, f64>) -> Option<Self> {
         if values.contains_key("plan_gold") {
             Some(Self::Plan(PlanValues::from_values(values)))
@@ -130,7 +131,7 @@ impl StepValues {
 }
 
 impl PlanValues {
-    /// Of a step that was scored.
+    /// Takes the values from a scored step.
     pub(crate) fn of(step: &PlanStep) -> Self {
         let compared = step
             .compared
@@ -217,7 +218,7 @@ impl DecisionValues {
 }
 
 impl PaperStepValues {
-    /// As numbers by name.
+    /// Converts to flat values by name.
     pub(crate) fn to_values(self) -> BTreeMap<String, f64> {
         match self {
             Self::Plan(score) => {
@@ -229,7 +230,7 @@ impl PaperStepValues {
         }
     }
 
-    /// From such numbers. `None` when they are none of a step.
+    /// Converts back from flat values; `None` if they are not those of a step.
     pub(crate) fn from_values(values: &BTreeMap<String, f64>) -> Option<Self> {
         if values.contains_key("plan_gold") {
             return Some(Self::Plan(values.get("plan").copied()));

@@ -1,4 +1,4 @@
-//! The rounding cascade, and the rules of what counts.
+//! The rounding cascade, and the rules of which steps and runs count.
 
 use std::collections::BTreeMap;
 

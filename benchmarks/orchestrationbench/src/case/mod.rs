@@ -22,7 +22,8 @@ use regatta_benchmarks::case::{Case, PREDICTIONS_FILE, case_place, predictions, 
 use regatta_benchmarks::place::{Place, kind_of};
 use regatta_benchmarks::{DataError, RecordedVerdicts};
 
-/// Scores a case: its outputs by file name. A case of kind `protocol` has none. Vectors of single functions need no data.
+/// Scores a case and returns its outputs by file name; a case of kind `protocol` has none. Vectors of single
+/// functions need no data.
 ///
 /// # Errors
 /// When an input or the data cannot be read, or a judgement is not recorded.
@@ -96,7 +97,7 @@ fn paper(case: &Case, files: &FileSet, data: &Data) -> Result<Value, DataError> 
     }))
 }
 
-/// What a case of kind `predictions` holds.
+/// Inputs of a case of kind `predictions`.
 struct Inputs {
     language: Language,
     runs: u32,

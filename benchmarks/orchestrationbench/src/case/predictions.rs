@@ -1,4 +1,4 @@
-//! Anybody's predictions: a line for every call of a model (docs/benchmarks/orchestrationbench.md §11).
+//! Predictions of other systems: one line for each call of a model (docs/benchmarks/orchestrationbench.md §11).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use regatta_pycompat::{Json, Object, Refusal, dumps, parse_or_refuse};
 use crate::data::{Data, Scenario};
 use crate::decision::{Answer, Arguments, Call, Name};
 
-/// One line.
+/// One line of the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Prediction {
-    /// Position of the line, from 0.
+    /// Number of the line, from 0.
     pub(crate) line: usize,
     /// `EN/1/2/7`: language, scenario, run, step.
     pub(crate) item: String,
     /// The scenario.
     pub(crate) scenario: Arc<Scenario>,
-    /// The run, from 1.
+    /// Number of the run, from 1.
     pub(crate) run: u32,
-    /// A planning or a decision step.
+    /// Number of a planning or decision step.
     pub(crate) step: u32,
-    /// What was answered; `None` when the call failed.
+    /// The answer; `None` when the call failed.
     pub(crate) answer: Option<Answer>,
 }
 
-/// Reads `{"item", "output", "tool_calls", "failed"}` lines, of which only `item` must be there. Other fields are skipped.
+/// Reads lines `{"item", "output", "tool_calls", "failed"}`; only `item` is required, and other fields are ignored.
 ///
 /// # Errors
-/// With line and field of what cannot be read, names no step of the data at which a model is asked, or comes twice.
+/// With line and field, if a line cannot be parsed, names a step at which no model is asked, or repeats an item.
 pub(crate) fn read_predictions(
     data: &Data,
     origin: &str,
@@ -55,7 +55,7 @@ pub(crate) fn read_predictions(
     Ok(predictions)
 }
 
-/// A line as Python reads it: integers of any size, `NaN`, and lone surrogates among its characters.
+/// Parses a line as Python does: with integers of any size, `NaN`, and lone surrogates.
 fn record(place: &Place<'_>, line: &[u8]) -> Result<Object, DataError> {
     let text = std::str::from_utf8(line).map_err(|error| place.problem(error))?;
     match parse_or_refuse(text) {
@@ -65,7 +65,7 @@ fn record(place: &Place<'_>, line: &[u8]) -> Result<Object, DataError> {
             Err(place.problem(format!("holds an integer of {digits} digits, which Python does not read")))
         }
         Err(Refusal::TooDeep) => Err(place.problem("is nested deeper than Python reads")),
-        // What Python refuses, other readers refuse as well, and say where.
+        // Python refused the text. Serde refuses it too and gives the position.
         Err(Refusal::NotJson) => Err(match serde_json::from_str::<serde_json::Value>(text) {
             Err(error) => place.json(&error),
             Ok(_) => place.problem("not valid JSON"),
@@ -84,7 +84,7 @@ const fn kind_of(value: &Json) -> &'static str {
     }
 }
 
-/// The text in a value that is called `field` in messages.
+/// Returns the text in `value`, which error messages call `field`.
 fn text<'v>(place: &Place<'_>, value: Option<&'v Json>, field: &str) -> Result<&'v str, DataError> {
     match value {
         Some(Json::String(text)) => Ok(text),
@@ -116,7 +116,7 @@ fn read_line(
     }
     Ok(Prediction {
         line,
-        // As it is looked up, however the numbers were written.
+        // Normalised, because lookups need one form of the numbers.
         item: format!("{name}/{run}/{step}"),
         scenario: Arc::clone(scenario),
         run,
@@ -167,8 +167,9 @@ fn read_call(place: &Place<'_>, at: usize, call: &Json) -> Result<Call, DataErro
 }
 
 impl Prediction {
-    /// The answer as a transcript; an empty one when the call failed. What no transcript can say becomes something that scores alike: a
-    /// call without a name gets arguments that the official code crashes on as well, and one named `null` a name that no tool has.
+    /// Converts the answer to a transcript, an empty one when the call failed. Answers that no transcript can express
+    /// are replaced by ones that score alike: a call without a name gets arguments on which the official code crashes
+    /// too, and a call named `null` gets a name that no tool has.
     pub(crate) fn transcript(&self) -> Transcript {
         let Some(answer) = &self.answer else { return Transcript::default() };
         let mut reply = Reply::of_text(answer.text.as_deref(), Finish::Stop);

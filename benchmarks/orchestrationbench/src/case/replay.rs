@@ -1,4 +1,4 @@
-//! Every step of the scenarios that predictions are about, scored.
+//! Scoring of all steps of the scenarios that the predictions cover.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::decision::Answer;
 use crate::judge::Judging;
 use crate::scoring::{GoldPlans, Step};
 
-/// Predictions laid beside their scenarios.
+/// Predictions together with their scenarios.
 pub(super) struct Replay<'a> {
     data: &'a Data,
     file: Place<'a>,
     verdicts: &'a RecordedVerdicts,
     runs: u32,
     gold_plans: GoldPlans,
-    /// With their positions, in the order of the data.
+    /// Scenarios with their positions, in the order of the data.
     scenarios: Vec<(usize, &'a Scenario)>,
     by_item: HashMap<&'a str, &'a Prediction>,
 }
@@ -57,7 +57,7 @@ impl<'a> Replay<'a> {
         Self { data, file, verdicts, runs, gold_plans: GoldPlans::of(data), scenarios: scenarios.collect(), by_item }
     }
 
-    /// The values of the official evaluator, and its entries by item.
+    /// Scores every step with the official evaluator; returns the values by scenario and the entries by item.
     pub(super) fn official(&self, judging: Judging<'_>) -> Result<(Vec<ScenarioRuns>, Map<String, Value>), DataError> {
         let mut items = Map::new();
         let mut scenarios = Vec::with_capacity(self.scenarios.len());
@@ -78,7 +78,7 @@ impl<'a> Replay<'a> {
         Ok((scenarios, items))
     }
 
-    /// The values of the paper's evaluator, and its entries by item.
+    /// Scores every step with the paper's evaluator; returns the values by scenario and the entries by item.
     pub(super) fn paper(
         &self,
         judging: Judging<'_>,
@@ -99,7 +99,7 @@ impl<'a> Replay<'a> {
         Ok((scenarios, items))
     }
 
-    /// The steps of a run at which a model is asked, in their order.
+    /// Returns the steps of a run at which a model is asked, in order.
     fn steps(&self, position: usize, scenario: &'a Scenario, run: u32) -> Vec<StepOfRun<'a>> {
         let planning = scenario.planning.iter().map(|step| (*step, true));
         let decisions = scenario.decisions.iter().map(|decision| (decision.step, decision.is_asked));

@@ -1,4 +1,5 @@
-//! Turns the steps of a scenario into labels, as the official code does (docs/benchmarks/orchestrationbench.md §2.4).
+//! Conversion of a scenario's steps into labels, as the official code does it (docs/benchmarks/orchestrationbench.md
+//! §2.4).
 
 use std::sync::Arc;
 
@@ -8,25 +9,25 @@ use regatta_pycompat::yaml::{Value, safe_load};
 use super::label::{Content, Entry, GoldCall, Labels, Speaker, Suffix};
 use super::read_scenario::{Author, Step};
 
-/// What the gold calls a tool that it does not name.
+/// Name of a gold call's tool when the data name none.
 const NAMELESS: &str = "tool_name";
-/// What the steps of the system information are annotated with.
+/// Annotation of steps that hold the system information.
 const SYSTEM: &str = "system";
 
-/// Labels, and what is asked at which step.
+/// Labels, and the steps at which a model is asked.
 #[derive(Debug, Default)]
 pub(super) struct Gold {
     pub(super) system_info: Arc<str>,
     pub(super) labels: Labels,
-    /// With their texts, ascending.
+    /// Steps with the text of their gold plan, ascending.
     pub(super) plans: Vec<(u32, Arc<str>)>,
-    /// With the sub agent, ascending.
+    /// Steps with their sub agent, ascending.
     pub(super) decisions: Vec<(u32, Arc<str>)>,
 }
 
 impl Gold {
     /// # Errors
-    /// With the step whose recorded result no history could tell, and the type of what JSON cannot say.
+    /// With the step whose recorded result cannot be serialised as JSON, and the type of the value.
     pub(super) fn of(steps: &[Step]) -> Result<Self, (&Step, &'static str)> {
         let mut gold = Self::default();
         for step in steps {
@@ -42,7 +43,7 @@ impl Gold {
             self.system_info = Arc::clone(text);
             set(Suffix::Message, Entry::said(Speaker::System, None, Arc::clone(text)));
         } else if text.starts_with("workflow_") {
-            // Whoever wrote it.
+            // Set whoever the author is.
             set(Suffix::Message, Entry::said(Speaker::Assistant, None, Arc::clone(text)));
             self.plans.push((number, Arc::clone(text)));
         } else {
@@ -73,17 +74,17 @@ impl Gold {
     }
 }
 
-/// What a step of a sub agent calls.
+/// Tool calls in a sub agent's step.
 struct Called {
     /// At least one.
     calls: Vec<GoldCall>,
-    /// What they returned.
+    /// Recorded result of the calls.
     result: Content,
-    /// The tool of the first.
+    /// Tool of the first call.
     name: Arc<str>,
 }
 
-/// The calls of a step; nothing where the official code meets an exception on the way.
+/// Parses the calls of a step; `None` where the official code raises an exception on the way.
 fn read_calls(text: &str) -> Result<Option<Called>, &'static str> {
     let Ok(value) = safe_load(text) else { return Ok(None) };
     let Some(fields) = value.as_dict() else { return Ok(None) };
@@ -102,7 +103,7 @@ fn read_calls(text: &str) -> Result<Option<Called>, &'static str> {
     let result = match fields.get("tool_call_result") {
         None => Content::Text("".into()),
         Some(Value::Str(text)) => Content::Text(text.as_str().into()),
-        // Here the official code would go on, and stop at the first history that has to tell it.
+        // The official code would continue here, and fail at the first history that contains the result.
         Some(other) => Content::Json(dumps(other)?.into()),
     };
     let name = calls.first().map_or_else(|| NAMELESS.into(), |call| Arc::clone(&call.name));
@@ -118,7 +119,7 @@ fn read_several(calls: &[Value]) -> Option<Vec<GoldCall>> {
     calls.iter().map(read).collect()
 }
 
-/// A tool's name. What is no text is named by its JSON, or else its type; no tool is called like that.
+/// Returns a tool's name. A value that is not a text is replaced by its JSON, or else its type; no tool has such a name.
 fn name_of(value: Option<&Value>, default: &str) -> Arc<str> {
     match value {
         None => default.into(),

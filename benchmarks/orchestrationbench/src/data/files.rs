@@ -1,22 +1,23 @@
-//! Which files belong to the data set, and what each of them is (docs/benchmarks/orchestrationbench.md §2).
+//! Files of the data set and their kinds (docs/benchmarks/orchestrationbench.md §2).
 
 use super::language::Language;
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind<'p> {
     /// `{EN,KO}/scenario_data/<id>.yaml`.
     Scenario(Language, &'p str),
     /// `{EN,KO}/multiagent_cards/<agent>.json`.
     Card(Language),
-    /// `base_config/multiagent_config.yaml`: what the agents are told.
+    /// `base_config/multiagent_config.yaml`: prompts of the agents.
     AgentPrompts,
-    /// `base_config/eval_config.yaml`: what the judge is told.
+    /// `base_config/eval_config.yaml`: prompts of the judge.
     JudgePrompts,
 }
 
 impl<'p> Kind<'p> {
-    /// What the file at `path` is, whatever folder the repository is in; nothing when it does not belong to the data set.
+    /// Returns the kind of the file at `path`, in whatever folder the repository is; `None` when the file does not
+    /// belong to the data set.
     pub(super) fn of(path: &'p str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').collect();
         if parts.iter().any(|part| part.starts_with('.') || *part == "__MACOSX") {
@@ -35,14 +36,14 @@ impl<'p> Kind<'p> {
     }
 }
 
-/// Whether the file at `path` belongs to the data set.
+/// Returns `true` if the file at `path` belongs to the data set.
 pub(crate) fn wants(path: &str) -> bool {
     Kind::of(path).is_some()
 }
 
-/// Scenarios by number; what is no number comes after, by name.
+/// Sort key of scenario ids: numbers first in numeric order, then other ids by name.
 pub(super) fn number_first(id: &str) -> (bool, usize, &str) {
-    // Without leading zeros a longer number is a greater one, however many digits it has.
+    // Without leading zeros, a number with more digits is greater, whatever the length.
     let digits = id.trim_start_matches('0');
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()) {
         (false, digits.len(), digits)

@@ -1,4 +1,4 @@
-//! The gold as the official code lays it out: messages by step (docs/benchmarks/orchestrationbench.md §2.4).
+//! The gold in the official layout: messages by step (docs/benchmarks/orchestrationbench.md §2.4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,47 +8,47 @@ use regatta_pycompat::dumps_text;
 /// Labels of a scenario, in the order in which histories list them.
 pub(crate) type Labels = BTreeMap<(u32, Suffix), Entry>;
 
-/// Which label of a step.
+/// Kind of label of a step, named by the suffix of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Suffix {
     /// `k`: the step as it was written.
     Message,
-    /// `k-1`: the calls that it is.
+    /// `k-1`: the calls in the step.
     Call,
-    /// `k-2`: what the calls returned.
+    /// `k-2`: the recorded result of the calls.
     Result,
 }
 
-/// Who speaks.
+/// Speaker of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Speaker {
     /// The system information.
     System,
     /// The user.
     User,
-    /// The main agent, or a sub agent when the entry names one.
+    /// The main agent, or the sub agent that the entry names.
     Assistant,
-    /// A sub agent's tools.
+    /// The tools of a sub agent.
     Tool,
 }
 
 /// One label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Who speaks.
+    /// Speaker of the entry.
     pub(crate) speaker: Speaker,
-    /// The sub agent whose step it is. It need not exist (docs/benchmarks/orchestrationbench.md §2.6).
+    /// Sub agent of the step. It need not exist (docs/benchmarks/orchestrationbench.md §2.6).
     pub(crate) agent: Option<Arc<str>>,
-    /// What is said; empty for calls.
+    /// Text or result; empty for calls.
     pub(crate) content: Content,
-    /// The calls of a [`Suffix::Call`]; none when they could not be read, and then the entry is a rejection by its content.
+    /// Calls of a [`Suffix::Call`]. Empty when they could not be parsed; the entry then is a rejection by its content.
     pub(crate) calls: Vec<GoldCall>,
-    /// The tool that returned a [`Suffix::Result`].
+    /// Tool of a [`Suffix::Result`].
     pub(crate) name: Option<Arc<str>>,
 }
 
 impl Entry {
-    /// What `speaker` says.
+    /// Makes an entry in which `speaker` says `text`.
     pub(super) fn said(speaker: Speaker, agent: Option<Arc<str>>, text: Arc<str>) -> Self {
         Self { speaker, agent, content: Content::Text(text), calls: Vec::new(), name: None }
     }
@@ -59,12 +59,12 @@ impl Entry {
 pub(crate) enum Content {
     /// A text.
     Text(Arc<str>),
-    /// Anything else that YAML can say, as JSON in Python's default layout (`", "`, `": "`, everything but ASCII kept).
+    /// Any other YAML value, as JSON in Python's default layout (`", "`, `": "`, non-ASCII characters kept).
     Json(Arc<str>),
 }
 
 impl Content {
-    /// The text, if it is one.
+    /// Returns the text, if the content is one.
     pub(crate) fn text(&self) -> Option<&Arc<str>> {
         match self {
             Self::Text(text) => Some(text),
@@ -72,7 +72,7 @@ impl Content {
         }
     }
 
-    /// As a history tells a tool's result: JSON, a text in quotes.
+    /// Returns the content as a tool's result in a history: JSON, with a text in quotes.
     pub(crate) fn to_json(&self) -> Arc<str> {
         match self {
             Self::Text(text) => dumps_text(text).into(),
@@ -81,11 +81,11 @@ impl Content {
     }
 }
 
-/// One call of the gold.
+/// A call of the gold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GoldCall {
-    /// The tool; `tool_name` where the data name none.
+    /// Name of the tool; `tool_name` where the data name none.
     pub(crate) name: Arc<str>,
-    /// JSON text in Python's default layout; not always an object.
+    /// Arguments as JSON text in Python's default layout; not always an object.
     pub(crate) arguments: Arc<str>,
 }

@@ -1,6 +1,7 @@
-//! The two halves of the data set, which are scored apart.
+//! The two languages of the data set, which are scored separately.
 
-/// A language. The same scenario number means another scenario in the other language (docs/benchmarks/orchestrationbench.md §1).
+/// A language. The same scenario number is a different scenario in each language
+/// (docs/benchmarks/orchestrationbench.md §1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Language {
     /// English.
@@ -10,10 +11,10 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// Both, in the order of items.
+    /// Both languages, in the order of the items.
     pub(crate) const ALL: [Self; 2] = [Self::En, Self::Ko];
 
-    /// As in folders of the repository and in item ids.
+    /// Name in the repository's folders and in item ids.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::En => "EN",
@@ -21,7 +22,7 @@ impl Language {
         }
     }
 
-    /// The language of this name.
+    /// Finds a language by name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|language| language.name() == name)
     }

@@ -1,4 +1,4 @@
-//! Reads the whole data set.
+//! Loading of the whole data set.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use super::{Data, Prompts};
 /// Reads the data set.
 ///
 /// # Errors
-/// With file, step and field of whatever is malformed, and when there is no scenario, or no agent for its language.
+/// With file, step and field of the first malformed value; or if there is no scenario, or no agent for a scenario's
+/// language.
 pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
     if let Some((path, content)) =
         set.iter().find(|(path, content)| Kind::of(path).is_some() && content.len() > BYTES_MAX)
@@ -66,7 +67,7 @@ fn read_scenarios(set: &FileSet, language: Language, agents: &Agents) -> Result<
     let mut scenarios = Vec::with_capacity(files.len());
     for (id, path, content) in files {
         let file = Place::file(set.origin(), path);
-        // Steps and trials come behind it.
+        // Checked with the longest step and trial that will be appended.
         ItemId::new(format!("{}/{id}/0000/0000", language.name())).map_err(|error| file.problem(error))?;
         if let Some(other) = known.insert(id, path) {
             return Err(file.problem(format!("is the same scenario as {other}; keep one copy of the repository")));

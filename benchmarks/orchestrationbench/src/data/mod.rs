@@ -1,5 +1,5 @@
-//! The data set (docs/benchmarks/orchestrationbench.md §2): the repository's scenarios and agent cards as they are, and its prompts when
-//! they are there too.
+//! The data set (docs/benchmarks/orchestrationbench.md §2): scenarios and agent cards of the repository, and its
+//! prompts when these files are present.
 
 mod build_labels;
 mod card;
@@ -30,27 +30,27 @@ pub(crate) use self::scenario::Scenario;
 /// The loaded data set.
 #[derive(Debug)]
 pub(crate) struct Data {
-    /// English before Korean, each by ascending number.
+    /// Scenarios, English before Korean, each language by ascending number.
     pub(crate) scenarios: Vec<Arc<Scenario>>,
-    /// The prompts of the repository's configuration, or our own.
+    /// Prompts of the repository's configuration, or our own.
     pub(crate) prompts: Prompts,
     english: Agents,
     korean: Agents,
 }
 
-/// The repository's prompts, with their `%%…%%` marks; each absent when its file is.
+/// Prompts of the repository, with their `%%…%%` placeholders; each `None` when its file is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Prompts {
-    /// `prompts.general.prompt`: asks for a plan.
+    /// `prompts.general.prompt`: the prompt for a plan.
     pub(crate) planning: Option<Arc<str>>,
-    /// `prompts.select_tools.prompt`: asks for calls.
+    /// `prompts.select_tools.prompt`: the prompt for calls.
     pub(crate) decision: Option<Arc<str>>,
-    /// `prompts.arguments_evaluation.prompt`: asks a judge.
+    /// `prompts.arguments_evaluation.prompt`: the prompt of the judge.
     pub(crate) judge: Option<Arc<str>>,
 }
 
 impl Data {
-    /// The agents of a language.
+    /// Returns the agents of a language.
     pub(crate) fn agents(&self, language: Language) -> &Agents {
         match language {
             Language::En => &self.english,

@@ -1,4 +1,4 @@
-//! Reads agent cards (docs/benchmarks/orchestrationbench.md §2.3).
+//! Parser of agent cards (docs/benchmarks/orchestrationbench.md §2.3).
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::card::{Card, Skill};
 
-/// The agent of one file.
+/// Parses the agent of one file.
 ///
 /// # Errors
-/// With the field that is missing or of another kind.
+/// With the field that is missing or of the wrong type.
 pub(super) fn read_card(file: &Place<'_>, content: &[u8]) -> Result<Card, DataError> {
     let value: Value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
     let card = object_at(file, value.get("agent_card"), "agent_card")?;
@@ -57,7 +57,7 @@ fn object_at<'v>(file: &Place<'_>, value: Option<&'v Value>, field: &str) -> Res
     }
 }
 
-/// Nothing is an empty list.
+/// Returns the list in `value`; a missing or `null` value is an empty list.
 fn list_at<'v>(file: &Place<'_>, value: Option<&'v Value>, field: &str) -> Result<&'v [Value], DataError> {
     match value {
         None | Some(Value::Null) => Ok(&[]),

@@ -1,4 +1,4 @@
-//! Reads a scenario file (docs/benchmarks/orchestrationbench.md §2.2).
+//! Parser of scenario files (docs/benchmarks/orchestrationbench.md §2.2).
 
 use std::sync::Arc;
 
@@ -13,23 +13,24 @@ use super::refined_queries::refined_queries;
 use super::scenario::{Decision, Scenario};
 use super::yaml_file::{load_yaml, must_be, text_at};
 
-/// How many steps a scenario may have; the longest official one has 31, and each is asked with all that were before it.
+/// Greatest number of steps of a scenario; the longest official one has 31, and every step is asked with all earlier
+/// ones in its history.
 const STEPS_MAX: usize = 1000;
 
-/// One step as it was written.
+/// One step of the file.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
-    /// From 1 on, without gaps.
+    /// Number from 1, without gaps.
     pub(super) number: u32,
-    /// An annotation.
+    /// Id of the workflow, an annotation.
     pub(super) workflow_id: Option<String>,
-    /// Who wrote it.
+    /// Author of the step.
     pub(super) author: Author,
-    /// What it says.
+    /// Text of the step.
     pub(super) content: Arc<str>,
 }
 
-/// Who wrote a step.
+/// Author of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Author {
     /// The main agent.
@@ -40,10 +41,10 @@ pub(super) enum Author {
     Agent(Arc<str>),
 }
 
-/// The scenario of one file.
+/// Parses the scenario of one file.
 ///
 /// # Errors
-/// With the step and the field that is missing or of another kind.
+/// With the step and the field that is missing or of the wrong type.
 pub(super) fn read_scenario(
     file: &Place<'_>,
     content: &[u8],
@@ -94,7 +95,7 @@ fn read_steps(file: &Place<'_>, content: &[u8]) -> Result<Vec<Step>, DataError> 
     (1..).zip(steps).map(|(number, step)| read_step(&place_of(file, number), number, step)).collect()
 }
 
-/// The file says itself how many steps it has; one that was cut off is told by it.
+/// Checks the number of steps against the one that the file states, which detects a truncated file.
 fn check_total(file: &Place<'_>, document: &Dict, steps: usize) -> Result<(), DataError> {
     let field = "metadata.total_steps";
     match document.get("metadata").and_then(|metadata| metadata.get("total_steps")) {
@@ -120,7 +121,7 @@ fn read_step(place: &Place<'_>, number: u32, step: &Value) -> Result<Step, DataE
     }
     let agent = text_at(place, step.get("agent"), "agent")?;
     let author = match text_at(place, step.get("agent_type"), "agent_type")? {
-        // The agent counts then, not its type.
+        // For these types the agent decides who the author is.
         "main" | "user" => match agent {
             "main" => Author::Main,
             "user" => Author::User,
@@ -130,7 +131,7 @@ fn read_step(place: &Place<'_>, number: u32, step: &Value) -> Result<Step, DataE
         },
         _ => Author::Agent(agent.into()),
     };
-    // An annotation of any kind; only one text counts.
+    // The annotation can have any type; only a text is used.
     let workflow_id = step.get("workflow_id").and_then(Value::as_str).map(str::to_owned);
     let data = match step.get("data") {
         Some(Value::Dict(data)) => data,

@@ -8,11 +8,11 @@ use regatta_pycompat::yaml::{Value, safe_load};
 /// Steps of one workflow: agent and query, in order.
 type Workflow = Vec<(Arc<str>, Arc<str>)>;
 
-/// Queries by decision step. `plans` are the texts of the plans, `decisions` the steps and their sub agents, both in the order of the
-/// scenario.
+/// Returns the queries by decision step. `plans` are the texts of the plans, `decisions` the steps and their sub
+/// agents, both in the order of the scenario.
 ///
-/// All plans are read before any decision: a later plan replaces the steps of a workflow that it names again, and a query may stem from
-/// a plan that is written only after the decision.
+/// All plans are read before any decision: a later plan replaces the steps of a workflow that it names again, and a
+/// query may come from a plan that follows the decision.
 pub(super) fn refined_queries<'d>(
     plans: impl Iterator<Item = &'d str>,
     decisions: impl Iterator<Item = (u32, &'d str)>,
@@ -30,7 +30,7 @@ pub(super) fn refined_queries<'d>(
     queries
 }
 
-/// Workflows in the order in which their ids first occurred.
+/// Workflows in the order of their first occurrence.
 #[derive(Debug, Default)]
 struct Workflows {
     positions: HashMap<String, usize>,
@@ -38,7 +38,7 @@ struct Workflows {
 }
 
 impl Workflows {
-    /// Adds the workflows of a plan; none if it is no YAML.
+    /// Adds the workflows of a plan; ignores a text that is not YAML.
     fn read(&mut self, plan: &str) {
         let Ok(plan) = safe_load(plan) else { return };
         for (id, workflow) in plan.as_dict().into_iter().flat_map(|plan| plan.iter()) {
@@ -56,7 +56,7 @@ impl Workflows {
     }
 }
 
-/// Agent and query of a step that has both.
+/// Returns agent and query of a step that has both.
 fn named_step(step: &Value) -> Option<(Arc<str>, Arc<str>)> {
     let text = |field: &str| step.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     Some((text("name")?.into(), text("refined_query")?.into()))

@@ -1,4 +1,4 @@
-//! The official data and the miniature set, for the tests of the parts.
+//! The official data and the miniature set, for unit tests.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::{Data, Prompts, load, wants};
 
-/// The folder with data and golden cases beside the project, if there is one.
+/// Returns the folder with the published data and golden cases, if it exists.
 pub(crate) fn shared() -> Option<PathBuf> {
     regatta_benchmark_testing::shared("orchestrationbench")
 }
 
-/// The files below a folder that belong to the data set.
+/// Reads the files below a folder that belong to the data set.
 pub(crate) fn folder(root: &Path) -> FileSet {
     let mut files = FileSet::from_origin("the data");
     let mut folders = vec![root.to_path_buf()];
@@ -31,13 +31,13 @@ pub(crate) fn folder(root: &Path) -> FileSet {
     files
 }
 
-/// The official data with the official prompts, read once.
+/// Returns the official data with the official prompts, loaded once.
 pub(crate) fn official() -> Option<&'static Data> {
     static DATA: OnceLock<Option<Data>> = OnceLock::new();
     DATA.get_or_init(|| Some(load(&folder(&shared()?.join("data"))).unwrap())).as_ref()
 }
 
-/// The miniature set with our own prompts, read once.
+/// Returns the miniature set with our own prompts, loaded once.
 pub(crate) fn miniature() -> &'static Data {
     static DATA: OnceLock<Data> = OnceLock::new();
     DATA.get_or_init(|| {
@@ -48,14 +48,14 @@ pub(crate) fn miniature() -> &'static Data {
     })
 }
 
-/// A JSONL file.
+/// Parses a JSONL file.
 pub(crate) fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 impl Data {
-    /// The scenario of a name like `EN/1`.
+    /// Finds a scenario by its name, such as `EN/1`.
     pub(crate) fn named(&self, name: &str) -> &super::Scenario {
         self.scenarios.iter().find(|scenario| scenario.name() == name).unwrap()
     }

@@ -1,4 +1,4 @@
-//! The data set as it is read.
+//! Loading of the data set.
 
 use std::collections::BTreeMap;
 
@@ -151,7 +151,7 @@ fn the_repository_may_be_in_any_folder() {
 }
 
 proptest! {
-    /// Whatever a scenario says, it is read or refused.
+    /// Any scenario text is either read or refused.
     #[test]
     fn no_content_is_too_odd(
         texts in proptest::collection::vec(("(workflow_|tool: |tool_call: |)", ".{0,40}", "(user|main|a_agent)"), 1..6)
@@ -172,7 +172,7 @@ proptest! {
         }
     }
 
-    /// A scenario file that was cut or changed somewhere is read or refused.
+    /// A truncated or altered scenario file is either read or refused.
     #[test]
     fn no_file_is_too_broken(at in any::<proptest::sample::Index>(), with in ".{0,3}") {
         let good = format!("steps: [{STEP}]");

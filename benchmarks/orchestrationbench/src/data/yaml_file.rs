@@ -1,14 +1,14 @@
-//! A YAML file of the repository, and what its fields must be. YAML takes some words and numbers for something else than texts; where a
-//! text must stand, the error says to quote it.
+//! YAML files of the repository, and type checks of their fields. YAML reads some words and numbers as other types;
+//! where a text is required, the error says to quote it.
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::Place;
 use regatta_pycompat::yaml::{Value, YamlError, safe_load};
 
-/// How large a file may be; the largest official scenario has 25,000 bytes.
+/// Size limit of a file in bytes; the largest official scenario has 25,000.
 pub(super) const BYTES_MAX: usize = 4_000_000;
 
-/// The document in a file.
+/// Parses the document in a file.
 pub(super) fn load_yaml(file: &Place<'_>, content: &[u8]) -> Result<Value, DataError> {
     let text = str::from_utf8(content).map_err(|error| {
         let line = content.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
@@ -22,12 +22,12 @@ pub(super) fn load_yaml(file: &Place<'_>, content: &[u8]) -> Result<Value, DataE
     })
 }
 
-/// A text.
+/// Returns the text in `value`, or an error about `field`.
 pub(super) fn text_at<'v>(place: &Place<'_>, value: Option<&'v Value>, field: &str) -> Result<&'v str, DataError> {
     value.and_then(Value::as_str).ok_or_else(|| must_be(place, field, "a text", value))
 }
 
-/// What is wrong with a field that holds something else than it must.
+/// Makes the error for a field that is missing or has the wrong type.
 pub(super) fn must_be(place: &Place<'_>, field: &str, expected: &str, found: Option<&Value>) -> DataError {
     match found {
         None => place.error(field, format!("is missing; it must be {expected}")),

@@ -1,39 +1,40 @@
-//! A sub agent's answer, as far as scoring looks at it.
+//! A sub agent's answer, reduced to the parts that are scored.
 
 use regatta_proto::Reply;
 use regatta_pycompat::Object;
 
-/// What a sub agent answered.
+/// Answer of a sub agent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answer {
-    /// Text of the answer; `None` counts as blank, as the official client makes it (docs/benchmarks/orchestrationbench.md §3.4).
+    /// Text of the answer; `None` counts as blank, as in the official client (docs/benchmarks/orchestrationbench.md
+    /// §3.4).
     pub(crate) text: Option<String>,
-    /// Its calls, in order. When there are any, the text does not count.
+    /// Tool calls in order. If there are any, the text does not count.
     pub(crate) calls: Vec<Call>,
 }
 
-/// One call.
+/// A tool call.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// The tool.
+    /// Name of the tool.
     pub(crate) name: Name,
-    /// What it is called with.
+    /// Arguments of the call.
     pub(crate) arguments: Arguments,
 }
 
 /// The name of a tool, as an API returns it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
-    /// A text, as it should.
+    /// A text, the normal case.
     Text(String),
     /// `null`: a tool that the gold never names.
     Null,
-    /// None at all, on which the official code crashes.
+    /// Absent; the official code crashes on it.
     Missing,
 }
 
 impl Name {
-    /// The text, if it is one.
+    /// Returns the text, if the name is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(name) => Some(name),
@@ -42,19 +43,19 @@ impl Name {
     }
 }
 
-/// Arguments, as an API returns them.
+/// Arguments of a call, as an API returns them.
 #[derive(Debug, Clone)]
 pub(crate) enum Arguments {
-    /// JSON, hopefully.
+    /// A text, normally JSON.
     Text(String),
-    /// An object that was decoded already.
+    /// An object that is already decoded.
     Object(Object),
     /// `null`.
     Null,
 }
 
 impl Answer {
-    /// What `reply` says.
+    /// Takes the answer from a model's reply.
     pub(crate) fn of_reply(reply: &Reply) -> Self {
         let calls = reply.tool_calls.iter().map(|call| Call {
             name: Name::Text(call.name.to_string()),

@@ -1,4 +1,4 @@
-//! Arguments of several calls, put together by key (docs/benchmarks/orchestrationbench.md §4.2).
+//! Arguments of several calls, merged by key (docs/benchmarks/orchestrationbench.md §4.2).
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,27 @@ use regatta_pycompat::{Json, Kind, Object, Refusal, parse_or_refuse};
 use super::answer::{Arguments, Call, Name};
 use super::crash::{Crash, Exception};
 
-/// Where undecodable arguments go.
+/// Key under which arguments that are not JSON are reported.
 const ERROR_KEY: &str = "error";
 
-/// Values by key, over all calls of an answer or of the gold.
+/// Argument values by key, over all calls of an answer or of the gold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Aggregated {
     by_key: BTreeMap<String, Values>,
 }
 
-/// What a key has.
+/// Values of a key.
 #[derive(Debug, Clone)]
 pub(crate) enum Values {
-    /// A value for every call that has the key.
+    /// One value for every call that has the key.
     Each(Vec<Json>),
-    /// A complaint about arguments that are not JSON: a text, not a list of texts, which the counts show
+    /// Message about arguments that are not JSON. It is a text and not a list of texts, which affects the counts
     /// (docs/benchmarks/orchestrationbench.md §5.5).
     Complaint(String),
 }
 
 impl Values {
-    /// Python's `len`: of a text, its characters.
+    /// Python's `len`: for a text, the number of characters.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Each(values) => values.len(),
@@ -37,10 +37,10 @@ impl Values {
 }
 
 impl Aggregated {
-    /// The arguments of `calls`.
+    /// Merges the names and arguments of `calls`.
     ///
     /// # Errors
-    /// The exception that the official code raises: see [`Self::add`] and calls without a name.
+    /// The exception that the official code raises: see [`Self::add`]; also for a call without a name.
     pub(crate) fn of_calls(calls: &[Call]) -> Result<(Vec<Name>, Self), Crash> {
         let mut all = Self::default();
         let mut names = Vec::with_capacity(calls.len());
@@ -57,8 +57,8 @@ impl Aggregated {
     /// Adds the arguments of one call.
     ///
     /// # Errors
-    /// When they decode to something that is not an object, are `null`, hold a number that Python does not read, or have a key `error`
-    /// after others could not be decoded.
+    /// If the arguments decode to something other than an object, are `null`, contain a number that Python does not
+    /// read, or have the key `error` after others could not be decoded.
     pub(crate) fn add(&mut self, arguments: &Arguments) -> Result<(), Crash> {
         match arguments {
             Arguments::Object(object) => self.add_object(object),
@@ -108,17 +108,17 @@ impl Aggregated {
         Ok(())
     }
 
-    /// Whether there is such a key.
+    /// Returns `true` if any call has the key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.by_key.contains_key(key)
     }
 
-    /// What a key has.
+    /// Returns the values of a key.
     pub(crate) fn get(&self, key: &str) -> Option<&Values> {
         self.by_key.get(key)
     }
 
-    /// The keys, ascending.
+    /// Returns the keys in ascending order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         self.by_key.keys().map(String::as_str)
     }

@@ -1,22 +1,24 @@
-//! One text for every way to write a value: how the official code compares arguments (docs/benchmarks/orchestrationbench.md §5.5).
+//! Canonical texts of argument values, by which the official code compares them
+//! (docs/benchmarks/orchestrationbench.md §5.5).
 
 use std::borrow::Cow;
 
 use regatta_proto::Digest;
 use regatta_pycompat::{Json, repr_float, repr_text, repr_texts};
 
-/// Every level of nesting quotes the text of the level below and doubles its backslashes, so that some forty brackets would fill a
-/// machine's memory. What has grown beyond this many times its size, and this many bytes, is stood for by its digest: equal values still
-/// have equal texts, and others different ones.
+/// Every level of nesting quotes the text of the level below and doubles its backslashes, so some forty brackets
+/// would exhaust the memory. A text that exceeds this multiple of the value's size, and this many bytes, is replaced
+/// by its digest: equal values still have equal texts, and different values different ones.
 const GROWTH_MAX: usize = 64;
 const GROWTH_FREE: usize = 1024;
 
-/// The canonical text of a value: the order of lists and of keys does not matter, `1` is `"1"`, and `true` is `True`.
+/// Returns the canonical text of a value: the order of lists and keys does not matter, `1` equals `"1"`, and `true`
+/// equals `True`.
 pub(crate) fn canonical(value: &Json) -> Cow<'_, str> {
     sized(value).0
 }
 
-/// The canonical text, and how large the value is.
+/// Returns the canonical text and the size of the value.
 fn sized(value: &Json) -> (Cow<'_, str>, usize) {
     match value {
         Json::Null => (Cow::Borrowed("None"), 4),
@@ -43,7 +45,7 @@ fn sized(value: &Json) -> (Cow<'_, str>, usize) {
                 size += key.len() + of_value + 4;
                 entries.push((key, text));
             }
-            // Keys are distinct.
+            // Keys are distinct, so sorting by key is sufficient.
             entries.sort();
             let entries: Vec<String> =
                 entries.iter().map(|(key, text)| format!("{}: {}", repr_text(key), repr_text(text))).collect();

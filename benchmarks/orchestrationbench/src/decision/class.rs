@@ -1,4 +1,5 @@
-//! Call or reject: what the gold says and what was answered (docs/benchmarks/orchestrationbench.md §2.5, §4.2, §6).
+//! Classes of decisions: call or rejection, in the gold and in the answer (docs/benchmarks/orchestrationbench.md
+//! §2.5, §4.2, §6).
 
 use super::answer::{Answer, Name};
 use super::arguments::Aggregated;
@@ -8,23 +9,23 @@ use crate::data::Entry;
 const AWAITING: &str = "AWAITING_USER_INPUT";
 const VIOLATION: &str = "TOOL_CONSTRAINT_VIOLATION";
 
-/// What a decision is.
+/// Class of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Class {
     /// Tools are called.
     Call,
-    /// The user is asked for what is missing.
+    /// Rejection that asks the user for missing information.
     AwaitingUserInput,
-    /// A rule of the tool forbids it.
+    /// Rejection because a rule of the tool forbids the call.
     ToolConstraintViolation,
-    /// A rejection of no known kind; of the gold alone.
+    /// Rejection of no known type; occurs in the gold alone.
     GeneralRejection,
-    /// Neither calls nor a rejection; by the paper alone.
+    /// Neither calls nor a rejection; used by the paper's evaluator alone.
     Failed,
 }
 
 impl Class {
-    /// As in results.
+    /// Name in result files.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Call => "FC",
@@ -35,7 +36,7 @@ impl Class {
         }
     }
 
-    /// The rejection that a text says it is.
+    /// Returns the rejection type that a text mentions.
     fn in_text(text: &str) -> Option<Self> {
         if text.contains(AWAITING) {
             Some(Self::AwaitingUserInput)
@@ -45,23 +46,23 @@ impl Class {
     }
 }
 
-/// Calls, put together.
+/// The merged calls of an answer or of the gold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Called {
-    /// Tools, in order.
+    /// Tool names in order.
     pub(crate) names: Vec<Name>,
     /// Arguments over all calls.
     pub(crate) arguments: Aggregated,
 }
 
 impl Called {
-    /// Names that are texts, in order.
+    /// Returns the names that are texts, in order.
     pub(crate) fn tools(&self) -> impl Iterator<Item = &str> {
         self.names.iter().filter_map(Name::text)
     }
 }
 
-/// What the gold of a step is.
+/// Gold of a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Gold {
     /// Calls.
@@ -71,7 +72,7 @@ pub(crate) enum Gold {
 }
 
 impl Gold {
-    /// What it is.
+    /// Returns the class.
     pub(crate) const fn class(&self) -> Class {
         match self {
             Self::Call(_) => Class::Call,
@@ -80,10 +81,10 @@ impl Gold {
     }
 }
 
-/// The gold of a decision step, from its label.
+/// Determines the gold of a decision step from its label.
 ///
 /// # Errors
-/// When the gold's arguments are no object: the official code crashes on them whatever was answered.
+/// If the gold's arguments are not an object: the official code crashes on them whatever the answer is.
 pub(crate) fn gold(entry: Option<&Entry>) -> Result<Gold, Crash> {
     let Some(entry) = entry else { return Ok(Gold::Rejection(Class::GeneralRejection)) };
     if entry.calls.is_empty() {
@@ -98,19 +99,19 @@ pub(crate) fn gold(entry: Option<&Entry>) -> Result<Gold, Crash> {
     Ok(Gold::Call(called))
 }
 
-/// What was decided.
+/// The decision in an answer.
 #[derive(Debug, Clone)]
 pub(crate) enum Decided {
-    /// Calls; officially a blank answer is one, of the tool without a name.
+    /// Calls. To the official evaluator a blank answer is a call of a tool without a name.
     Call(Called),
     /// A rejection.
     Rejection(Class),
-    /// Neither.
+    /// Neither call nor rejection.
     Failed,
 }
 
 impl Decided {
-    /// What it is.
+    /// Returns the class.
     pub(crate) const fn class(&self) -> Class {
         match self {
             Self::Call(_) => Class::Call,
@@ -120,10 +121,10 @@ impl Decided {
     }
 }
 
-/// What the official code takes an answer for.
+/// Classifies an answer as the official code does.
 ///
 /// # Errors
-/// On calls that it crashes on.
+/// If the official code crashes on the calls.
 pub(crate) fn decided(answer: &Answer) -> Result<Decided, Crash> {
     if answer.calls.is_empty() {
         let rejection = Class::in_text(answer.text.as_deref().unwrap_or_default());
@@ -140,10 +141,10 @@ pub(crate) fn decided(answer: &Answer) -> Result<Decided, Crash> {
     })
 }
 
-/// What the paper's definition takes an answer for: any call is one, and plain text is a failure.
+/// Classifies an answer by the paper's definition: any call counts as a call, and plain text as a failure.
 ///
 /// # Errors
-/// When calls cannot be put together. They are calls all the same.
+/// If the arguments of the calls cannot be merged; the class is a call all the same.
 pub(crate) fn decided_by_paper(answer: Option<&Answer>) -> Result<Decided, Crash> {
     let Some(answer) = answer else { return Ok(Decided::Failed) };
     if answer.calls.is_empty() {

@@ -1,4 +1,4 @@
-//! Counters of call and rejection (docs/benchmarks/orchestrationbench.md §5.4).
+//! Confusion counts of calls and rejections (docs/benchmarks/orchestrationbench.md §5.4).
 
 use std::ops::{Add, AddAssign};
 
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use super::class::Class;
 
-/// How often what was decided for what was right.
+/// Confusion counts, with rejection as the positive class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Confusion {
-    /// Rejected, rightly.
+    /// Correct rejections.
     pub(crate) tp_reject: u32,
-    /// Called, rightly: the same as `tp_fc`.
+    /// Correct calls; the same as `tp_fc`.
     pub(crate) tn_reject: u32,
-    /// Rejected what could be called: the same as `fn_fc`.
+    /// Rejections where a call is right; the same as `fn_fc`.
     pub(crate) fp_reject: u32,
-    /// Called what was to be rejected: the same as `fp_fc`.
+    /// Calls where a rejection is right; the same as `fp_fc`.
     pub(crate) fn_reject: u32,
-    /// Rejected rightly, as another kind; part of `tp_reject`.
+    /// Correct rejections of the wrong type; part of `tp_reject`.
     pub(crate) type_mismatch: u32,
 }
 
 impl Confusion {
-    /// Of one step.
+    /// Counts of one step.
     pub(crate) fn of(actual: Class, decided: Class) -> Self {
         let mut one = Self::default();
         match (actual == Class::Call, decided == Class::Call) {
@@ -37,14 +37,14 @@ impl Confusion {
         one
     }
 
-    /// As the golden files write it.
+    /// Serialises the counts as the golden files have them.
     pub(crate) fn to_json(self) -> Value {
         json!({
             "tp_reject": self.tp_reject, "tn_reject": self.tn_reject,
             "fp_reject": self.fp_reject, "fn_reject": self.fn_reject,
             "tp_fc": self.tn_reject, "fp_fc": self.fn_reject, "fn_fc": self.fp_reject, "tn_fc": self.tp_reject,
             "type_mismatch": self.type_mismatch,
-            // The official code knows answers that failed, but no answer can get there.
+            // The official code has a counter of failed answers that is never increased.
             "failed": 0,
         })
     }

@@ -1,27 +1,28 @@
-//! Exceptions of the official code, as values: they decide scores (docs/benchmarks/orchestrationbench.md §5.2, §5.4).
+//! Exceptions of the official code as values, because they affect scores (docs/benchmarks/orchestrationbench.md §5.2,
+//! §5.4).
 
 use std::fmt;
 
-/// The classes that occur.
+/// Classes of exceptions that occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Exception {
     /// A method that the value's type lacks.
     Attribute,
     /// An operation that the value's type does not support.
     Type,
-    /// A key that is not there.
+    /// A missing key.
     Key,
     /// A value that cannot be converted.
     Value,
-    /// Nested too deep.
+    /// Nesting beyond the recursion limit.
     Recursion,
-    /// A place beyond the end.
+    /// An index beyond the end.
     Index,
-    /// A number beyond what a type holds.
+    /// A number beyond the range of a type.
     Overflow,
-    /// More than is read here, whether or not Python would have mastered it.
+    /// Input beyond our parser's limits, which Python may or may not have handled.
     Memory,
-    /// Any other.
+    /// Any other class.
     Other,
 }
 
@@ -38,7 +39,7 @@ impl Exception {
         Self::Other,
     ];
 
-    /// Python's name of the class.
+    /// Returns Python's name of the class.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Attribute => "AttributeError",
@@ -53,12 +54,12 @@ impl Exception {
         }
     }
 
-    /// The class of this name.
+    /// Finds a class by name; unknown names are [`Self::Other`].
     pub(crate) fn named(name: &str) -> Self {
         Self::ALL.into_iter().find(|exception| exception.name() == name).unwrap_or(Self::Other)
     }
 
-    /// A number for it, from 1: values of sessions are numbers.
+    /// Returns the class as a number from 1, because values of sessions are numbers.
     pub(crate) const fn code(self) -> f64 {
         match self {
             Self::Attribute => 1.0,
@@ -73,7 +74,7 @@ impl Exception {
         }
     }
 
-    /// The class with this number.
+    /// Finds a class by its number.
     pub(crate) fn from_code(code: f64) -> Option<Self> {
         Self::ALL.into_iter().find(|exception| exception.code() == code)
     }
@@ -82,14 +83,14 @@ impl Exception {
 /// An exception that was raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Crash {
-    /// Its class.
+    /// Class of the exception.
     pub(crate) exception: Exception,
-    /// What `str` says of it.
+    /// Python's `str()` of the exception.
     pub(crate) message: String,
 }
 
 impl Crash {
-    /// An exception of a class, with what it says.
+    /// Makes an exception with its message.
     pub(crate) fn new(exception: Exception, message: impl Into<String>) -> Self {
         Self { exception, message: message.into() }
     }

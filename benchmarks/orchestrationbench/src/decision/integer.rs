@@ -1,13 +1,14 @@
-//! Python's `int()` of a text.
+//! Python's `int()` on a text.
 
 use regatta_pycompat::{decimal_digit, is_space};
 
-/// How many digits Python turns into an integer before it refuses.
+/// Greatest number of digits that Python converts to an integer.
 const DIGITS_MAX: usize = 4300;
 
-/// Whether `int()` takes the text: white space around it, a sign, decimal digits of any script, single underscores between digits.
+/// Returns `true` if `int()` accepts the text: white space around it, a sign, decimal digits of any script, single
+/// underscores between digits.
 pub(crate) fn is_integer(text: &str) -> bool {
-    // `int` takes other white space than `strip` does: not the information separators.
+    // Unlike `strip`, `int` does not accept the information separators as white space.
     let text = text.trim_matches(|c| is_space(c) && !('\u{1c}'..='\u{1f}').contains(&c));
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut count = 0_usize;

@@ -1,8 +1,8 @@
-//! Decision of a sub agent at a step, and the quality of its calls (docs/benchmarks/orchestrationbench.md §2.5, §4.2, §5.4, §5.5): plain
-//! functions of an answer and the gold.
+//! Decisions of sub agents and the quality of their calls (docs/benchmarks/orchestrationbench.md §2.5, §4.2, §5.4,
+//! §5.5): pure functions of an answer and the gold.
 //!
-//! Bounds: arguments are read to a depth of 990 and canonical texts stay within 64 times the size of what they stand for, plus 1 KiB a
-//! value, so that time and memory are linear in the answer.
+//! Limits: arguments are read to a depth of 990, and a canonical text has at most 64 times the size of its value plus
+//! 1 KiB, so time and memory are linear in the answer.
 
 mod answer;
 mod arguments;

@@ -1,12 +1,13 @@
-//! Patterns of the cards' schemas: Python's `re.match` on an engine with look-around and a bound on its work.
+//! Patterns in the schemas of agent cards: Python's `re.match` on a regular-expression engine with look-around and a
+//! limit on backtracking.
 
 use fancy_regex::{Regex, RegexBuilder};
 use regatta_pycompat::digit_class;
 
-/// After so many steps back a text counts as one that does not match.
+/// Backtracking steps after which a text counts as not matching.
 const STEPS_MAX: usize = 100_000;
 
-/// Whether the text begins with a match. `None` for what is no pattern.
+/// Returns `true` if the text begins with a match, and `None` if the pattern is invalid.
 pub(crate) fn matches_at_start(pattern: &str, text: &str) -> Option<bool> {
     let regex = compile(pattern)?;
     Some(regex.is_match(text).unwrap_or(false))
@@ -17,12 +18,12 @@ fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(&translated).backtrack_limit(STEPS_MAX).build().ok()
 }
 
-/// The same pattern for an engine whose `$` matches at the very end alone, whose classes are other than Python's, and which reads
-/// operators between sets.
+/// Translates a Python pattern. In the target engine `$` matches at the very end alone, classes such as `\d` have
+/// other members, and sets can contain operators.
 fn translate(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut chars = pattern.chars().peekable();
-    // Where in a class we are: at its start, where `]` is itself, or later.
+    // Position within a character class: `Some(true)` at its start, where `]` is literal, `Some(false)` later.
     let mut class: Option<bool> = None;
     while let Some(c) = chars.next() {
         match (c, class) {
@@ -63,7 +64,7 @@ fn translate(pattern: &str) -> String {
     out
 }
 
-/// What a backslash and the character after it mean.
+/// Translates a backslash and the character after it.
 fn escape(escaped: Option<char>, rest: &mut std::iter::Peekable<std::str::Chars<'_>>, in_class: bool) -> String {
     match escaped {
         Some('d') => in_brackets(digit_class(), "", in_class),

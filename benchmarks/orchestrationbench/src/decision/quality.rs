@@ -1,4 +1,5 @@
-//! Quality of tool calls: names, keys, and the counts of values that need no judge (docs/benchmarks/orchestrationbench.md §5.5).
+//! Quality of tool calls: names, keys, and the counts of values that do not need a judge
+//! (docs/benchmarks/orchestrationbench.md §5.5).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,53 +9,53 @@ use super::class::Called;
 use super::schema::Schemas;
 use crate::data::Agents;
 
-/// A call beside the gold's, before any judge.
+/// Comparison of a call with the gold call, before any judge.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Quality {
-    /// F1 of the sets of names.
+    /// F1 of the sets of tool names.
     pub(crate) name_f1: f64,
-    /// F1 of the sets of keys.
+    /// F1 of the sets of argument keys.
     pub(crate) key_f1: f64,
-    /// Counts by key, over the keys of both.
+    /// Counts by key, for the keys of either side.
     pub(crate) keys: BTreeMap<String, KeyCounts>,
 }
 
-/// The counts of one key.
+/// Counts of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyCounts {
-    /// Values of both.
+    /// Values on both sides.
     pub(crate) tp: usize,
-    /// Values of the prediction alone.
+    /// Values in the prediction alone.
     pub(crate) fp: usize,
-    /// Values of the gold alone.
+    /// Values in the gold alone.
     pub(crate) fn_: usize,
-    /// Why they are final, or that they are not.
+    /// Reason why the counts are final, or [`Reason::Judge`].
     pub(crate) reason: Reason,
-    /// Where the judge is needed, the values behind `fp` and `fn_`, ascending.
+    /// When a judge is needed, the values behind `fp` and `fn_`, ascending.
     pub(crate) unsettled: Option<(Vec<String>, Vec<String>)>,
 }
 
-/// How counts came about.
+/// Rule by which the counts were determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reason {
     /// The prediction lacks the key.
     KeyMissingInPredicted,
     /// The gold lacks the key.
     KeyMissingInActual,
-    /// One side has no value that the other lacks.
+    /// One side has no values that the other lacks.
     ExactComparison,
     /// A value is not of the declared type.
     TypeMismatch,
-    /// The key is an enumeration, where other words are other values.
+    /// The key is an enumeration, where different words are different values.
     EnumExactComparison,
-    /// A value does not have the declared form.
+    /// A value does not match the declared pattern.
     PatternMismatch,
-    /// Nobody but a judge can say.
+    /// Only a judge can decide.
     Judge,
 }
 
 impl Reason {
-    /// As the golden files write it.
+    /// Name in the golden files.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::KeyMissingInPredicted => "key_missing_in_predicted",
@@ -73,16 +74,16 @@ impl Reason {
 pub(crate) struct Unsettled<'q> {
     /// The key.
     pub(crate) key: &'q str,
-    /// Values of both, which count no more once the judge has spoken.
+    /// Values on both sides; the official evaluator drops them once the judge has answered.
     pub(crate) confirmed_tp: usize,
-    /// Values of the prediction alone, ascending.
+    /// Values in the prediction alone, ascending.
     pub(crate) predicted: &'q [String],
-    /// Values of the gold alone, ascending.
+    /// Values in the gold alone, ascending.
     pub(crate) actual: &'q [String],
 }
 
 impl Quality {
-    /// Of `called` beside `gold`, by the schemas of `agents`.
+    /// Compares `called` with `gold`, using the tool schemas of `agents`.
     pub(crate) fn new(called: &Called, gold: &Called, agents: &Agents) -> Self {
         let schemas = Schemas::new(agents, called.tools());
         let all: BTreeSet<&str> = called.arguments.keys().chain(gold.arguments.keys()).collect();
@@ -103,7 +104,7 @@ impl Quality {
         Self { name_f1: set_f1(&names(called), &names(gold)), key_f1: set_f1(&predicted, &actual), keys }
     }
 
-    /// The keys that the judge is asked about, ascending.
+    /// Returns the keys that a judge must be asked about, ascending.
     pub(crate) fn unsettled(&self) -> Vec<Unsettled<'_>> {
         let unsettled = self.keys.iter().filter_map(|(key, counts)| {
             let (predicted, actual) = counts.unsettled.as_ref()?;
@@ -139,7 +140,7 @@ fn texts(values: &Values) -> BTreeSet<String> {
     }
 }
 
-/// F1 of two sets: 1 when both are empty, 0 when one is.
+/// F1 of two sets: 1 when both are empty, 0 when only one is.
 pub(crate) fn set_f1<T: Ord>(predicted: &BTreeSet<T>, actual: &BTreeSet<T>) -> f64 {
     if predicted.is_empty() && actual.is_empty() {
         return 1.0;
@@ -151,7 +152,7 @@ pub(crate) fn set_f1<T: Ord>(predicted: &BTreeSet<T>, actual: &BTreeSet<T>) -> f
     f1(both / predicted.len() as f64, both / actual.len() as f64)
 }
 
-/// The harmonic mean, in the official code's order of operations; 0 where there is none.
+/// Harmonic mean in the official code's order of operations; 0 when both are 0.
 pub(crate) fn f1(precision: f64, recall: f64) -> f64 {
     if precision + recall > 0.0 { 2.0 * (precision * recall) / (precision + recall) } else { 0.0 }
 }

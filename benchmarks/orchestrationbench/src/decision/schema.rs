@@ -1,4 +1,5 @@
-//! Schemas of the predicted tools, by key: the checks that spare the judge (docs/benchmarks/orchestrationbench.md §5.5).
+//! Schemas of the predicted tools by key: checks that make a judge unnecessary (docs/benchmarks/orchestrationbench.md
+//! §5.5).
 
 use serde_json::{Map, Value};
 
@@ -7,13 +8,13 @@ use super::pattern::matches_at_start;
 use super::quality::Reason;
 use crate::data::Agents;
 
-/// The properties of the predicted tools that exist, in the order of the calls.
+/// Properties of the predicted tools that exist, in the order of the calls.
 pub(crate) struct Schemas<'a> {
     properties: Vec<&'a Map<String, Value>>,
 }
 
 impl<'a> Schemas<'a> {
-    /// Of the tools of these names, whoever's they are.
+    /// Collects the schemas of the tools with these names, of whatever agent.
     pub(crate) fn new<'n>(agents: &'a Agents, names: impl Iterator<Item = &'n str>) -> Self {
         let mut seen = std::collections::HashSet::new();
         let properties = names
@@ -27,8 +28,8 @@ impl<'a> Schemas<'a> {
         self.properties.iter().filter_map(move |properties| properties.get(key)?.as_object())
     }
 
-    /// Whether the values of a key that only the prediction has are wrong without asking anybody, beside `missing` values that only the
-    /// gold has.
+    /// Returns the reason if the predicted values of a key are wrong without asking a judge. `predicted` are the
+    /// values in the prediction alone, `missing` is the number of values in the gold alone.
     pub(crate) fn settles(&self, key: &str, predicted: &[String], missing: usize) -> Option<Reason> {
         if !self.has_type(key, predicted) {
             return Some(Reason::TypeMismatch);
@@ -37,14 +38,14 @@ impl<'a> Schemas<'a> {
             return Some(Reason::EnumExactComparison);
         }
         let pattern = self.of_key(key).find_map(|property| property.get("pattern")?.as_str());
-        // The official code reads a pattern that was escaped twice as if it had been once.
+        // The official code unescapes a doubly escaped pattern once.
         let pattern = pattern?.replace(r"\\", r"\");
         let fits = |value: &String| matches_at_start(&pattern, value).unwrap_or(true);
         (!predicted.iter().all(fits)).then_some(Reason::PatternMismatch)
     }
 
-    /// By the first type that is declared. Values have become texts before they get here, so only texts and what reads as an integer can
-    /// be of theirs.
+    /// Checks against the first declared type. The values are texts by now, so only strings and readable integers can
+    /// pass.
     fn has_type(&self, key: &str, predicted: &[String]) -> bool {
         let declared = self.of_key(key).find_map(|property| property.get("type"));
         let declared = match declared {

@@ -1,4 +1,4 @@
-//! A decision step by the official evaluator: class, counters, and the quality of a call for a call.
+//! Official evaluation of a decision step: class, counters, and the quality of a call where a call is right.
 
 use regatta_proto::Question;
 use serde_json::{Map, Value, json};
@@ -12,51 +12,51 @@ use crate::aggregate::{CallValues, DecisionValues};
 use crate::data::{Agents, Entry};
 use crate::judge::{Conversation, Credit, Judging, ValueScore, value_score};
 
-/// A step at which a sub agent decides.
+/// A decision step with its context.
 #[derive(Clone, Copy)]
 pub(crate) struct DecisionStep<'a> {
-    /// Its id, as `EN/1/2/7`.
+    /// Id of the item, such as `EN/1/2/7`.
     pub(crate) item: &'a str,
-    /// Its gold, see `Scenario::gold`.
+    /// Gold label, see `Scenario::gold`.
     pub(crate) gold: Option<&'a Entry>,
-    /// The agents of its language.
+    /// Agents of the scenario's language.
     pub(crate) agents: &'a Agents,
 }
 
-/// What the official evaluator says of it.
+/// Result of the official evaluator for a decision step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OfficialDecision {
-    /// There is no answer: it counts nowhere.
+    /// The step has no answer and does not count.
     Missing,
-    /// The evaluator crashes: its scenario is worth nothing.
+    /// The evaluator crashes, which sets the scenario's scores to 0.
     Crashed(Crash),
-    /// It is scored.
+    /// The step was scored.
     Scored {
-        /// What was right.
+        /// Class of the gold.
         actual: Class,
-        /// What was decided.
+        /// Class of the answer.
         decided: Class,
-        /// A call for a call.
+        /// Comparison of the calls, where gold and answer are calls.
         call: Option<OfficialCall>,
     },
 }
 
-/// A call for a call.
+/// A predicted call compared with the gold call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OfficialCall {
-    /// Before the judge.
+    /// Counts before the judge.
     pub(crate) quality: Quality,
-    /// With the judge's word; of a panel, the mean over its members.
+    /// Value score with the judge's counts; for a panel, the mean over its members.
     pub(crate) value: ValueScore,
-    /// Whether a judge was asked.
+    /// A judge was asked.
     pub(crate) is_judged: bool,
 }
 
 /// Scores an answer; `None` when the call failed.
 ///
 /// # Errors
-/// With the judge's question, when it is needed and not answered. Its conversation is made of the tools that were called and what they
-/// leave unsettled.
+/// With the question that a judge must answer first. Its conversation is built from the called tools and the
+/// unsettled keys.
 pub(crate) fn score_official(
     step: DecisionStep<'_>,
     answer: Option<&Answer>,
@@ -86,7 +86,7 @@ pub(crate) fn score_official(
 }
 
 impl OfficialDecision {
-    /// What it adds to scores.
+    /// Converts the result to the step's contribution to the scores.
     pub(crate) fn values(&self) -> DecisionValues {
         match self {
             Self::Missing => DecisionValues::default(),
@@ -107,7 +107,7 @@ impl OfficialDecision {
         }
     }
 
-    /// The step as golden files have it under `items`.
+    /// Entry of the step in golden files, under `items`.
     pub(crate) fn entry(&self) -> Value {
         match self {
             Self::Missing => json!({ "kind": "decision", "predicted": "missing" }),
@@ -137,7 +137,7 @@ impl OfficialDecision {
     }
 }
 
-/// Counts by key, before any judge.
+/// Counts by key before any judge, as the golden files have them.
 pub(super) fn arguments(quality: &Quality) -> Map<String, Value> {
     let entry = |(key, counts): (&String, &super::quality::KeyCounts)| {
         (key.clone(), json!([counts.tp, counts.fp, counts.fn_, counts.reason.name()]))

@@ -10,32 +10,32 @@ use super::score_official::{DecisionStep, arguments};
 use crate::aggregate::PaperDecisionValues;
 use crate::judge::{Conversation, Credit, Judging, value_score};
 
-/// What the paper's evaluator says of a step.
+/// Result of the paper's evaluator for a decision step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PaperDecision {
-    /// What was right.
+    /// Class of the gold.
     pub(crate) actual: Class,
-    /// What was decided.
+    /// Class of the answer.
     pub(crate) decided: Class,
-    /// A call for a call.
+    /// Comparison of the calls, where gold and answer are calls.
     pub(crate) call: Option<PaperCall>,
 }
 
-/// A call for a call.
+/// A predicted call compared with the gold call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PaperCall {
-    /// Before the judges; `None` when arguments cannot be put together, and then all scores are 0.
+    /// Counts before the judges; `None` when the arguments cannot be merged, which makes all scores 0.
     pub(crate) quality: Option<Quality>,
-    /// F1 of values with each judge's word: one when none is needed.
+    /// F1 of values by each judge; one element when no judge is needed.
     pub(crate) by_judge: Vec<f64>,
-    /// Whether judges are needed.
+    /// Judges are needed.
     pub(crate) is_judged: bool,
 }
 
 /// Scores an answer; `None` when the call failed.
 ///
 /// # Errors
-/// As by the official evaluator.
+/// With the question that judges must answer first.
 pub(crate) fn score_paper(
     step: DecisionStep<'_>,
     answer: Option<&Answer>,
@@ -43,7 +43,7 @@ pub(crate) fn score_paper(
     conversation: impl FnOnce(&Called, &[Unsettled<'_>]) -> Conversation,
 ) -> Result<PaperDecision, Box<Question>> {
     let (gold, decided) = (gold(step.gold), decided_by_paper(answer));
-    // What cannot be put together is a call all the same.
+    // Calls whose arguments cannot be merged are calls all the same.
     let actual = gold.as_ref().map_or(Class::Call, Gold::class);
     let class = decided.as_ref().map_or(Class::Call, Decided::class);
     let call = match (actual, class) {
@@ -75,7 +75,7 @@ impl PaperCall {
         Ok(Self { quality: Some(quality), by_judge, is_judged })
     }
 
-    /// F1 of names, keys and values, the last a mean over judges.
+    /// Returns the F1 of names, keys and values, the last as a mean over judges.
     pub(crate) fn scores(&self) -> [f64; 3] {
         let (name, key) = self.quality.as_ref().map_or((0.0, 0.0), |quality| (quality.name_f1, quality.key_f1));
         let count = self.by_judge.len().max(1);
@@ -84,7 +84,7 @@ impl PaperCall {
 }
 
 impl PaperDecision {
-    /// What it adds to scores.
+    /// Converts the result to the step's contribution to the scores.
     pub(crate) fn values(&self) -> PaperDecisionValues {
         let is_gold_call = self.actual == Class::Call;
         let is_rejection = !matches!(self.decided, Class::Call | Class::Failed);
@@ -97,7 +97,7 @@ impl PaperDecision {
         }
     }
 
-    /// The step as golden files have it under `items`, where `judges` are asked what needs judging.
+    /// Entry of the step in golden files, under `items`, with a score for each of `judges`.
     pub(crate) fn entry(&self, judges: usize) -> Value {
         let values = self.values();
         let actual = if values.is_gold_call { self.actual.name() } else { "REJECT" };
@@ -106,7 +106,7 @@ impl PaperDecision {
             entry["type_ok"] = values.is_right_type.into();
         }
         if let (Some(call), Some([name, key, value])) = (&self.call, values.call) {
-            // Without anything to judge, all of them say the same.
+            // Without anything to judge, all judges have the same score.
             let by_judge = if call.is_judged { call.by_judge.clone() } else { call.by_judge.repeat(judges.max(1)) };
             entry["name_f1"] = name.into();
             entry["key_f1"] = key.into();

@@ -1,4 +1,4 @@
-//! What is a call, what is a rejection, and which counts a call gets.
+//! Classification of calls and rejections, and the counts of calls.
 
 use std::collections::BTreeSet;
 

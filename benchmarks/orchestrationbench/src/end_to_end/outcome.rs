@@ -1,22 +1,22 @@
-//! What a session came to, step by step of the gold.
+//! Outcome of a session, by step of the gold.
 
 use serde_json::{Value, json};
 
-/// Where a call led elsewhere than the gold.
+/// Way in which a call diverged from the gold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Divergence {
-    /// The plan has other agents to ask, or in another order, or there is no plan.
+    /// The plan asks other agents, or asks them in another order, or there is no plan.
     Plan,
-    /// A rejection or plain text for a call, or the other way round.
+    /// A rejection or plain text where a call is right, or the reverse.
     Decision,
     /// A call did not get the result that is recorded for its step.
     Result,
-    /// Nobody was asked.
+    /// No model was asked at the step.
     NotReached,
 }
 
 impl Divergence {
-    /// Its name in results.
+    /// Name in result files.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -27,21 +27,21 @@ impl Divergence {
     }
 }
 
-/// What the model saw when it was asked, beside what the gold shows it.
+/// Input of the model at a step, compared with the gold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Seen {
-    /// The same results of tools, in the same turn.
+    /// The same results of tools, in the same turn as in the gold.
     AsInGold,
-    /// Other results before it, or some of them missing.
+    /// Other results of tools, or fewer.
     OtherResults,
     /// It was asked in another turn.
     OtherTurn,
-    /// It was not asked.
+    /// The step was not asked.
     NotReached,
 }
 
 impl Seen {
-    /// Its name in results.
+    /// Name in result files.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::AsInGold => "as_in_gold",
@@ -52,46 +52,47 @@ impl Seen {
     }
 }
 
-/// A step of the gold in a session.
+/// Outcome of one step of the gold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StepOutcome {
-    /// The step.
+    /// Number of the step.
     pub(crate) step: u32,
-    /// Position, among the agent's replies, of the one that stands for it.
+    /// Position, among the agent's replies, of the one that is matched with the step; `None` if no call was.
     pub(crate) reply: Option<usize>,
-    /// What the model saw.
+    /// Input of the model, compared with the gold.
     pub(crate) seen: Seen,
-    /// Where its reply led elsewhere.
+    /// Divergence of the reply from the gold, if it diverged.
     pub(crate) divergence: Option<Divergence>,
 }
 
-/// What a session came to.
+/// Outcome of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Every step of the gold at which a model would be asked step by step, ascending.
+    /// Every step of the gold at which the stepwise mode asks a model, ascending.
     pub(crate) steps: Vec<StepOutcome>,
-    /// How many calls stand for no step.
+    /// Number of calls without a step.
     pub(crate) extra_calls: usize,
-    /// Whether the session was cut short.
+    /// The session was ended by the limit on calls.
     pub(crate) is_bounded: bool,
 }
 
 impl Outcome {
-    /// The first step, in the order of the calls, that led elsewhere; without one, the first that nobody was asked at.
+    /// Returns the first step, in the order of calls, that diverged; if none did, the first that was not reached.
     pub(crate) fn first_divergence(&self) -> Option<StepOutcome> {
         let told = self.steps.iter().filter(|step| step.divergence.is_some() && step.reply.is_some());
         let unreached = || self.steps.iter().find(|step| step.reply.is_none());
         told.min_by_key(|step| step.reply).or_else(unreached).copied()
     }
 
-    /// The steps after the first divergence that were not asked as in the gold.
+    /// Returns the steps after the first divergence that were not asked as in the gold.
     pub(crate) fn changed(&self) -> Vec<StepOutcome> {
         let Some(first) = self.first_divergence() else { return Vec::new() };
         let is_changed = |step: &&StepOutcome| step.step > first.step && step.seen != Seen::AsInGold;
         self.steps.iter().filter(is_changed).copied().collect()
     }
 
-    /// For results: `first_divergent` with its step and kind, `changed` with each later step and how it was asked, and counts.
+    /// Serialises the outcome for results: `first_divergent` with step and kind, `changed` with each later step and
+    /// how it was asked, and counts.
     pub(crate) fn entry(&self) -> Value {
         let first = self.first_divergence().map(|first| {
             let kind = first.divergence.unwrap_or(Divergence::NotReached);

@@ -1,4 +1,4 @@
-//! What of a scenario is given: the user's words, turn by turn, and what the gold does after them.
+//! The fixed part of a scenario, turn by turn: the user's messages and the steps of the gold.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use regatta_proto::{ChatMessage, ChatRole};
 
 use crate::data::{Scenario, Speaker, Suffix};
 
-/// One turn: what is told, and the gold's steps until the user speaks again.
+/// One turn: the user's messages, and the gold's steps up to the next ones.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
-    /// What the user says, and what the gold's main agent says where nobody is asked.
+    /// Messages of the user, and of the gold's main agent in turns in which no model is asked.
     pub(super) told: Vec<ChatMessage>,
     /// The gold's planning step.
     pub(super) plan: Option<u32>,
     /// The gold's decision steps of agents that exist, ascending.
     pub(super) decisions: Vec<u32>,
-    /// What the gold's main agent says otherwise than in plans.
+    /// Messages of the gold's main agent that are not plans.
     words: Vec<Arc<str>>,
 }
 
 impl Turn {
-    /// Whether the gold asks anybody.
+    /// Returns `true` if the gold asks a model in this turn.
     pub(super) const fn is_answered(&self) -> bool {
         self.plan.is_some() || !self.decisions.is_empty()
     }
@@ -35,7 +35,7 @@ impl Turn {
     }
 }
 
-/// The turns of a scenario. What comes before the user's first words is a turn without them.
+/// Returns the turns of a scenario. Steps before the user's first message form a turn of their own.
 pub(super) fn turns(scenario: &Scenario) -> Vec<Turn> {
     let asked: BTreeSet<u32> = scenario.decisions.iter().filter(|one| one.is_asked).map(|one| one.step).collect();
     let (mut turns, mut turn) = (Vec::new(), Turn::default());
@@ -50,7 +50,7 @@ pub(super) fn turns(scenario: &Scenario) -> Vec<Turn> {
             }
             (Suffix::Message, Speaker::Assistant, Some(text)) => {
                 if scenario.planning.contains(step) {
-                    // The data have one a turn; of more, the first is asked for.
+                    // The official data have one plan in a turn; if there are more, the first is asked for.
                     turn.plan = turn.plan.or(Some(*step));
                 } else if asked.contains(step) {
                     turn.decisions.push(*step);

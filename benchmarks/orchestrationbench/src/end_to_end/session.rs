@@ -1,4 +1,4 @@
-//! A session, replayed from its replies.
+//! Replay of a session from its replies.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use crate::decision::{Answer, Decided, decided};
 use crate::extraction::extract;
 use crate::protocol::{decision_after, planning_after};
 
-/// How many calls a session has at most. The longest scenarios have 16 in the gold.
+/// Greatest number of calls in a session. The gold of the longest scenario has 16.
 pub(crate) const CALLS_MAX: usize = 64;
 
-/// A session so far.
+/// State of a session after its replies so far.
 pub(crate) struct Session<'d> {
     data: &'d Data,
     scenario: &'d Scenario,
     turns: Vec<Turn>,
-    /// How many turns have begun.
+    /// Number of turns that have begun.
     begun: usize,
     history: Vec<ChatMessage>,
     tasks: Vec<Task>,
@@ -30,15 +30,15 @@ pub(crate) struct Session<'d> {
     next: Option<Asked>,
     calls: usize,
     extra_calls: usize,
-    /// Steps of the gold that calls stand for.
+    /// Outcomes of the gold's steps that calls were matched with.
     reached: BTreeMap<u32, StepOutcome>,
-    /// Steps whose recorded results were told.
+    /// Steps whose recorded results are in the history.
     told: BTreeSet<u32>,
-    /// Whether something else was told as a result.
+    /// The history contains a result that is not recorded.
     told_other: bool,
 }
 
-/// Who is asked next, and the step of the gold that the call stands for.
+/// The next call: who is asked, and the matched step of the gold.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     who: Who,
@@ -53,7 +53,7 @@ enum Who {
 }
 
 impl<'d> Session<'d> {
-    /// The session after `replies`, all of the agent; those that come after its end do not count.
+    /// Replays `replies`, all of the agent; replies after the session's end are ignored.
     pub(crate) fn replay<'r>(
         data: &'d Data,
         scenario: &'d Scenario,
@@ -83,7 +83,7 @@ impl<'d> Session<'d> {
         session
     }
 
-    /// What is asked next; `None` when the session is over.
+    /// Returns the next request; `None` when the session is over.
     pub(crate) fn request(&self) -> Option<ChatRequest> {
         let history = self.history.clone();
         match self.next?.who {
@@ -95,12 +95,12 @@ impl<'d> Session<'d> {
         }
     }
 
-    /// The step of the gold that the next call stands for; `None` if it stands for none, or there is no next call.
+    /// Returns the gold's step that is matched with the next call; `None` if there is no such step or no next call.
     pub(crate) fn step(&self) -> Option<u32> {
         self.next?.step
     }
 
-    /// What the session came to so far.
+    /// Returns the outcome so far.
     pub(crate) fn outcome(&self) -> Outcome {
         let decisions = self.scenario.decisions.iter().filter(|one| one.is_asked).map(|one| one.step);
         let steps: BTreeSet<u32> = self.scenario.planning.iter().copied().chain(decisions).collect();
@@ -115,7 +115,7 @@ impl<'d> Session<'d> {
         }
     }
 
-    /// Finds out who is asked next.
+    /// Determines the next call.
     fn go_on(&mut self) {
         while self.next.is_none() && self.calls < CALLS_MAX {
             if let Some(task) = next_task(&self.tasks) {
@@ -126,7 +126,7 @@ impl<'d> Session<'d> {
         }
     }
 
-    /// Asks the task's agent, if there is one.
+    /// Makes the task's agent the next one to ask, or closes the task if the agent does not exist.
     fn begin_task(&mut self, at: usize) {
         let Some(task) = self.tasks.get_mut(at) else { return };
         if self.data.agents(self.scenario.language).card(&task.agent).is_none() {
@@ -137,7 +137,7 @@ impl<'d> Session<'d> {
         self.next = Some(Asked { who: Who::Sub(at), step: self.step_of(&agent) });
     }
 
-    /// The step that the agent's next call stands for.
+    /// Finds the gold's step that is matched with the agent's next call.
     fn step_of(&self, agent: &str) -> Option<u32> {
         let is_free = |step: &u32| {
             let decision = self.scenario.decision(*step);
@@ -151,7 +151,7 @@ impl<'d> Session<'d> {
         self.turns.get(self.begun.checked_sub(1)?)
     }
 
-    /// Begins the next turn, if there is one.
+    /// Begins the next turn and returns `false` if there is none.
     fn begin_turn(&mut self) -> bool {
         let Some(turn) = self.turns.get(self.begun) else { return false };
         self.begun += 1;
@@ -184,7 +184,7 @@ impl<'d> Session<'d> {
         }
     }
 
-    /// What was told before a step, beside what the gold tells before it.
+    /// Compares the history before a step with that of the gold.
     fn seen(&self, step: u32) -> Seen {
         let is_here = |turn: &Turn| turn.plan == Some(step) || turn.decisions.contains(&step);
         if !self.turn().is_some_and(is_here) {
@@ -209,7 +209,7 @@ impl<'d> Session<'d> {
         };
         let is_gold = match (extraction.plan(), gold.plan()) {
             (Some(_), Some(gold)) => agents(&self.tasks) == agents(&tasks(gold, &self.done)),
-            // A gold plan that cannot be read asks for nothing.
+            // An unreadable gold plan asks for nothing, so any plan agrees with it.
             (_, None) => true,
             (None, Some(_)) => false,
         };
@@ -260,7 +260,7 @@ impl<'d> Session<'d> {
     }
 }
 
-/// What is said aloud: what comes after the last thought.
+/// Returns the text after the last thinking block.
 fn spoken(text: &str) -> &str {
     text.rsplit_once("</think>").map_or(text, |(_, spoken)| spoken).trim()
 }

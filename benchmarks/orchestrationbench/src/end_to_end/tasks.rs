@@ -1,52 +1,52 @@
-//! The steps of a plan as things to do.
+//! Steps of a plan as tasks.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use regatta_pycompat::yaml::{Dict, Value};
 
-/// How many steps of a plan are looked at.
+/// Greatest number of steps that are taken from a plan.
 const TASKS_MAX: usize = 64;
 
 /// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
-    /// Its workflow.
+    /// Id of the workflow.
     pub(super) workflow: String,
-    /// Its position there.
+    /// Position in the workflow.
     pub(super) position: usize,
-    /// Who does it.
+    /// Agent that does it.
     pub(super) agent: String,
-    /// What is to be done; `None` once it has been said.
+    /// Query for the agent; `None` once the agent has got it.
     pub(super) query: Option<Arc<str>>,
-    /// The workflows that come first.
+    /// Workflows that must be finished first.
     pub(super) dependencies: Vec<String>,
-    /// How far it is.
+    /// Progress of the task.
     pub(super) state: TaskState,
 }
 
-/// How far a task is.
+/// Progress of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskState {
     /// To be done.
     Open,
-    /// Its agent waits for the user.
+    /// The agent has asked the user and waits for the answer.
     Waiting,
-    /// Done, or not to be done.
+    /// Done, or skipped.
     Done,
 }
 
-/// A task across plans.
+/// Key that identifies a task across plans: workflow, position, agent.
 pub(super) type TaskKey = (String, usize, String);
 
 impl Task {
-    /// What it is recognised by in the next plan.
+    /// Returns the key by which the next plan's task is recognised as the same.
     pub(super) fn key(&self) -> TaskKey {
         (self.workflow.clone(), self.position, self.agent.clone())
     }
 }
 
-/// The tasks of a plan, in order. What is no workflow or no step is passed over, as is what `done` has.
+/// Returns the tasks of a plan in order, without malformed workflows and steps and without those in `done`.
 pub(super) fn tasks(plan: &Dict, done: &HashSet<TaskKey>) -> Vec<Task> {
     let mut tasks = Vec::new();
     for (id, workflow) in plan.iter() {
@@ -86,7 +86,8 @@ fn dependencies(workflow: &Value) -> Vec<String> {
     }
 }
 
-/// The task that comes next: the first open one that waits for nothing; if all wait for each other, the first open one.
+/// Returns the next task: the first open one whose dependencies are finished; if all wait for each other, the first
+/// open one.
 pub(super) fn next_task(tasks: &[Task]) -> Option<usize> {
     let is_waiting =
         |workflow: &str| tasks.iter().any(|task| task.workflow == workflow && task.state == TaskState::Waiting);

@@ -6,7 +6,7 @@ use super::session::{CALLS_MAX, Session};
 use crate::data::{Data, Scenario, shared};
 use crate::simulate;
 
-/// Runs a session with what `answer` says to each request, which stands for a step or for none.
+/// Runs a session in which `answer` replies to each request, given the matched step or `None`.
 fn run(
     data: &Data,
     scenario: &Scenario,

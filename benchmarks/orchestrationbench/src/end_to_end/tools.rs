@@ -1,9 +1,9 @@
-//! What the virtual tools answer.
+//! Results of the simulated tools.
 //!
-//! Calls that the gold makes too, by the same agent at any step, get the result that is recorded there: all calls of an answer together
-//! if they are those of one step, else each alone. Two calls are the same if they name the same tool with equal arguments, but for
-//! `refinedQuery`, which is free text. Every other call gets a result that says no more than that it went well, or an error where the
-//! agent has no such tool or the arguments are no JSON object.
+//! A call that the gold contains too, made by the same agent at any step, gets the result that is recorded there: all
+//! calls of an answer together if they are those of one step, else each alone. Two calls are equal if they name the
+//! same tool with equal arguments; `refinedQuery`, which is free text, is ignored. Every other call gets a result
+//! that only reports success, or an error when the agent has no such tool or the arguments are not a JSON object.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use crate::data::{Card, GoldCall, Scenario, Suffix};
 use crate::decision::{Arguments, Call};
 
-/// The argument that two calls need not share.
+/// Argument that is ignored when calls are compared.
 const FREE_TEXT: &str = "refinedQuery";
 
-/// Arguments longer than this are not repeated in a result, in bytes.
+/// Size in bytes above which a result does not repeat the arguments.
 const ECHO_MAX: usize = 2000;
 
 /// A result.
@@ -24,12 +24,12 @@ const ECHO_MAX: usize = 2000;
 pub(super) struct Returned {
     /// As JSON.
     pub(super) text: Arc<str>,
-    /// The step that it is recorded at; `None` for one that is made up.
+    /// Step at which the result is recorded; `None` for a made-up one.
     pub(super) step: Option<u32>,
 }
 
-/// What the calls of an answer return. `preferred` is the step that the answer stands for: of equal calls at several steps, its result
-/// is taken.
+/// Returns the results of an answer's calls. `preferred` is the step matched with the answer: when several steps have
+/// equal calls, its result is taken.
 pub(super) fn results(scenario: &Scenario, card: &Card, preferred: Option<u32>, calls: &[Call]) -> Vec<Returned> {
     let calls: Vec<Asked<'_>> = calls.iter().map(Asked::of).collect();
     if let Some(returned) = recorded(scenario, card, preferred, &calls) {
@@ -44,7 +44,7 @@ pub(super) fn results(scenario: &Scenario, card: &Card, preferred: Option<u32>, 
 /// A call with its arguments decoded.
 #[derive(Debug)]
 struct Asked<'c> {
-    /// `None` for a call that names nothing, and so no tool.
+    /// `None` for a call without a name.
     name: Option<&'c str>,
     arguments: Option<Object>,
 }
@@ -81,7 +81,7 @@ fn recorded(scenario: &Scenario, card: &Card, preferred: Option<u32>, calls: &[A
     Some(Returned { text, step: Some(step) })
 }
 
-/// In any order.
+/// Compares the calls with the gold's in any order.
 fn are_the_same(calls: &[Asked<'_>], gold: &[GoldCall]) -> bool {
     let mut left: Vec<&GoldCall> = gold.iter().collect();
     calls.len() == gold.len()
@@ -108,7 +108,7 @@ fn made_up(card: &Card, call: &Asked<'_>) -> Returned {
 
 fn echo(arguments: &Object) -> Value {
     let text = dumps(&Json::Object(arguments.clone()).into());
-    // What is nested deeper than a reader goes is not repeated either.
+    // Nor are arguments repeated that are nested too deep to be read back.
     let text = text.ok().filter(|text| text.len() <= ECHO_MAX);
     text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Value::Null)
 }

@@ -1,4 +1,4 @@
-//! Golden texts for the search alone (kind `unit_parse`, docs/benchmarks/orchestrationbench.md §11).
+//! Golden cases of the plan search alone (kind `unit_parse`, docs/benchmarks/orchestrationbench.md §11).
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::Place;
@@ -9,10 +9,10 @@ use serde_json::{Map, Number, Value as Json, json};
 
 use super::{Extraction, extract};
 
-/// The file with the texts, a JSON object a line: `id`, `text`.
+/// File with the texts: JSONL with `id` and `text`.
 const TEXTS_FILE: &str = "texts.jsonl";
 
-/// What every text comes to: `workflow` with its keys and itself, `none`, or `exception` with its class.
+/// Scores every text: `workflow` with its keys and value, `none`, or `exception` with its class.
 ///
 /// # Errors
 /// When the file is missing, or a line cannot be read.
@@ -29,7 +29,7 @@ pub(crate) fn score_unit_parse(files: &FileSet) -> Result<Json, DataError> {
         let problem = |problem: String| place.problem(format!("line {}: {problem}", at + 1));
         let line: Json = serde_json::from_str(line).map_err(|error| problem(error.to_string()))?;
         let id = line.get("id").and_then(Json::as_str).ok_or_else(|| problem("no text \"id\"".to_owned()))?;
-        // What is no text holds no plan.
+        // A value that is not a text holds no plan.
         let extraction = line.get("text").and_then(Json::as_str).map_or(Extraction::None, extract);
         items.insert(id.to_owned(), entry(&extraction));
     }

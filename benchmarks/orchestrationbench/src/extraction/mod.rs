@@ -1,9 +1,9 @@
-//! From the text of a planning answer to its plan (docs/benchmarks/orchestrationbench.md §4.1).
+//! Extraction of the plan from the text of an answer (docs/benchmarks/orchestrationbench.md §4.1).
 //!
-//! The official code tries patterns and readers one after the other; the first object with a key that begins with `workflow_`
-//! is the plan. Only errors of the readers themselves are caught on the way: what else is raised ends the search, and later
-//! drops the whole run. The patterns are matched here by hand, each in one pass over the text, where Python's `re` may take
-//! quadratic time or more; what they find is the same.
+//! The official code tries patterns and parsers in turn; the first object with a key that begins with `workflow_` is
+//! the plan. It catches only the errors of the parsers themselves: any other exception ends the search, and later
+//! drops the whole run. The patterns are matched here by hand, each in one pass over the text, where Python's `re`
+//! can take quadratic time or more; the matches are the same.
 
 mod case;
 mod patterns;
@@ -17,23 +17,23 @@ use super::plan::Extracted;
 use regatta_pycompat::yaml::{Dict, Value, YamlError, safe_load};
 use regatta_pycompat::{Refusal, parse_or_refuse};
 
-/// What the keys of workflows begin with.
+/// Prefix of the keys of workflows.
 const KEY_PREFIX: &str = "workflow_";
 
-/// What the search for a plan came to.
+/// Result of the search for a plan.
 #[derive(Debug, Clone)]
 pub(crate) enum Extraction {
     /// An object with a key that begins with `workflow_`; its values may be anything.
     Plan(Dict),
     /// The text holds no plan.
     None,
-    /// Python raises an exception that nobody catches, by the name of its class. `MemoryError` stands for what goes beyond the
-    /// bounds of [`safe_load`], whether or not Python would have mastered it.
+    /// Python raises an exception that is not caught; the name of its class. `MemoryError` stands for texts beyond
+    /// the limits of [`safe_load`], which Python may or may not have handled.
     Exception(&'static str),
 }
 
 impl Extraction {
-    /// What the scores of plans start from.
+    /// Converts to the input of the plan scores.
     pub(crate) const fn as_extracted(&self) -> Extracted<'_> {
         match self {
             Self::Plan(plan) => Extracted::Workflow(plan),
@@ -42,7 +42,7 @@ impl Extraction {
         }
     }
 
-    /// The plan, if there is one.
+    /// Returns the plan, if there is one.
     pub(crate) const fn plan(&self) -> Option<&Dict> {
         match self {
             Self::Plan(plan) => Some(plan),
@@ -51,13 +51,13 @@ impl Extraction {
     }
 }
 
-/// The end of the search before its last attempt.
+/// Result that ends the search early.
 enum Found {
     Plan(Dict),
     Exception(&'static str),
 }
 
-/// The plan in a text.
+/// Searches a text for its plan.
 pub(crate) fn extract(text: &str) -> Extraction {
     let text = text.rsplit_once("</think>").map_or(text, |(_, answer)| answer);
     match search(text) {
@@ -67,7 +67,7 @@ pub(crate) fn extract(text: &str) -> Extraction {
     }
 }
 
-/// Makes one attempt after the other; the first with a result ends it.
+/// Makes the attempts in order; the first with a result ends the search.
 fn search(text: &str) -> Result<(), Found> {
     for part in [patterns::json_fence(text), patterns::flat_objects(text), patterns::embedded_object(text), Some(text)]
     {
@@ -99,14 +99,15 @@ fn yaml(text: &str) -> Result<(), Found> {
     }
 }
 
-/// Ends the search if the value is a plan, or if a key that is no text comes before the first that tells.
+/// Ends the search if the value is a plan, or if a key that is not a text precedes the first key of a workflow, which
+/// raises an exception in Python.
 fn accept(value: Value) -> Result<(), Found> {
     let Value::Dict(dict) = value else { return Ok(()) };
     let telling = |key: &&Value| key.as_str().is_none_or(|key| key.starts_with(KEY_PREFIX));
     let class = match dict.keys().find(telling) {
         None => return Ok(()),
         Some(Value::Str(_)) => None,
-        // Bytes can be asked what they begin with, but not with a text.
+        // `bytes` has `startswith`, but it refuses a text.
         Some(Value::Bytes(_)) => Some("TypeError"),
         Some(_) => Some("AttributeError"),
     };

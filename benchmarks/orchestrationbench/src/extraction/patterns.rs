@@ -1,8 +1,8 @@
-//! What the official patterns find first, without backtracking.
+//! First matches of the official patterns, found without backtracking.
 
 use regatta_pycompat::{decimal_digit, is_space};
 
-/// The beginning of a workflow's key in JSON.
+/// Beginning of a workflow's key in JSON.
 const KEY: &str = "\"workflow_";
 
 const FENCE: &str = "```";
@@ -30,12 +30,12 @@ pub(super) fn flat_objects(text: &str) -> Option<&str> {
     None
 }
 
-/// Whether a key of a workflow stands behind the brace.
+/// Returns `true` if a workflow's key follows the brace.
 fn has_key(segment: &str, open: usize) -> bool {
     segment.rfind(KEY).is_some_and(|key| key > open)
 }
 
-/// How far the objects go that the text begins with.
+/// Returns the length of the run of flat objects at the start of the text.
 fn flat_length(text: &str) -> Option<usize> {
     let mut length = text.find('}')? + 1;
     while let Some(next) = text.get(length..).map(skip_space).and_then(|rest| rest.strip_prefix(',')).map(skip_space) {
@@ -79,7 +79,7 @@ pub(super) fn yaml_fence(text: &str) -> Option<&str> {
     Some(lines.get(..end)?.trim_end_matches(is_space))
 }
 
-/// What follows each occurrence.
+/// Returns the rest of the text after each occurrence of `marker`.
 fn after_each<'t>(text: &'t str, marker: &'t str) -> impl Iterator<Item = &'t str> {
     text.match_indices(marker).filter_map(|(at, _)| text.get(at + marker.len()..))
 }

@@ -1,4 +1,4 @@
-//! Lines that are almost YAML, indented anew.
+//! Re-indentation of lines that are almost YAML.
 
 use regatta_pycompat::strip;
 

@@ -13,7 +13,7 @@ fn score(texts: Vec<u8>) -> Json {
     score_unit_parse(&files).unwrap()
 }
 
-/// What a text comes to, as in the golden files.
+/// Entry of a text, as in the golden files.
 fn entry(text: &str) -> Json {
     let line = json!({ "id": "x", "text": text }).to_string();
     score(line.into_bytes())["items"]["x"].clone()
@@ -161,7 +161,7 @@ fn a_megabyte_of_anything_takes_no_more_than_seconds() {
     for unit in unit {
         let start = Instant::now();
         extract(&unit.repeat(1_000_000 / unit.len()));
-        // Unoptimised and on a busy machine; quadratic time would be hours.
+        // Generous for an unoptimised build on a busy machine; quadratic time would take hours.
         assert!(start.elapsed() < Duration::from_secs(60), "{unit:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! Numbers that a judge gives for counts: any JSON number, and `true` for one. Nobody checks them.
+//! Numbers that a judge gives as counts: any JSON number, and `true` for 1. The official code does not validate them.
 
 use num_bigint::{BigInt, Sign};
 use regatta_pycompat::Json;
 
-/// So many bits of an integer are within a float's range.
+/// An integer with this many bits is within a float's range.
 const FLOAT_BITS: u64 = 1000;
 
-/// A number as Python adds it: integers exactly, as long as all are.
+/// A number that is added as in Python: exactly while all terms are integers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Count {
     /// A whole one.
@@ -21,7 +21,7 @@ impl Count {
         Self::Int(BigInt::from(count))
     }
 
-    /// The number that a value is. `None` for what cannot be added to a number.
+    /// Converts a value; `None` if Python could not add it to a number.
     pub(super) fn read(value: &Json) -> Option<Self> {
         match value {
             Json::Bool(bool) => Some(Self::of(usize::from(*bool))),
@@ -31,7 +31,7 @@ impl Count {
         }
     }
 
-    /// The sum. `None` when one is a float and the other an integer that no float can hold.
+    /// Returns the sum; `None` for a float plus an integer that is beyond a float's range.
     pub(super) fn plus(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Some(Self::Int(a + b)),
@@ -46,12 +46,13 @@ impl Count {
         }
     }
 
-    /// This over `whole` where that is positive, else 0. `None` when the quotient is more than a float can hold.
+    /// Divides by `whole` where that is positive, else returns 0. `None` when the quotient is beyond a float's range.
     pub(super) fn share_of(&self, whole: &Self) -> Option<f64> {
         match (self, whole) {
             (_, Self::Int(whole)) if whole.sign() != Sign::Plus => Some(0.0),
             (Self::Int(part), Self::Int(whole)) => {
-                // The quotient of integers is exact in Python, however long they are; what is cut off both does not show.
+                // Python divides integers of any length exactly. Cutting the same number of bits off both does not
+                // change the result.
                 let excess = part.bits().max(whole.bits()).saturating_sub(FLOAT_BITS);
                 let whole = Self::Int(whole >> excess).to_f64()?;
                 if whole > 0.0 { Some(Self::Int(part >> excess).to_f64()? / whole) } else { None }

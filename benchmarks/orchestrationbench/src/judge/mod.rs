@@ -1,5 +1,5 @@
-//! The judge of arguments: what it is asked, what it said, and the value F1 that comes of it (docs/benchmarks/orchestrationbench.md §5.5,
-//! §6, §8).
+//! The judge of arguments: its questions, its answers, and the value F1 that results
+//! (docs/benchmarks/orchestrationbench.md §5.5, §6, §8).
 
 mod count;
 mod panel;
@@ -14,10 +14,10 @@ pub(crate) use self::panel::Heard;
 pub(crate) use self::value_score::{Credit, ValueScore, value_score};
 use regatta_benchmarks::Verdicts;
 
-/// The kind of its questions; they are about one item each.
+/// Kind of the judge's questions; each is about one item.
 pub(crate) const KIND: &str = "arguments";
 
-/// What a judge is asked: its conversation.
+/// Conversation of a question to the judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Conversation {
     /// Instructions and history.
@@ -26,16 +26,17 @@ pub(crate) struct Conversation {
     pub(crate) prompt: String,
 }
 
-/// Where counts of values come from that only a judge can give.
+/// Source of the counts that need a judge.
 #[derive(Clone, Copy)]
 pub(crate) enum Judging<'v> {
-    /// From nowhere: such values are all wrong, as with the official code's `skip_llm_eval`.
+    /// No judge: unsettled values count as wrong, as with the official code's `skip_llm_eval`.
     Skip,
-    /// From a judge's answers.
+    /// Recorded or live answers of judges.
     Verdicts(&'v dyn Verdicts),
 }
 
-/// The question about the arguments of `item`. A reply is taken as it is: what cannot be read of it counts as not said.
+/// Makes the question about the arguments of `item`. Any reply is accepted; parts that cannot be parsed count as not
+/// answered.
 pub(crate) fn question(item: &str, conversation: Conversation) -> Question {
     Question::Judgement {
         kind: KIND.to_owned(),
@@ -49,7 +50,7 @@ pub(crate) fn question(item: &str, conversation: Conversation) -> Question {
 }
 
 impl Judging<'_> {
-    /// What was said about `item`.
+    /// Returns the judges' answers about `item`.
     ///
     /// # Errors
     /// With the question, when there is no answer yet.
@@ -62,7 +63,7 @@ impl Judging<'_> {
         }
     }
 
-    /// Whether a judge is asked at all.
+    /// Returns `true` if a judge is asked.
     pub(crate) const fn is_asked(&self) -> bool {
         matches!(self, Self::Verdicts(_))
     }

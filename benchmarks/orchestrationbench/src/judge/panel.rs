@@ -1,36 +1,36 @@
-//! Who said what: one judge, or the members of a panel.
+//! Answers of one judge, or of the members of a panel.
 
 use regatta_benchmarks::NULL_CONTENT;
 use regatta_proto::Verdict;
 
-/// What one judge said.
+/// Answer of one judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// Nothing: it is not asked, or its calls failed. What it was to settle counts as wrong.
+    /// No answer, because the judge is not asked or its calls failed. The unsettled values count as wrong.
     Nothing,
-    /// An answer without a text, on which the official code gives up the whole step.
+    /// An answer without a text, for which the official code gives the whole step 0.
     Null,
     /// A text.
     Text(String),
 }
 
-/// What all said; there is at least one.
+/// Answers of all judges; there is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Heard {
     said: Vec<Said>,
 }
 
 impl Heard {
-    /// Of somebody who was not asked.
+    /// Stands for a judge that is not asked.
     pub(crate) fn nothing() -> Self {
         Self { said: vec![Said::Nothing] }
     }
 
-    /// The last reply of each member counts.
+    /// Takes the last reply of each member.
     pub(crate) fn new(verdict: Verdict) -> Self {
         let members = match verdict {
             Verdict::Replies { replies } => vec![replies],
-            // F1s are numbers: whatever the rule, a panel's is their mean.
+            // F1s are numbers, so a panel's F1 is their mean whatever its rule.
             Verdict::Panel { rule: _, members } => members,
             Verdict::Similarity { .. } => Vec::new(),
         };
@@ -38,7 +38,7 @@ impl Heard {
         if said.is_empty() { Self::nothing() } else { Self { said } }
     }
 
-    /// Each member's.
+    /// Returns the answer of each member.
     pub(crate) fn said(&self) -> &[Said] {
         &self.said
     }

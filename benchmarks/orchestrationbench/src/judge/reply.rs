@@ -1,11 +1,11 @@
-//! A judge's answer: counts by key (docs/benchmarks/orchestrationbench.md §8).
+//! Parser of a judge's answer: counts by key (docs/benchmarks/orchestrationbench.md §8).
 
 use regatta_pycompat::{Json, Object, parse, strip};
 
 const END_OF_THOUGHT: &str = "</think>";
 
-/// The object that the answer holds: from the first opening brace after the last thought to the last closing one. Single quotes are read
-/// as double ones when nothing else helps.
+/// Parses the object in the answer: from the first opening brace after the last thinking block to the last closing
+/// one. If that fails, single quotes are read as double ones.
 pub(super) fn read(text: &str) -> Option<Object> {
     let text = strip(text);
     let said = text.rsplit(END_OF_THOUGHT).next().unwrap_or(text);
@@ -15,7 +15,7 @@ pub(super) fn read(text: &str) -> Option<Object> {
     parse(object).or_else(|| parse(&object.replace('\'', "\"")))?.into_object()
 }
 
-/// Whether Python takes a value for true.
+/// Truth value of a JSON value in Python.
 pub(super) fn is_truthy(value: &Json) -> bool {
     match value {
         Json::Null => false,

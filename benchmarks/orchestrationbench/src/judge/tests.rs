@@ -1,4 +1,4 @@
-//! What a judge's answer is worth.
+//! Value scores of judges' answers.
 
 use proptest::prelude::*;
 use regatta_benchmarks::{RecordedVerdicts, Verdicts};
@@ -9,7 +9,7 @@ use super::*;
 use crate::data::Agents;
 use crate::decision::{Aggregated, Called, Quality};
 
-/// `x` has one match and one value on each side; `y` is settled, with one match.
+/// `x` has one match and one unmatched value on each side; `y` has one match and is settled.
 fn quality() -> Quality {
     let side = |value: &str| {
         let mut arguments = Aggregated::default();

@@ -1,4 +1,4 @@
-//! The F1 of a call's values from automatic counts and what a judge said of the rest.
+//! F1 of a call's values, from automatic counts and the judge's counts of the rest.
 
 use regatta_pycompat::Object;
 
@@ -7,32 +7,33 @@ use super::panel::Said;
 use super::reply::{is_truthy, read};
 use crate::decision::{KeyCounts, Quality, Unsettled, f1};
 
-/// What becomes of a key's exact matches when its other values go to a judge.
+/// Treatment of a key's exact matches when its other values go to a judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Credit {
-    /// They are lost: the judge's counts take their place (the official code).
+    /// They are dropped: the judge's counts replace them (the official code).
     Lost,
-    /// They are added to the judge's; and no keys at all are a perfect answer to none (the paper).
+    /// They are added to the judge's counts; and a call without arguments scores 1 if the gold has none either (the
+    /// paper).
     Kept,
 }
 
 /// The score of a step's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ValueScore {
-    /// Harmonic mean of both; may leave 0..=1 when a judge's numbers make no sense.
+    /// Harmonic mean of precision and recall; may leave 0..=1 when a judge's counts are inconsistent.
     pub(crate) f1: f64,
-    /// Of what was predicted, how much is right.
+    /// Share of the predicted values that are right.
     pub(crate) precision: f64,
-    /// Of the gold, how much was predicted.
+    /// Share of the gold's values that were predicted.
     pub(crate) recall: f64,
-    /// Whether the judge's answer made it impossible, so that all is 0.
+    /// The judge's answer could not be used, so all three are 0.
     pub(crate) is_error: bool,
 }
 
 impl ValueScore {
     const ERROR: Self = Self { f1: 0.0, precision: 0.0, recall: 0.0, is_error: true };
 
-    /// The mean over judges, of which there is at least one.
+    /// Returns the mean over judges, of which there is at least one.
     pub(crate) fn mean(scores: &[Self]) -> Self {
         let mean = |value: fn(&Self) -> f64| scores.iter().map(value).sum::<f64>() / scores.len().max(1) as f64;
         Self {
@@ -44,7 +45,7 @@ impl ValueScore {
     }
 }
 
-/// The score, with one judge's word.
+/// Computes the score with one judge's answer.
 pub(crate) fn value_score(quality: &Quality, said: &Said, credit: Credit) -> ValueScore {
     let unsettled = quality.unsettled();
     let judged = match said {
@@ -65,7 +66,7 @@ pub(crate) fn value_score(quality: &Quality, said: &Said, credit: Credit) -> Val
     let share = |wrong: &Count| tp.share_of(&tp.plus(wrong)?);
     let (Some(precision), Some(recall)) = (share(fp), share(fn_)) else { return ValueScore::ERROR };
     let score = ValueScore { f1: f1(precision, recall), precision, recall, is_error: false };
-    // Python would go on with infinities; results cannot hold them.
+    // Python would continue with infinities, but results cannot hold them.
     let is_finite = [score.f1, score.precision, score.recall].into_iter().all(f64::is_finite);
     if is_finite { score } else { ValueScore::ERROR }
 }
@@ -79,7 +80,8 @@ fn final_counts(counts: &KeyCounts) -> [Count; 3] {
     [counts.tp, counts.fp, counts.fn_].map(Count::of)
 }
 
-/// The judge's counts of a key, or that everything is wrong when it says nothing of it. `None` when it says something that is no count.
+/// Returns the judge's counts of a key; all values are wrong when it does not mention the key. `None` if an entry is
+/// not a count.
 fn counts_of(key: &Unsettled<'_>, judged: &Object, credit: Credit) -> Option<[Count; 3]> {
     let [tp, fp, fn_] = match judged.get(key.key).filter(|entry| is_truthy(entry)) {
         None => [0, key.predicted.len(), key.actual.len()].map(Count::of),

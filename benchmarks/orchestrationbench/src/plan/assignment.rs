@@ -1,11 +1,12 @@
-//! Minimum-cost assignment by shortest augmenting paths (docs/benchmarks/orchestrationbench.md §5.1). Which of several optimal assignments
-//! is found decides where the official search goes first, so columns are looked at in exactly the order of SciPy's routine.
+//! Minimum-cost assignment by shortest augmenting paths (docs/benchmarks/orchestrationbench.md §5.1). The official
+//! search first follows the assignment that is found among several optimal ones, so columns are visited in exactly
+//! the order of SciPy's routine.
 
 use super::work::{Exhausted, Work};
 
 const NONE: usize = usize::MAX;
 
-/// The routine with its memory, which calls share.
+/// The routine with buffers that are reused by all calls.
 #[derive(Debug, Default)]
 pub(super) struct Assigner {
     matrix: Vec<f64>,
@@ -21,7 +22,7 @@ pub(super) struct Assigner {
 }
 
 impl Assigner {
-    /// The column of every row of a square matrix with `size` rows.
+    /// Returns the column of every row of a square matrix with `size` rows.
     pub(super) fn solve(
         &mut self,
         size: usize,
@@ -51,7 +52,7 @@ impl Assigner {
         Ok(&self.column_of)
     }
 
-    /// From a row without a column to a column without a row: the column, and the length of the path.
+    /// Finds the shortest path from a free row to a free column: the column, and the length of the path.
     fn shortest_path(&mut self, size: usize, start: usize, work: &mut Work) -> Result<(usize, f64), Exhausted> {
         self.remaining.clear();
         self.remaining.extend((0..size).rev());
@@ -67,7 +68,7 @@ impl Assigner {
             let costs = &self.matrix[row * size..(row + 1) * size];
             let (mut lowest, mut at) = (f64::INFINITY, 0);
             for (position, &column) in self.remaining.iter().enumerate() {
-                // In this order of operations: the rounding decides ties.
+                // The order of operations matters, because rounding breaks ties.
                 let through = length + costs[column] - self.row_dual[row] - self.column_dual[column];
                 if through < self.shortest[column] {
                     self.shortest[column] = through;
@@ -111,7 +112,8 @@ impl Assigner {
     }
 }
 
-/// The sum as NumPy forms it: eight partial sums from eight numbers on, halves from 129 on. Sums of 0.2 and 0.8 depend on the order.
+/// Sums as NumPy does: eight partial sums from eight numbers on, halves from 129 on. Sums of 0.2 and 0.8 depend on
+/// the order.
 pub(super) fn sum(numbers: &[f64]) -> f64 {
     let n = numbers.len();
     if n < 8 {

@@ -1,4 +1,4 @@
-//! Golden pairs of plans for the distances alone (kind `unit_ged`, docs/benchmarks/orchestrationbench.md §11).
+//! Golden cases of the edit distances alone (kind `unit_ged`, docs/benchmarks/orchestrationbench.md §11).
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::Place;
@@ -13,10 +13,10 @@ use super::distance::{self, Costs, Search, Shape, Similarity};
 use super::reading::Workflows;
 use super::structure::{self, StructureGraph};
 
-/// The file with the pairs, a JSON object a line: `id`, `pred_workflows`, `gold_workflows`.
+/// File with the pairs: JSONL with `id`, `pred_workflows`, `gold_workflows`.
 const PAIRS_FILE: &str = "pairs.jsonl";
 
-/// Both graphs of every pair, their costs as `official` finds them, and the exact cost of component graphs.
+/// Scores every pair: both graphs, their costs by the `official` search, and the exact cost of component graphs.
 ///
 /// # Errors
 /// When the file is missing, or a line cannot be read.
@@ -111,7 +111,7 @@ fn shown(shape: &Shape, nodes: Vec<Json>) -> Json {
     json!({ "nodes": nodes, "edges": shape.edges })
 }
 
-/// A value that can be a node and that JSON can say.
+/// Converts a node's value to JSON.
 fn scalar(value: &Value) -> Json {
     match value {
         Value::Bool(bool) => (*bool).into(),

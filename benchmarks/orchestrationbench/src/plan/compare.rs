@@ -6,18 +6,18 @@ use super::distance::{self, Costs, Search, Similarity};
 use super::reading::{Raised, Workflows};
 use super::{component, structure};
 
-/// A predicted plan beside the gold one.
+/// Comparison of a predicted plan with the gold plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Compared {
-    /// The weighted mean of both similarities.
+    /// Weighted mean of the two similarities.
     pub(crate) overall: f64,
-    /// Of the structure graphs.
+    /// Similarity of the structure graphs.
     pub(crate) structure: Similarity,
-    /// Of the component graphs.
+    /// Similarity of the component graphs.
     pub(crate) component: Similarity,
 }
 
-/// As the official code compares them.
+/// Compares two plans as the official code does.
 pub(super) fn official(plan: &Dict, gold: &Dict, costs: &Costs) -> Result<Compared, Raised> {
     let (plan, gold) = (Workflows::of(plan)?, Workflows::of(gold)?);
     let (left, right) = (structure::official(&plan)?.shape(), structure::official(&gold)?.shape());
@@ -27,7 +27,7 @@ pub(super) fn official(plan: &Dict, gold: &Dict, costs: &Costs) -> Result<Compar
     Ok(Compared::of(structure, component, costs))
 }
 
-/// As the paper describes it.
+/// Compares two plans as the paper describes it.
 pub(super) fn paper(plan: &Dict, gold: &Dict, costs: &Costs) -> Result<Compared, Raised> {
     let (plan, gold) = (Workflows::of(plan)?, Workflows::of(gold)?);
     let (left, right) = (structure::paper(&plan)?.shape(), structure::paper(&gold)?.shape());

@@ -16,14 +16,14 @@ pub(super) type ComponentGraph = Graph<(HashKey, HashKey), AgentState>;
 /// A node.
 #[derive(Debug, Clone)]
 pub(super) struct AgentState {
-    /// Who does a step; mostly a text.
+    /// Agent of a step; usually a text.
     pub(super) agent: Value,
-    /// How far it is; mostly a text, `UNK` where there is none.
+    /// Status of the step; usually a text, `UNK` where it is absent.
     pub(super) status: Value,
 }
 
 impl AgentState {
-    /// What it costs to turn it into `other`.
+    /// Cost of substituting `other` for this node.
     pub(super) fn substitution(&self, other: &Self, costs: &Costs) -> f64 {
         match (self.agent.equals(&other.agent), self.status.equals(&other.status)) {
             (true, true) => 0.0,
@@ -34,11 +34,11 @@ impl AgentState {
     }
 }
 
-/// As the official code builds it. Steps may be anything that can be gone through.
+/// Builds the graph as the official code does. Steps may be any iterable value.
 pub(super) fn official(workflows: &Workflows<'_>) -> Result<ComponentGraph, Raised> {
     let (mut graph, sequences) = of_steps(workflows, elements)?;
     for (workflow, sequence) in workflows.all().iter().zip(&sequences) {
-        // Without a step of its own a workflow's dependencies are not even looked at.
+        // The official code ignores the dependencies of a workflow without steps.
         let Some(first) = sequence.first() else { continue };
         for dependency in official_dependencies(workflow.fields()?)? {
             depend(&mut graph, workflows, &sequences, &dependency, *first);
@@ -47,7 +47,7 @@ pub(super) fn official(workflows: &Workflows<'_>) -> Result<ComponentGraph, Rais
     Ok(graph)
 }
 
-/// As the paper describes it. Steps are a list.
+/// Builds the graph as the paper describes it. Steps must be a list.
 pub(super) fn paper(workflows: &Workflows<'_>) -> Result<ComponentGraph, Raised> {
     let (mut graph, sequences) = of_steps(workflows, list)?;
     for (workflow, sequence) in workflows.all().iter().zip(&sequences) {
@@ -64,7 +64,7 @@ fn list(value: &Value) -> Result<Cow<'_, [Value]>, Raised> {
     value.as_list().map(Cow::Borrowed).ok_or(Raised("TypeError"))
 }
 
-/// Nodes and the edges within workflows; and the nodes of every workflow's steps.
+/// Adds the nodes and the edges within workflows, and returns the nodes of every workflow's steps.
 fn of_steps(
     workflows: &Workflows<'_>,
     go_through: impl Fn(&Value) -> Result<Cow<'_, [Value]>, Raised>,
@@ -90,20 +90,20 @@ fn of_steps(
     Ok((graph, sequences))
 }
 
-/// The node of a step; none for one without an agent.
+/// Adds the node of a step; returns `None` for a step without an agent.
 fn add(graph: &mut ComponentGraph, step: &Dict) -> Result<Option<usize>, Raised> {
     let agent = step.get("agent_id").filter(|agent| agent.is_truthy()).or_else(|| step.get("name"));
     let Some(agent) = agent.filter(|agent| agent.is_truthy()) else { return Ok(None) };
     let status = step.get("status").map_or_else(|| Cow::Owned(Value::Str("UNK".to_owned())), Cow::Borrowed);
     if !agent.is_printable() || !status.is_printable() {
-        // The node's label is printed.
+        // The official code prints the node's label, which raises for such a value.
         return Err(Raised("ValueError"));
     }
     let key = (agent.hash_key().ok_or(Raised("TypeError"))?, status.hash_key().ok_or(Raised("TypeError"))?);
     Ok(Some(graph.node(key, || AgentState { agent: agent.clone(), status: status.into_owned() })))
 }
 
-/// An edge from the last step of the workflow `dependency`, if there is one, to a step. It can be a loop.
+/// Adds an edge from the last step of the workflow `dependency`, if there is one, to a step. It can be a loop.
 fn depend(
     graph: &mut ComponentGraph,
     workflows: &Workflows<'_>,

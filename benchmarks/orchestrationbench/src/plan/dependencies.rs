@@ -5,8 +5,9 @@ use regatta_pycompat::yaml::{Dict, Value};
 
 pub(super) use super::reading::elements as official_elements;
 
-/// Ids of workflows that a component graph of the official code looks for: those of `depends_on`, else of `depend_on`. What is no text is the
-/// id of no workflow, and neither are the characters of a `depends_on` that is one.
+/// Returns the ids of workflows that the official component graph looks up: those of `depends_on`, else of
+/// `depend_on`. A value that is not a text matches no workflow, and neither do the characters of a `depends_on` that
+/// is a text.
 pub(super) fn official_dependencies(workflow: &Dict) -> Result<Vec<String>, Raised> {
     let truthy = |key: &str| workflow.get(key).filter(|value| value.is_truthy());
     let dependencies = match (truthy("depends_on"), truthy("depend_on")) {
@@ -25,7 +26,7 @@ pub(super) fn official_dependencies(workflow: &Dict) -> Result<Vec<String>, Rais
     Ok(ids)
 }
 
-/// Ids that the paper's graphs look for: those of `depends_on`, else of `depend_on`; a text is one id.
+/// Returns the ids that the paper's graphs look up: those of `depends_on`, else of `depend_on`; a text is one id.
 pub(super) fn paper_dependencies(workflow: &Dict) -> Result<Vec<&str>, Raised> {
     let truthy = |key: &str| workflow.get(key).filter(|value| value.is_truthy());
     match truthy("depends_on").or_else(|| truthy("depend_on")) {

@@ -1,11 +1,11 @@
-//! Edit distances of two graphs: what both searches start from.
+//! Edit distances of two graphs: costs, inputs and results of both searches.
 
 use super::exact;
 use super::inexact;
 use super::work::{EDGES_MAX, NODES_MAX, UNITS_MAX, Work};
 
-/// What it costs to turn a node into another one. Deleting or inserting a node or an edge costs 1, and any edge can become any other
-/// for nothing (docs/benchmarks/orchestrationbench.md §5.1).
+/// Costs of substituting nodes. Deleting or inserting a node or an edge costs 1, and substituting an edge is free
+/// (docs/benchmarks/orchestrationbench.md §5.1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Costs {
     /// The agent differs (`agent_change_weight`).
@@ -14,40 +14,40 @@ pub(crate) struct Costs {
     pub(crate) status: f64,
     /// Both differ.
     pub(crate) both: f64,
-    /// What the similarity of structures counts; that of components counts the rest of 1.
+    /// Weight of the similarity of structures; that of components has the rest of 1.
     pub(crate) structure_weight: f64,
 }
 
 impl Costs {
-    /// Those of the official configuration. No weight may be above 2: deletion and insertion would be cheaper.
+    /// Costs of the official configuration. No cost may be above 2, since deletion and insertion would be cheaper.
     pub(crate) const OFFICIAL: Self = Self { agent: 0.8, status: 0.2, both: 1.0, structure_weight: 0.5 };
 }
 
-/// Which distance.
+/// Algorithm of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Search {
-    /// That of `networkx.graph_edit_distance`, which loops lead astray.
+    /// That of `networkx.graph_edit_distance`, which may miss the minimum when there are loops.
     Inexact,
-    /// The smallest there is.
+    /// The minimum.
     Exact,
 }
 
 /// A directed graph without labels; nodes are numbers from 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// How many nodes.
+    /// Number of nodes.
     pub(super) nodes: usize,
-    /// Edges, source first, each once; in the order in which the official search meets them.
+    /// Edges (source, target), each once, in the order in which the official search visits them.
     pub(super) edges: Vec<(usize, usize)>,
 }
 
 impl Shape {
-    /// What it costs to delete all of it.
+    /// Cost of deleting the whole graph.
     pub(super) fn size(&self) -> usize {
         self.nodes + self.edges.len()
     }
 
-    /// Whether there is an edge, by source × nodes + target.
+    /// Adjacency matrix; the index is source × nodes + target.
     pub(super) fn adjacency(&self) -> Vec<bool> {
         let mut adjacency = vec![false; self.nodes * self.nodes];
         for (source, target) in &self.edges {
@@ -64,46 +64,46 @@ pub(super) struct Pair<'a> {
     pub(super) left: &'a Shape,
     /// The gold one.
     pub(super) right: &'a Shape,
-    /// What it costs to turn a left node into a right one; row by row.
+    /// Cost of substituting a right node for a left one; row by row.
     pub(super) substitution: Vec<f64>,
 }
 
 impl Pair<'_> {
-    /// What it costs to turn this left node into that right one.
+    /// Returns the cost of substituting the right node for the left one.
     pub(super) fn substitution(&self, left: usize, right: usize) -> f64 {
         self.substitution[left * self.right.nodes + right]
     }
 
-    /// What it costs to delete one graph and to insert the other.
+    /// Cost of deleting one graph and inserting the other.
     pub(super) fn size(&self) -> usize {
         self.left.size() + self.right.size()
     }
 }
 
-/// A distance, and how alike that makes the graphs.
+/// A distance and the similarity that follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Similarity {
     /// The edit distance, or an upper bound of it when `bounded`.
     pub(crate) edit_cost: f64,
-    /// What it costs to delete one graph and to insert the other.
+    /// Cost of deleting one graph and inserting the other.
     pub(crate) max_cost: f64,
     /// 1 − edit cost / max cost; 1 for two graphs without nodes.
     pub(crate) similarity: f64,
-    /// Whether the graphs were too large, or the search too long, so that the best that was found by then stands for the distance;
-    /// when nothing was found, `max_cost` does.
+    /// The graphs were too large or the search too long. `edit_cost` then is the best cost found by then, or
+    /// `max_cost` when none was found.
     pub(crate) bounded: bool,
 }
 
-/// What a search came to.
+/// Result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Found {
-    /// The best edit cost; `None` if there is none.
+    /// Best edit cost; `None` if none was found.
     pub(super) cost: Option<f64>,
-    /// Whether the search went to its end.
+    /// The search was completed, so the cost is the minimum that the algorithm finds.
     pub(super) complete: bool,
 }
 
-/// Compares `pair`. The costs of substitution are only asked for when the graphs are small enough.
+/// Compares two graphs. Costs of substitution are computed only when the graphs are small enough.
 pub(super) fn compare<'a>(
     left: &'a Shape,
     right: &'a Shape,

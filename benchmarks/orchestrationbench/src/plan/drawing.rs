@@ -1,4 +1,4 @@
-//! A plan over the gold one, for people who look at a session: workflows, and the agents of their steps.
+//! Drawings of a plan over the gold plan for people: workflows, and the agents of their steps.
 
 use regatta_benchmarks::Drawing;
 use regatta_pycompat::yaml::{Dict, Value};
@@ -15,8 +15,8 @@ struct Shown {
     edges: Vec<(usize, usize)>,
 }
 
-/// The agents of `plan` over those of `gold`, and its workflows where there are several. What is no plan to the paper's evaluator leaves
-/// the whole gold missing.
+/// Draws the agents of `plan` over those of `gold`, and its workflows where there are several. If the paper's
+/// evaluator cannot read the plan, the whole gold is shown as missing.
 pub(crate) fn drawings(title: &str, plan: Option<&Dict>, gold: &Dict) -> Vec<Drawing> {
     let Ok((gold_agents, gold_states)) = agents(gold) else { return Vec::new() };
     let (own_agents, own_states) = plan.and_then(|plan| agents(plan).ok()).unwrap_or_default();
@@ -54,7 +54,8 @@ fn workflows(plan: &Dict) -> Result<Shown, Raised> {
     Ok(Shown { labels: graph.labels.iter().map(|id: &Value| printed(id)).collect(), edges: graph.shape().edges })
 }
 
-/// The gold node of each node: the same agent in the same state, else the same agent, each gold one once.
+/// Returns the gold node of each node: the same agent in the same state, else the same agent; each gold node is used
+/// once.
 fn partners(own: &[AgentState], gold: &[AgentState]) -> Vec<Option<usize>> {
     let mut partner = vec![None; own.len()];
     let mut is_taken = vec![false; gold.len()];

@@ -1,16 +1,17 @@
-//! The edit distance itself: branch and bound over what becomes of the nodes of the smaller graph.
+//! Exact edit distance by branch and bound over the substitutions for the nodes of the smaller graph.
 //!
-//! The bound is that of an assignment: every pending node pays for its edges to decided nodes exactly, and half of the difference in degree
-//! for each direction of its edges to pending ones, because an edge without a counterpart is missed at both its ends.
+//! The bound is an assignment: every pending node pays in full for its edges to decided nodes, and half of the
+//! difference in degree for each direction of its edges to pending ones, because an edge without a counterpart counts
+//! at both its ends.
 
 use super::assignment::Assigner;
 use super::distance::{Found, Pair};
 use super::work::{Exhausted, Work};
 
-/// Costs that differ by less are equal: they are sums of 0.2 and 0.8.
+/// Costs that differ by less count as equal: they are sums of 0.2 and 0.8.
 const TOLERANCE: f64 = 1e-9;
 
-/// Searches until the work is used up.
+/// Searches until the limit on work is reached.
 pub(super) fn edit_cost(pair: &Pair<'_>, work: Work) -> Found {
     let mut search = Search::new(pair, work);
     let complete = search.run().is_ok();
@@ -45,22 +46,22 @@ impl Graph {
 
 struct Search<'a> {
     pair: &'a Pair<'a>,
-    /// Whether the smaller graph is the pair's right one. Costs are the same in both directions.
+    /// The smaller graph is the pair's right one. Costs are the same in both directions.
     swapped: bool,
     /// The smaller graph.
     small: Graph,
     /// The larger graph.
     large: Graph,
-    /// Nodes of the smaller graph in the order of decisions: those with many edges first, so that costs show early.
+    /// Nodes of the smaller graph in the order of decisions: nodes with many edges first, so that costs appear early.
     order: Vec<usize>,
-    /// What the first of them become; `None`: nothing.
+    /// Substitutions of the first of them; `None`: deleted.
     decided: Vec<Option<usize>>,
     best: Option<f64>,
     assigner: Assigner,
     work: Work,
 }
 
-/// What can become of the next node: the node of the larger graph, and what that costs.
+/// A choice for the next node: the substituted node of the larger graph, or `None` for deletion, and the cost.
 type Choice = (Option<usize>, f64);
 
 /// A point of the search.
@@ -73,9 +74,9 @@ struct Point {
 struct Pending {
     small: Vec<usize>,
     large: Vec<usize>,
-    /// Exact costs of turning one into another.
+    /// Exact costs of substitution.
     sure: Vec<f64>,
-    /// The same with the halves of edges that are undecided.
+    /// Costs of substitution with the halves for undecided edges.
     likely: Vec<f64>,
     /// Costs of deletion; exact, and with the halves.
     deletion: Vec<[f64; 2]>,
@@ -121,7 +122,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Goes on from here, or takes the last decision back.
+    /// Continues from here, or undoes the last decision.
     fn arrive(&mut self, points: &mut Vec<Point>, cost: f64) -> Result<(), Exhausted> {
         if let Some(choices) = self.choices(cost)? {
             points.push(Point { cost, choices: choices.into_iter() });
@@ -131,7 +132,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What can become of the next node, the most promising first; `None` if there is none or no hope.
+    /// Returns the choices for the next node, the most promising first; `None` if none can improve on the best cost.
     fn choices(&mut self, cost: f64) -> Result<Option<Vec<Choice>>, Exhausted> {
         if self.decided.len() == self.order.len() {
             let cost = cost + self.insertions();
@@ -167,7 +168,7 @@ impl<'a> Search<'a> {
         self.best.is_none_or(|best| cost < best - TOLERANCE)
     }
 
-    /// A lower bound for everything that is pending, and the column of the next node in the assignment that gives it.
+    /// Returns a lower bound for all pending nodes, and the column of the next node in the assignment that gives it.
     fn bound(&mut self, pending: &Pending) -> Result<(f64, usize), Exhausted> {
         let (m, n) = (pending.small.len(), pending.large.len());
         let too_much = (self.pair.size() + 1) as f64;
@@ -216,7 +217,8 @@ impl<'a> Search<'a> {
         Ok(Pending { small, large, sure, likely, deletion, insertion })
     }
 
-    /// What it costs that `node` becomes `other`: the substitution, and the edges to decided nodes that only one of them has.
+    /// Cost of substituting `other` for `node`: the nodes themselves, and the edges to decided nodes that only one of
+    /// them has.
     fn substitution(&self, node: usize, other: usize) -> f64 {
         let mut edges = usize::from(self.small.has(node, node) != self.large.has(other, other));
         for (decided, with) in self.order.iter().zip(&self.decided) {
@@ -229,7 +231,7 @@ impl<'a> Search<'a> {
         self.pair.substitution(left, right) + edges as f64
     }
 
-    /// What it costs to insert what is left of the larger graph.
+    /// Cost of inserting the rest of the larger graph.
     fn insertions(&self) -> f64 {
         let kept: Vec<usize> = self.decided.iter().copied().flatten().collect();
         let among: usize =

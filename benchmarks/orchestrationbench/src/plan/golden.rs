@@ -1,4 +1,4 @@
-//! The golden pairs of plans, when they are there.
+//! Tests on the golden pairs of plans, skipped when these are absent.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Graphs of a plan, their nodes and edges in the order of their insertion, which decides where the official search goes first.
+//! Graphs of a plan with nodes and edges in the order of insertion, which determines the path of the official search.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,11 +7,11 @@ use petgraph::graphmap::DiGraphMap;
 
 use super::distance::Shape;
 
-/// A directed graph that grows. A node that is there already, by its key, is not added again; neither is an edge.
+/// A directed graph that is built up. Nodes are identified by key; adding a node or an edge twice has no effect.
 #[derive(Debug)]
 pub(super) struct Graph<K, L> {
     numbers: HashMap<K, usize>,
-    /// What the nodes are, by number.
+    /// Labels of the nodes, by number.
     pub(super) labels: Vec<L>,
     edges: DiGraphMap<usize, ()>,
 }
@@ -21,7 +21,7 @@ impl<K: Hash + Eq, L> Graph<K, L> {
         Self { numbers: HashMap::new(), labels: Vec::new(), edges: DiGraphMap::new() }
     }
 
-    /// The number of the node; a new node gets `label`.
+    /// Returns the number of the node; a new node gets `label`.
     pub(super) fn node(&mut self, key: K, label: impl FnOnce() -> L) -> usize {
         *self.numbers.entry(key).or_insert_with(|| {
             self.labels.push(label());
@@ -29,12 +29,12 @@ impl<K: Hash + Eq, L> Graph<K, L> {
         })
     }
 
-    /// Adds an edge between nodes that are there.
+    /// Adds an edge between existing nodes.
     pub(super) fn edge(&mut self, source: usize, target: usize) {
         self.edges.add_edge(source, target, ());
     }
 
-    /// Without labels; edges by source, those of one source in the order of their insertion.
+    /// Returns the graph without labels; edges by source, those of one source in the order of insertion.
     pub(super) fn shape(&self) -> Shape {
         let of = |source: usize| self.edges.neighbors(source).map(move |target| (source, target));
         Shape { nodes: self.labels.len(), edges: self.edges.nodes().flat_map(of).collect() }

@@ -1,15 +1,17 @@
-//! The search of `networkx.graph_edit_distance` as the official evaluator uses it (docs/benchmarks/orchestrationbench.md §5.1), for costs
-//! of 1 and free substitution of edges. Without loops it finds the edit distance; with loops it finds what it finds, and so does this.
+//! The search of `networkx.graph_edit_distance` as the official evaluator uses it
+//! (docs/benchmarks/orchestrationbench.md §5.1), for costs of 1 and free substitution of edges. Without loops it
+//! finds the edit distance; with loops it may return a larger cost, and this code returns the same.
 //!
-//! Because every edge may become every other for nothing, the matrices of edges need not be solved. The least cost of all pending edges is
-//! the difference of their numbers. Of the edges that a pair of nodes decides on, all are used up; what they cost follows from how many of
-//! them correspond and how many are loops, which may become anything.
+//! Because substituting edges is free, the assignment problems of edges need not be solved. The least cost of all
+//! pending edges is the difference of their numbers. A decision on a pair of nodes uses up all edges that it
+//! concerns; their cost follows from how many of them correspond and how many are loops, which can be substituted by
+//! any edge.
 
 use super::assignment::{Assigner, sum};
 use super::distance::{Found, Pair};
 use super::work::{Exhausted, Work};
 
-/// Searches until the work is used up.
+/// Searches until the limit on work is reached.
 pub(super) fn edit_cost(pair: &Pair<'_>, work: Work) -> Found {
     let mut search = Search {
         pair,
@@ -29,21 +31,21 @@ pub(super) fn edit_cost(pair: &Pair<'_>, work: Work) -> Found {
 
 struct Search<'a> {
     pair: &'a Pair<'a>,
-    /// Stands in the matrix where something cannot be.
+    /// Marks an impossible cell of the matrix; larger than any cost.
     too_much: f64,
     /// No result is above this.
     limit: f64,
     best: Option<f64>,
     left: Side,
     right: Side,
-    /// How many operations on nodes have been decided on.
+    /// Number of operations on nodes that are decided.
     decided: usize,
     left_adjacency: Vec<bool>,
     assigner: Assigner,
     work: Work,
 }
 
-/// What became of the nodes of one graph.
+/// State of the nodes of one graph.
 struct Side {
     fates: Vec<Fate>,
 }
@@ -66,7 +68,7 @@ impl Side {
         self.fates[node] != Fate::Pending
     }
 
-    /// Whether the next decision, on `node`, uses this edge up.
+    /// Returns `true` if the next decision, on `node`, uses this edge up.
     fn concerns(&self, (source, target): (usize, usize), node: Option<usize>) -> bool {
         if source == target {
             return Some(source) == node || self.is_decided(source);
@@ -75,15 +77,15 @@ impl Side {
     }
 }
 
-/// Pending nodes, and an assignment of the matrix of their costs: left nodes and then insertions are its rows, right nodes and then
-/// deletions its columns.
+/// Pending nodes with an assignment of their cost matrix: its rows are the left nodes and then insertions, its
+/// columns the right nodes and then deletions.
 #[derive(Debug, Clone)]
 struct Nodes {
     left: Vec<usize>,
     right: Vec<usize>,
     /// Row and column, by row.
     assignment: Vec<(usize, usize)>,
-    /// What the assignment costs.
+    /// Cost of the assignment.
     least: f64,
 }
 
@@ -100,7 +102,7 @@ impl Edges {
     }
 }
 
-/// A decision on one or two nodes, and what is pending after it.
+/// A decision on one or two nodes, with the nodes and edges that are pending after it.
 #[derive(Debug)]
 struct Operation {
     left: Option<usize>,
@@ -116,9 +118,9 @@ impl Operation {
     }
 }
 
-/// A point of the search at which something is pending.
+/// A point of the search with pending nodes or edges.
 struct Point {
-    /// The operation that led here.
+    /// Operation that led here.
     came_by: Option<(Option<usize>, Option<usize>)>,
     nodes: Nodes,
     edges: Edges,
@@ -126,13 +128,13 @@ struct Point {
     next: Next,
 }
 
-/// What is to be tried next.
+/// Next operations to try.
 enum Next {
-    /// What the assignment says.
+    /// The operation of the assignment.
     Assigned,
-    /// The alternatives, yet to be found.
+    /// The alternatives, which are not computed yet.
     Alternatives,
-    /// Those that are left.
+    /// The remaining alternatives.
     Sorted(std::vec::IntoIter<Operation>),
 }
 
@@ -143,7 +145,7 @@ impl Search<'_> {
         if self.is_hopeless(nodes.least + edges.least()) {
             return Ok(());
         }
-        // A stack of its own: plans have as many nodes as a model cares to write.
+        // An explicit stack, because a model decides how many nodes its plan has.
         let mut points = Vec::new();
         self.arrive(&mut points, None, nodes, edges, 0.0);
         while let Some(point) = points.last_mut() {
@@ -165,7 +167,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// At the end of a path nothing is pending, and what it costs is the best so far. Edges that are left over then are forgotten.
+    /// Pushes a point, or records the cost when no nodes are pending. Edges that are left then are ignored, as in the
+    /// official code.
     fn arrive(
         &mut self,
         points: &mut Vec<Point>,
@@ -202,7 +205,7 @@ impl Search<'_> {
         })
     }
 
-    /// The first operation of the point's assignment, unless it is hopeless.
+    /// Returns the first operation of the point's assignment, unless its cost is too high.
     fn assigned(&mut self, point: &Point) -> Result<Option<Operation>, Exhausted> {
         let nodes = &point.nodes;
         let Some((row, column)) = nodes.first_operation() else { return Ok(None) };
@@ -212,12 +215,12 @@ impl Search<'_> {
             return Ok(None);
         }
         let of_nodes = self.cost(&nodes.left, &nodes.right, row, column);
-        // No new solution: without the pair, the rest of an optimal assignment is optimal.
+        // No new assignment is needed: without the pair, the rest of an optimal one is optimal.
         let nodes = nodes.without(row, column, nodes.least - of_nodes);
         Ok(Some(Operation { left, right, cost: of_nodes + of_edges, nodes, edges }))
     }
 
-    /// Everything else that could be done with the node that the first operation decides on in the smaller graph.
+    /// Returns all other operations on the node, of the smaller graph, that the first operation decides.
     fn alternatives(&mut self, point: &Point) -> Result<Vec<Operation>, Exhausted> {
         let nodes = &point.nodes;
         let Some((row, column)) = nodes.first_operation() else { return Ok(Vec::new()) };
@@ -249,7 +252,7 @@ impl Search<'_> {
         Ok(operations)
     }
 
-    /// Whether a path that costs this much leads nowhere.
+    /// Returns `true` if a path with this cost cannot improve on the result.
     fn is_hopeless(&self, cost: f64) -> bool {
         cost > self.limit || self.best.is_some_and(|best| cost >= best)
     }
@@ -274,19 +277,19 @@ impl Search<'_> {
         self.decided -= 1;
     }
 
-    /// A cell of the matrix of these nodes.
+    /// Returns a cell of the cost matrix of these nodes.
     fn cost(&self, left: &[usize], right: &[usize], row: usize, column: usize) -> f64 {
         cell(self.pair, self.too_much, left, right, row, column)
     }
 
-    /// These nodes with an optimal assignment.
+    /// Returns these nodes with an optimal assignment.
     fn solved(&mut self, left: Vec<usize>, right: Vec<usize>) -> Result<Nodes, Exhausted> {
         let (m, n) = (left.len(), right.len());
         let (pair, too_much) = (self.pair, self.too_much);
         let cost = |row: usize, column: usize| cell(pair, too_much, &left, &right, row, column);
         let columns = self.assigner.solve(m + n, cost, &mut self.work)?;
         let mut assignment: Vec<(usize, usize)> = columns.iter().copied().enumerate().collect();
-        // What stands for neither node goes with a substitution, so that both can be taken out of the matrix together.
+        // A cell for neither node is tied to a substitution, so that both are taken out of the matrix together.
         let substitutions: Vec<(usize, usize)> =
             assignment.iter().copied().filter(|(row, column)| *row < m && *column < n).collect();
         let idle = assignment.iter_mut().filter(|(row, column)| *row >= m && *column >= n);
@@ -297,7 +300,7 @@ impl Search<'_> {
         Ok(Nodes { left, right, assignment, least: sum(&costs) })
     }
 
-    /// What is left of the edges after a decision on these nodes, and what those cost that it uses up.
+    /// Returns the remaining edges after a decision on these nodes, and the cost of those that it uses up.
     fn decided_edges(
         &mut self,
         left: Option<usize>,
@@ -316,13 +319,13 @@ impl Search<'_> {
         let corresponding =
             of_right.iter().filter(|edge| !is_loop(edge) && self.corresponds(**edge, left, right)).count();
         let loops = of_left.iter().chain(&of_right).filter(|edge| is_loop(edge)).count();
-        // The largest matching: edges that correspond, and loops with anything.
+        // The largest matching: edges that correspond, and loops with any edge.
         let kept = of_left.len().min(of_right.len()).min(corresponding + loops);
         let cost = (of_left.len() + of_right.len() - 2 * kept) as f64;
         Ok((Edges { left: rest_left, right: rest_right }, cost))
     }
 
-    /// Whether an edge at `right` has a counterpart at `left`.
+    /// Returns `true` if an edge at `right` has a counterpart at `left`.
     fn corresponds(&self, (source, target): (usize, usize), left: Option<usize>, right: Option<usize>) -> bool {
         let Some(left) = left else { return false };
         let at_left = |node: usize| if Some(node) == right { Fate::With(left) } else { self.right.fates[node] };
@@ -334,21 +337,21 @@ impl Search<'_> {
 }
 
 impl Nodes {
-    /// The first pair of the assignment that is an operation.
+    /// Returns the first pair of the assignment that is an operation.
     fn first_operation(&self) -> Option<(usize, usize)> {
         let (m, n) = (self.left.len(), self.right.len());
         self.assignment.iter().copied().filter(|(row, column)| *row < m || *column < n).min()
     }
 
-    /// The nodes of a row and a column.
+    /// Returns the nodes of a row and a column.
     fn at(&self, row: usize, column: usize) -> (Option<usize>, Option<usize>) {
         (self.left.get(row).copied(), self.right.get(column).copied())
     }
 
-    /// Without a pair of its assignment, which costs `least` then.
+    /// Removes a pair of the assignment, whose cost is `least` then.
     fn without(&self, row: usize, column: usize, least: f64) -> Self {
         let (m, n) = (self.left.len(), self.right.len());
-        // A node takes the row or column along that stands for it alone.
+        // A removed node also takes its own deletion or insertion cell along.
         let gone_row = |at: usize| at == row || (column < n && at == m + column);
         let gone_column = |at: usize| at == column || (row < m && at == n + row);
         let rows = (row, if column < n { m + column } else { row });
@@ -377,7 +380,7 @@ fn cell(pair: &Pair<'_>, too_much: f64, left: &[usize], right: &[usize], row: us
     }
 }
 
-/// The list without its element `at`, if it has that many.
+/// Returns the list without the element `at`, if it exists.
 fn without(list: &[usize], at: usize) -> Vec<usize> {
     list.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, node)| *node).collect()
 }

@@ -1,7 +1,9 @@
-//! Plans as graphs, and how far a predicted plan is from the gold one (docs/benchmarks/orchestrationbench.md §5.1 to §5.3, §6 for `paper`).
+//! Plans as graphs, and the distance of a predicted plan from the gold plan (docs/benchmarks/orchestrationbench.md
+//! §5.1 to §5.3, §6 for `paper`).
 //!
-//! `official` searches as `networkx.graph_edit_distance` does, `paper` finds the edit distance itself. Both count what they do and stop at a
-//! bound that no time measures; then the best that was found stands for the distance, and [`Similarity::bounded`] says so.
+//! `official` searches as `networkx.graph_edit_distance` does, `paper` finds the exact edit distance. Both count
+//! their steps and stop at a limit that does not depend on time; then the best cost found stands for the distance,
+//! and [`Similarity::bounded`] is set.
 
 mod assignment;
 mod case;

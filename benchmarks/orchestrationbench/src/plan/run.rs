@@ -7,25 +7,25 @@ use super::sum::python_sum;
 /// The planning steps of one scenario in one run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct RunScore {
-    /// The exception that drops the run: nothing else in it counts then.
+    /// Exception that drops the run; nothing else in it counts then.
     pub(crate) dropped: Option<&'static str>,
-    /// A number for each step with gold, in their order.
+    /// Similarity of each step with gold, in order.
     pub(crate) overall: Vec<f64>,
     /// Similarities of structure graphs.
     pub(crate) structure: Vec<f64>,
     /// Similarities of component graphs.
     pub(crate) component: Vec<f64>,
-    /// Failures.
+    /// Number of failures.
     pub(crate) failed: u32,
 }
 
 impl RunScore {
-    /// How many steps were compared.
+    /// Number of steps that were compared.
     pub(crate) fn compared(&self) -> u32 {
         u32::try_from(self.overall.len()).unwrap_or(u32::MAX)
     }
 
-    /// The run as golden vectors have it under `runs`, `plan`.
+    /// Entry of the run in golden vectors, under `runs`, `plan`.
     pub(crate) fn entry(&self) -> Json {
         match self.dropped {
             Some(class) => json!({ "dropped": true, "exception": class }),
@@ -36,10 +36,10 @@ impl RunScore {
     }
 }
 
-/// The plan scores of a scenario over all runs, as the official code has them. Nothing is rounded.
+/// Plan scores of a scenario over all runs, as in the official code. Nothing is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ScenarioScore {
-    /// `workflow_evaluation_with_failure`: this is Plan.
+    /// `workflow_evaluation_with_failure`: the metric Plan.
     pub(crate) with_failure: f64,
     /// `workflow_evaluation_without_failure`.
     pub(crate) without_failure: f64,
@@ -54,7 +54,7 @@ pub(crate) struct ScenarioScore {
 }
 
 impl ScenarioScore {
-    /// From its runs, in their order.
+    /// Computes the scores from runs in order.
     pub(crate) fn of(runs: &[RunScore]) -> Self {
         let kept = || runs.iter().filter(|run| run.dropped.is_none());
         let sum = |values: fn(&RunScore) -> &Vec<f64>| python_sum(kept().flat_map(values).copied());
@@ -71,7 +71,7 @@ impl ScenarioScore {
         }
     }
 
-    /// Its part of the official record of a scenario.
+    /// Entry of the plan scores in the official record of a scenario.
     pub(crate) fn entry(&self) -> Json {
         json!({
             "workflow_evaluation_with_failure": self.with_failure,

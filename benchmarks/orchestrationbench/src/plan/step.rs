@@ -1,4 +1,4 @@
-//! One planning step: what was read from the answer, and how far it is from the gold.
+//! A planning step: the extracted plan and its similarity to the gold.
 
 use regatta_pycompat::yaml::{Dict, Value};
 use regatta_pycompat::{repr_float, repr_text};
@@ -15,13 +15,13 @@ pub(crate) enum Extracted<'a> {
     Missing,
     /// The answer holds no plan, or there is no text in it.
     None,
-    /// Reading it raises an exception, by the name of its class.
+    /// Extraction raises an exception, given by the name of its class.
     Exception(&'static str),
     /// A plan: a dict with a key that begins with `workflow_`, whatever its values are.
     Workflow(&'a Dict),
 }
 
-/// The same without the plan.
+/// Kind of [`Extracted`], without the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Missing,
@@ -30,7 +30,7 @@ enum Kind {
     Workflow,
 }
 
-/// By whose rules.
+/// Evaluator whose rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rules {
     Official,
@@ -42,20 +42,22 @@ enum Rules {
 pub(crate) struct PlanStep {
     rules: Rules,
     extracted: Kind,
-    /// Whether there is a gold plan to compare with.
+    /// The step has a gold plan to compare with.
     pub(crate) has_gold: bool,
-    /// Keys of the plan that was read, as Python prints them.
+    /// Keys of the extracted plan, as Python prints them.
     pub(crate) keys: Vec<String>,
-    /// How many failures this step adds: two for an answer without a plan, one for no answer, one less without gold. Nothing for `paper`.
+    /// Number of failures that this step adds: two for an answer without a plan, one for no answer, and one less
+    /// without gold. Always 0 for `paper`.
     pub(crate) failed: u32,
-    /// The comparison, if there was one. A step with gold that has none and no exception counts zero.
+    /// Comparison with the gold, if there was one. A step with gold but neither a comparison nor an exception counts
+    /// as zero.
     pub(crate) compared: Option<Compared>,
-    /// The exception that drops the step's run in `official` (its class), or makes the plan no plan in `paper`.
+    /// Exception (its class) that drops the step's run in `official`, or makes the plan malformed in `paper`.
     pub(crate) exception: Option<&'static str>,
 }
 
-/// Scores a step as the official code does (docs/benchmarks/orchestrationbench.md §5.2). `gold` is the plan that [`Extracted`] holds for
-/// the gold text, if it holds one.
+/// Scores a step as the official code does (docs/benchmarks/orchestrationbench.md §5.2). `gold` is the plan extracted
+/// from the gold text, if there is one.
 pub(crate) fn score_step_official(gold: Option<&Dict>, extracted: Extracted<'_>, costs: &Costs) -> PlanStep {
     let step = PlanStep::read(Rules::Official, gold, extracted);
     let failed = match extracted {
@@ -79,7 +81,7 @@ impl PlanStep {
             Extracted::None => (Kind::None, Vec::new(), None),
             Extracted::Exception(class) => (Kind::Exception(class), Vec::new(), Some(class)),
             Extracted::Workflow(plan) => {
-                // The official code puts every plan that it reads into a line of its log.
+                // The official code logs every extracted plan, which raises when it cannot be printed.
                 let is_logged = rules == Rules::Paper || plan.is_printable();
                 (Kind::Workflow, plan.keys().map(printed).collect(), (!is_logged).then_some("ValueError"))
             }
@@ -100,17 +102,18 @@ impl PlanStep {
         }
     }
 
-    /// What the step counts in 0..=1; `None` where it does not count. (In `official` its run may be dropped all the same.)
+    /// Score of the step in 0..=1; `None` without gold. (In `official` its run may be dropped all the same.)
     pub(crate) fn score(&self) -> Option<f64> {
         self.has_gold.then(|| self.compared.map_or(0.0, |compared| compared.overall))
     }
 
-    /// Whether a search was cut short.
+    /// Returns `true` if a search was cut short.
     pub(crate) fn is_bounded(&self) -> bool {
         self.compared.is_some_and(|compared| compared.structure.bounded || compared.component.bounded)
     }
 
-    /// Why a step with gold has no plan to compare: `missing`, `unparsable`, `exception` or `ill_typed`. `None` if it has.
+    /// Reason why a step with gold has no plan to compare: `missing`, `unparsable`, `exception` or `ill_typed`.
+    /// `None` if it has one.
     pub(crate) fn failure(&self) -> Option<&'static str> {
         match (self.extracted, self.exception) {
             (Kind::Missing, _) => Some("missing"),
@@ -121,7 +124,7 @@ impl PlanStep {
         }
     }
 
-    /// The step as golden vectors have it under `items` (docs/benchmarks/orchestrationbench.md §11).
+    /// Entry of the step in golden vectors, under `items` (docs/benchmarks/orchestrationbench.md §11).
     pub(crate) fn entry(&self) -> Json {
         let mut entry = json!({ "kind": "plan", "has_gold": self.has_gold });
         match self.rules {
@@ -197,7 +200,7 @@ fn repr(key: &Value) -> String {
         Value::Date(date) => date.to_string(),
         Value::DateTime(moment) => moment.iso(' '),
         Value::Pair(pair) => format!("({}, {})", repr(&pair.0), repr(&pair.1)),
-        // Keys of other kinds have no hash, but for bytes, which no one needs to read.
+        // Keys of other kinds cannot be hashed, except bytes, whose exact text does not matter.
         other => other.type_name().to_owned(),
     }
 }

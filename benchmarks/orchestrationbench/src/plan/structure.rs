@@ -1,4 +1,5 @@
-//! Structure graphs (docs/benchmarks/orchestrationbench.md §5.1): nodes are workflows, edges come from what they depend on.
+//! Structure graphs (docs/benchmarks/orchestrationbench.md §5.1): nodes are workflows, and edges lead from a
+//! dependency to the workflow that depends on it.
 
 use regatta_pycompat::yaml::{HashKey, Value};
 
@@ -6,10 +7,10 @@ use super::dependencies::{official_elements, paper_dependencies};
 use super::graph::Graph;
 use super::reading::{Raised, Workflows};
 
-/// A structure graph; a model's dependencies may be any values that can be hashed.
+/// A structure graph; a model's dependencies may be any hashable values.
 pub(super) type StructureGraph = Graph<HashKey, Value>;
 
-/// As the official code builds it: of `depends_on` alone, whether it names workflows or not.
+/// Builds the graph as the official code does: from `depends_on` alone, whether it names workflows or not.
 pub(super) fn official(workflows: &Workflows<'_>) -> Result<StructureGraph, Raised> {
     let mut graph = Graph::new();
     for workflow in workflows.all() {
@@ -29,7 +30,7 @@ pub(super) fn official(workflows: &Workflows<'_>) -> Result<StructureGraph, Rais
     Ok(graph)
 }
 
-/// As the paper describes it: of dependencies on workflows of the plan.
+/// Builds the graph as the paper describes it: from dependencies on workflows of the plan.
 pub(super) fn paper(workflows: &Workflows<'_>) -> Result<StructureGraph, Raised> {
     let mut graph = Graph::new();
     for workflow in workflows.all() {

@@ -1,6 +1,6 @@
-//! `sum` of floats, as Python has it since 3.12.
+//! `sum` of floats as in Python since 3.12.
 
-/// The sum, with the errors of rounding added up on the side (Neumaier).
+/// Sums with compensation of the rounding errors (Neumaier).
 pub(crate) fn python_sum(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0);
     for number in numbers {

@@ -1,4 +1,4 @@
-//! What plans a model may write, and what becomes of them.
+//! Plans that a model may write, and their scores.
 
 use std::collections::BTreeSet;
 
@@ -151,7 +151,7 @@ fn only_loops_make_the_official_cost_wrong() {
     assert_eq!((paper.structure.edit_cost, paper.component.edit_cost), (1.0, 1.0));
 }
 
-/// The steps of a run, as the pipeline keeps them.
+/// The steps of a run, in the form that the pipeline stores.
 fn run(steps: &[PlanStep]) -> RunScore {
     Run::of(crate::aggregate::GoldCases::default(), steps.iter().map(|step| StepValues::Plan(PlanValues::of(step))))
         .plan()

@@ -1,8 +1,8 @@
-//! What a sub agent is told.
+//! Prompt of the sub agents.
 
 use crate::data::Language;
 
-/// The system prompt of a decision call.
+/// System prompt of a decision call.
 pub(crate) fn decision(language: Language) -> String {
     let language = super::spoken(language);
     format!(

@@ -1,6 +1,6 @@
-//! What the judge of argument values is told.
+//! Prompts of the judge of argument values.
 
-/// The system prompt of a judge, with the marks that the repository's own has. The conversation follows it.
+/// System prompt of a judge, with the placeholders of the repository's own prompt. The conversation follows it.
 pub(crate) fn judge() -> String {
     r#"You compare the arguments of tool calls. For each argument you get two lists: values that a model predicted, and values that were expected. Say which of them mean the same.
 
@@ -38,11 +38,11 @@ First the ID line that the question begins with. Then one JSON object and nothin
     .to_owned()
 }
 
-/// Asks for the counts, before the arguments.
+/// Request for the counts; precedes the arguments.
 pub(crate) const COUNT: &str =
     "Count the true positives (TP), false positives (FP) and false negatives (FN) of every argument:";
 
-/// Reminds of the ID line, behind the arguments.
+/// Reminder of the ID line; follows the arguments.
 pub(crate) fn begin_with(id: &str) -> String {
     format!("**Begin your answer with {id}**")
 }

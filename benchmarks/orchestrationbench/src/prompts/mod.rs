@@ -1,5 +1,5 @@
-//! Prompts for when the repository's own are not there: our own words, with the content that
-//! docs/benchmarks/orchestrationbench.md §3.2, §3.3 and §8 demand.
+//! Prompts for use without the repository's own: our wording of the content that
+//! docs/benchmarks/orchestrationbench.md §3.2, §3.3 and §8 require.
 
 mod decision;
 mod judge;
@@ -14,11 +14,11 @@ pub(crate) use self::decision::decision;
 pub(crate) use self::judge::{COUNT, begin_with, judge};
 pub(crate) use self::planning::planning;
 
-/// In whose place comes what is put into a prompt.
+/// Placeholders of prompts.
 pub(crate) mod marks {
     /// The agents, formatted.
     pub(crate) const AGENT_CARDS: &str = "%%agent_cards%%";
-    /// What the system step of the scenario says.
+    /// System information of the scenario.
     pub(crate) const SYSTEM_INFO: &str = "%%system_info%%";
     /// Workflows so far.
     pub(crate) const WORKFLOWS: &str = "%%workflows%%";
@@ -26,7 +26,7 @@ pub(crate) mod marks {
     pub(crate) const TOOL_DESCRIPTION: &str = "%%tool_description%%";
 }
 
-/// Asks for a plan where there is no user message that could (it happens in no official scenario).
+/// Asks for a plan where no user message does (in no official scenario).
 pub(crate) fn plan_please(language: Language) -> &'static str {
     match language {
         Language::En => "Please write the plan.",

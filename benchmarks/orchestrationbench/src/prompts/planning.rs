@@ -1,8 +1,8 @@
-//! What the main agent is told.
+//! Prompt of the main agent.
 
 use crate::data::Language;
 
-/// The system prompt of a planning call, with the marks that the repository's own has.
+/// System prompt of a planning call, with the placeholders of the repository's own prompt.
 pub(crate) fn planning(language: Language) -> String {
     let language = super::spoken(language);
     format!(

@@ -1,4 +1,4 @@
-//! The prompts as a person reads them.
+//! Snapshots of the prompts.
 
 use super::*;
 

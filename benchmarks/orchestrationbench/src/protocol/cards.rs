@@ -1,8 +1,8 @@
-//! The agents as the main agent reads them (docs/benchmarks/orchestrationbench.md §3.2).
+//! Description of the agents in the main agent's prompt (docs/benchmarks/orchestrationbench.md §3.2).
 
 use crate::data::{Agents, Card};
 
-/// All agents, by ascending id.
+/// Formats all agents, by ascending id.
 pub(super) fn format_cards(agents: &Agents) -> String {
     agents.cards().iter().flat_map(lines).collect::<Vec<_>>().join("\n")
 }

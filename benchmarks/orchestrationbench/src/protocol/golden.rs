@@ -121,13 +121,13 @@ fn whole_requests_are_those_of_the_official_code() {
             json!({"type": "function", "function": function})
         };
         let tools: Vec<Value> = request.tools.iter().map(function).collect();
-        // In the same order of keys too.
+        // The keys must be in the same order too.
         let expected = vector["tools"].as_array().cloned().unwrap_or_default();
         assert_eq!(json!(tools).to_string(), json!(expected).to_string(), "{item}");
     }
 }
 
-/// The sentences around the arguments are our own; everything else is compared.
+/// Removes the sentences around the arguments, which are our own; everything else is compared.
 fn without_sentences(prompt: &str) -> Vec<&str> {
     let own = |line: &&str| !line.starts_with("Calculate ") && *line != prompts::COUNT;
     let mut lines: Vec<&str> = prompt.lines().filter(own).collect();
@@ -151,7 +151,7 @@ fn a_judge_is_asked_as_the_official_code_asks() {
         let (id, unresolved) = unresolved_in(expected).unwrap();
         let index: usize = id.trim_end_matches(']').rsplit('_').next().unwrap().parse().unwrap();
         let system = earlier[0]["content"].as_str().unwrap();
-        // The step is not named, so it is the one with this conversation.
+        // The vector does not name the step, so it is found by its conversation.
         let asks = |step: &u32| {
             let tools = tools_in(system);
             let (before, prompt) = judge_conversation(data, scenario, *step, &tools, index, &unresolved);
@@ -164,7 +164,7 @@ fn a_judge_is_asked_as_the_official_code_asks() {
     }
 }
 
-/// The tools whose parameters a judge's system message tells.
+/// Tools whose parameters the judge's system message contains.
 fn tools_in(system: &str) -> Vec<String> {
     let (_, after) = system.rsplit_once("<tool_description>\n").unwrap();
     let (json, _) = after.split_once("\n</tool_description>").unwrap();

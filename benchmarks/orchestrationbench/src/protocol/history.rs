@@ -4,12 +4,13 @@ use regatta_proto::{ChatMessage, ChatRole};
 
 use crate::data::{Content, Entry, Labels, Speaker, Suffix};
 
-/// The history of a call at `step`. Plans are told as they were written, and of sub agents nothing but what their tools returned.
+/// Returns the history of a call at `step`. It contains plans as they were written, and of sub agents only the
+/// results of tools.
 pub(crate) fn history(labels: &Labels, step: u32) -> Vec<ChatMessage> {
     labels.range(..(step, Suffix::Message)).filter_map(|(_, entry)| told(entry)).collect()
 }
 
-/// How a history tells an entry; nothing for those that it leaves out.
+/// Converts an entry to a message of a history; `None` for entries that histories omit.
 pub(crate) fn told(entry: &Entry) -> Option<ChatMessage> {
     match (entry.speaker, &entry.agent, &entry.content) {
         (Speaker::Tool, Some(_), result) => Some(ChatMessage::new(ChatRole::Assistant, result.to_json())),

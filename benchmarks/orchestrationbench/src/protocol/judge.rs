@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use crate::data::{Data, Entry, GoldCall, Scenario, Speaker, Suffix};
 use crate::prompts::{self, marks};
 
-/// An argument that no automatic rule could settle.
+/// An argument that no automatic rule could decide.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Unresolved {
-    /// Its name.
+    /// Name of the argument.
     pub(crate) key: String,
     /// Predicted values that no gold value equals, sorted.
     pub(crate) predicted: Vec<String>,
@@ -18,10 +18,12 @@ pub(crate) struct Unresolved {
     pub(crate) actual: Vec<String>,
 }
 
-/// The conversation before the prompt, and the prompt: for the decision at `step`, when the tools `tools` were called there.
+/// Returns the conversation before the prompt, and the prompt, for the decision at `step` when the tools `tools` were
+/// called there.
 ///
-/// `index` makes the ID that the answer begins with. The official code counts the steps of a run at which gold and prediction both are
-/// calls; a step that is judged by itself takes [`judge_index`]. `unresolved` is sorted, where the official code has no order.
+/// `index` is the number in the ID with which the answer begins. The official code counts the steps of a run at which
+/// gold and prediction are both calls; for a step that is judged alone it is [`judge_index`]. `unresolved` is sorted,
+/// where the official code has no fixed order.
 pub(crate) fn judge_conversation<T: AsRef<str>>(
     data: &Data,
     scenario: &Scenario,
@@ -39,8 +41,8 @@ pub(crate) fn judge_conversation<T: AsRef<str>>(
     (before, prompt(index, unresolved))
 }
 
-/// The index of the decision at `step` among those of its scenario that have a call as gold and an agent to make it: that of the
-/// official code when every call is answered with a call.
+/// Returns the index of the decision at `step` among those of its scenario whose gold is a call and whose agent
+/// exists. It equals that of the official code when every such step is answered with a call.
 pub(crate) fn judge_index(scenario: &Scenario, step: u32) -> usize {
     let calls = |step: u32| scenario.gold(step).is_some_and(|gold| !gold.calls.is_empty());
     let earlier = scenario.decisions.iter().filter(|decision| decision.step < step && decision.is_asked);
@@ -60,11 +62,11 @@ fn parameters_of<T: AsRef<str>>(data: &Data, scenario: &Scenario, tools: &[T]) -
             known.insert(name.as_ref().to_owned(), Value::clone(&tool.parameters));
         }
     }
-    // It looks like Python's with an indent of 2, and has no key that is no text.
+    // The layout is that of Python with an indent of 2.
     serde_json::to_string_pretty(&Value::Object(known)).expect("a JSON value has text keys alone")
 }
 
-/// What the judge sees of the conversation: calls as the queries they are for, rejections as they were written, no results.
+/// Returns the judge's view of the conversation: calls as their queries, rejections as they were written, no results.
 fn judge_history(scenario: &Scenario, step: u32) -> Vec<ChatMessage> {
     let mut messages = Vec::new();
     for ((at, suffix), entry) in scenario.labels.range(..(step, Suffix::Message)) {
@@ -122,11 +124,11 @@ fn prompt(index: usize, unresolved: &[Unresolved]) -> String {
     prompt
 }
 
-/// The ID line and the arguments of such a prompt, whatever the sentences around them; nothing of any other text.
+/// Parses the ID line and the arguments of a judge's prompt, whatever its other sentences; `None` for any other text.
 pub(crate) fn unresolved_in(prompt: &str) -> Option<(&str, Vec<Unresolved>)> {
     let id = prompt.lines().next().filter(|line| line.starts_with("[ID: EVAL_BATCH_"))?;
     let mut unresolved = Vec::new();
-    // A key may hold anything, line ends too.
+    // A key may contain any character, line breaks too.
     let mut rest = prompt;
     while let Some((_, after)) = rest.split_once(&format!("\n{}", ARGUMENT.0)) {
         let (key, after) = after.split_once(&format!("{}\n{}", ARGUMENT.1, PREDICTION.0))?;

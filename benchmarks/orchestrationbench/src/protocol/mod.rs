@@ -1,7 +1,7 @@
-//! The protocol: requests at each step (docs/benchmarks/orchestrationbench.md §3), and what a judge is asked (§8).
+//! The protocol: requests at each step (docs/benchmarks/orchestrationbench.md §3), and the questions to a judge (§8).
 //!
-//! Every call sees a history rebuilt from the gold, so no error reaches another step. The requests take a history as well, for whoever
-//! builds it from something else.
+//! Every call sees a history rebuilt from the gold, so no error reaches another step. The `…_after` functions take
+//! any other history, for the end-to-end mode.
 
 mod cards;
 mod history;
@@ -23,11 +23,12 @@ use cards::format_cards;
 pub(crate) use self::history::{history, told};
 pub(crate) use self::judge::{Unresolved, judge_conversation, judge_index, unresolved_in};
 
-/// Sampling of the evaluated models (docs/benchmarks/orchestrationbench.md §3.2). A spec's own parameters of a model come before it.
+/// Sampling of the evaluated models (docs/benchmarks/orchestrationbench.md §3.2). Parameters of a model in the spec
+/// take precedence.
 pub(crate) const SAMPLING: Sampling =
     Sampling { temperature: Some(0.2), top_p: None, max_tokens: Some(4096), seed: None };
 
-/// The official code never tells the main agent earlier workflows otherwise than in the history.
+/// The official code gives the main agent earlier workflows only in the history.
 const NO_WORKFLOWS: &str = "NONE";
 
 /// Asks the main agent for the plan of `step`.
@@ -53,14 +54,15 @@ pub(crate) fn planning_after(data: &Data, scenario: &Scenario, history: Vec<Chat
     request(system, history)
 }
 
-/// Asks the sub agent of `step` what it does; nothing where there is no such agent, or no such decision.
+/// Asks the sub agent of `step` for its decision; `None` where there is no such agent or decision.
 pub(crate) fn decision_request(data: &Data, scenario: &Scenario, step: u32) -> Option<ChatRequest> {
     let decision = scenario.decision(step)?;
     let query = scenario.refined_queries.get(&step).cloned();
     decision_after(data, scenario, &decision.agent, history(&scenario.labels, step), query)
 }
 
-/// Asks the sub agent `agent` what it does after `history`, with `query` as its task; nothing where there is no such agent.
+/// Asks the sub agent `agent` for its decision after `history`, with `query` as its task; `None` where there is no
+/// such agent.
 pub(crate) fn decision_after(
     data: &Data,
     scenario: &Scenario,

@@ -1,11 +1,11 @@
-//! What is asked in the miniature set, with our own prompts.
+//! Requests of the miniature set with our own prompts.
 
 use regatta_proto::{ChatMessage, ChatRequest};
 
 use super::*;
 use crate::data::shared::miniature;
 
-/// A request as a person reads it, its instructions left out.
+/// A request as text for snapshots, without its instructions.
 fn written(request: &ChatRequest) -> String {
     let said = request.messages.iter().skip(1).map(|message| format!("{:?}: {}\n", message.role, message.content));
     let tools: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();

@@ -1,10 +1,10 @@
-//! The arguments of a call, with mistakes.
+//! Arguments of a simulated call, with mistakes.
 
 use serde_json::{Map, Value, json};
 
 use super::Mistakes;
 
-/// Arguments like `gold`: a key left out or added, a value changed, JSON that is none.
+/// Returns arguments like `gold` with mistakes: a key left out or added, a value changed, invalid JSON.
 pub(super) fn disturbed(gold: &str, mistakes: &mut Mistakes) -> String {
     let Ok(mut arguments) = serde_json::from_str::<Map<String, Value>>(gold) else { return gold.to_owned() };
     let keys: Vec<String> = arguments.keys().cloned().collect();
@@ -24,12 +24,12 @@ pub(super) fn disturbed(gold: &str, mistakes: &mut Mistakes) -> String {
         arguments.insert("note".to_owned(), json!("as the user said"));
         is_changed = true;
     }
-    // What was not changed keeps its spaces too.
+    // Unchanged arguments keep their white space.
     let text = if is_changed { Value::Object(arguments).to_string() } else { gold.to_owned() };
     if mistakes.happens(0.03) { broken(&text, mistakes) } else { text }
 }
 
-/// Another value: one that a judge may take for the same, or that rules tell apart.
+/// Returns a different value: one that a judge may accept as equal, or that rules tell apart.
 fn other(value: &Value, mistakes: &mut Mistakes) -> Value {
     match value {
         Value::String(text) => match mistakes.pick(5) {

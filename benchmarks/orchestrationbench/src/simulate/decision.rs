@@ -1,4 +1,4 @@
-//! What a simulated sub agent does.
+//! Replies of a simulated sub agent.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::Mistakes;
 use super::arguments::disturbed;
 use crate::data::{Card, Data, Entry, GoldCall, Scenario};
 
-/// The gold's calls or its words; with mistakes other calls, words instead of calls and the other way round.
+/// Replies with the gold's calls or text; with mistakes, other calls, text instead of calls, or the reverse.
 pub(super) fn reply(data: &Data, scenario: &Scenario, step: u32, mistakes: &mut Mistakes) -> Reply {
     let Some(gold) = scenario.gold(step) else { return Reply::of_text(None, Finish::Stop) };
     let agent = scenario.decision(step).map(|decision| &*decision.agent);
@@ -28,7 +28,7 @@ fn instead_of_words(gold: &Entry, card: Option<&Card>, mistakes: &mut Mistakes) 
     let text = if mistakes.happens(0.15) {
         match mistakes.pick(3) {
             0 => said.replace("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"),
-            // As the prompt asks for it.
+            // In the format that the prompt asks for.
             1 => "<response><status>AWAITING_USER_INPUT</status><required_info>more</required_info></response>"
                 .to_owned(),
             _ => "Could you tell me a little more?".to_owned(),
@@ -60,7 +60,7 @@ fn instead_of_calls(gold: &Entry, card: Option<&Card>, mistakes: &mut Mistakes) 
         calls.push((Arc::clone(name), disturbed(arguments, mistakes)));
     }
     if mistakes.happens(0.05) {
-        // The same once more.
+        // The last call is repeated.
         calls.extend(calls.last().cloned());
     }
     calling(calls)

@@ -1,14 +1,14 @@
-//! A plan while it is being changed.
+//! A plan that mistakes are made in.
 
 use regatta_pycompat::yaml;
 use serde_json::{Map, Value, json};
 
 use super::Mistakes;
 
-/// Statuses of the prompt.
+/// Statuses that the prompt allows.
 const STATUSES: [&str; 5] = ["pending", "running", "waiting_for_input", "completed", "paused"];
 
-/// How a plan in JSON names dependencies.
+/// Notation of dependencies in a JSON plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dependencies {
     /// As the prompt asks.
@@ -22,7 +22,7 @@ pub(super) enum Dependencies {
 }
 
 impl Dependencies {
-    /// All, the right one first.
+    /// All notations, the right one first.
     pub(super) const ALL: [Self; 4] = [Self::List, Self::Text, Self::AsGold, Self::Object];
 
     fn of(self, ids: &[String]) -> (&'static str, Value) {
@@ -58,14 +58,15 @@ struct Step {
 }
 
 impl Draft {
-    /// The plan that a text of the gold is; nothing if it cannot be read.
+    /// Parses a gold plan; `None` if it cannot be read.
     pub(super) fn of(text: &str) -> Option<Self> {
         let plan = yaml::safe_load(text).ok()?;
         let workflows = plan.as_dict()?.iter().map(|(id, workflow)| Workflow::of(id, workflow));
         Some(Self { workflows: workflows.collect::<Option<_>>()? })
     }
 
-    /// Mistakes in workflows and steps; whether there were any. `agents` are those that it could name instead.
+    /// Makes mistakes in workflows and steps and returns `true` if it made any. `agents` are the names that may be
+    /// put in.
     pub(super) fn disturb(&mut self, agents: &[&str], mistakes: &mut Mistakes) -> bool {
         let before = self.clone();
         let ids: Vec<String> = self.workflows.iter().map(|workflow| workflow.id.clone()).collect();
@@ -78,14 +79,14 @@ impl Draft {
         if mistakes.happens(0.1)
             && let Some((first, others)) = self.workflows.split_first_mut()
         {
-            // Everything in one.
+            // Moves all steps into one workflow.
             first.steps.extend(others.iter_mut().flat_map(|other| std::mem::take(&mut other.steps)));
             self.workflows.truncate(1);
         }
         *self != before
     }
 
-    /// In the form that the prompt asks for, but for the dependencies.
+    /// Writes the plan in the format that the prompt asks for, with dependencies in the notation `form`.
     pub(super) fn json(&self, form: Dependencies) -> String {
         let workflow = |workflow: &Workflow| {
             let mut fields = Map::new();
@@ -104,7 +105,7 @@ impl Draft {
         serde_json::to_string_pretty(&plan).unwrap_or_default()
     }
 
-    /// In the form of the gold.
+    /// Writes the plan in the format of the gold.
     pub(super) fn yaml(&self) -> String {
         let mut lines = Vec::new();
         for workflow in &self.workflows {
@@ -170,7 +171,7 @@ impl Workflow {
         } else if mistakes.happens(0.2)
             && let Some(other) = mistakes.one_of(ids)
         {
-            // Of itself too, and in a circle.
+            // This may add a workflow to its own dependencies, or close a cycle.
             self.dependencies.push(other.clone());
             self.kind = "dependent".to_owned();
         }

@@ -1,4 +1,4 @@
-//! A simulated judge. It reads nothing but the prompt, and takes values that differ in nothing but case for the same.
+//! A simulated judge. It reads only the prompt, and accepts values that differ in case alone as equal.
 
 use regatta_benchmarks::Persona;
 use regatta_proto::SessionSeed;
@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 use super::Mistakes;
 use crate::protocol::{Unresolved, unresolved_in};
 
-/// The answer to a judgement's prompt; nothing to what is no such prompt.
+/// Answers the prompt of a judgement; `None` for any other text.
 pub(crate) fn reply(prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
     let (id, unresolved) = unresolved_in(prompt)?;
     let mut mistakes = Mistakes::of(persona, seed, prompt);
     let mut answer = Map::new();
     for argument in &unresolved {
         if mistakes.happens(0.1) {
-            // Forgotten.
+            // Leaves the key out.
             continue;
         }
         answer.insert(argument.key.clone(), counts(argument, &mut mistakes));

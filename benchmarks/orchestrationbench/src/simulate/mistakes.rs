@@ -1,11 +1,12 @@
-//! When a simulated model errs.
+//! Random mistakes of simulated models.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use regatta_benchmarks::Persona;
 use regatta_proto::{SessionSeed, rng};
 
-/// How often a persona errs, with the draws for one of its replies: the same question of one session is answered alike.
+/// Error rate of a persona, with the random draws for one reply: the same question of a session always gets the same
+/// answer.
 pub(super) struct Mistakes {
     probability: f64,
     draws: ChaCha8Rng,
@@ -20,18 +21,18 @@ impl Mistakes {
         Self { probability, draws: rng(seed.0, purpose) }
     }
 
-    /// Whether it errs here, `share` being how much rarer this mistake is than others. Never for the oracle.
+    /// Draws if a mistake happens here; `share` scales the persona's probability. Never `true` for the oracle.
     pub(super) fn happens(&mut self, share: f64) -> bool {
-        // A comparison with a draw from 0..1 is never true for 0 and never panics, whatever the number.
+        // The comparison is never true for 0 and accepts any number, where a Bernoulli distribution would panic.
         self.draws.random::<f64>() < self.probability * share
     }
 
-    /// One of so many things.
+    /// Draws a number below `of`.
     pub(super) fn pick(&mut self, of: usize) -> usize {
         self.draws.random_range(0..of.max(1))
     }
 
-    /// One of these.
+    /// Draws one of these.
     pub(super) fn one_of<'o, T>(&mut self, of: &'o [T]) -> Option<&'o T> {
         of.get(self.pick(of.len()))
     }

@@ -1,5 +1,5 @@
-//! Simulated models, so that the whole benchmark runs without a real one: agents and a judge that know the gold, or get it wrong with a
-//! given probability.
+//! Simulated models, so that the whole benchmark runs without a real one: agents and a judge that answer with the
+//! gold, or err with a given probability.
 
 mod arguments;
 mod decision;
@@ -21,8 +21,8 @@ use regatta_benchmarks::Persona;
 pub(crate) use self::judge::reply as judge_reply;
 pub(crate) use self::recognise::Requests;
 
-/// What a model answers at a step of a scenario: the gold word for word, or with mistakes drawn from `seed`. Nothing at a step at which
-/// no model is asked.
+/// Returns a model's reply at a step of a scenario: the gold verbatim, or with mistakes drawn from `seed`. Empty at a
+/// step at which no model is asked.
 pub(crate) fn reply(data: &Data, scenario: &Scenario, step: u32, persona: Persona, seed: SessionSeed) -> Reply {
     let purpose = format!("orchestrationbench/{}/{step}", scenario.name());
     let mut mistakes = Mistakes::of(persona, seed, &purpose);

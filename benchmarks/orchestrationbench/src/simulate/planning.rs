@@ -1,15 +1,15 @@
-//! What a simulated main agent writes.
+//! Plans of a simulated main agent.
 
 use super::Mistakes;
 use super::draft::{Dependencies, Draft};
 use crate::data::{Data, Scenario, Suffix};
 
-/// How much rarer a broken form is than any other mistake.
+/// Probability of a broken format, relative to any other mistake.
 const FORM_SHARE: f64 = 0.3;
-/// How much rarer an answer without a plan is.
+/// Probability of an answer without a plan, relative to any other mistake.
 const NO_PLAN_SHARE: f64 = 0.05;
 
-/// The gold plan as it was written; with mistakes in the form that the prompt asks for, or a broken one.
+/// Returns the gold plan verbatim; with mistakes, in the format that the prompt asks for or in a broken one.
 pub(super) fn text(data: &Data, scenario: &Scenario, step: u32, mistakes: &mut Mistakes) -> String {
     let gold = scenario.label(step, Suffix::Message).and_then(|entry| entry.content.text());
     let gold = gold.map_or("", |text| text);
@@ -23,7 +23,7 @@ pub(super) fn text(data: &Data, scenario: &Scenario, step: u32, mistakes: &mut M
             if is_changed && mistakes.pick(4) == 0 {
                 draft.yaml()
             } else if is_changed || mistakes.happens(0.5) {
-                // Nothing is wrong then but, at times, the form.
+                // The plan is right, and sometimes its format is not.
                 let form = mistakes.happens(0.4).then(|| mistakes.one_of(&Dependencies::ALL)).flatten();
                 draft.json(form.copied().unwrap_or(Dependencies::List))
             } else {
@@ -35,16 +35,16 @@ pub(super) fn text(data: &Data, scenario: &Scenario, step: u32, mistakes: &mut M
     if mistakes.happens(FORM_SHARE) { broken(&text, mistakes) } else { text }
 }
 
-/// The text in a form that parsers trip over, or do not.
+/// Returns the text in a format that some parsers fail on.
 fn broken(text: &str, mistakes: &mut Mistakes) -> String {
     match mistakes.pick(8) {
         0 => format!("```json\n{text}\n```"),
         1 => format!("```yaml\n{text}\n```"),
         2 => format!("Here is the plan you asked for:\n\n{text}\n\nShall I go on?"),
         3 => format!("<think>\nThe user wants something. Maybe {{\"workflow_1\": {{}}}}?\n</think>\n{text}"),
-        // Cut off.
+        // Truncated.
         4 => text.chars().take(text.chars().count() / 2).collect(),
-        // As Python prints it.
+        // In Python's notation.
         5 => text.replace('"', "'"),
         // A trailing comma.
         6 => text.trim_end_matches('}').to_owned() + "},}",

@@ -1,4 +1,4 @@
-//! Which step a request asks for, for callers that do not name it.
+//! Recognition of the step that a request belongs to, for callers that do not name it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use crate::data::{Data, Scenario, Suffix};
 use crate::prompts::plan_please;
 use crate::protocol::told;
 
-/// Steps by what is sent for them after the instructions, which callers may word otherwise.
+/// Steps by digest of the messages after the instructions, which callers may word differently.
 #[derive(Debug, Default)]
 pub(crate) struct Requests(HashMap<Digest, Vec<Candidate>>);
 
-/// A step for which something is sent.
+/// A step that sends these messages.
 #[derive(Debug)]
 struct Candidate {
     scenario: usize,
@@ -22,7 +22,8 @@ struct Candidate {
 }
 
 impl Requests {
-    /// All requests of the data set. The histories of a scenario begin with each other, so every message is read once.
+    /// Indexes all requests of the data set. The histories of a scenario are prefixes of each other, so every message
+    /// is hashed once.
     pub(crate) fn of(data: &Data) -> Self {
         let mut requests = Self::default();
         for (position, scenario) in data.scenarios.iter().enumerate() {
@@ -60,8 +61,8 @@ impl Requests {
         }
     }
 
-    /// The step that `request` asks for: position of the scenario, and step. Where several send the same, the first one counts whose
-    /// system information is told, or else the first.
+    /// Finds the step of `request`: position of the scenario, and step. Of several that send the same messages, the
+    /// first whose system information is in the request is taken, or else the first.
     pub(crate) fn step(&self, request: &ChatRequest) -> Option<(usize, u32)> {
         let (system, said): (Vec<_>, Vec<_>) =
             request.messages.iter().partition(|message| message.role == ChatRole::System);
@@ -71,7 +72,7 @@ impl Requests {
             let info = &*candidate.system_info;
             !info.is_empty() && system.iter().any(|message| message.content.contains(info))
         };
-        // Nothing is told by every system message, so those without system information come after.
+        // Every request contains an empty system information, so these steps are tried last.
         let nameless = || candidates.iter().find(|candidate| candidate.system_info.is_empty());
         let found = candidates.iter().find(is_told).or_else(nameless).or_else(|| candidates.first())?;
         Some((found.scenario, found.step))

@@ -1,6 +1,6 @@
-//! Numbers of aggregates that are averages over sessions, and so have an interval: all but counts.
+//! Numbers of aggregates that are averages over sessions, and so have an interval: all except counts.
 
-/// Objects of which every number is a share.
+/// Objects in which every number is a share.
 const SHARES: [&str; 6] = [
     "/key_metrics/",
     "/workflow_scores/",
@@ -10,7 +10,8 @@ const SHARES: [&str; 6] = [
     "/unrounded_means/",
 ];
 
-/// Least and largest value of the number at `pointer` in an aggregate; `None` of counts, also of those that are means over runs.
+/// Returns the least and greatest possible value of the number at `pointer` in an aggregate; `None` for counts, also
+/// for means of counts over runs.
 pub(crate) fn aggregate_range(pointer: &str) -> Option<(f64, f64)> {
     let is_share = match pointer.rsplit('/').next()? {
         "Plan"

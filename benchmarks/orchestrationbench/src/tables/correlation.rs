@@ -1,4 +1,4 @@
-//! How the three abilities go together over models (Pearson's correlation), beside the published values.
+//! Correlation of the three abilities over models (Pearson), beside the published values.
 
 use regatta_benchmarks::pearson;
 use regatta_benchmarks::{CellResult, Measured, PaperColumn, PaperEntry, PaperTable, Unit};
@@ -15,7 +15,7 @@ const PAIRS: [(Measure, Measure, &str); 3] = [
     (Measure::Plan, Measure::FunctionCall, "Plan, FC"),
 ];
 
-/// Over fewer models a correlation says next to nothing: over two it is always 1 or −1.
+/// Least number of models: over two, for example, a correlation is always 1 or −1.
 const MODELS_MIN: usize = 5;
 
 /// A row for each setting and language in which enough models have numbers.
@@ -52,7 +52,7 @@ pub(super) fn correlation_table(cells: &[CellResult<'_>]) -> PaperTable {
     }
 }
 
-/// Over how many models the published values are: not those whose numbers are known here.
+/// Note on the number of models behind the published values, which differs from those whose numbers are known here.
 fn published_models() -> String {
     let known = english_of_paper();
     let over_known = PAIRS.map(|(one, other, label)| {

@@ -1,27 +1,27 @@
-//! The four numbers of the tables, and where a cell has them.
+//! The four metrics of the tables, and their places in a cell's results.
 
 use regatta_benchmarks::{CellResult, Measured, Table};
 
 use crate::data::Language;
 
-/// A number of the tables.
+/// A metric of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
     /// The mean of the others.
     Average,
     /// Plans.
     Plan,
-    /// Whether to call or to reject.
+    /// Choice between call and rejection.
     CallRejection,
     /// Calls.
     FunctionCall,
 }
 
 impl Measure {
-    /// In the order of the repository's table.
+    /// All four in the order of the repository's table.
     pub(super) const ALL: [Self; 4] = [Self::Average, Self::Plan, Self::CallRejection, Self::FunctionCall];
 
-    /// Its heading.
+    /// Heading of the column.
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Average => "Average",
@@ -31,7 +31,7 @@ impl Measure {
         }
     }
 
-    /// The metric of the same name, which parts of the data set have too.
+    /// Name of the metric, which parts of the data set have too.
     pub(super) const fn metric(self) -> &'static str {
         match self {
             Self::Average => "score",
@@ -41,7 +41,7 @@ impl Measure {
         }
     }
 
-    /// Its names in the aggregates of `official` and `paper`.
+    /// Keys in the aggregates of `official` and `paper`.
     const fn keys(self) -> [&'static str; 2] {
         match self {
             Self::Average => ["Average", "Score"],
@@ -51,12 +51,13 @@ impl Measure {
         }
     }
 
-    /// Of all trials of a cell together, with its deviation over trials. It is no mean over items, so it comes from the aggregates.
+    /// Returns the value of all trials of a cell together, with its deviation over trials. It is not a mean over
+    /// items, so it is taken from the aggregates.
     pub(super) fn of(self, cell: &CellResult<'_>, language: Language) -> Measured {
         measured(cell, |table| self.in_table(table, language))
     }
 
-    /// The mean of both languages; absent when one of them is.
+    /// Returns the mean of both languages; absent when one of them is.
     pub(super) fn of_both(self, cell: &CellResult<'_>) -> Measured {
         let [one, other] = Language::ALL;
         measured(cell, |table| Some((self.in_table(table, one)? + self.in_table(table, other)?) / 2.0))

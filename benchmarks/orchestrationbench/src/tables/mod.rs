@@ -1,5 +1,6 @@
-//! The benchmark's tables across settings and models, with the published numbers beside ours (docs/benchmarks/orchestrationbench.md §9),
-//! and two of our own: what errors that propagate cost, and how well the agents of each domain do.
+//! The benchmark's tables across settings and models, with the published numbers beside ours
+//! (docs/benchmarks/orchestrationbench.md §9), and two tables of our own: the loss from errors that propagate, and
+//! the results by domain agent.
 
 mod averages;
 mod correlation;
@@ -25,8 +26,8 @@ use super::setting::Mode;
 /// Languages in the order of the repository's table.
 const KOREAN_FIRST: [Language; 2] = [Language::Ko, Language::En];
 
-/// Everything that `cells` fill, in this order: the results of each setting, the gap between the settings, correlations, domains, and what
-/// is published of other models.
+/// Makes all tables that `cells` can fill, in this order: the results of each setting, the gap between the settings,
+/// correlations, domains, and published results of other models.
 pub(crate) fn paper_tables(evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
     if cells.is_empty() {
         return Vec::new();
@@ -40,10 +41,10 @@ pub(crate) fn paper_tables(evaluator: Evaluator, cells: &[CellResult<'_>]) -> Ve
     tables
 }
 
-/// The repository's table.
+/// The repository's table for one setting.
 fn results(evaluator: Evaluator, cells: &[CellResult<'_>], mode: Mode) -> PaperTable {
     let rows = cells.iter().filter(|cell| Mode::of(cell.setting) == Some(mode)).filter_map(|cell| {
-        // Only the published protocol has published numbers.
+        // The paper and the repository report the stepwise protocol alone.
         let published = |measure: Measure, language: Option<Language>| {
             (mode == Mode::Stepwise).then(|| published(evaluator, cell.family, measure, language)).flatten()
         };
@@ -67,7 +68,7 @@ fn results(evaluator: Evaluator, cells: &[CellResult<'_>], mode: Mode) -> PaperT
     }
 }
 
-/// Measures and languages of the repository's table; no language: both.
+/// Columns of the repository's table; without a language it is both.
 fn result_columns() -> impl Iterator<Item = (Measure, Option<Language>)> {
     let of = |measure| KOREAN_FIRST.into_iter().map(move |language| (measure, Some(language)));
     std::iter::once((Measure::Average, None)).chain(Measure::ALL.into_iter().flat_map(of))
@@ -96,7 +97,7 @@ fn notes(evaluator: Evaluator) -> Vec<String> {
     ]
 }
 
-/// What a model loses when its own errors are what it goes on with: both settings, and by how much the published one is above the other.
+/// Loss of a model when its own errors propagate: both settings, and by how much the stepwise one is higher.
 fn gap(cells: &[CellResult<'_>]) -> PaperTable {
     let mut rows = Vec::new();
     for model in models(cells) {
@@ -132,7 +133,7 @@ fn gap(cells: &[CellResult<'_>]) -> PaperTable {
     }
 }
 
-/// By the agent whose step it is; the orchestrator's are the plans.
+/// Results by the agent of the step; the orchestrator's steps are the plans.
 fn domains(cells: &[CellResult<'_>]) -> PaperTable {
     let has = |measure: &Measure| {
         cells.iter().flat_map(|cell| cell.parts.values()).any(|metrics| metrics.contains_key(measure.metric()))
@@ -159,7 +160,7 @@ fn domains(cells: &[CellResult<'_>]) -> PaperTable {
     }
 }
 
-/// The published numbers of models that are not in the sweep. None of them is ours.
+/// Published results of models that are not in the sweep.
 fn of_other_models(evaluator: Evaluator, cells: &[CellResult<'_>]) -> PaperTable {
     let is_known = |model: &str| {
         cells.iter().any(|cell| cell.family.rsplit('/').next().unwrap_or(cell.family).eq_ignore_ascii_case(model))

@@ -47,7 +47,7 @@ const PAPER: [PaperRow; 8] = [
 const CORRELATIONS: [(Language, [f64; 3]); 2] =
     [(Language::En, [0.583, 0.726, 0.922]), (Language::Ko, [0.448, 0.577, 0.775])];
 
-/// Which models an evaluator has published numbers of, in their order.
+/// Returns the models that an evaluator has published results of, in the published order.
 pub(super) fn models(evaluator: Evaluator) -> Vec<&'static str> {
     match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => REPOSITORY.iter().map(|(model, ..)| *model).collect(),
@@ -55,7 +55,7 @@ pub(super) fn models(evaluator: Evaluator) -> Vec<&'static str> {
     }
 }
 
-/// The paper's English numbers, a function of the measure for each model that is known.
+/// Returns the paper's English results: for each model a function from the measure to its value.
 pub(super) fn english_of_paper() -> Vec<impl Fn(Measure) -> Option<f64>> {
     let of = |(model, _): &(&'static str, [f64; 4])| {
         let model = *model;
@@ -64,7 +64,7 @@ pub(super) fn english_of_paper() -> Vec<impl Fn(Measure) -> Option<f64>> {
     PAPER.iter().map(of).collect()
 }
 
-/// The published number of a model, whoever serves it, as a share; of both languages for `None`.
+/// Returns the published result of a model, of any provider, as a share; over both languages for `None`.
 pub(super) fn published(
     evaluator: Evaluator,
     model: &str,
@@ -82,7 +82,7 @@ pub(super) fn published(
                 Some(Language::Ko) => korean,
                 None => (measure == Measure::Average).then_some(all)?,
             };
-            // Hundredths of a percent, without what dividing a binary fraction leaves behind.
+            // Rounded to hundredths of a percent, which removes the error of the division.
             Some((percent * 100.0).round() / 10_000.0)
         }
         _ => {

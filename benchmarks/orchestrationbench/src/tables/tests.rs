@@ -32,7 +32,7 @@ impl Sweep {
         Self::of(evaluator, &models)
     }
 
-    /// Of models with their share of right plans.
+    /// Makes a sweep of models with their share of right plans.
     fn of(evaluator: Evaluator, shares: &[(&str, f64)]) -> Self {
         let settings: Vec<Setting> = ["stepwise", "end-to-end"].map(|name| name.parse().unwrap()).to_vec();
         let models: Vec<ModelRef> = shares.iter().map(|(name, _)| name.parse().unwrap()).collect();
@@ -80,7 +80,7 @@ impl Sweep {
     }
 }
 
-/// A table as lines: `ours (published)`.
+/// Prints a table as lines of `ours (published)`.
 fn text(table: &PaperTable) -> String {
     let mut lines = vec![format!("{} [{}]", table.title, table.name)];
     let labels = table.columns.iter().map(|column| column.label.as_str());

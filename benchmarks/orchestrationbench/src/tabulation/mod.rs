@@ -19,12 +19,12 @@ use super::items::{Items, Place};
 
 /// Scores of one trial.
 type Trial<'s> = Vec<(ItemIndex, &'s Score)>;
-/// Scores of a scenario, trial by trial: of its steps, or of the whole of it.
+/// Scores of a scenario by trial: of its steps, or of the whole scenario.
 type Trials<'s> = Vec<Vec<(Place, &'s Score)>>;
 /// Scenarios by position.
 type Scenarios<'s> = BTreeMap<usize, Trials<'s>>;
 
-/// What the trials are together. A scenario counts when any of its steps has a score, or the whole of it.
+/// Aggregates trials. A scenario counts when any of its steps, or the whole of it, has a score.
 pub(crate) fn aggregate(data: &Data, items: &Items, evaluator: Evaluator, trials: &[Trial<'_>]) -> Value {
     let is_whole = |place| matches!(place, Place::Scenario(_));
     let steps = by_scenario(items, trials, |place| !is_whole(place));
@@ -51,7 +51,7 @@ pub(crate) fn aggregate(data: &Data, items: &Items, evaluator: Evaluator, trials
     Value::Object(aggregates)
 }
 
-/// Scores of each scenario, trial by trial, in the order of the data.
+/// Sorts scores by scenario and trial, in the order of the data.
 fn by_scenario<'s>(items: &Items, trials: &[Trial<'s>], is_wanted: impl Fn(Place) -> bool) -> Scenarios<'s> {
     let mut scenarios = Scenarios::new();
     for (number, trial) in trials.iter().enumerate() {
@@ -110,7 +110,7 @@ where
     steps.iter().filter_map(move |(_, score)| from_values(&score.values))
 }
 
-/// What is said of whole scenarios: the four numbers, where single steps have them too.
+/// Serialises the results of whole scenarios under the keys that single steps use too.
 fn of_wholes(evaluator: Evaluator, key: KeyMetrics) -> Value {
     match evaluator {
         Evaluator::Official | Evaluator::OfficialFixed => {
@@ -120,7 +120,7 @@ fn of_wholes(evaluator: Evaluator, key: KeyMetrics) -> Value {
     }
 }
 
-/// The four numbers by the names that the evaluator gives them.
+/// Serialises the four metrics under the names that the evaluator gives them.
 fn named(evaluator: Evaluator, key: KeyMetrics) -> Value {
     let KeyMetrics { plan, call_rejection, function_call, average } = key;
     match evaluator {

@@ -1,6 +1,6 @@
-//! The four numbers of the tables from whole scenarios, whose values are sums over their steps. The rules are those of single steps
-//! (docs/benchmarks/orchestrationbench.md §5.2 to §5.7, §6); only the rounding of every run that the official code does has no place in a
-//! mode that it does not have.
+//! The four metrics of the tables from whole scenarios, whose values are sums over their steps. The rules are those
+//! of single steps (docs/benchmarks/orchestrationbench.md §5.2 to §5.7, §6), without the official rounding of every
+//! run, since the official code has no such mode.
 
 use regatta_benchmarks::Score;
 use regatta_proto::Evaluator;
@@ -9,7 +9,7 @@ use super::Trials;
 use crate::aggregate::KeyMetrics;
 use crate::metrics::value;
 
-/// The numbers of some scenarios, each with its trials.
+/// Computes the metrics over scenarios, each with its trials.
 pub(super) fn key_metrics<'t, 's: 't>(
     evaluator: Evaluator,
     scenarios: impl Iterator<Item = &'t Trials<'s>>,
@@ -57,12 +57,12 @@ fn paper(scenarios: &[&Trials<'_>]) -> (f64, f64, f64) {
     (plan, share(sum("right"), sum(value::DECISIONS)), called.iter().sum::<f64>() / 3.0)
 }
 
-/// All sessions of a scenario.
+/// Returns all sessions of a scenario.
 fn sessions<'t, 's: 't>(trials: &'t Trials<'s>) -> impl Iterator<Item = &'s Score> + 't {
     trials.iter().flatten().map(|(_, score)| *score)
 }
 
-/// A sum over the steps that have the value; 0 where none has.
+/// Returns the sum of a value over the steps that have it; 0 when none has.
 fn number(score: &Score, name: &str) -> f64 {
     score.values.get(name).copied().unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use crate::data::shared::miniature;
 use crate::decision::{Answer, Arguments, Call, Name};
 use crate::scoring::{GoldPlans, Step};
 
-/// No model has failed at a step that nobody asked.
+/// A step that was not selected does not count as failed.
 #[test]
 fn calls_that_were_not_selected_are_not_failed() {
     let data = miniature();

@@ -1,4 +1,4 @@
-//! Every golden case through the same door as the command line.
+//! Golden cases, scored through the entry point of the command line.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ fn every_golden_case_is_scored_as_expected() {
     assert_eq!(score_every_case(orchestrationbench(), &shared), 9);
 }
 
-/// Answers on which a differential fuzz (`tests/differential`) found the released code and this crate of different opinions.
+/// Answers on which a differential fuzz (`tests/differential`) found differences between the released code and this
+/// crate.
 #[test]
 fn odd_answers_are_scored_as_the_released_code_scores_them() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

@@ -1,4 +1,4 @@
-//! The whole benchmark with simulated models.
+//! Whole runs with simulated models.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::harness::{miniature, published, setting};
 
 const ALL: [Evaluator; 2] = [Evaluator::Official, Evaluator::Paper];
 
-/// A judge that the suite itself plays.
+/// A judge that the suite simulates.
 struct SimulatedJudge<'s>(&'s dyn Suite);
 
 impl Verdicts for SimulatedJudge<'_> {
@@ -83,7 +83,8 @@ fn an_oracle_whose_words_are_its_own_history_scores_what_it_scores_step_by_step(
     let suite = miniature();
     let of = |name| four(&aggregate(&*suite, &all(&*suite, name, Persona::Oracle), Evaluator::Official));
     for (whole, steps) in of("end-to-end").into_iter().zip(of("stepwise")) {
-        // A scenario does not follow its own plan, and a step that nobody reaches is missed.
+        // End-to-end results deviate a little: a scenario does not follow its own plan, and unreached steps count as
+        // missed.
         assert!((whole - steps).abs() < 0.03, "{whole} {steps}");
     }
 }

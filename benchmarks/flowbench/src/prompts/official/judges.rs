@@ -1,5 +1,5 @@
-//! The official prompts of the judges that the official module has: of two arguments, and of whole sessions. The paper's judges of replies
-//! and of failures have none.
+//! Official prompts of the judges in the official module: of two arguments, and of whole sessions. It has none for
+//! the paper's judges of replies and of failures.
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::Place;
@@ -7,17 +7,18 @@ use regatta_benchmarks::place::Place;
 use super::source::{built, has_function};
 use super::template::Template;
 
-/// What the judge of two arguments is shown.
+/// Values in the prompt of the judge of two arguments.
 const FUZZY: [&str; 6] = ["action", "ret_info", "time_info", "key", GOLD, PREDICTED];
 const GOLD: &str = "gt_val";
 const PREDICTED: &str = "pred_val";
 
-/// What the judge of a session is shown.
+/// Values in the prompt of the judge of a session.
 const COMPLETION: [&str; 3] = [TARGET, "workflow_info", DIALOGUE];
 const TARGET: &str = "target";
 const DIALOGUE: &str = "dialog_str";
 
-/// The official prompts of judges (docs/benchmarks/flowbench.md §8.1, §8.2), each where the module has its function.
+/// Official prompts of judges (docs/benchmarks/flowbench.md §8.1, §8.2); each is absent when the module lacks its
+/// function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OfficialJudges {
     fuzzy: Option<Template>,
@@ -25,10 +26,10 @@ pub(crate) struct OfficialJudges {
 }
 
 impl OfficialJudges {
-    /// Reads them from the module's `source`.
+    /// Extracts the prompts from the module's `source`.
     ///
     /// # Errors
-    /// With the function that is of another form.
+    /// With the function that has an unexpected form.
     pub(super) fn read(file: &Place<'_>, source: &str) -> Result<Self, DataError> {
         let template = |function: &str, variable: &str, shown: &[&str]| {
             if !has_function(source, function) {
@@ -43,13 +44,13 @@ impl OfficialJudges {
             read.map_err(|problem| file.error(function, format!("{problem}; {expected}")))
         };
         Ok(Self {
-            // Spelt so.
+            // Misspelt in the official module.
             fuzzy: template("contruct_eval_prompt", "return_prompt", &FUZZY)?,
             completion: template("construct_judge_prompt", "success_prompt", &COMPLETION)?,
         })
     }
 
-    /// Asks whether two arguments mean the same. The tool's `block` comes with the blank line that ends it.
+    /// Asks whether two arguments mean the same. The tool's `block` includes the blank line that ends it.
     pub(crate) fn fuzzy(
         &self,
         tool: &str,
@@ -77,12 +78,12 @@ impl OfficialJudges {
         self.completion.as_ref().map(|template| template.fill(&values))
     }
 
-    /// The two inputs of a [`fuzzy`](Self::fuzzy) prompt in their order; nothing when it is no such prompt.
+    /// Parses the two inputs of a [`fuzzy`](Self::fuzzy) prompt; `None` for any other text.
     pub(crate) fn inputs_in<'p>(&self, prompt: &'p str) -> Option<(&'p str, &'p str)> {
         pair(self.fuzzy.as_ref()?, prompt, GOLD, PREDICTED)
     }
 
-    /// Target and dialogue of a [`completion`](Self::completion) prompt; nothing when it is no such prompt.
+    /// Parses target and dialogue of a [`completion`](Self::completion) prompt; `None` for any other text.
     pub(crate) fn session_in<'p>(&self, prompt: &'p str) -> Option<(&'p str, &'p str)> {
         pair(self.completion.as_ref()?, prompt, TARGET, DIALOGUE)
     }

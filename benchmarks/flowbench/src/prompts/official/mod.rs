@@ -1,8 +1,8 @@
-//! The official prompts of the simulators and of judges, read from the user's own copy of the official repository.
+//! Official prompts of simulators and judges, read from the user's own copy of the official repository.
 //!
-//! They stand in its `utils/eval_utils.py`: those of the simulators as constants of the module, with the rule about listed calls added by
-//! a function; those of judges are put together by a function each. Nothing of the module is run. What it does not hold as literals is
-//! refused rather than guessed.
+//! They are in its `utils/eval_utils.py`: those of the simulators as constants of the module, to one of which a
+//! function adds the rule about listed calls; each prompt of a judge is built by a function. The module is parsed and
+//! never run. Forms other than literals are refused rather than guessed.
 
 mod judges;
 mod source;
@@ -17,32 +17,32 @@ use crate::protocol::HistoryLine;
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::place::Place;
 
-/// What the function of [`ENVIRONMENT`] adds: the gold calls with their results.
+/// Name under which the function of [`ENVIRONMENT`] inserts the gold calls with their results.
 const CALLS: &str = "self.func_prompt";
 
-/// What the module tells everybody but the agent.
+/// Official prompts of all roles except the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OfficialPrompts {
-    /// Whoever plays the user, and the tools.
+    /// Prompts of the user and tool simulators.
     pub(crate) simulators: OfficialSimulators,
-    /// The judges.
+    /// Prompts of the judges.
     pub(crate) judges: OfficialJudges,
 }
 
 impl OfficialPrompts {
-    /// Reads them from the module's `content`.
+    /// Extracts the prompts from the module's `content`.
     ///
     /// # Errors
-    /// With the constant or function that is of another form, or missing though no session can do without it.
+    /// With the constant or function that has an unexpected form, or is missing although every session needs it.
     pub(crate) fn read(file: &Place<'_>, content: &[u8]) -> Result<Self, DataError> {
         let text = std::str::from_utf8(content).map_err(|error| file.problem(format!("is not UTF-8: {error}")))?;
-        // Python reads every kind of line end as one.
+        // Python treats all line endings alike.
         let source = text.replace("\r\n", "\n").replace('\r', "\n");
         Ok(Self { simulators: OfficialSimulators::read(file, &source)?, judges: OfficialJudges::read(file, &source)? })
     }
 }
 
-/// The official prompts of whoever plays the user, and the tools (docs/benchmarks/flowbench.md §3.6, §3.7).
+/// Official prompts of the user and tool simulators (docs/benchmarks/flowbench.md §3.6, §3.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OfficialSimulators {
     user_system: Template,
@@ -53,10 +53,10 @@ pub(crate) struct OfficialSimulators {
 }
 
 impl OfficialSimulators {
-    /// Reads them from the module's `source`.
+    /// Extracts the prompts from the module's `source`.
     ///
     /// # Errors
-    /// With the constant or function that is missing or of another form.
+    /// With the constant or function that is missing or has an unexpected form.
     fn read(file: &Place<'_>, source: &str) -> Result<Self, DataError> {
         let template = |name: &str, known: &[&str]| {
             let read = constant(source, name).and_then(|text| Template::read(&text, known));
@@ -76,23 +76,23 @@ impl OfficialSimulators {
         })
     }
 
-    /// The system text of whoever plays the user.
+    /// Renders the system text of the user simulator.
     pub(crate) fn user_system(&self, first_turn_hint: &str, datetime: &str) -> String {
         self.user_system.fill(&[("instruction", first_turn_hint), ("datetime", datetime), ("done", DONE)])
     }
 
-    /// The user text of whoever plays the user.
+    /// Renders the user text of the user simulator.
     pub(crate) fn user_text(&self, every_turn_hint: &str, history: &[HistoryLine<'_>]) -> String {
         let persona = self.persona.fill(&[("hint", every_turn_hint)]);
         self.user_text.fill(&[("instruction", &persona), ("context", &lines(history))])
     }
 
-    /// The system text of whoever plays the tools.
+    /// Renders the system text of the tool simulator.
     pub(crate) fn environment_system(&self, function_prompt: &str) -> String {
         self.environment_system.fill(&[(CALLS, function_prompt)])
     }
 
-    /// The user text of whoever plays the tools. A call without arguments has Python's `None` there.
+    /// Renders the user text of the tool simulator. A call without arguments is rendered as Python's `None`.
     pub(crate) fn environment_text(
         &self,
         function: &Function,

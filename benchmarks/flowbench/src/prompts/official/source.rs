@@ -1,13 +1,14 @@
-//! Texts in a Python module: constants that are literals, and texts that a function puts together. Nothing is run.
+//! Extraction of texts from a Python module: constants that are literals, and texts that a function builds. Nothing
+//! is run.
 
 use regatta_pycompat::strip;
 
 use super::template::Piece;
 
-/// The text of the constant `name`: the last line that assigns it a literal, perhaps with `.strip()` behind it.
+/// Returns the text of the constant `name`: the literal in the last line that assigns it, with or without `.strip()`.
 ///
 /// # Errors
-/// When there is none, or it is something else.
+/// If the constant is missing or is not a literal.
 pub(super) fn constant(source: &str, name: &str) -> Result<String, String> {
     let mut found = Err("is missing".to_owned());
     for line in line_starts(source) {
@@ -22,16 +23,17 @@ pub(super) fn constant(source: &str, name: &str) -> Result<String, String> {
     found
 }
 
-/// Whether the module has the function.
+/// Returns `true` if the module has the function.
 pub(super) fn has_function(source: &str, function: &str) -> bool {
     let head = format!("def {function}(");
     line_starts(source).any(|line| unindented(line).starts_with(&head))
 }
 
-/// What the function `function` assigns and adds to `variable`, line by line: literals, constants of the module, and what it is `given`.
+/// Returns the pieces that the function `function` assigns and adds to `variable`, line by line: literals, constants
+/// of the module, and the names in `given`.
 ///
 /// # Errors
-/// When there is no such function or variable, something else is added, or something only in some cases.
+/// If the function or variable is missing, or something else or something conditional is added.
 pub(super) fn built(source: &str, function: &str, variable: &str, given: &[&str]) -> Result<Vec<Piece>, String> {
     let head = format!("def {function}(");
     let lines = line_starts(source).skip_while(|line| !unindented(line).starts_with(&head)).skip(1);
@@ -62,10 +64,10 @@ pub(super) fn built(source: &str, function: &str, variable: &str, given: &[&str]
     if pieces.is_empty() { Err(format!("assigns nothing to {variable}")) } else { Ok(pieces) }
 }
 
-/// Whether the line that `rest` begins with holds nothing but perhaps a comment.
+/// Checks that the line at the start of `rest` is empty except for a comment.
 ///
 /// # Errors
-/// With what it holds.
+/// With the unexpected text.
 fn nothing_follows(rest: &str) -> Result<(), String> {
     match rest.lines().next().unwrap_or_default().trim() {
         "" => Ok(()),
@@ -74,22 +76,22 @@ fn nothing_follows(rest: &str) -> Result<(), String> {
     }
 }
 
-/// The source from the beginning of each of its lines on.
+/// Returns the source from the start of each line to its end.
 fn line_starts(source: &str) -> impl Iterator<Item = &str> {
     let ends = source.match_indices('\n').map(|(end, _)| end + 1);
     std::iter::once(0).chain(ends).filter_map(|start| source.get(start..))
 }
 
-/// The line without the blanks before it; a blank one stays blank.
+/// Returns the line without its leading white space; a blank line stays blank.
 fn unindented(line: &str) -> &str {
     line.trim_start_matches([' ', '\t'])
 }
 
-/// What follows `name` and one of `signs` at the beginning of `line`.
+/// Returns the text after `name` and one of `signs` at the start of `line`.
 fn assigned<'s>(line: &'s str, name: &str, signs: &[&str]) -> Option<&'s str> {
     let rest = line.strip_prefix(name)?.trim_start_matches(' ');
     let value = signs.iter().find_map(|sign| rest.strip_prefix(sign))?;
-    // A comparison assigns nothing.
+    // `==` is a comparison and not an assignment.
     (!value.starts_with('=')).then(|| value.trim_start_matches(' '))
 }
 
@@ -107,7 +109,7 @@ fn term<'s>(source: &str, text: &'s str, given: &[&str]) -> Result<(Piece, &'s s
         .map_err(|problem| format!("adds {name:?}, which {problem}"))
 }
 
-/// The literal at the beginning of `text`, and what follows it.
+/// Parses the literal at the start of `text`, and returns it with the rest.
 fn literal(text: &str) -> Result<(String, &str), String> {
     let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| text.starts_with(quote));
     let quote = quote.ok_or_else(|| "is no literal text".to_owned())?;
@@ -130,7 +132,8 @@ fn literal(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-/// Appends what the escape sequence means whose backslash stood before `text`; returns what follows it. What is none stays.
+/// Appends the value of the escape sequence whose backslash precedes `text`, and returns the rest. An unknown
+/// sequence is kept as it is, like in Python.
 fn escaped<'s>(text: &'s str, out: &mut String) -> Result<&'s str, String> {
     let mut chars = text.chars();
     let c = chars.next().ok_or_else(|| "is a literal without end".to_owned())?;

@@ -1,4 +1,4 @@
-//! Texts with named gaps, as Python's `string.Template` fills them.
+//! Texts with named gaps in the syntax of Python's `string.Template`.
 
 /// A text with gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,14 +7,14 @@ pub(super) struct Template(Vec<Piece>);
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// As it is.
+    /// A literal text.
     Text(String),
-    /// What is given under this name.
+    /// A gap with this name.
     Gap(String),
 }
 
 impl Template {
-    /// Of pieces.
+    /// Makes a template of pieces and joins adjacent texts.
     pub(super) fn of(pieces: Vec<Piece>) -> Self {
         let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
         for piece in pieces {
@@ -26,15 +26,15 @@ impl Template {
         Self(joined)
     }
 
-    /// Whether something is filled in under this name.
+    /// Returns `true` if the template has a gap with this name.
     pub(super) fn has_gap(&self, name: &str) -> bool {
         self.0.iter().any(|piece| matches!(piece, Piece::Gap(gap) if gap == name))
     }
 
-    /// Reads `$name` and `${name}` as gaps, and `$$` as a dollar.
+    /// Parses `$name` and `${name}` as gaps, and `$$` as a dollar.
     ///
     /// # Errors
-    /// When a dollar is followed by anything else, or a gap is none of `known`: Python would stop there.
+    /// If a dollar is followed by anything else, or a gap is not in `known`: Python would raise an exception.
     pub(super) fn read(text: &str, known: &[&str]) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -61,7 +61,7 @@ impl Template {
         Ok(Self(pieces))
     }
 
-    /// The text with its gaps filled; those of no value here are left empty.
+    /// Fills the gaps; those without a value are left empty.
     pub(super) fn fill(&self, values: &[(&str, &str)]) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
@@ -73,9 +73,9 @@ impl Template {
         self.0.iter().map(piece).collect()
     }
 
-    /// What was filled in to get `text`, in the order of the gaps; nothing when it is no such text. A value ends where the text behind
-    /// its gap begins for the first time, the last one where it does so for the last time. (So what was filled is always recognised, but
-    /// a value that holds the text behind it is cut.)
+    /// Returns the values that were filled in to get `text`, in the order of the gaps; `None` when the text does not
+    /// match. A value ends at the first occurrence of the literal after its gap, the last value at the last one. (So
+    /// every filled text is recognised, but a value that contains that literal is cut.)
     pub(super) fn values_in<'t>(&self, text: &'t str) -> Option<Vec<(&str, &'t str)>> {
         let mut rest = text;
         let mut open = None;
@@ -106,7 +106,8 @@ impl Template {
     }
 }
 
-/// How many bytes at the beginning of `text` are a name: letters of ASCII, underscores, and digits but not first.
+/// Returns the length in bytes of the name at the start of `text`: ASCII letters, underscores, and digits except as
+/// the first character.
 fn identifier(text: &str) -> usize {
     let of_name = |(at, c): (usize, char)| c == '_' || c.is_ascii_alphabetic() || (at > 0 && c.is_ascii_digit());
     text.char_indices().take_while(|found| of_name(*found)).count()

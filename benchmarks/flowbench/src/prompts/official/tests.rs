@@ -1,4 +1,4 @@
-//! Modules in the form of the official one, with other words.
+//! Modules in the form of the official one, with other texts.
 
 use serde_json::json;
 
