@@ -26,7 +26,7 @@ pub(crate) fn message(answer: &Answer<'_>) -> Bytes {
     json_bytes(&envelope(answer, &blocks, &stop_reason(reply.finish).into(), &usage(answer, answer.stamp.cost)))
 }
 
-/// What was thought. The signature is whatever has to come back with it; in a stream it comes last.
+/// The reasoning. The signature is the opaque text that has to be sent back with it; in a stream it comes last.
 fn thinking(reasoning: &Reasoning, text: &str, is_signed: bool) -> Value {
     let signature = reasoning.opaque.as_deref().filter(|_| is_signed).unwrap_or_default();
     json!({"type": "thinking", "thinking": text, "signature": signature})
@@ -36,7 +36,7 @@ fn tool_use(call: &ToolCall, input: Value) -> Value {
     json!({"type": "tool_use", "id": &*call.id, "name": &*call.name, "input": input})
 }
 
-/// The same, with arguments that are objects.
+/// The reply with arguments that are JSON objects.
 pub(crate) fn with_objects(reply: &Reply) -> Reply {
     let mut reply = reply.clone();
     for call in &mut reply.tool_calls {
@@ -55,18 +55,18 @@ fn input(arguments: &str) -> Value {
     }
 }
 
-/// The answer in pieces.
+/// The SSE encoder of Anthropic's messages.
 pub(crate) struct Events {
     start: Value,
     stop: Value,
-    /// Of the block that is told.
+    /// Index of the current block.
     index: usize,
 }
 
 impl Events {
     pub(crate) fn new(answer: &Answer<'_>) -> Self {
         let mut usage_at_start = usage(answer, None);
-        // What the first token of every answer is counted as.
+        // Token count of the first token of every answer.
         usage_at_start["output_tokens"] = 1.into();
         let mut usage_at_end = json!({"output_tokens": answer.usage.output});
         if let Some(cost) = answer.stamp.cost {
