@@ -1,4 +1,4 @@
-//! A connection that is made anew when it is needed and broken.
+//! A connection that is opened when it is needed, and again after it broke.
 
 use std::io;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use tokio::sync::Mutex;
 
 use crate::queue::QueueError;
 
-/// A broker that does not answer within this time is as good as gone.
+/// Time-out of connecting.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What is asked of a broker may have to wait for an election, but not longer than this.
+/// Time-out of a request to the broker, which may have to wait for an election.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A dead peer is noticed after two of these, in seconds, unless the URL says otherwise.
+/// Heartbeat in seconds, unless the URL has one; a dead peer is detected after two of them.
 const HEARTBEAT_S: u16 = 20;
 
-/// AMQP reply codes of a broker that is shutting down, short of resources or in trouble: worth another try.
+/// AMQP reply codes of a broker that is shutting down, short of resources or failing: another try may succeed.
 const PASSING: [u16; 3] = [320, 506, 541];
 
-/// One connection, shared by the channels that are opened on it.
+/// One connection, shared by its channels.
 ///
-/// The client's own recovery is not used: it would keep one channel over several connections, and a delivery tag of the old
-/// one could then settle a delivery of the new one.
+/// The client's own recovery is not used: it would keep a channel over several connections, and a delivery tag of the old one could then
+/// settle a delivery of the new one.
 pub(super) struct Link {
     uri: AMQPUri,
     name: String,
@@ -32,7 +32,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// A link that connects when its first channel is asked for. `name` is what the broker's administrator sees.
+    /// A link that connects when its first channel is requested. `name` is shown to the broker's administrator.
     pub(super) fn new(mut uri: AMQPUri, name: String) -> Self {
         uri.query.heartbeat.get_or_insert(HEARTBEAT_S);
         Self { uri, name, connection: Mutex::new(None) }
@@ -43,7 +43,7 @@ impl Link {
         format!("{}:{}", self.uri.authority.host, self.uri.authority.port)
     }
 
-    /// A new channel; connects first if need be. One try.
+    /// Opens a channel, and connects before if necessary, with a single try.
     pub(super) async fn channel(&self) -> lapin::Result<Channel> {
         match tokio::time::timeout(DIAL_TIMEOUT, self.try_channel()).await {
             Ok(result) => result,
@@ -62,23 +62,23 @@ impl Link {
         }
         *current = None;
         let properties = ConnectionProperties::default().with_connection_name(self.name.as_str().into());
-        // TLS takes the process's default provider or else `ring`, which the client's features name: nothing to install here.
+        // TLS uses the process's default provider or else `ring`, which the client's features name, so none is installed here.
         let connection = Connection::connect_uri(self.uri.clone(), properties).await?;
         let channel = connection.create_channel().await;
         *current = Some(connection);
         channel
     }
 
-    /// Closes the connection in order, if there is one.
+    /// Closes the connection, if there is one.
     pub(super) async fn close(&self) {
         if let Some(connection) = self.connection.lock().await.take() {
-            // A connection that is broken already needs no closing.
+            // Closing a broken connection fails, which does not matter.
             let _ = connection.close(200, "OK".into()).await;
         }
     }
 }
 
-/// Bounds what a broker may take to answer: it keeps one waiting for as long as a queue has no leader.
+/// Adds a time-out to a request, because a broker keeps clients waiting while a queue has no leader.
 pub(super) async fn in_time<T>(
     action: &str,
     work: impl Future<Output = Result<T, QueueError>>,
@@ -92,7 +92,7 @@ pub(super) async fn in_time<T>(
     }
 }
 
-/// Whether another try may succeed. What the broker says in so many words stays so: wrong password, no such vhost.
+/// `true` if another try may succeed. Explicit refusals of the broker are final: wrong password, no such vhost.
 pub(in crate::queue) fn is_passing(error: &lapin::Error) -> bool {
     match error.kind() {
         ErrorKind::ProtocolError(error) => PASSING.contains(&error.get_id()),
@@ -101,12 +101,12 @@ pub(in crate::queue) fn is_passing(error: &lapin::Error) -> bool {
     }
 }
 
-/// Whether the broker said that a queue or exchange does not exist.
+/// `true` if the broker said that a queue or exchange does not exist.
 pub(super) fn is_missing(error: &lapin::Error) -> bool {
     matches!(error.kind(), ErrorKind::ProtocolError(error) if error.get_id() == 404)
 }
 
-/// Whether the broker said that a queue or exchange exists with other settings.
+/// `true` if the broker said that a queue or exchange exists with other settings.
 pub(super) fn is_conflict(error: &lapin::Error) -> bool {
     matches!(error.kind(), ErrorKind::ProtocolError(error) if error.get_id() == 406)
 }
