@@ -150,7 +150,8 @@ impl TryFrom<Line> for StoredTranscript {
     }
 }
 
-/// Writes the transcripts of `outcomes`, all of one sweep, each with the benchmark's id of its item, as one segment. Its name is its content, so writing it again is harmless.
+/// Writes the transcripts of `outcomes`, all of one sweep, each with the benchmark's id of its item, as one segment. Its name is its
+/// content, so writing it again is harmless.
 ///
 /// # Errors
 /// When Blobs fail.

@@ -1,6 +1,7 @@
 //! A unit: items that are drawn together because their scores are not independent. One cluster, or an item by itself.
 
-/// Sum of the scores of a unit's items in one trial, each 0 to 1 with 1 the good end. A session without a score is 0 in `low` and 1 in `high`.
+/// Sum of the scores of a unit's items in one trial, each 0 to 1 with 1 the good end. A session without a score is 0 in `low` and 1 in
+/// `high`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct UnitScore {
     /// The sum if every missing score were 0.

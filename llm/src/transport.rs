@@ -341,7 +341,8 @@ fn answered(class: ErrorClass, status: StatusCode, detail: String) -> Failure {
     Failure { status: Some(status.as_u16()), ..Failure::unanswered(class, detail) }
 }
 
-/// A connection pool for `url` alone, which reaches the addresses of `egress`, with the TLS of all our traffic; no request is sent twice, and no redirection followed.
+/// A connection pool for `url` alone, which reaches the addresses of `egress`, with the TLS of all our traffic; no request is sent twice,
+/// and no redirection followed.
 ///
 /// # Errors
 /// When the address may not be reached, or certificates are needed and none can be read.

@@ -17,8 +17,8 @@ pub(crate) const ROUNDS_MAX: u32 = 1000;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Decide {
-    /// `ranking` (the order of every two models), `best`, `against ENDPOINT/MODEL` (each other model and this one), or `interval` (the value
-    /// of each model to within the margin). It is asked in every benchmark and setting.
+    /// `ranking` (the order of every two models), `best`, `against ENDPOINT/MODEL` (each other model and this one), or `interval` (the
+    /// value of each model to within the margin). It is asked in every benchmark and setting.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub question: DecideQuestion,
     /// Metric to decide by: a mean over items. The first one that leaderboards show when left out.

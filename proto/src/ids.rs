@@ -119,8 +119,8 @@ macro_rules! text_id {
     };
 }
 
-/// Rule of the first character of an id. Ids become names of folders, keys and queues: there `..` leads elsewhere, and what begins with a dot or a dash is
-/// hidden, refused, or taken for an option.
+/// Rule of the first character of an id. Ids become names of folders, keys and queues: there `..` leads elsewhere, and what begins with a
+/// dot or a dash is hidden, refused, or taken for an option.
 #[derive(Clone, Copy)]
 enum Beginning {
     /// With a letter or a digit.

@@ -45,8 +45,8 @@ impl Usage {
             .saturating_sub(self.cache_write_1h)
     }
 
-    /// `true` if an answer of `reply` can have billed it: no prompt is of zero tokens, and nothing is said with none. Gateways that do not know
-    /// send zeros (LiteLLM's streams of Gemini).
+    /// `true` if an answer of `reply` can have billed it: no prompt is of zero tokens, and nothing is said with none. Gateways that do not
+    /// know send zeros (LiteLLM's streams of Gemini).
     #[must_use]
     pub fn can_be_of(&self, reply: &Reply) -> bool {
         self.input > 0 && (self.output > 0 || reply.answer_bytes() == 0)

@@ -15,11 +15,11 @@
 //! other fields as follows:
 //!
 //! - Accepted and ignored, because the answer does not depend on them: `metadata`, `user`, `store`, identifiers and names of caches, and
-//! the usual service tier.
+//!   the usual service tier.
 //! - [Left out, and reported](ChatCall::left_out): `strict` of a tool, `is_error` of a result, `description` of an output schema, `summary`
-//! of a reasoning.
+//!   of a reasoning.
 //! - `name` of a message: a name other than the role's is put before the text, as `NAME: `, because nothing else distinguishes the members
-//! of a conversation. It is reported as left out, too. The name of a tool's result is that of its call.
+//!   of a conversation. It is reported as left out, too. The name of a tool's result is that of its call.
 //! - `reasoning_effort` `minimal` is [`Thinking::Off`](regatta_proto::Thinking::Off), which is the least that a provider allows.
 //! - Parts of one content are concatenated without a separator.
 

@@ -1,10 +1,11 @@
 //! Anthropic's messages.
 //!
 //! An answer has `id`, `type`, `role`, `model`, `content` (blocks of type `text`, and `tool_use` with `id`, `name` and `input`),
-//! `stop_reason` (`end_turn`, `max_tokens`, `tool_use` or `refusal`), `stop_sequence` and `usage`, whose `input_tokens` leave out `cache_read_input_tokens` and `cache_creation_input_tokens`. A stream is
-//! of named events: `message_start` (the message without content, its usage with the prompt's tokens and hardly any generated ones),
-//! `content_block_start`, `ping`, `content_block_delta` of type `text_delta` or `input_json_delta`, `content_block_stop`, `message_delta` (the stop reason, and
-//! the tokens generated in all) and `message_stop`. An error within a stream is an event `error`.
+//! `stop_reason` (`end_turn`, `max_tokens`, `tool_use` or `refusal`), `stop_sequence` and `usage`, whose `input_tokens` leave out
+//! `cache_read_input_tokens` and `cache_creation_input_tokens`. A stream is of named events: `message_start` (the message without content,
+//! its usage with the prompt's tokens and hardly any generated ones), `content_block_start`, `ping`, `content_block_delta` of type
+//! `text_delta` or `input_json_delta`, `content_block_stop`, `message_delta` (the stop reason, and the tokens generated in all) and
+//! `message_stop`. An error within a stream is an event `error`.
 
 use bytes::Bytes;
 use regatta_proto::{Finish, Reasoning, Reply, ToolCall};

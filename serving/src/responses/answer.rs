@@ -1,13 +1,14 @@
 //! OpenAI's responses.
 //!
-//! An answer has `id`, `object`, `created_at`, `status` (`completed`; `incomplete` with `incomplete_details.reason`
-//! `max_output_tokens`), `error`, `model`, `output` (an item of type `message` whose content is a part of type `output_text`, and
-//! one of type `function_call` with `call_id`, `name` and `arguments` for each call) and `usage` (`input_tokens`, `input_tokens_details.cached_tokens`, which are part of them, `output_tokens`,
-//! `output_tokens_details.reasoning_tokens`, `total_tokens`, and OpenRouter's `cost`). A stream is of named events, each with its name as
-//! `type` and a `sequence_number`: `response.created`, `response.in_progress`, `response.output_item.added`,
+//! An answer has `id`, `object`, `created_at`, `status` (`completed`; `incomplete` with `incomplete_details.reason` `max_output_tokens`),
+//! `error`, `model`, `output` (an item of type `message` whose content is a part of type `output_text`, and one of type `function_call`
+//! with `call_id`, `name` and `arguments` for each call) and `usage` (`input_tokens`, `input_tokens_details.cached_tokens`, which are part
+//! of them, `output_tokens`, `output_tokens_details.reasoning_tokens`, `total_tokens`, and OpenRouter's `cost`). A stream is of named
+//! events, each with its name as `type` and a `sequence_number`: `response.created`, `response.in_progress`, `response.output_item.added`,
 //! `response.content_part.added`, `response.output_text.delta`, `response.output_text.done`, `response.content_part.done`,
-//! `response.output_item.done`, for calls `response.function_call_arguments.delta` and `.done` instead of those of the part, and `response.completed` or `response.incomplete`. A generation that fails ends in `response.failed`, whose
-//! response has an `error` of `code` and `message`.
+//! `response.output_item.done`, for calls `response.function_call_arguments.delta` and `.done` instead of those of the part, and
+//! `response.completed` or `response.incomplete`. A generation that fails ends in `response.failed`, whose response has an `error` of
+//! `code` and `message`.
 
 use bytes::Bytes;
 use regatta_proto::{Finish, Reply, ToolCall};

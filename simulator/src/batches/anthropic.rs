@@ -9,8 +9,8 @@
 //!
 //! A batch has `id`, `type`, `processing_status` (`in_progress`, `canceling`, `ended`), `request_counts` (`processing`, `succeeded`,
 //! `errored`, `canceled`, `expired`; all in `processing` until the end), `created_at`, `expires_at`, `ended_at`, `cancel_initiated_at`,
-//! `archived_at` and `results_url`. A line of results has `custom_id` and a `result` of `type` `succeeded` (with `message`), `errored` (with
-//! `error`, an error object as of a message), `canceled` or `expired` ("Message Batches" in Anthropic's API reference).
+//! `archived_at` and `results_url`. A line of results has `custom_id` and a `result` of `type` `succeeded` (with `message`), `errored`
+//! (with `error`, an error object as of a message), `canceled` or `expired` ("Message Batches" in Anthropic's API reference).
 
 use std::collections::HashSet;
 use std::sync::Arc;

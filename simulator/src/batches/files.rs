@@ -1,7 +1,7 @@
 //! OpenAI's files, as far as batches need them.
 //!
-//! `POST /v1/files` takes a form with `purpose` (`batch`) and `file`. A file has `id`, `object`, `bytes`, `created_at`, `filename`, `purpose`
-//! (`batch`, or `batch_output` for results) and `status` ("Files" in OpenAI's API reference).
+//! `POST /v1/files` takes a form with `purpose` (`batch`) and `file`. A file has `id`, `object`, `bytes`, `created_at`, `filename`,
+//! `purpose` (`batch`, or `batch_output` for results) and `status` ("Files" in OpenAI's API reference).
 
 use bytes::Bytes;
 use hyper::header::CONTENT_TYPE;

@@ -1,5 +1,5 @@
-//! Simulated tool servers: the apps of AppBench's phone ([`SimulatedApps`]) and the servers of Auto-SLURP ([`SimulatedTools`]), over plain HTTP
-//! and, in builds with the feature `mcp`, over MCP.
+//! Simulated tool servers: the apps of AppBench's phone ([`SimulatedApps`]) and the servers of Auto-SLURP ([`SimulatedTools`]), over plain
+//! HTTP and, in builds with the feature `mcp`, over MCP.
 
 mod apps;
 mod tools;
